@@ -1,0 +1,180 @@
+"""When two results count as equal, and how a difference is told.
+
+The tolerance is defined here and nowhere else. A result of dtype with machine epsilon `eps`, made
+by sums of `terms` numbers, `roundings` stages deep, may differ from the exact value by
+
+    64 * eps * roundings * terms * (|expected| + the largest |expected| in the array)
+
+Linear in `terms` (Higham 2002, section 3.1: |error| <= n*eps*sum|a_i b_i|), because a right answer in
+another order of sums must never be refused; the mistakes that are looked for are far larger.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grader.describing import describe, describe_type, show
+
+SAFETY = 64.0
+EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a number may be from the exact one, per unit of size."""
+
+    terms: int = 1
+    roundings: float = 1.0
+
+    def relative(self, dtype: str) -> float:
+        """Relative tolerance for results of `dtype`; 0 for integers and booleans."""
+        return SAFETY * EPSILON.get(dtype, 0.0) * self.terms * self.roundings
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference, in words: the kind, what was expected, what came, and where it begins."""
+
+    kind: str  # "type", "shape", "dtype", "value"
+    expected: str
+    got: str
+    where: str = ""
+
+
+def to_numpy(value: Any) -> np.ndarray[Any, Any] | None:
+    """`value` as a plain NumPy array if it is a number, an array or a tensor; bfloat16 is widened."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, bool | int | float | np.generic):
+        try:
+            return np.asarray(value)
+        except OverflowError:
+            return None
+    if type(value).__module__ == "torch" and hasattr(value, "detach"):
+        tensor = value.detach().cpu()
+        return tensor.float().numpy() if dtype_name(value) == "bfloat16" else tensor.numpy()  # type: ignore[no-any-return]  # torch is optional, so untyped here
+    return None
+
+
+def dtype_name(value: Any) -> str:
+    """`float32`, `int64`, `bool` … of an array, a tensor or a number; else the type's name."""
+    dtype = getattr(value, "dtype", None)
+    return str(dtype).removeprefix("torch.") if dtype is not None else type(value).__name__
+
+
+def first_difference(
+    expected: Any, got: Any, tolerance: Tolerance, dtype: str | None = None, path: str = ""
+) -> Difference | None:
+    """The first difference between two trees of values, or None where they count as equal.
+
+    `expected` may be more precise than `got`; `dtype` overrides the dtype that the tolerance follows.
+    Dtypes themselves are not compared, except that numbers, booleans and integers are kinds apart.
+    """
+    if isinstance(expected, dict):
+        return _difference_of_dicts(expected, got, tolerance, dtype, path)
+    if isinstance(expected, list | tuple):
+        return _difference_of_sequences(expected, got, tolerance, dtype, path)
+    wanted, have = to_numpy(expected), to_numpy(got)
+    if wanted is None or have is None:
+        same = wanted is None and have is None and type(expected) is type(got) and expected == got
+        return None if same else _of_type(expected, got, path)
+    return _difference_of_arrays(wanted, have, tolerance, dtype or dtype_name(got), path, expected, got)
+
+
+def _of_type(expected: Any, got: Any, path: str) -> Difference:
+    return Difference("type", describe_type(expected), describe_type(got), path)
+
+
+def _difference_of_dicts(
+    expected: dict[str, Any], got: Any, tolerance: Tolerance, dtype: str | None, path: str
+) -> Difference | None:
+    if not isinstance(got, dict):
+        return _of_type(expected, got, path)
+    if expected.keys() != got.keys():
+        return Difference("type", f"the keys {sorted(expected)}", f"the keys {sorted(map(str, got))}", path)
+    for key, value in expected.items():
+        found = first_difference(value, got[key], tolerance, dtype, f"{path}[{key!r}]" if path else str(key))
+        if found:
+            return found
+    return None
+
+
+def _difference_of_sequences(
+    expected: Any, got: Any, tolerance: Tolerance, dtype: str | None, path: str
+) -> Difference | None:
+    if not isinstance(got, list | tuple):
+        return _of_type(expected, got, path)
+    if len(expected) != len(got):
+        return Difference("shape", f"{len(expected)} items", f"{len(got)} items", path)
+    for index, (wanted, have) in enumerate(zip(expected, got, strict=True)):
+        found = first_difference(wanted, have, tolerance, dtype, f"{path}[{index}]")
+        if found:
+            return found
+    return None
+
+
+def _difference_of_arrays(
+    wanted: np.ndarray[Any, Any],
+    have: np.ndarray[Any, Any],
+    tolerance: Tolerance,
+    dtype: str,
+    path: str,
+    expected: Any,
+    got: Any,
+) -> Difference | None:
+    if wanted.shape != have.shape:
+        return Difference("shape", describe(expected), describe(got), path)
+    kinds = {wanted.dtype.kind, have.dtype.kind} & {"b", "c", "O", "U", "S"}
+    if kinds and wanted.dtype.kind != have.dtype.kind:
+        return Difference("dtype", describe(expected), describe(got), path)
+    wrong = ~_is_close(wanted, have, tolerance.relative(dtype))
+    if not wrong.any():
+        return None
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    where = f"{path}{list(at)}" if at else path
+    return Difference("value", *show_pair(wanted, have, at), where=where)
+
+
+def _is_close(
+    wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], relative: float
+) -> np.ndarray[Any, Any]:
+    """Elementwise: equal, both NaN, or within the tolerance; infinities must match exactly."""
+    if relative == 0.0 or wanted.dtype.kind not in "f":
+        return np.asarray(wanted == have)
+    wanted = wanted.astype(np.float64)
+    have = have.astype(np.float64)
+    finite = np.isfinite(wanted)
+    largest = float(np.max(np.abs(wanted), where=finite, initial=0.0))
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.abs(wanted - have) <= relative * (np.abs(wanted) + largest)
+    same = (wanted == have) | (np.isnan(wanted) & np.isnan(have))
+    return np.asarray(np.where(finite & np.isfinite(have), near, same))
+
+
+def show_pair(
+    wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], at: tuple[int, ...]
+) -> tuple[str, str]:
+    """Both arrays as text, cut around `at`, with digits enough that unequal values look unequal."""
+    for digits in (4, 6, 9, 17):
+        texts = show(wanted, digits=digits, around=at), show(have, digits=digits, around=at)
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def terms_of(case: Any) -> int:
+    """The length of the longest sum that an entry of the case can make: its longest axis."""
+    if isinstance(case, dict):
+        return max((terms_of(value) for value in case.values()), default=1)
+    if isinstance(case, list | tuple):
+        return max((terms_of(value) for value in case), default=1)
+    return max((int(n) for n in getattr(case, "shape", ())), default=1) or 1
+
+
+def is_finite(value: float) -> bool:
+    """True for a number that is neither NaN nor infinite."""
+    return math.isfinite(value)

@@ -1,0 +1,96 @@
+"""Values as a student would type them back: short, exact enough, each array with dtype and shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+LIMIT = 400  # characters an array's text may take before it is cut around the place of interest
+
+
+def show(value: Any, digits: int = 6, around: tuple[int, ...] | None = None) -> str:
+    """`value` as text: `[[0.5, 1.0], [2.0, -inf]]`. Arrays too long are cut around index `around`."""
+    array = _as_array(value)
+    if array is None:
+        return _show_plain(value, digits)
+    text = _nested(array, digits)
+    if len(text) <= LIMIT:
+        return text
+    return _cut(array, digits, around or (0,) * array.ndim)
+
+
+def _as_array(value: Any) -> np.ndarray[Any, Any] | None:
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    if type(value).__module__ == "torch" and hasattr(value, "detach"):
+        tensor = value.detach().cpu()
+        return np.asarray(tensor.float().numpy() if tensor.is_floating_point() else tensor.numpy())
+    return None
+
+
+def _show_plain(value: Any, digits: int) -> str:
+    if isinstance(value, float):
+        return _number(value, digits)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {show(item, digits)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(show(item, digits) for item in value) + "]"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(show(item, digits) for item in value) + ("," if len(value) == 1 else "") + ")"
+    if value is None or isinstance(value, bool | int | str):
+        return repr(value)
+    return f"<{describe_type(value)}>"
+
+
+def _number(value: Any, digits: int) -> str:
+    if isinstance(value, bool | np.bool_ | int | np.integer):
+        return str(value)
+    text = f"{float(value):.{digits}g}"
+    return text if any(c in text for c in ".en") else f"{text}.0"
+
+
+def _nested(array: np.ndarray[Any, Any], digits: int) -> str:
+    if array.ndim == 0:
+        return _number(array.item(), digits)
+    if array.size > LIMIT:
+        return " " * (LIMIT + 1)  # longer than any text that is shown whole
+    return "[" + ", ".join(_nested(part, digits) for part in array) + "]"
+
+
+def _cut(array: np.ndarray[Any, Any], digits: int, at: tuple[int, ...]) -> str:
+    """The row that holds `at`, with four entries on each side of it."""
+    row, column = array[at[:-1]], at[-1]
+    start, stop = max(0, column - 4), min(len(row), column + 5)
+    inside = ", ".join(_number(item, digits) for item in row[start:stop])
+    left, right = "…, " if start else "", ", …" if stop < len(row) else ""
+    index = ", ".join(str(i) for i in (*at[:-1], f"{start}:{stop}"))
+    return f"[{left}{inside}{right}]    at [{index}]"
+
+
+def describe(value: Any) -> str:
+    """dtype and shape, as in `float32 (2, 3)`; a number's type and value."""
+    if getattr(value, "shape", None) is not None:
+        dtype = str(value.dtype).removeprefix("torch.")
+        return f"{dtype} ({', '.join(str(int(n)) for n in value.shape)})"
+    if isinstance(value, bool | int | float):
+        return f"{type(value).__name__} {value}"
+    return describe_type(value)
+
+
+def describe_type(value: Any) -> str:
+    """What kind of thing it is, in the reader's words."""
+    if value is None:
+        return "None"
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, dict):
+        return f"a dict with the keys {sorted(map(str, value))}"
+    if isinstance(value, str):
+        return "a string"
+    if getattr(value, "shape", None) is not None or isinstance(value, bool | int | float):
+        return describe(value)
+    name = getattr(value, "type_name", type(value).__name__)
+    return f"an object of type {name}"

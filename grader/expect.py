@@ -1,0 +1,98 @@
+"""What a law says: a small vocabulary of expectations, each with one sentence for the student.
+
+    expect.close(total, 1.0, "the sum of each slice")
+    expect.equal(merged, x, "merge_heads(split_heads(x))")
+    expect.true(kept.any(), "The most likely token is always kept.")
+    expect.refuses(student.split_heads, x, 3)
+
+Every one raises `Unmet`, an AssertionError, so the same law reads well under plain pytest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from grader.comparison import Difference, Tolerance, first_difference
+from grader.describing import show
+
+
+class SubmissionFailed(Exception):
+    """A call of the student's code raised. `kinds` are the error's class names, nearest first."""
+
+    def __init__(self, kinds: tuple[str, ...], message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.kinds = kinds
+        self.message = message
+        self.line = line
+
+    def __str__(self) -> str:
+        where = f" (line {self.line})" if self.line else ""
+        return f"{self.kinds[0]}: {self.message}{where}" if self.message else f"{self.kinds[0]}{where}"
+
+
+class Unmet(AssertionError):
+    """An expectation that did not hold: a sentence and, where values differ, how."""
+
+    def __init__(self, message: str, difference: Difference | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.difference = difference
+
+    def __str__(self) -> str:
+        if self.difference is None:
+            return self.message
+        found = self.difference
+        return f"{self.message}\n    expected  {found.expected}\n    got       {found.got}    {found.where}"
+
+
+def true(condition: object, sentence: str) -> None:
+    """`sentence` states what must hold, as a full sentence."""
+    if not bool(condition):
+        raise Unmet(sentence)
+
+
+def close(
+    got: Any, expected: Any, what: str, *, terms: int = 1, roundings: float = 1, dtype: str | None = None
+) -> None:
+    """Equal within the tolerance of `got`'s dtype for sums of `terms` numbers, `roundings` deep."""
+    found = first_difference(expected, got, Tolerance(terms, roundings), dtype)
+    if found:
+        raise Unmet(f"{what[:1].upper()}{what[1:]} is not what it must be.", found)
+
+
+def decimals(got: Any, expected: Any, places: int, what: str) -> None:
+    """Equal to `places` decimals, as a printed table gives them (one unit of the last place is allowed)."""
+    from grader.comparison import show_pair, to_numpy
+
+    have, wanted = to_numpy(got), to_numpy(expected)
+    if wanted is None:
+        raise TypeError(f"expected={expected!r} is no array")
+    if have is None or have.shape != wanted.shape:
+        close(got, expected, what)
+        return
+    wrong = ~(abs(have - wanted) <= 0.51 * 10.0**-places)
+    if wrong.any():
+        at = tuple(int(axis[0]) for axis in wrong.nonzero())
+        raise Unmet(
+            f"{what[:1].upper()}{what[1:]} differs from the printed figures.",
+            Difference("value", *show_pair(wanted, have, at), where=str(list(at))),
+        )
+
+
+def equal(got: Any, expected: Any, what: str) -> None:
+    """Equal to the last bit, NaN equal to NaN."""
+    found = first_difference(expected, got, Tolerance(terms=0))
+    if found:
+        raise Unmet(f"{what[:1].upper()}{what[1:]} is not what it must be.", found)
+
+
+def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> None:
+    """The call must raise ValueError (AssertionError is taken as well); `why` completes the sentence."""
+    try:
+        result = call(*args, **kwargs)
+    except SubmissionFailed as error:
+        if {"ValueError", "AssertionError"} & set(error.kinds):
+            return
+        raise Unmet(f"A ValueError is due: {why}. The call raised {error}.") from None
+    raise Unmet(f"A ValueError is due: {why}. The call returned {show(result)}.")
