@@ -1,0 +1,128 @@
+"""Frames over a pair of descriptors, with time limits and caps; the child's output drained beside.
+
+    frame = "DOJO" · header length (u32) · body length (u64) · nonce (u64) · header · body
+
+Sizes are checked before anything is allocated. A reply must carry the nonce of its call: an answer
+prepared in advance, sent twice or too early does not.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+import time
+
+from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed
+
+MAGIC = b"DOJO"
+PREFIX = struct.Struct(">4sIQQ")
+CHUNK = 1 << 18
+OUTPUT_KEPT = 8_000  # bytes of a submission's output kept at either end
+OUTPUT_LIMIT = 32 * 2**20  # a submission that prints more than this is stopped
+
+
+class ChannelClosed(Exception):
+    """The other end is gone."""
+
+
+class TimedOut(Exception):
+    """No whole frame within the time limit."""
+
+
+class Flooded(Exception):
+    """The submission printed more than anybody could read."""
+
+
+class Output:
+    """What a submission printed: the beginning and the end, cut in the middle."""
+
+    def __init__(self) -> None:
+        self.head, self.tail, self.total = b"", b"", 0
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = OUTPUT_KEPT - len(self.head)
+        self.head += data[:room]
+        self.tail = (self.tail + data[room:])[-OUTPUT_KEPT:] if len(data) > room else self.tail
+
+    def text(self) -> str:
+        lost = self.total - len(self.head) - len(self.tail)
+        middle = f"\n… {lost} bytes left out …\n".encode() if lost > 0 else b""
+        return (self.head + middle + self.tail).decode("utf-8", "replace")
+
+
+class Channel:
+    """One end: reads frames from `reader`, writes them to `writer`, drains `printed` meanwhile."""
+
+    def __init__(self, reader: int, writer: int, printed: int | None = None) -> None:
+        self.reader, self.writer, self.printed = reader, writer, printed
+        self.output = Output()
+        for fd in {reader, writer} if printed is not None else ():
+            os.set_blocking(fd, False)
+
+    def send(self, header: bytes, buffers: list[bytes], nonce: int, deadline: float | None = None) -> None:
+        """Write one frame. Raises ChannelClosed, TimedOut, Flooded."""
+        body = sum(map(len, buffers))
+        view = memoryview(b"".join((PREFIX.pack(MAGIC, len(header), body, nonce), header, *buffers)))
+        while view:
+            try:
+                view = view[os.write(self.writer, view[:CHUNK]) :]
+            except BlockingIOError:
+                self._wait(deadline, to_write=True)
+            except OSError:
+                raise ChannelClosed from None
+
+    def receive(self, deadline: float | None = None) -> tuple[bytes, bytearray, int]:
+        """One frame as header, body and nonce. Raises ChannelClosed, TimedOut, Flooded, Malformed."""
+        magic, header_size, body_size, nonce = PREFIX.unpack(self._read(PREFIX.size, deadline))
+        if magic != MAGIC:
+            raise Malformed("a frame does not begin as one")
+        if header_size > MAX_HEADER or body_size > MAX_BODY:
+            raise Malformed("a frame is larger than allowed")
+        return bytes(self._read(header_size, deadline)), self._read(body_size, deadline), nonce
+
+    def _read(self, size: int, deadline: float | None) -> bytearray:
+        data = bytearray()
+        while len(data) < size:
+            try:
+                part = os.read(self.reader, min(CHUNK, size - len(data)))
+            except BlockingIOError:
+                self._wait(deadline)
+                continue
+            except OSError:
+                raise ChannelClosed from None
+            if not part:
+                raise ChannelClosed
+            data += part
+        return data
+
+    def _wait(self, deadline: float | None, to_write: bool = False) -> None:
+        """Until the channel is ready; drains the submission's output. Raises TimedOut, Flooded."""
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            raise TimedOut
+        readers = [self.reader] if not to_write else []
+        if self.printed is not None:
+            readers.append(self.printed)
+        ready, _, _ = select.select(readers, [self.writer] if to_write else [], [], left)
+        if self.printed in ready:
+            self.drain()
+
+    def drain(self) -> None:
+        """Take what the submission has printed so far, without waiting. Raises Flooded."""
+        while self.printed is not None and select.select([self.printed], [], [], 0)[0]:
+            data = os.read(self.printed, CHUNK)
+            if not data:
+                os.close(self.printed)
+                self.printed = None
+                return
+            self.output.add(data)
+            if self.output.total > OUTPUT_LIMIT:
+                raise Flooded
+
+    def close(self) -> None:
+        """Close the descriptors that this end holds."""
+        for fd in {self.reader, self.writer, self.printed} - {None}:
+            os.close(fd)  # type: ignore[arg-type]  # None is taken out of the set above
+        self.printed = None

@@ -1,0 +1,117 @@
+"""The worker: loads one submission and answers requests until the channel closes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+from typing import Any
+
+from grader.worker import limits, rules
+from grader.worker.channel import Channel, ChannelClosed
+from grader.worker.codec import Malformed, decode, encode
+from grader.worker.executor import Executor, Request, describe_error, load_module
+
+
+class Worker:
+    """One end of the channel, and what it serves."""
+
+    def __init__(self, channel: Channel, device: str) -> None:
+        self.channel = channel
+        self.device = device
+        self.executor: Executor | None = None
+        self.filename = ""
+        self.nonce = 0
+
+    def serve(self) -> None:
+        """Answer requests one by one until the grader hangs up."""
+        while True:
+            try:
+                message = self._receive()
+            except ChannelClosed:
+                return
+            self._reply(self._answer(message))
+
+    def _receive(self) -> dict[str, Any]:
+        header, body, self.nonce = self.channel.receive()
+        return decode(header, body, self.device)
+
+    def _reply(self, message: dict[str, Any]) -> None:
+        try:
+            self.channel.send(*encode(message), self.nonce)
+        except Malformed as error:
+            self.channel.send(*encode({"error": _unanswerable(error)}), self.nonce)
+
+    def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        try:
+            if "load" in message:
+                return {"ok": self._load(**message["load"])}
+            if self.executor is None:
+                raise Malformed("nothing is loaded")
+            return {"ok": vars(self.executor.run(Request(**message["request"])))}
+        except Malformed as error:
+            return {"error": _unanswerable(error)}
+        except BaseException as error:  # whatever a submission raises is its answer, SystemExit too
+            return {"error": describe_error(error, self.filename)}
+
+    def _load(self, name: str, source: str, entry_points: list[str], forbidden: list[str]) -> dict[str, Any]:
+        self.filename = f"{name}.py"
+        module = load_module(name, source)
+        rules.refuse_while_running(tuple(forbidden))
+        self.executor = Executor(module, self._call_back)
+        present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
+        return {"entry_points": present}
+
+    def _call_back(self, number: int, args: list[Any]) -> Any:
+        """Ask the grader to call one of its functions; its answer, or its error, is ours."""
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("a supplied function may be called from the main thread only")
+        nonce = self.nonce
+        self._reply({"callback": number, "args": args})
+        message = self._receive()
+        self.nonce = nonce
+        if "error" in message:
+            raise RuntimeError(str(message["error"]))
+        return message["value"]
+
+
+def _unanswerable(error: Malformed) -> dict[str, Any]:
+    return {"kinds": ["UnusableResult"], "message": str(error), "line": None}
+
+
+def run(reader: int, writer: int, printed: int, device: str) -> None:
+    """Become a worker: redirect the standard streams, lock in, report what holds, serve."""
+    _redirect(printed)
+    os.chdir(tempfile.gettempdir())
+    sys.path[:] = [path for path in sys.path if path not in ("", os.getcwd())]
+    channel = Channel(reader, writer)
+    in_force = limits.lock_in(on_cuda=device != "cpu")
+    channel.send(*encode({"in_force": in_force.as_dict()}), 0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)  # small inputs; and a fork must not inherit a thread pool
+    Worker(channel, device).serve()
+
+
+def _redirect(printed: int) -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(printed, 1)
+    os.dup2(printed, 2)
+    os.close(nothing)
+    os.close(printed)
+    sys.stdin = open(0, closefd=False)
+    sys.stdout = open(1, "w", buffering=1, errors="replace", closefd=False)
+    sys.stderr = open(2, "w", buffering=1, errors="replace", closefd=False)
+
+
+def main() -> None:
+    """Entry of a spawned worker: `python -I -m grader.worker.child DEVICE LIBRARY`."""
+    device, library = sys.argv[1:3]
+    __import__(library)
+    reader, writer = os.dup(0), os.dup(1)
+    run(reader, writer, os.dup(2), device)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Runs requests against one loaded submission: calls, attributes, objects that stay here.
+
+The same executor serves the worker, the reference and the mistakes, so that all of them are
+called, measured and differentiated in exactly the same way.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from grader.worker import measures
+from grader.worker.codec import DTYPES, MAX_BODY, MAX_DEPTH, Callback, Handle, Malformed, Phantom
+
+
+@dataclass
+class Request:
+    """One thing to do: call `name` of `target` (the submission itself where it is None) or read it."""
+
+    name: str
+    target: Handle | None = None
+    args: list[Any] = field(default_factory=list)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    read: bool = False
+    echo: bool = False
+    count_flops: bool = False
+    gradients: bool = False
+    pretend: bool = False
+
+
+@dataclass
+class Outcome:
+    """What came of a request; `arguments` are the arguments as the call left them."""
+
+    value: Any = None
+    arguments: Any = None
+    flops: int = 0
+    gradients: dict[str, Any] | None = None
+
+
+class Executor:
+    """A submission's module and the objects that its calls have made."""
+
+    def __init__(self, module: Any, call_back: Callable[[int, list[Any]], Any] | None = None) -> None:
+        self.module = module
+        self.objects: dict[int, Any] = {}
+        self.call_back = call_back
+        self.pretence = measures.Pretence()
+
+    def run(self, request: Request) -> Outcome:
+        """Do what is asked. Whatever the submission raises goes through."""
+        owner = self.module if request.target is None else self.objects[request.target.id]
+        if request.read:
+            return Outcome(value=self.plain(getattr(owner, request.name)))
+        args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
+        function = owner if request.name == "__call__" else getattr(owner, request.name)
+        outcome = Outcome()
+        if request.gradients:
+            value, outcome.gradients = measures.with_gradients(function, args, kwargs)
+        elif request.count_flops:
+            value, outcome.flops = measures.with_flops(function, args, kwargs)
+        elif request.pretend:
+            value = self.pretence.call(function, args, kwargs)
+        else:
+            value = function(*args, **kwargs)
+        outcome.value = self.plain(value)
+        if request.echo:
+            outcome.arguments = self.plain([args, kwargs])
+        return outcome
+
+    def _resolve(self, value: Any) -> Any:
+        """Handles become the objects they stand for, callbacks functions."""
+        if isinstance(value, Handle):
+            return self.objects[value.id]
+        if isinstance(value, Callback):
+            return lambda *args: self.call_back(value.id, self.plain(list(args)))  # type: ignore[misc]  # a worker always has call_back
+        if type(value) in (list, tuple):
+            return type(value)(self._resolve(item) for item in value)
+        if type(value) is dict:
+            return {key: self._resolve(item) for key, item in value.items()}
+        return value
+
+    def plain(self, value: Any, depth: int = 0) -> Any:
+        """`value` with array subclasses as the arrays they hold and unknown objects as handles."""
+        if depth > MAX_DEPTH:
+            raise Malformed("the value is nested too deeply")
+        if value is None or type(value) in (bool, int, float, str, Handle):
+            return value
+        if isinstance(value, np.ndarray):
+            return self._plain_array(value)
+        if isinstance(value, np.generic) and value.dtype.name in DTYPES:
+            return value
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(value, torch.Tensor):
+            return _plain_tensor(torch, value)
+        if isinstance(value, tuple | list):
+            return (tuple if isinstance(value, tuple) else list)(self.plain(v, depth + 1) for v in value)
+        if isinstance(value, dict) and all(type(key) in (str, int) for key in value):
+            return {key: self.plain(item, depth + 1) for key, item in value.items()}
+        return self._keep(value)
+
+    def _plain_array(self, value: np.ndarray[Any, Any]) -> Any:
+        if value.dtype.name not in DTYPES or not value.dtype.isnative:
+            return self._keep(value, f"ndarray of dtype {value.dtype.name}")
+        if value.size * value.itemsize > MAX_BODY:
+            raise Malformed(f"the array of shape {value.shape} is too large to be an answer")
+        return np.ndarray.view(value, np.ndarray)
+
+    def _keep(self, value: Any, type_name: str = "") -> Handle:
+        number = id(value)
+        self.objects[number] = value
+        return Handle(number, type_name or type(value).__name__, callable(value))
+
+
+def _plain_tensor(torch: Any, value: Any) -> Any:
+    if type(value).__name__ == "FakeTensor" or value.device.type == "meta":
+        return Phantom(str(value.dtype).removeprefix("torch."), tuple(value.shape), str(value.device))
+    if value.nbytes > MAX_BODY or value.layout is not torch.strided:
+        raise Malformed(f"the tensor of shape {tuple(value.shape)} is too large or not dense")
+    with torch._C.DisableTorchFunctionSubclass():
+        return value.detach().as_subclass(torch.Tensor)
+
+
+def load_module(name: str, source: str) -> types.ModuleType:
+    """Execute a submission's source as the module `name`; its lines are kept for tracebacks."""
+    filename = f"{name}.py"
+    module = types.ModuleType(name)
+    module.__file__ = filename
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    sys.modules[name] = module
+    exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+def describe_error(error: BaseException, filename: str) -> dict[str, Any]:
+    """The error as text: its class names, its message, the submission's line that it came through."""
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == filename]
+    try:
+        message = str(error)[:2000]
+    except Exception:
+        message = ""
+    if isinstance(error, SyntaxError):
+        lines, message = [error.lineno], str(error.msg)
+    kinds = [kind.__name__ for kind in type(error).__mro__ if kind not in (object, BaseException)]
+    return {"kinds": kinds or ["BaseException"], "message": message, "line": lines[-1] if lines else None}

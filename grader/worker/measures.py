@@ -1,0 +1,119 @@
+"""What is measured while a PyTorch submission runs: FLOPs, gradients, and life on another device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+Function = Callable[..., Any]
+
+
+def with_flops(function: Function, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, int]:
+    """The result and the work it took: PyTorch's count for matrix products, one for each product of
+    elementwise multiplication (so that attention written without `@` is counted too)."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    def elements(*_shapes: Any, out_shape: Any = None, **_: Any) -> int:
+        return math.prod(out_shape) if out_shape is not None else 0
+
+    counter = FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mul.Tensor: elements})
+    with counter:
+        value = function(*args, **kwargs)
+    return value, int(counter.get_total_flops())
+
+
+def with_gradients(
+    function: Function, args: list[Any], kwargs: dict[str, Any]
+) -> tuple[Any, dict[str, Any] | None]:
+    """The result, and the gradient of a fixed random projection of it with respect to every floating
+    argument (`args[0]`, …) and every parameter of a module; None where there is nothing to derive."""
+    import torch
+
+    inputs: dict[str, Any] = {}
+    args = [_track(torch, f"args[{i}]", arg, inputs) for i, arg in enumerate(args)]
+    kwargs = {name: _track(torch, name, arg, inputs) for name, arg in kwargs.items()}
+    if not isinstance(function, torch.nn.Module) and isinstance(function, type):
+        return function(*args, **kwargs), None
+    if isinstance(function, torch.nn.Module):
+        inputs.update(function.named_parameters(remove_duplicate=True))
+    value = function(*args, **kwargs)
+    outputs = [out for out in _tensors(torch, value) if out.is_floating_point() and out.requires_grad]
+    if not inputs or not _tensors(torch, value):
+        return value, None
+    cotangents = [_cotangent(torch, out) for out in outputs]
+    found: Any = [None] * len(inputs)
+    if outputs:
+        found = torch.autograd.grad(outputs, list(inputs.values()), cotangents, allow_unused=True)
+    zeros = {name: torch.zeros_like(tensor) for name, tensor in inputs.items()}
+    return value, {n: z if g is None else g for (n, z), g in zip(zeros.items(), found, strict=True)}
+
+
+def _track(torch: Any, name: str, value: Any, inputs: dict[str, Any]) -> Any:
+    if isinstance(value, torch.Tensor) and value.is_floating_point():
+        inputs[name] = value.detach().requires_grad_()
+        return inputs[name]
+    return value
+
+
+def _tensors(torch: Any, value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, list | tuple):
+        return [tensor for item in value for tensor in _tensors(torch, item)]
+    return []
+
+
+def _cotangent(torch: Any, output: Any) -> Any:
+    """Normal numbers that depend on the shape alone; 0 where the output is infinite."""
+    generator = torch.Generator().manual_seed(17)
+    drawn = torch.randn(output.shape, generator=generator, dtype=torch.float64)
+    drawn = drawn.to(output.device, output.dtype)
+    return torch.where(torch.isfinite(output.detach()), drawn, torch.zeros_like(drawn))
+
+
+class Pretence:
+    """Calls on a pretended device, which stays the same from call to call.
+
+    Inside PyTorch's FakeTensorMode tensors have shape, dtype and device and no values. `lazy` is
+    pretended: on a CPU build indexing a pretended `cuda` tensor raises, and `meta` overlooks an
+    embedding whose ids stayed behind.
+    """
+
+    DEVICE = "lazy"
+
+    def __init__(self) -> None:
+        self._mode: Any = None
+
+    def call(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """The call with every tensor moved over; a module's parameters and buffers move along."""
+        import torch
+
+        if isinstance(function, type) or getattr(function, "__name__", "") == "load_state_dict":
+            return function(*args, **kwargs)
+        with self._fake_mode():
+            args, kwargs = self._move(torch, args), self._move(torch, kwargs)
+            with torch.no_grad():
+                if isinstance(function, torch.nn.Module):
+                    state = {**dict(function.named_parameters()), **dict(function.named_buffers())}
+                    return torch.func.functional_call(function, self._move(torch, state), tuple(args), kwargs)
+                return function(*args, **kwargs)
+
+    def _fake_mode(self) -> Any:
+        if self._mode is None:
+            from torch._subclasses.fake_tensor import FakeTensorMode
+
+            self._mode = FakeTensorMode(allow_non_fake_inputs=True)
+        return self._mode
+
+    def _move(self, torch: Any, value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and type(value).__name__ != "FakeTensor":
+            return torch.empty_strided(
+                tuple(value.shape), value.stride(), dtype=value.dtype, device=self.DEVICE
+            )
+        if type(value) in (list, tuple):
+            return type(value)(self._move(torch, item) for item in value)
+        if type(value) is dict:
+            return {key: self._move(torch, item) for key, item in value.items()}
+        return value
