@@ -114,7 +114,7 @@ class Executor:
         return np.ndarray.view(value, np.ndarray)
 
     def _keep(self, value: Any, type_name: str = "") -> Handle:
-        number = id(value)
+        number = len(self.objects) + 1
         self.objects[number] = value
         return Handle(number, type_name or type(value).__name__, callable(value))
 

@@ -1,0 +1,94 @@
+"""The answer key: cases and what the reference answers, as plain arrays.
+
+Drawn once for each state of a kata's files and kept in the user's cache folder, so that a grading
+that passes neither imports Hypothesis nor opens the solutions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grader.kata import Case
+from grader.worker.channel import PREFIX
+from grader.worker.codec import Malformed, decode, encode
+
+MAGIC = b"DOJK"
+VERSION = 1
+
+
+@dataclass
+class Expected:
+    """What the reference answers: `exact` in float64, `native` in the dtypes of the arguments."""
+
+    exact: Any
+    native: Any
+    gradients: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class AnswerKey:
+    """Cases with their answers, and the cases of the laws that draw their own."""
+
+    cases: list[Case]
+    expected: list[Expected]
+    law_cases: dict[str, list[Case]]
+
+
+def digest(files: Iterable[Path], *more: object) -> str:
+    """Names one state of these files, of the grader's own drawing code and of NumPy."""
+    state = hashlib.sha256(repr((VERSION, np.__version__, sys.version_info[:2], *more)).encode())
+    here = Path(__file__).parent
+    own = [here / name for name in ("answer_key.py", "bank.py", "strategies.py", "kata.py", "oracle.py")]
+    for file in (*own, here / "worker" / "measures.py", *files):
+        state.update(file.read_bytes())
+    return state.hexdigest()[:24]
+
+
+def cache_folder() -> Path:
+    """Where banks are kept: `$XDG_CACHE_HOME` or `~/.cache`, else a folder of the system's for this user."""
+    chosen = os.environ.get("XDG_CACHE_HOME")
+    with suppress(RuntimeError):
+        return (Path(chosen) if chosen else Path.home() / ".cache") / "decoder-dojo"
+    return Path(tempfile.gettempdir()) / "decoder-dojo"
+
+
+def save(key: AnswerKey, file: Path) -> None:
+    """Write the key, whole or not at all; a folder that cannot be written is no error."""
+    message = {
+        "cases": key.cases,
+        "expected": [vars(expected) for expected in key.expected],
+        "law_cases": key.law_cases,
+    }
+    header, buffers = encode(message)
+    data = b"".join((PREFIX.pack(MAGIC, len(header), sum(map(len, buffers)), VERSION), header, *buffers))
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as draft:
+            draft.write(data)
+        os.replace(draft.name, file)
+
+
+def load(file: Path) -> AnswerKey | None:
+    """Read a key; None where there is none, or where it is damaged (it is then drawn again)."""
+    try:
+        data = file.read_bytes()
+        magic, header_size, body_size, version = PREFIX.unpack_from(data)
+        body = bytearray(data[PREFIX.size + header_size :])
+        if magic != MAGIC or version != VERSION or len(body) != body_size:
+            return None
+        message = decode(data[PREFIX.size : PREFIX.size + header_size], body)
+        expected = [Expected(**entry) for entry in message["expected"]]
+        return AnswerKey(message["cases"], expected, message["law_cases"])
+    except (OSError, Malformed, KeyError, TypeError, struct.error):
+        return None

@@ -1,0 +1,121 @@
+"""Cases: drawn once by Hypothesis with a fixed seed, smallest first; and the smallest that fails.
+
+Hypothesis is imported inside, since a grading that finds its bank in the cache never draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from grader.kata import Case, DrawCase
+from grader.worker.codec import encode
+
+SEED = 20170612
+SHRINK_CALLS = 250
+
+
+class StopShrinking(Exception):
+    """Enough tries: the smallest case so far is small enough."""
+
+
+def draw_bank(draw_case: DrawCase, size: int, seed: int = SEED) -> list[Case]:
+    """`size` distinct cases at most, smallest first. The same seed draws the same bank."""
+    drawn: dict[bytes, Case] = {}
+
+    def keep(case: Case) -> None:
+        drawn.setdefault(fingerprint(case), case)
+
+    _run(draw_case, keep, examples=2 * size, seed=seed, shrink=False)
+    return smallest_first(list(drawn.values()))[:: max(1, len(drawn) // size)][:size]
+
+
+def for_all(draw_case: DrawCase, check: Callable[[Case], None], examples: int = 60) -> None:
+    """Run `check` on drawn cases under plain Hypothesis; a failing case is shrunk and shown."""
+    _run(draw_case, check, examples=examples, seed=SEED, shrink=True)
+
+
+def shrink(draw_case: DrawCase, fails: Callable[[Case], bool], size: int, seed: int = SEED) -> Case | None:
+    """The smallest failing case found in a bounded number of tries, None if none fails."""
+    smallest: list[Case] = []
+    tries = 0
+
+    def check(case: Case) -> None:
+        nonlocal tries
+        tries += bool(smallest)
+        if tries > SHRINK_CALLS:
+            raise StopShrinking
+        if fails(case):
+            if not smallest or weight(case) <= weight(smallest[0]):
+                smallest[:] = [case]
+            raise AssertionError
+
+    try:
+        _run(draw_case, check, examples=2 * size, seed=seed, shrink=True)
+    except (AssertionError, StopShrinking, BaseExceptionGroup):
+        pass
+    return smallest[0] if smallest else None
+
+
+def _run(
+    draw_case: DrawCase, check: Callable[[Case], None], examples: int, seed: int, shrink: bool
+) -> None:
+    import hypothesis
+    from hypothesis import HealthCheck, Phase, settings
+    from hypothesis import strategies as st
+
+    phases = [Phase.generate, Phase.shrink] if shrink else [Phase.generate]
+    quiet = settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        phases=phases,
+        report_multiple_bugs=False,
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+        verbosity=hypothesis.Verbosity.normal if not shrink else hypothesis.Verbosity.quiet,
+    )
+    strategy = st.composite(lambda draw: draw_case(draw))()
+    hypothesis.seed(seed)(quiet(hypothesis.given(strategy)(_one_argument(check))))()
+
+
+def _one_argument(check: Callable[[Case], None]) -> Callable[[Case], None]:
+    """Hypothesis looks at a test's signature; this gives every check the same."""
+
+    def test(case: Case) -> None:
+        check(case)
+
+    return test
+
+
+def smallest_first(cases: list[Case]) -> list[Case]:
+    """Sorted by weight; equally heavy ones by their bytes, so that the order never varies."""
+    return sorted(cases, key=lambda case: (weight(case), fingerprint(case)))
+
+
+def weight(value: Any) -> tuple[int, float]:
+    """How much a person has to read: numbers in all, then how far they are from small and round."""
+    if isinstance(value, dict):
+        return _added(value.values())
+    if isinstance(value, list | tuple):
+        return _added(value)
+    if type(value).__module__ == "torch":
+        value = value.detach().cpu().double().numpy()
+    if isinstance(value, np.ndarray):
+        finite = np.abs(value[np.isfinite(value)].astype(np.float64))
+        uneven = np.count_nonzero(finite % 0.25)
+        return value.size, float(np.sum(np.minimum(finite, 1e6))) + 10.0 * uneven
+    return 1, float(abs(value)) if isinstance(value, int | float) and abs(value) < 1e9 else 0.0
+
+
+def _added(values: Any) -> tuple[int, float]:
+    weights = [weight(value) for value in values]
+    return sum(w[0] for w in weights), sum(w[1] for w in weights)
+
+
+def fingerprint(case: Case) -> bytes:
+    """The case as bytes: equal for equal cases."""
+    header, buffers = encode(case)
+    return header + b"".join(buffers)

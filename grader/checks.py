@@ -1,0 +1,266 @@
+"""The checks of a kata: those that come free, and its laws, all of one shape.
+
+A check judges one case through a `Session`; it raises `Unmet` where its claim does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from grader.answer_key import Expected
+from grader.comparison import Difference, Tolerance, dtype_name, first_difference, terms_of, to_numpy
+from grader.describing import describe, describe_type
+from grader.expect import SubmissionFailed, Unmet
+from grader.kata import Case, Kata, Law
+from grader.oracle import Oracle
+from grader.worker.proxy import Call, Student
+
+DEVICE_CASES = 6
+
+
+class Skip(Exception):
+    """A case that this check cannot judge."""
+
+
+@dataclass
+class Sighting:
+    """What a submission answered to one case of the bank, kept for all free checks."""
+
+    observed: Any
+    failure: SubmissionFailed | None
+    changed: list[str]
+    trace: list[Call]
+
+
+class Session:
+    """One student facing one kata: every case of the bank is asked once, in order."""
+
+    def __init__(self, kata: Kata, oracle: Oracle, student: Student) -> None:
+        self.kata, self.oracle, self.student = kata, oracle, student
+        self._sightings: dict[int, Sighting] = {}
+        self._expected: dict[int, Expected] = {}
+
+    def sight(self, case: Case) -> Sighting:
+        """The answer to `case`; asked once, then remembered. Raises what the submission raised."""
+        if id(case) not in self._sightings:
+            self._sightings[id(case)] = self._look(case)
+        seen = self._sightings[id(case)]
+        self.student.trace[:] = seen.trace
+        if seen.failure is not None:
+            raise seen.failure
+        return seen
+
+    def _look(self, case: Case) -> Sighting:
+        self.student.trace.clear()
+        observed, failure = None, None
+        with self.student.watching_arguments() as watched:
+            try:
+                observed = dict(self.kata.observed(self.student, case))
+            except SubmissionFailed as raised:
+                failure = raised
+        return Sighting(observed, failure, watched.changed, list(self.student.trace))
+
+    def expected(self, case: Case) -> Expected:
+        """What the reference answers to `case`, from the key where it stands there."""
+        if not self._expected:
+            key = self.oracle.key
+            self._expected = {id(c): e for c, e in zip(key.cases, key.expected, strict=True)}
+        return self._expected.get(id(case)) or self.oracle.expect(case)
+
+
+Judge = Callable[[Session, Case], None]
+
+
+@dataclass
+class CheckPlan:
+    """A check before it is run. `draw` shrinks a failing case; None where there is nothing to shrink."""
+
+    name: str
+    title: str
+    points: int
+    cases: list[Case]
+    judge: Judge
+    draw: Callable[..., Case] | None
+
+
+def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
+    """All checks of a kata, in the order in which they run."""
+    points, cases = kata.free_points(), oracle.key.cases
+    plans = [
+        CheckPlan(name, title, points[name], chosen(cases), judge, kata.draw)
+        for name, (title, judge, chosen) in FREE_CHECKS.items()
+        if name in points
+    ]
+    return plans + [_plan_of_law(kata, oracle, law) for law in kata.laws]
+
+
+def _plan_of_law(kata: Kata, oracle: Oracle, law: Law) -> CheckPlan:
+    def judge(session: Session, case: Case) -> None:
+        session.student.trace.clear()
+        law.function(session.student, **law.arguments(case))
+
+    cases: list[Case] = [{}]
+    if law.draw is not None:
+        cases = oracle.key.cases if law.draw is kata.draw else oracle.key.law_cases[law.name]
+    return CheckPlan(law.name, law.title, law.points, cases, judge, law.draw)
+
+
+def agrees_with_reference(session: Session, case: Case) -> None:
+    expected, seen = session.expected(case), session.sight(case)
+    tolerance = Tolerance(terms_of(case), session.kata.roundings)
+    found = first_difference(expected.exact, seen.observed, tolerance, _float_dtype(expected.native))
+    if found:
+        raise Unmet(_sentence(found, seen.observed), _unnamed(found, seen.observed))
+
+
+def _sentence(found: Difference, observed: Any) -> str:
+    if found.kind == "type":
+        return f"The result is {found.got}, where {found.expected} is due."
+    if found.kind in ("shape", "dtype"):
+        return f"The result is {found.got}; it must be {found.expected}."
+    return "The result holds NaN." if "nan" in found.got and "nan" not in found.expected else ""
+
+
+def _unnamed(found: Difference, observed: dict[str, Any]) -> Difference:
+    """A kata that observes one value needs no name for it."""
+    where = found.where.removeprefix("result") if set(observed) == {"result"} else found.where
+    return Difference(found.kind, found.expected, found.got, where)
+
+
+def _float_dtype(tree: Any) -> str | None:
+    """The dtype of the floats in a tree, which all have one."""
+    if isinstance(tree, dict | list | tuple):
+        leaves = tree.values() if isinstance(tree, dict) else tree
+        return next((dtype for dtype in map(_float_dtype, leaves) if dtype), None)
+    name = dtype_name(tree)
+    return name if "float" in name and name != "float" else None
+
+
+def has_the_right_shape(session: Session, case: Case) -> None:
+    expected, seen = session.expected(case), session.sight(case)
+    for name, wanted, got in _leaves(expected.native, seen.observed):
+        have = to_numpy(got)
+        if have is None:
+            raise Unmet(f"{name} is {describe_type(got)}, where {describe(wanted)} is due.")
+        if have.shape != getattr(wanted, "shape", ()):
+            raise Unmet(f"{name} has the shape {have.shape}; it must be {tuple(wanted.shape)}.")
+
+
+def keeps_the_dtype(session: Session, case: Case) -> None:
+    expected, seen = session.expected(case), session.sight(case)
+    for name, wanted, got in _leaves(expected.native, seen.observed):
+        have, due = dtype_name(got), dtype_name(wanted)
+        if hasattr(wanted, "dtype") and wanted.shape and have != due:
+            raise Unmet(f"{name} is {have}; it must be {due}.{_widening(session.kata, have, due)}")
+
+
+def _widening(kata: Kata, have: str, due: str) -> str:
+    if kata.library == "numpy" and (have, due) == ("float64", "float32"):
+        return (
+            " In NumPy a float64 scalar or array widens float32: np.sqrt(64), np.zeros(3) and"
+            " np.arange(3.0) are float64."
+        )
+    return ""
+
+
+def _leaves(expected: Any, got: Any, name: str = "") -> list[tuple[str, Any, Any]]:
+    """Pairs of leaves with their names. Raises Unmet where the trees part."""
+    if not isinstance(expected, dict | list | tuple):
+        return [(name, expected, got)] if hasattr(expected, "shape") else []
+    if isinstance(expected, dict) != isinstance(got, dict) or not isinstance(got, dict | list | tuple):
+        raise Unmet(f"{name} is {describe_type(got)}, where {describe_type(expected)} is due.")
+    keys = list(expected) if isinstance(expected, dict) else list(range(len(expected)))
+    if len(got) != len(expected) or (isinstance(got, dict) and set(got) != set(expected)):
+        raise Unmet(f"{name} is {describe_type(got)}, where {describe_type(expected)} is due.")
+    one = not name and keys == ["result"]
+    return [
+        leaf
+        for key in keys
+        for leaf in _leaves(expected[key], got[key], "The result" if one else _path(name, key))
+    ]
+
+
+def _path(name: str, key: Any) -> str:
+    return f"{name}[{key!r}]" if name else f"`{key}`"
+
+
+def leaves_arguments_unchanged(session: Session, case: Case) -> None:
+    changed = session.sight(case).changed
+    if changed:
+        raise Unmet(f"The call changes {', '.join(sorted(set(changed)))} in place; its caller still needs it.")
+
+
+def answers_the_same_again(session: Session, case: Case) -> None:
+    first = session.sight(case)
+    session.student.trace.clear()
+    again = dict(session.kata.observed(session.student, case))
+    tolerance = Tolerance(terms_of(case), session.kata.roundings)
+    found = first_difference(first.observed, again, tolerance)
+    if found:
+        raise Unmet("A second call with the same arguments gives another answer.", _unnamed(found, again))
+
+
+def has_the_right_gradients(session: Session, case: Case) -> None:
+    expected = session.expected(case).gradients
+    session.student.trace.clear()
+    with session.student.recording_gradients() as tape:
+        session.kata.observed(session.student, case)
+    if len(tape.gradients) != len(expected):
+        raise Unmet("The calls made do not give the results that can be differentiated.")
+    tolerance = Tolerance(4 * terms_of(case), 4 * session.kata.roundings)
+    for wanted, have in zip(expected, tape.gradients, strict=True):
+        for name in wanted:
+            found = first_difference(wanted[name], have.get(name), tolerance)
+            if found:
+                raise Unmet(_gradient_sentence(name, have.get(name)), found)
+
+
+def _gradient_sentence(name: str, gradient: Any) -> str:
+    if gradient is not None and not bool((gradient != 0).any()):
+        return f"No gradient reaches {name}: something on the way is detached or made anew."
+    return f"The gradient with respect to {name} differs from the reference's."
+
+
+def stays_on_the_device(session: Session, case: Case) -> None:
+    session.student.trace.clear()
+    try:
+        with session.student.pretending_device() as life:
+            session.kata.observed(session.student, case)
+    except SubmissionFailed as failure:
+        if "FakeTensorDeviceMismatchError" not in failure.kinds:
+            raise Skip from None
+        where = f"Line {failure.line} brings" if failure.line else "The code brings"
+        raise Unmet(
+            f"{where} together a tensor on the inputs' device and one on the CPU."
+            " Create tensors with device=x.device, and register a module's tables as buffers."
+        ) from None
+    except Exception:
+        raise Skip from None
+    if any(not device.startswith("lazy") for device in life.devices):
+        raise Unmet("The inputs are on another device than the CPU, and the result is on the CPU.")
+
+
+def _all(cases: list[Case]) -> list[Case]:
+    return cases
+
+
+def _backwards(cases: list[Case]) -> list[Case]:
+    return cases[::-1]
+
+
+def _spread(cases: list[Case]) -> list[Case]:
+    return cases[:: max(1, len(cases) // DEVICE_CASES)]
+
+
+#: name -> what it claims, how it judges a case, and which cases, in which order
+FREE_CHECKS: dict[str, tuple[str, Judge, Callable[[list[Case]], list[Case]]]] = {
+    "agrees_with_reference": ("Every entry equals the reference.", agrees_with_reference, _all),
+    "has_the_right_shape": ("Every result has the shape that the statement names.", has_the_right_shape, _all),
+    "keeps_the_dtype": ("The result has the dtype that the statement names.", keeps_the_dtype, _all),
+    "leaves_arguments_unchanged": ("The arguments are left as they were.", leaves_arguments_unchanged, _all),
+    "answers_the_same_again": ("The same call gives the same answer.", answers_the_same_again, _backwards),
+    "has_the_right_gradients": ("Gradients equal the reference's.", has_the_right_gradients, _spread),
+    "stays_on_the_device": ("Every tensor is on the inputs' device.", stays_on_the_device, _spread),
+}

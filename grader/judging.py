@@ -1,0 +1,98 @@
+"""Running one check over its cases: what failed, how, and what the submission had answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from grader.checks import CheckPlan, Session, Skip
+from grader.comparison import Difference
+from grader.describing import describe
+from grader.expect import SubmissionFailed, Unmet
+from grader.kata import Case
+from grader.report import CheckStatus
+from grader.worker.proxy import Call, WorkerLost
+
+
+@dataclass
+class Failure:
+    """One case that a check found wrong."""
+
+    case: Case
+    status: CheckStatus
+    message: str
+    difference: Difference | None
+    trace: list[Call]
+
+
+@dataclass
+class Finding:
+    """All that one check found. `skipped` says that no case could be judged."""
+
+    plan: CheckPlan
+    failures: list[Failure] = field(default_factory=list)
+    skipped: bool = False
+
+    @property
+    def status(self) -> CheckStatus:
+        if self.failures:
+            return self.failures[0].status
+        return "skipped" if self.skipped else "passed"
+
+
+def run_check(plan: CheckPlan, session: Session) -> Finding:
+    """Judge every case of the check. Raises WorkerLost where the submission is gone."""
+    finding = Finding(plan)
+    judged = 0
+    for outcome in _outcomes(plan, session):
+        judged += 1
+        if outcome is not None:
+            finding.failures.append(outcome)
+    finding.skipped = judged == 0
+    return finding
+
+
+def _outcomes(plan: CheckPlan, session: Session) -> Iterator[Failure | None]:
+    for case in plan.cases:
+        try:
+            yield judge_case(plan, session, case)
+        except Skip:
+            continue
+
+
+def judge_case(plan: CheckPlan, session: Session, case: Case) -> Failure | None:
+    """What is wrong with one case, None where nothing is. Raises Skip, WorkerLost."""
+    try:
+        plan.judge(session, case)
+    except Unmet as unmet:
+        return _failure(session, case, "failed", unmet.message, unmet.difference)
+    except SubmissionFailed as raised:
+        return _failure(session, case, *_of_error(raised))
+    except (Skip, WorkerLost):
+        raise
+    except Exception:  # the law could not work with what came back; a right answer never does this
+        return _failure(session, case, "failed", _unusable(session))
+    return None
+
+
+def _failure(
+    session: Session, case: Case, status: CheckStatus, message: str, difference: Difference | None = None
+) -> Failure:
+    return Failure(case, status, message, difference, list(session.student.trace))
+
+
+def _of_error(raised: SubmissionFailed) -> tuple[CheckStatus, str]:
+    if raised.kinds[0] == "NotImplementedError":
+        return "failed", "This part is not written yet: it raises NotImplementedError."
+    if raised.kinds[0] == "RuleBroken":
+        return "failed", f"A rule of this kata is broken: {raised.message}."
+    if raised.kinds[0] == "UnusableResult":
+        return "failed", f"The result cannot be used: {raised.message}."
+    return "error", f"The code raised {raised}."
+
+
+def _unusable(session: Session) -> str:
+    if not session.student.trace:
+        return "The result cannot be used as the statement describes it."
+    last = session.student.trace[-1]
+    return f"{last.name} returned {describe(last.value)}, which cannot be used as the statement describes."

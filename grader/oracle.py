@@ -1,0 +1,76 @@
+"""Where expected values come from: the answer key, and the reference itself where it is at hand."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from grader import answer_key, bank
+from grader.answer_key import AnswerKey, Expected
+from grader.catalog import Card, Course, load_file
+from grader.kata import Case, Kata
+from grader.worker.proxy import LocalStudent
+
+
+class Oracle:
+    """Expected values for the cases of the bank, and for new ones while shrinking."""
+
+    def __init__(self, kata: Kata, course: Course, card: Card, seed: int = bank.SEED) -> None:
+        self.kata, self.course, self.card, self.seed = kata, course, card, seed
+
+    @cached_property
+    def reference(self) -> LocalStudent:
+        """The reference, loaded when it is first asked."""
+        path = self.course.solution(self.card, "reference")
+        return LocalStudent(load_file(f"dojo_reference_{self.card.name}", path), str(path))
+
+    @cached_property
+    def key(self) -> AnswerKey:
+        """The bank with its answers, from the cache or drawn now."""
+        files = [self.card.path, self.course.solution(self.card, "reference")]
+        file = answer_key.cache_folder() / f"{self.card.name}-{answer_key.digest(files, self.seed)}.key"
+        found = answer_key.load(file)
+        if found is None:
+            found = self._draw()
+            answer_key.save(found, file)
+        return found
+
+    def _draw(self) -> AnswerKey:
+        kata = self.kata
+        assert kata.draw is not None
+        cases = [*kata.examples, *bank.draw_bank(kata.draw, kata.bank_size, self.seed)]
+        own = [law for law in kata.laws if law.draw not in (None, kata.draw)]
+        return AnswerKey(
+            cases,
+            [self.expect(case) for case in cases],
+            {law.name: bank.draw_bank(law.draw, kata.bank_size // 2, self.seed) for law in own if law.draw},
+        )
+
+    def expect(self, case: Case) -> Expected:
+        """What the reference answers to `case`, exactly and in the case's own dtypes."""
+        native = self.kata.observed(self.reference, case)
+        exact = self.kata.observed(self.reference, in_float64(case))
+        gradients: list[dict[str, Any]] = []
+        if self.kata.grades_gradients:
+            with self.reference.recording_gradients() as tape:
+                self.kata.observed(self.reference, in_float64(case))
+            gradients = tape.gradients
+        self.reference.trace.clear()
+        return Expected(dict(exact), dict(native), gradients)
+
+
+def in_float64(value: Any) -> Any:
+    """The same values with every floating array widened, strides kept."""
+    if isinstance(value, dict):
+        return {key: in_float64(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(in_float64(item) for item in value)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return value.astype(np.float64)
+    if type(value).__module__ == "torch" and value.is_floating_point():
+        return value.double()
+    return value
+
+

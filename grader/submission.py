@@ -1,0 +1,85 @@
+"""A submission's source: read, parsed and looked at without running it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.catalog import Card, shorten
+
+MAX_BYTES = 1 << 20
+
+
+class Refused(Exception):
+    """The file cannot be graded; the sentence says why and where."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One student's file for one kata."""
+
+    card: Card
+    source: str
+    label: str
+
+    @property
+    def begun(self) -> bool:
+        """False as long as every entry point is the stub's: a docstring and NotImplementedError."""
+        return not all(_is_stub(node) for node in self._entry_points())
+
+    def _entry_points(self) -> list[ast.stmt]:
+        wanted = set(self.card.entry_points)
+        tree = ast.parse(self.source)
+        return [node for node in tree.body if getattr(node, "name", None) in wanted] or list(tree.body)
+
+
+def read_submission(card: Card, path: Path) -> Submission:
+    """Read and parse a file. Raises Refused with one sentence."""
+    label = shorten(path)
+    source = _read(path, label)
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        raise Refused(f"{label} has a syntax error in line {error.lineno}: {error.msg}.") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise Refused(f"{label} cannot be read as Python: it holds a null byte or is nested too deeply.") from None
+    return Submission(card, source, label)
+
+
+def _read(path: Path, label: str) -> str:
+    if path.is_dir():
+        raise Refused(f"{label} is a folder; a Python file is needed.")
+    if not path.exists():
+        raise Refused(f"There is no file {label}.")
+    if not path.is_file():
+        raise Refused(f"{label} is no regular file.")
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise Refused(f"{label} cannot be read: {(error.strerror or 'unknown error').lower()}.") from None
+    if len(data) > MAX_BYTES:
+        raise Refused(f"{label} is larger than 1 MiB.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Refused(f"{label} is not UTF-8: byte {error.start} cannot be read. Save it as UTF-8.") from None
+
+
+def _is_stub(node: ast.stmt) -> bool:
+    """A docstring, annotations and `raise NotImplementedError`, in functions and methods alike."""
+    if isinstance(node, ast.ClassDef):
+        return all(_is_stub(inner) for inner in node.body)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return all(_is_stub(inner) for inner in node.body) and any(_is_refusal(n) for n in node.body)
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.Pass | ast.AnnAssign) or _is_refusal(node)
+
+
+def _is_refusal(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.Raise) or node.exc is None:
+        return False
+    raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"

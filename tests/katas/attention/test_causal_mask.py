@@ -1,0 +1,114 @@
+"""causal_mask: its cases and its laws."""
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+KATA = Kata(
+    "causal_mask",
+    track="attention",
+    entry_points=("causal_mask",),
+    title="No looking ahead",
+    source="Vaswani et al. 2017, section 3.2.3",
+    hints=(
+        "Write down the position of each query and of each key, then say in words when one may see the "
+        "other. Without a cache query i stands at position i.",
+        "With more keys than queries, the first query stands at position key_len - query_len. Broadcasting "
+        "a column of positions against a row of positions compares every query with every key.",
+        "Take query_len for key_len if it is None (0 is not None), and refuse fewer keys than queries. Then "
+        "compare: the key's position is at most the query's, where the queries have the last query_len of "
+        "the positions 0 to key_len - 1.",
+    ),
+)
+
+
+@KATA.cases
+def lengths(draw):
+    query_len = draw(st.integers(1, 6))
+    cached = draw(st.one_of(st.none(), st.integers(0, 5)))
+    return {"query_len": query_len, "key_len": None if cached is None else query_len + cached}
+
+
+def too_few_keys(draw):
+    """Fewer keys than queries; none at all among them."""
+    query_len = draw(st.integers(1, 6))
+    return {"query_len": query_len, "key_len": draw(st.integers(0, query_len - 1))}
+
+
+@KATA.example
+def four_tokens():
+    return {"query_len": 4, "key_len": None}
+
+
+@KATA.example
+def two_tokens_after_two_cached():
+    return {"query_len": 2, "key_len": 4}
+
+
+@KATA.example
+def one_token_after_many():
+    return {"query_len": 1, "key_len": 12}
+
+
+@KATA.example
+def two_tokens_without_a_cache():
+    return {"query_len": 2, "key_len": 2}
+
+
+@KATA.observe
+def observe(student, query_len, key_len):
+    """None is left out of the call, so that the default is judged too."""
+    if key_len is None:
+        return {"result": student.causal_mask(query_len)}
+    return {"result": student.causal_mask(query_len, key_len)}
+
+
+def permissions(student, query_len, key_len):
+    """What causal_mask returns, once it is a boolean array with a row a query and a column a key."""
+    mask = student.causal_mask(query_len, key_len)
+    shape = (query_len, query_len if key_len is None else key_len)
+    found = getattr(mask, "shape", None)
+    expect.true(found == shape, f"The mask has a row a query and a column a key, {shape}; it came with {found}.")
+    expect.true(mask.dtype == bool, f"The mask is boolean; it came as {mask.dtype}.")
+    return mask
+
+
+@KATA.law(points=0.5)
+def test_each_query_sees_itself(student, query_len, key_len):
+    """Every query may attend to its own position and to all before it."""
+    mask = permissions(student, query_len, key_len)
+    for row, position in zip(mask, range(mask.shape[1] - query_len, mask.shape[1]), strict=True):
+        past = row[: position + 1]
+        expect.equal(past, np.ones(position + 1, dtype=bool), f"the row of position {position}, up to itself")
+
+
+@KATA.law(points=1)
+def test_the_future_is_hidden(student, query_len, key_len):
+    """No query may attend to a later position."""
+    mask = permissions(student, query_len, key_len)
+    for row, position in zip(mask, range(mask.shape[1] - query_len, mask.shape[1]), strict=True):
+        future = row[position + 1 :]
+        expect.equal(future, np.zeros(len(future), dtype=bool), f"what follows position {position} in its row")
+
+
+@KATA.law(points=1)
+def test_a_cache_changes_nothing(student, query_len, key_len):
+    """New tokens see through a cache what they would see in the whole sequence."""
+    whole = permissions(student, key_len or query_len, None)
+    expect.equal(permissions(student, query_len, key_len), whole[-query_len:], "the mask of the new tokens")
+
+
+@KATA.law(points=0.5)
+def test_none_means_as_many(student, query_len):
+    """Without key_len there are as many keys as queries."""
+    given, omitted = permissions(student, query_len, query_len), student.causal_mask(query_len)
+    expect.equal(omitted, given, f"causal_mask({query_len}), beside causal_mask({query_len}, {query_len})")
+
+
+@KATA.law(points=1, cases=too_few_keys)
+def test_refuses_too_few_keys(student, query_len, key_len):
+    """Fewer keys than queries raise a ValueError."""
+    why = f"{query_len} queries cannot be the last of {key_len} positions"
+    expect.refuses(student.causal_mask, query_len, key_len, why=why)

@@ -1,0 +1,151 @@
+"""head_split_merge: its cases and its laws."""
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+KATA = Kata(
+    "head_split_merge",
+    track="attention",
+    entry_points=("split_heads", "merge_heads"),
+    title="Many heads from one width",
+    source="Vaswani et al. 2017, section 3.2.2",
+    hints=(
+        "Take one token with four columns and two heads: which columns are due to head 0? Then take two tokens, "
+        "and see whether your head 0 holds the same columns of both.",
+        "A reshape can cut the last axis into two, or join two neighbouring axes into one, but it never changes "
+        "the order of the numbers. Moving the axis of the heads past that of the tokens is a step of its own.",
+        "Split: refuse a remainder, reshape to [B, T, H, d_head], exchange axes 1 and 2. Merge goes the same way "
+        "back: exchange axes 1 and 2, then reshape to [B, T, H * d_head].",
+    ),
+)
+
+DTYPES = ("float32", "float64", "float32", "float64", "int64", "int32", "uint8")
+
+
+def draw_numbers(draw, shape):
+    """Numbers that tell every place from every other, laid out in memory in any order of axes."""
+    dtype = draw(st.sampled_from(DTYPES))
+    size = int(np.prod(shape))
+    counted = np.arange(size).astype(dtype).reshape(shape)
+    if not dtype.startswith("float") or draw(st.booleans()):
+        return draw(st.permuted(st.just(counted)))
+    return draw(st.permuted(st.normal_arrays(shape, dtype)))
+
+
+@KATA.cases
+def tokens_and_heads(draw):
+    """Tokens to be split, and heads of other lengths to be merged."""
+    batch, tokens, num_heads, d_head = draw(st.shapes(4, longest=4))
+    return {
+        "x": draw_numbers(draw, (batch, tokens, num_heads * d_head)),
+        "num_heads": num_heads,
+        "heads": draw_numbers(draw, draw(st.shapes(4, longest=3))),
+    }
+
+
+def widths_with_a_remainder(draw):
+    """A d_model that num_heads does not divide; now and then, a reshape would find room nonetheless."""
+    num_heads = draw(st.integers(2, 5))
+    d_model = draw(st.integers(1, 9).filter(lambda width: width % num_heads))
+    room = num_heads * max(1, d_model // num_heads)
+    batch, tokens = draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 3, num_heads, room]))
+    return {"x": draw_numbers(draw, (batch, tokens, d_model)), "num_heads": num_heads}
+
+
+@KATA.example
+def three_tokens_and_two_heads():
+    x = np.arange(12).reshape(1, 3, 4)
+    return {"x": x, "num_heads": 2, "heads": np.arange(12.0).reshape(1, 2, 3, 2)}
+
+
+@KATA.example
+def one_column_a_head():
+    x = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    return {"x": x, "num_heads": 3, "heads": np.arange(12, dtype=np.float32).reshape(2, 3, 2, 1)}
+
+
+@KATA.example
+def one_head():
+    x = np.arange(12.0).reshape(2, 2, 3)
+    return {"x": x, "num_heads": 1, "heads": np.arange(12).reshape(2, 1, 2, 3)}
+
+
+@KATA.observe
+def observe(student, x, num_heads, heads):
+    return {"split": student.split_heads(x, num_heads), "merged": student.merge_heads(heads)}
+
+
+def split(student, x, num_heads):
+    """What split_heads returns, once it has the axes of heads."""
+    result = student.split_heads(x, num_heads)
+    shape = (x.shape[0], num_heads, x.shape[1], x.shape[2] // num_heads)
+    found = getattr(result, "shape", None)
+    expect.true(found == shape, f"split_heads returns [B, H, T, d_head], {shape}; it came with {found}.")
+    return result
+
+
+def merge(student, heads):
+    """What merge_heads returns, once it has the axes of tokens."""
+    result = student.merge_heads(heads)
+    shape = (heads.shape[0], heads.shape[2], heads.shape[1] * heads.shape[3])
+    found = getattr(result, "shape", None)
+    expect.true(found == shape, f"merge_heads returns [B, T, d_model], {shape}; it came with {found}.")
+    return result
+
+
+def columns_of(head, d_head):
+    """The block of neighbouring columns that belongs to a head."""
+    return slice(head * d_head, (head + 1) * d_head)
+
+
+@KATA.law(points=1)
+def test_each_head_owns_a_block(student, x, num_heads):
+    """Head h holds the h-th block of neighbouring columns, for every token."""
+    result = split(student, x, num_heads)
+    for head in range(num_heads):
+        block = x[:, :, columns_of(head, result.shape[3])]
+        expect.equal(result[:, head], block, f"head {head} of split_heads(x, {num_heads})")
+
+
+@KATA.law(points=1)
+def test_blocks_stand_side_by_side(student, heads):
+    """Merged rows hold the block of head 0, then that of head 1, and so on."""
+    merged = merge(student, heads)
+    for head in range(heads.shape[1]):
+        block = merged[:, :, columns_of(head, heads.shape[3])]
+        expect.equal(block, heads[:, head], f"the block of head {head} in merge_heads(heads)")
+
+
+@KATA.law(points=0.5)
+def test_merging_undoes_splitting(student, x, num_heads):
+    """Merging the heads of x gives x again."""
+    restored = merge(student, split(student, x, num_heads))
+    expect.equal(restored, x, f"merge_heads(split_heads(x, {num_heads}))")
+
+
+@KATA.law(points=0.5)
+def test_sequences_stay_apart(student, x, num_heads):
+    """A sequence is split in a batch as it is by itself."""
+    together = split(student, x, num_heads)
+    for index in range(len(x)):
+        alone = split(student, x[index : index + 1], num_heads)
+        expect.equal(together[index : index + 1], alone, f"sequence {index} of the batch, split")
+
+
+@KATA.law(points=1, cases=widths_with_a_remainder)
+def test_refuses_a_remainder(student, x, num_heads):
+    """A d_model that num_heads does not divide raises a ValueError."""
+    why = f"d_model={x.shape[2]} is not divisible by num_heads={num_heads}"
+    expect.refuses(student.split_heads, x, num_heads, why=why)
+
+
+@KATA.law(points=0.5)
+def test_worked_example(student):
+    """The numbers 0 to 11, as three tokens of width 4, are split into two heads and merged again."""
+    x = np.arange(12).reshape(1, 3, 4)
+    heads = np.array([[[[0, 1], [4, 5], [8, 9]], [[2, 3], [6, 7], [10, 11]]]])
+    expect.equal(student.split_heads(x, 2), heads, "split_heads of the example")
+    expect.equal(student.merge_heads(heads), x, "merge_heads of the example's heads")

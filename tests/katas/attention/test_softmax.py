@@ -1,0 +1,204 @@
+"""softmax: its cases and its laws."""
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+KATA = Kata(
+    "softmax",
+    track="attention",
+    entry_points=("softmax",),
+    title="Scores become probabilities",
+    source="Vaswani et al. 2017, section 3.2.1; Goodfellow, Bengio and Courville 2016, section 4.1",
+    hints=(
+        "Adding the same number to every score of a slice leaves its softmax as it was. Which number, added "
+        "to each slice, keeps exp from overflowing, and leaves at least one term of the sum that is not 0?",
+        "Each slice along `axis` has its own maximum and its own sum. NumPy's reductions take `axis`, and can "
+        "keep the reduced axis with length 1, so that each slice meets its own. Mind the dtype before you "
+        "subtract: small integers wrap round.",
+        "Make floats of integers (float64). Subtract from each slice its maximum along `axis`, with the axis "
+        "kept. Take exp; the result is a new array, and exp(-inf) is already 0. Divide by its sum along the "
+        "same axis, kept as well.",
+    ),
+)
+
+INTEGER_DTYPES = ("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64")
+
+
+def float_scores(draw):
+    """Scores whose slices lie at different levels, widely spread or not, some of them -inf."""
+    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    dtype = draw(st.float_dtypes())
+    x = draw(st.arrays(shape, dtype, scale=draw(st.sampled_from([1.0, 1.0, 10.0, 1e4, 1e30]))))
+    x = x + draw_levels(draw, shape, axis, [0, 0, 200, -200, 1e4, -1e4, 1e6, -1e30]).astype(dtype)
+    if draw(st.booleans()):
+        x = np.where(draw_masked(draw, shape, axis), -np.inf, x)
+    return {"x": draw(st.permuted(st.just(x))), "axis": axis}
+
+
+def draw_levels(draw, shape, axis, levels):
+    """One level for each slice along the axis, ready to be added; or the same for all."""
+    one_a_slice = tuple(1 if a == axis % len(shape) else length for a, length in enumerate(shape))
+    if draw(st.booleans()):
+        return np.full(one_a_slice, float(draw(st.sampled_from(levels))))
+    size = int(np.prod(one_a_slice))
+    drawn = draw(st.lists(st.sampled_from(levels), min_size=size, max_size=size))
+    return np.array(drawn, dtype=np.float64).reshape(one_a_slice)
+
+
+def draw_masked(draw, shape, axis):
+    """Which scores become -inf; a slice that would lose all of its scores keeps them."""
+    size = int(np.prod(shape))
+    masked = np.zeros(size, dtype=bool)
+    masked[sorted(draw(st.sets(st.integers(0, size - 1), min_size=1, max_size=1 + size // 2)))] = True
+    masked = masked.reshape(shape)
+    return masked & ~masked.all(axis=axis, keepdims=True)
+
+
+def integer_scores(draw):
+    """Scores of any integer dtype: small ones, and the ends of its range, up to 2**53."""
+    shape = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    dtype = draw(st.sampled_from(INTEGER_DTYPES))
+    lowest, highest = max(np.iinfo(dtype).min, -(2**53)), min(np.iinfo(dtype).max, 2**53)
+    ends = st.sampled_from([lowest, lowest + 1, highest - 1, highest])
+    scores = st.one_of(st.integers(max(lowest, -5), 5), ends)
+    size = int(np.prod(shape))
+    x = np.array(draw(st.lists(scores, min_size=size, max_size=size)), dtype=dtype).reshape(shape)
+    return {"x": draw(st.permuted(st.just(x))), "axis": axis}
+
+
+@KATA.cases
+def scores(draw):
+    return integer_scores(draw) if draw(st.integers(0, 3)) == 3 else float_scores(draw)
+
+
+def moderate_scores(draw):
+    """Small scores, and for each slice a shift that keeps them exact in their dtype."""
+    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    dtype = draw(st.float_dtypes())
+    shift = draw_levels(draw, shape, axis, [1e6, -1e6, 1e4, -1e4, 100, -100])
+    return {"x": draw(st.readable_arrays(shape, dtype)), "axis": axis, "shift": shift.astype(dtype)}
+
+
+def masked_scores(draw):
+    """One slice, in which at least one score is -inf and at least one is not."""
+    length = draw(st.integers(2, 6))
+    masked = draw(st.sets(st.integers(0, length - 2), min_size=1))
+    x = draw(st.arrays((length,), draw(st.float_dtypes()), scale=draw(st.sampled_from([1.0, 1e4]))))
+    x = x + draw(st.sampled_from([0.0, 1e4, -1e30]))
+    x[sorted(masked)] = -np.inf
+    return {"x": np.roll(x, draw(st.integers(0, length - 1)))}
+
+
+@KATA.example
+def scaled_scores_of_a_query():
+    return {"x": np.array([12.4, 9.1, 3.8]) / 8, "axis": -1}
+
+
+@KATA.example
+def two_rows_far_apart():
+    return {"x": np.array([[0.0, 1.0, 2.0], [1e4, 1e4 + 1, 1e4 + 2]], dtype=np.float32), "axis": -1}
+
+
+@KATA.example
+def columns_with_a_masked_score():
+    return {"x": np.array([[0.0, -np.inf, 3.0], [1.0, -2.0, 3.0]]), "axis": 0}
+
+
+@KATA.example
+def bytes_that_wrap_round():
+    return {"x": np.array([[3, 5], [0, 255]], dtype=np.uint8), "axis": 1}
+
+
+@KATA.observe
+def observe(student, x, axis):
+    """The last axis is asked for by leaving it out, so that the default is judged too."""
+    return {"result": student.softmax(x) if axis == -1 else student.softmax(x, axis=axis)}
+
+
+def probabilities(student, x, axis):
+    """What softmax returns, once it is an array that can be compared entry by entry."""
+    result = student.softmax(x, axis=axis)
+    shape = getattr(result, "shape", None)
+    expect.true(shape == x.shape, f"The result has the shape of x, {x.shape}; it came with {shape}.")
+    return result
+
+
+@KATA.law(points=1)
+def test_slices_sum_to_one(student, x, axis):
+    """Every slice along the axis sums to one."""
+    total = probabilities(student, x, axis).sum(axis=axis)
+    expect.close(total, np.ones(total.shape), "the sum of each slice", terms=x.shape[axis])
+
+
+@KATA.law(points=1, cases=moderate_scores)
+def test_only_differences_count(student, x, axis, shift):
+    """Adding one number to all scores of a slice changes nothing."""
+    before, after = probabilities(student, x, axis), probabilities(student, x + shift, axis)
+    expect.close(
+        after, before, f"softmax(x + {shift.ravel().tolist()})", terms=x.shape[axis], roundings=2
+    )
+
+
+@KATA.law(points=0.5, cases=moderate_scores)
+def test_differences_become_ratios(student, x, axis):
+    """Two probabilities of a slice are in the ratio of e to the difference of their scores."""
+    result = probabilities(student, x, axis)
+    with np.errstate(all="ignore"):
+        ratio = result / result.max(axis=axis, keepdims=True)
+    expected = np.exp(x - x.max(axis=axis, keepdims=True).astype(np.float64))
+    expect.close(ratio, expected, "the ratio of each probability to the largest of its slice", roundings=4)
+
+
+@KATA.law(points=0.5, cases=masked_scores)
+def test_masked_scores_get_nothing(student, x):
+    """A score of -inf gets probability 0, and the others share the rest as if it were not there."""
+    result, kept = probabilities(student, x, -1), x[x > -np.inf]
+    nothing = np.zeros(len(x) - len(kept))
+    expect.equal(result[x == -np.inf], nothing, "the probability of the scores that are -inf")
+    alone = probabilities(student, kept, -1)
+    expect.close(result[x > -np.inf], alone, "the probability of the other scores", terms=len(x), roundings=2)
+
+
+@KATA.law(points=0.5)
+def test_axes_are_alike(student, x, axis):
+    """An axis is treated as the last one would be, and the last one is the default."""
+    along = np.moveaxis(probabilities(student, x, axis), axis, -1)
+    last = student.softmax(np.moveaxis(x, axis, -1))
+    expect.close(
+        last, along, "softmax with that axis moved to the end", terms=x.shape[axis], roundings=2
+    )
+
+
+@KATA.law(points=0.5)
+def test_order_does_not_matter(student, x, axis):
+    """Scores in reverse order get their probabilities in reverse order."""
+    backwards = np.flip(probabilities(student, x, axis), axis)
+    result = probabilities(student, np.flip(x, axis), axis)
+    expect.close(
+        result, backwards, "the softmax of the reversed scores", terms=x.shape[axis], roundings=2
+    )
+
+
+@KATA.law(points=0.5, cases=integer_scores)
+def test_integers_are_scores_too(student, x, axis):
+    """Integer scores get the probabilities of the same scores as float64."""
+    floats = probabilities(student, x.astype(np.float64), axis)
+    result = probabilities(student, x, axis)
+    expect.close(
+        result, floats, "the softmax of integers", terms=x.shape[axis], roundings=2, dtype="float64"
+    )
+
+
+@KATA.law(points=0.5)
+def test_printed_table(student):
+    """The scores 12.4, 9.1 and 3.8 give the printed weights, raw and divided by sqrt(64)."""
+    scores = np.array([12.4, 9.1, 3.8])
+    expect.decimals(student.softmax(scores), np.array([0.964, 0.036, 0.0]), 3, "the weights of raw scores")
+    scaled = student.softmax(scores / np.sqrt(64))
+    expect.decimals(scaled, np.array([0.499, 0.330, 0.170]), 3, "the weights of scaled scores")

@@ -1,0 +1,228 @@
+"""kv_cache: its cases and its laws."""
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+KATA = Kata(
+    "kv_cache",
+    track="generation",
+    entry_points=("KVCache", "cached_attention"),
+    title="Every token is projected once",
+    source="Shazeer 2019, section 2.4; Vaswani et al. 2017, section 3.2",
+    library="torch",
+    roundings=4,
+    hints=(
+        "Follow one step: which tensors belong to the new tokens alone, and which to every token so far? "
+        "Only the keys and values of the past are needed again. Where must they live, so that a second "
+        "cache knows nothing of them?",
+        "The score matrix is T_new x T, not square. The first row belongs to the token at position "
+        "len(cache) before the append; so ask which key positions are at most the query's position.",
+        "Project x, cut the columns into q, k and v and each into heads, [B, H, T_new, d_head]. Note "
+        "len(cache), append k and v, and take what comes back. Scores are q times all keys, over the root of "
+        "d_head; set to -inf those where the key's position is greater than the past length plus the "
+        "query's index; softmax over the keys; mix all values; put the head axis beside d_head again, "
+        "join the two and multiply by w_out.",
+    ),
+)
+
+
+@KATA.cases
+def cases(draw):
+    """A sequence for the attention, raw keys and values for the cache, and how both are cut into pieces."""
+    pieces = draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
+    batch, num_heads, d_head = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 4))
+    dtype = draw(st.float_dtypes())
+    tokens, d_model = sum(pieces), num_heads * d_head
+
+    def tensor(*shape, scale=1.0):
+        return draw(st.tensors(st.permuted(st.arrays(shape, dtype, scale))))
+
+    return {
+        "x": tensor(batch, tokens, d_model),
+        "w_qkv": tensor(d_model, 3 * d_model, scale=0.5),
+        "w_out": tensor(d_model, d_model, scale=0.5),
+        "num_heads": num_heads,
+        "k": tensor(batch, num_heads, tokens, d_head),
+        "v": tensor(batch, num_heads, tokens, d_head),
+        "pieces": pieces,
+    }
+
+
+@KATA.example
+def one_token_then_another():
+    """The example of the statement."""
+    import torch
+
+    eye = torch.eye(2, dtype=torch.float64)
+    tokens = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]], dtype=torch.float64)
+    return {
+        "x": tokens,
+        "w_qkv": torch.cat([eye, eye, eye], dim=1),
+        "w_out": eye,
+        "num_heads": 1,
+        "k": tokens[:, None],
+        "v": 2 * tokens[:, None],
+        "pieces": [1, 1],
+    }
+
+
+@KATA.observe
+def observe(student, x, w_qkv, w_out, num_heads, k, v, pieces):
+    """Each piece's output and the length after it; what a second cache gives back for raw keys and values."""
+    cache, raw = student.KVCache(), student.KVCache()
+    seen = {"lengths": [len(cache)]}
+    for index, (start, stop) in enumerate(spans(pieces)):
+        new_k, new_v = k[:, :, start:stop], v[:, :, start:stop]
+        seen[f"appended_{index}"] = raw.append(new_k, new_v)
+        seen[f"output_{index}"] = student.cached_attention(x[:, start:stop], w_qkv, w_out, num_heads, cache)
+        seen["lengths"].append(len(cache))
+    return seen
+
+
+def spans(pieces):
+    """Where each piece starts and stops."""
+    stops = [sum(pieces[: i + 1]) for i in range(len(pieces))]
+    return list(zip([0, *stops[:-1]], stops, strict=True))
+
+
+def outputs(student, x, w_qkv, w_out, num_heads, pieces):
+    """Each piece's output, from one fresh cache."""
+    cache = student.KVCache()
+    return [
+        student.cached_attention(x[:, start:stop], w_qkv, w_out, num_heads, cache)
+        for start, stop in spans(pieces)
+    ]
+
+
+@KATA.law(points=1)
+def test_any_cutting_gives_the_same(student, x, w_qkv, w_out, num_heads, pieces):
+    """A sequence gives the same outputs whole as cut into pieces."""
+    [whole] = outputs(student, x, w_qkv, w_out, num_heads, [x.shape[1]])
+    expect.true(getattr(whole, "shape", None) == x.shape, "The output has the shape of x.")
+    cut = outputs(student, x, w_qkv, w_out, num_heads, pieces)
+    expected = [whole[:, start:stop] for start, stop in spans(pieces)]
+    what = f"the output of each piece, cut {pieces}, against the same tokens fed at once,"
+    expect.close(cut, expected, what, terms=w_qkv.shape[1], roundings=8)
+
+
+def pieces_with_a_long_last_one(draw):
+    """The kata's cases, the last piece at least two tokens long, mostly with a history before it."""
+    case = cases(draw)
+    tokens = case["x"].shape[1]
+    last = min(tokens, draw(st.integers(2, 4)))
+    return {**case, "pieces": [*[1] * (tokens - last), last]}
+
+
+@KATA.law(points=0.5, cases=pieces_with_a_long_last_one)
+def test_no_token_sees_a_later_one(student, x, w_qkv, w_out, num_heads, pieces):
+    """No token's output depends on a later token of the same piece."""
+    changed = x.clone()
+    changed[:, -1] = 1 - x[:, -1]
+    before = outputs(student, x, w_qkv, w_out, num_heads, pieces)[-1]
+    expect.true(getattr(before, "ndim", 0) == 3, "The output has three axes, [B, T_new, d_model].")
+    after = outputs(student, changed, w_qkv, w_out, num_heads, pieces)[-1]
+    expect.true(getattr(after, "ndim", 0) == 3, "The output has three axes, [B, T_new, d_model].")
+    what = "the output of the earlier tokens, after the last token of their piece was changed,"
+    expect.close(after[:, :-1], before[:, :-1], what, terms=w_qkv.shape[1], roundings=8)
+
+
+@KATA.law(points=0.5)
+def test_caches_live_side_by_side(student, x, w_qkv, w_out, num_heads, pieces):
+    """Two caches fed in turn give what each gives alone."""
+    other = x.flip(1) + 1
+    caches = student.KVCache(), student.KVCache()
+    in_turn = [
+        [student.cached_attention(s[:, a:b], w_qkv, w_out, num_heads, c) for a, b in [span]][0]
+        for span in spans(pieces)
+        for s, c in zip((x, other), caches, strict=True)
+    ]
+    expect.equal([len(cache) for cache in caches], [x.shape[1]] * 2, "the length of both caches")
+    for start, sequence in enumerate((x, other)):
+        alone = outputs(student, sequence, w_qkv, w_out, num_heads, pieces)
+        what = "the output of a sequence whose pieces took turns with another's, each with its own cache,"
+        expect.close(in_turn[start::2], alone, what, terms=w_qkv.shape[1], roundings=8)
+
+
+@KATA.law(points=0.5)
+def test_len_counts_tokens(student, k, v, pieces):
+    """len(cache) is 0 at first and grows by the new tokens of every append."""
+    cache = student.KVCache()
+    expect.equal(len(cache), 0, "the length of a new cache")
+    for start, stop in spans(pieces):
+        cache.append(k[:, :, start:stop], v[:, :, start:stop])
+        expect.equal(len(cache), stop, f"the length of a cache with {stop} tokens, appended as {pieces},")
+
+
+@KATA.law(points=0.5)
+def test_append_returns_all_tokens(student, k, v, pieces):
+    """append returns all keys and all values so far, oldest first, to the bit."""
+    cache = student.KVCache()
+    for start, stop in spans(pieces):
+        got = cache.append(k[:, :, start:stop], v[:, :, start:stop])
+        what = f"the pair (all_k, all_v) of {stop} tokens, appended as {pieces},"
+        expect.equal(got, (k[:, :, :stop], v[:, :, :stop]), what)
+
+
+@KATA.law(points=0.5)
+def test_holds_a_long_history(student):
+    """A cache holds thousands of tokens."""
+    import torch
+
+    cache, tokens = student.KVCache(), torch.arange(4200.0).reshape(1, 1, 4200, 1)
+    for start in range(0, 4200, 1400):
+        cache.append(tokens[:, :, start : start + 1400], -tokens[:, :, start : start + 1400])
+    expect.equal(len(cache), 4200, "the length after three appends of 1400 tokens")
+    got = cache.append(tokens[:, :, :1], tokens[:, :, :1])
+    last = torch.cat([tokens, tokens[:, :, :1]], dim=2), torch.cat([-tokens, tokens[:, :, :1]], dim=2)
+    expect.equal(got, last, "the pair (all_k, all_v) of 4201 tokens")
+
+
+@KATA.law(points=0.5)
+def test_projects_no_token_twice(student):
+    """A step projects its own tokens alone, never those in the cache."""
+    d_model, short, long = 64, 2, 8
+    growth = growth_of_a_step(student, d_model, 2, short, long)
+    # Projecting the cached tokens into keys, or into values, takes 2 * d_model * d_model for each.
+    expect.true(
+        growth <= d_model * d_model * (long - short),
+        f"With {long} tokens in the cache and not {short} (d_model={d_model}), a one-token step may cost "
+        f"{d_model * d_model * (long - short):,} more floating-point operations, half of what projecting the "
+        f"other tokens into keys takes. It costs {growth:,} more.",
+    )
+
+
+@KATA.law(points=0.5)
+def test_work_grows_with_the_length(student):
+    """The work of a one-token step grows with the cache's length, not with its square."""
+    d_model, short, long = 16, 64, 256
+    growth = growth_of_a_step(student, d_model, 2, short, long)
+    # The scores of all tokens against all take 2 * d_model * T * T.
+    limit = d_model // 2 * (long * long - short * short)
+    expect.true(
+        growth <= limit,
+        f"With {long} tokens in the cache and not {short} (d_model={d_model}), a one-token step may cost "
+        f"{limit:,} more floating-point operations, a quarter of the scores of all those tokens against all. "
+        f"It costs {growth:,} more.",
+    )
+
+
+def growth_of_a_step(student, d_model, num_heads, short, long):
+    """How many more operations a one-token step takes with `long` tokens in the cache than with `short`."""
+    work = [work_of_a_step(student, d_model, num_heads, length) for length in (short, long)]
+    return work[1] - work[0]
+
+
+def work_of_a_step(student, d_model, num_heads, length):
+    """The operations of the step that brings the token after `length` others."""
+    import torch
+
+    generator = torch.Generator().manual_seed(length)
+    x = torch.randn(1, length + 1, d_model, generator=generator)
+    w_qkv = torch.randn(d_model, 3 * d_model, generator=generator) / d_model**0.5
+    w_out = torch.randn(d_model, d_model, generator=generator) / d_model**0.5
+    cache = student.KVCache()
+    student.cached_attention(x[:, :length], w_qkv, w_out, num_heads, cache)
+    with student.counting_flops() as work:
+        student.cached_attention(x[:, length:], w_qkv, w_out, num_heads, cache)
+    return work.flops
