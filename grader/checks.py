@@ -231,9 +231,9 @@ def stays_on_the_device(session: Session, case: Case) -> None:
     except SubmissionFailed as failure:
         if "FakeTensorDeviceMismatchError" not in failure.kinds:
             raise Skip from None
-        where = f"Line {failure.line} brings" if failure.line else "The code brings"
+        where = f" (line {failure.line})" if failure.line else ""
         raise Unmet(
-            f"{where} together a tensor on the inputs' device and one on the CPU."
+            f"A tensor on the CPU meets one on the inputs' device{where}."
             " Create tensors with device=x.device, and register a module's tables as buffers."
         ) from None
     except Exception:

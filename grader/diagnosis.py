@@ -1,25 +1,30 @@
 """Which mistake explains what came back.
 
-A mistake explains a failed check if, asked the same things in the same order, it fails every case
-that the submission fails, with the same answers in every call and the same verdict.
+A mistake explains a failing case if, asked the same things in the same order, it fails there too,
+with the same answer to every call and the same verdict. The mistake that explains every failing
+case is named; where two mistakes were made at once, the one that explains most of them.
 """
 
 from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from grader.catalog import Card, Course, load_file
 from grader.checks import CheckPlan, Session, Skip
-from grader.comparison import Tolerance, dtype_name, first_difference, terms_of
+from grader.comparison import EPSILON, Tolerance, dtype_name, first_difference, terms_of
 from grader.judging import Failure, Finding, judge_case
-from grader.kata import Kata, KataError
+from grader.kata import Case, Kata, KataError
 from grader.oracle import Oracle
 from grader.report import Mistake
 from grader.worker.codec import Handle, Phantom
 from grader.worker.proxy import Call, LocalStudent
+
+
+#: The share of failing cases that a mistake must explain to be named.
+ENOUGH = 0.6
 
 
 def public_names(module: types.ModuleType) -> list[str]:
@@ -74,18 +79,77 @@ def name_mistakes(
     if not failed or not course.solution(card, "mistakes").is_file():
         return {}
     texts = _texts(course, card)
-    explained = {
-        name: {finding.plan.name for finding in failed if _explains(kata, oracle, student, finding)}
-        for name, student in _fresh_students(kata, course, card)
-    }
-    reach = {name: _reach(kata, course, card, oracle, name, findings, found) for name, found in explained.items()}
+    answers = answers_of(kata, course, card, "mistakes")
+    suspects = [Suspect(name, kata, oracle, answer, findings) for name, answer in answers.items()]
     named = {}
     for finding in failed:
-        fitting = [name for name, found in explained.items() if finding.plan.name in found]
+        fitting = [suspect for suspect in suspects if suspect.explains(finding)]
         if fitting:
-            best = max(fitting, key=lambda name: reach[name])
-            named[finding.plan.name] = Mistake(best, texts[best])
+            best = max(fitting, key=lambda suspect: suspect.rank(finding))
+            named[finding.plan.name] = Mistake(best.name, texts[best.name])
+            _show_first(finding, best)
     return named
+
+
+class Suspect:
+    """One mistake, confronted with everything that was found."""
+
+    def __init__(
+        self, name: str, kata: Kata, oracle: Oracle, answer: types.SimpleNamespace, findings: list[Finding]
+    ) -> None:
+        self.name, self.kata, self.oracle, self.answer = name, kata, oracle, answer
+        self.findings = findings
+        failed = [finding for finding in findings if finding.status in ("failed", "error")]
+        self.shares = {finding.plan.name: self._explained(finding) for finding in failed}
+
+    def explains(self, finding: Finding) -> bool:
+        """All failing cases, or enough of them that a second mistake must account for the rest."""
+        return len(self.shares[finding.plan.name]) >= ENOUGH * len(finding.failures)
+
+    def rank(self, finding: Finding) -> tuple[bool, int, float, int]:
+        """All cases before most; then by failed checks explained; then by passed ones passed as well."""
+        share = len(self.shares[finding.plan.name]) / len(finding.failures)
+        explained = sum(self.explains(f) for f in self.findings if f.plan.name in self.shares)
+        return share == 1, explained, share, self._passed_alike
+
+    @cached_property
+    def _passed_alike(self) -> int:
+        session = self._session()
+        passed = [finding.plan for finding in self.findings if finding.status == "passed"]
+        return sum(_passes(plan, session) for plan in passed)
+
+    def _session(self) -> Session:
+        return Session(self.kata, self.oracle, LocalStudent(self.answer))
+
+    def _explained(self, finding: Finding) -> set[int]:
+        """The failing cases (by id) on which the mistake fails alike. Every case is asked, so that
+        state builds up as it did; a mistake that is wrong about the first few is asked no further."""
+        session = self._session()
+        failures = {id(failure.case): failure for failure in finding.failures}
+        explained, missed = set(), 0
+        for case in finding.plan.cases:
+            mine = _judge(finding.plan, session, case)
+            theirs = failures.get(id(case))
+            if theirs is not None and mine is not None and _alike(theirs, mine):
+                explained.add(id(case))
+            elif theirs is not None:
+                missed += 1
+                if missed > (1 - ENOUGH) * len(failures):
+                    break
+        return explained
+
+
+def _judge(plan: CheckPlan, session: Session, case: Case) -> Failure | None:
+    try:
+        return judge_case(plan, session, case)
+    except Skip:
+        return None
+
+
+def _show_first(finding: Finding, suspect: Suspect) -> None:
+    """Put the smallest failing case that the mistake explains in front: it is the one to be shown."""
+    explained = suspect.shares[finding.plan.name]
+    finding.failures.sort(key=lambda failure: id(failure.case) not in explained)
 
 
 def _texts(course: Course, card: Card) -> dict[str, str]:
@@ -93,52 +157,8 @@ def _texts(course: Course, card: Card) -> dict[str, str]:
     return {name: " ".join((getattr(module, name).__doc__ or "").split()) for name in public_names(module)}
 
 
-def _fresh_students(kata: Kata, course: Course, card: Card) -> Iterator[tuple[str, LocalStudent]]:
-    for name, answer in answers_of(kata, course, card, "mistakes").items():
-        yield name, LocalStudent(answer)
-
-
-def _reach(
-    kata: Kata,
-    course: Course,
-    card: Card,
-    oracle: Oracle,
-    name: str,
-    findings: list[Finding],
-    explained: set[str],
-) -> tuple[int, int]:
-    """How many failed checks a mistake explains; then how many passed ones it passes as well."""
-    if not explained:
-        return 0, 0
-    answer = answers_of(kata, course, card, "mistakes")[name]
-    session = Session(kata, oracle, LocalStudent(answer))
-    passed = [finding.plan for finding in findings if finding.status == "passed"]
-    return len(explained), sum(_passes(plan, session) for plan in passed)
-
-
 def _passes(plan: CheckPlan, session: Session) -> bool:
-    for case in plan.cases:
-        try:
-            if judge_case(plan, session, case):
-                return False
-        except Skip:
-            continue
-    return True
-
-
-def _explains(kata: Kata, oracle: Oracle, student: LocalStudent, finding: Finding) -> bool:
-    """Whether the mistake fails as the submission did. Every case is asked, so that state builds up alike."""
-    session = Session(kata, oracle, student)
-    failures = {id(failure.case): failure for failure in finding.failures}
-    for case in finding.plan.cases:
-        try:
-            mine = judge_case(finding.plan, session, case)
-        except Skip:
-            mine = None
-        theirs = failures.get(id(case))
-        if theirs is not None and (mine is None or not _alike(theirs, mine)):
-            return False
-    return True
+    return not any(_judge(plan, session, case) for case in plan.cases)
 
 
 def _alike(theirs: Failure, mine: Failure) -> bool:
@@ -160,18 +180,15 @@ def _same_answer(theirs: Call, mine: Call, tolerance: Tolerance) -> bool:
         return theirs.error[:1] == mine.error[:1]
     if isinstance(theirs.value, Handle | Phantom):
         return type(theirs.value) is type(mine.value)
-    if _dtypes(theirs.value) != _dtypes(mine.value):
-        return False
-    try:
-        return first_difference(_without_handles(theirs.value), _without_handles(mine.value), tolerance) is None
-    except (TypeError, ValueError):
-        return False
+    pair = _without_handles(theirs.value), _without_handles(mine.value)
+    coarser = max(_dtype(pair[0]), _dtype(pair[1]), key=lambda dtype: EPSILON.get(dtype, 0.0))
+    return first_difference(*pair, tolerance, coarser) is None
 
 
-def _dtypes(value: Any) -> Any:
+def _dtype(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return [_dtypes(item) for item in value]
-    return dtype_name(value) if hasattr(value, "dtype") else None
+        return _dtype(value[0]) if value else ""
+    return dtype_name(value)
 
 
 def _without_handles(value: Any) -> Any:

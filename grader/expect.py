@@ -58,7 +58,7 @@ def close(
     """Equal within the tolerance of `got`'s dtype for sums of `terms` numbers, `roundings` deep."""
     found = first_difference(expected, got, Tolerance(terms, roundings), dtype)
     if found:
-        raise Unmet(f"{what[:1].upper()}{what[1:]} is not what it must be.", found)
+        raise Unmet(f"{_begin(what)} is not what it must be.", found)
 
 
 def decimals(got: Any, expected: Any, places: int, what: str) -> None:
@@ -75,7 +75,7 @@ def decimals(got: Any, expected: Any, places: int, what: str) -> None:
     if wrong.any():
         at = tuple(int(axis[0]) for axis in wrong.nonzero())
         raise Unmet(
-            f"{what[:1].upper()}{what[1:]} differs from the printed figures.",
+            f"{_begin(what)} differs from the printed figures.",
             Difference("value", *show_pair(wanted, have, at), where=str(list(at))),
         )
 
@@ -84,7 +84,7 @@ def equal(got: Any, expected: Any, what: str) -> None:
     """Equal to the last bit, NaN equal to NaN."""
     found = first_difference(expected, got, Tolerance(terms=0))
     if found:
-        raise Unmet(f"{what[:1].upper()}{what[1:]} is not what it must be.", found)
+        raise Unmet(f"{_begin(what)} is not what it must be.", found)
 
 
 def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> None:
@@ -96,3 +96,8 @@ def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> No
             return
         raise Unmet(f"A ValueError is due: {why}. The call raised {error}.") from None
     raise Unmet(f"A ValueError is due: {why}. The call returned {show(result)}.")
+
+
+def _begin(what: str) -> str:
+    """`what` at the beginning of a sentence; code keeps its case."""
+    return what[:1].upper() + what[1:] if what.split(" ")[0].isalpha() else what

@@ -109,7 +109,7 @@ class Attempt:
         self.process = self.grader.source.start(self.grader.device)
         student = RemoteStudent(self.process.channel)
         try:
-            self._greet(student)
+            self.grader.isolation = Isolation(**student.greeting(LOAD_SECONDS))
             answer = unwrap(student.ask({"load": self._loading()}, LOAD_SECONDS, []))
         except SubmissionFailed as failure:
             self.close()
@@ -120,11 +120,6 @@ class Attempt:
             raise Refused(f"{self.submission.label} cannot be imported: {lost}") from None
         self._require_entry_points(answer)
         return Session(self.prepared.kata, self.prepared.oracle, student)
-
-    def _greet(self, student: RemoteStudent) -> None:
-        assert self.process is not None
-        message = student._receive(time.monotonic() + LOAD_SECONDS)
-        self.grader.isolation = Isolation(**message["in_force"])
 
     def _loading(self) -> dict[str, object]:
         kata = self.prepared.kata
@@ -160,10 +155,17 @@ class Attempt:
         trace = list(self.session.student.trace)
         self.close()
         if len(self.losses) < LOSSES:
-            self.session = self._start()
+            self._start_again()
         status = "timeout" if lost.timed_out else "error"
         case = self._case_of(check, trace)
         return Finding(check, [Failure(case, status, str(lost), None, trace)])  # type: ignore[arg-type]  # a literal either way
+
+    def _start_again(self) -> None:
+        """A fresh worker; a submission that now fails to import is given up."""
+        try:
+            self.session = self._start()
+        except Refused as refused:
+            self.losses += [WorkerLost(str(refused))] * LOSSES
 
     def _case_of(self, check: CheckPlan, trace: list[Call]) -> Case:
         """The case whose arguments stand in the last call; the first one where none do."""

@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import copy
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from grader.expect import SubmissionFailed
 from grader.worker.channel import Channel, ChannelClosed, Flooded, TimedOut
@@ -219,7 +222,9 @@ class LocalStudent(Student):
         arguments = _copied([request.args, request.kwargs])
         request.args, request.kwargs = arguments
         try:
-            return self._executor.run(request)
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # warnings are not graded
+                return self._executor.run(request)
         except Exception as error:
             told = describe_error(error, self._filename)
             raise SubmissionFailed(tuple(told["kinds"]), told["message"], told["line"]) from error
@@ -248,6 +253,156 @@ class RemoteStudent(Student):
         self._channel = channel
         self._call_seconds = call_seconds
         self._nonce = 0
+
+    def greeting(self, seconds: float) -> dict[str, Any]:
+        """What the worker says first: which protections hold. Raises WorkerLost."""
+        with _told_apart(seconds):
+            return dict(self._receive(time.monotonic() + seconds)["in_force"])
+
+    def ask(self, message: dict[str, Any], seconds: float, functions: list[Callable[..., Any]]) -> Any:
+        """One question and its answer; callbacks in between are served. Raises WorkerLost."""
+        self._nonce += 1
+        deadline = time.monotonic() + seconds
+        with _told_apart(seconds):
+            self._channel.send(*encode(message), self._nonce, deadline)
+            while True:
+                reply = self._receive(deadline)
+                if "callback" not in reply:
+                    return reply
+                self._channel.send(*encode(_called_back(reply, functions)), self._nonce, deadline)
+
+    def _received(self, value: Any) -> Any:
+        if isinstance(value, Handle):
+            return RemoteObject(self, value)
+        if isinstance(value, Phantom):
+            self._measured.devices.append(value.device)
+            return _meta_tensor(value)
+        if type(value) in (list, tuple):
+            return type(value)(self._received(item) for item in value)
+        if type(value) is dict:
+            return {key: self._received(item) for key, item in value.items()}
+        return value
+
+
+@dataclass
+class Function:
+    """An entry point, or a method of an object that stays with the submission."""
+
+    student: Student
+    name: str
+    target: Handle | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.student.call(self.name, self.target, list(args), kwargs)
+
+
+class RemoteObject:
+    """An object of the submission's: its methods can be called, its attributes read."""
+
+    def __init__(self, student: Student, handle: Handle) -> None:
+        self._student, self._handle = student, handle
+
+    @property
+    def type_name(self) -> str:
+        """The name of the object's class, as it says itself."""
+        return self._handle.type_name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = self._student.read(name, self._handle)
+        if isinstance(value, RemoteObject) and value._handle.callable and value.type_name in METHODS:
+            return Function(self._student, name, self._handle)
+        return value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._student.call("__call__", self._handle, list(args), kwargs)
+
+    def __len__(self) -> int:
+        value = self._student.call("__len__", self._handle, [], {})
+        if type(value) is not int or value < 0:
+            raise SubmissionFailed(("TypeError",), "len() must be a non-negative integer")
+        return value
+
+
+METHODS = {"method", "builtin_function_or_method", "function", "method-wrapper"}
+
+
+def _sent(value: Any) -> Any:
+    """Proxies become the handles they hold."""
+    if isinstance(value, RemoteObject):
+        return value._handle
+    if type(value) in (list, tuple):
+        return type(value)(_sent(item) for item in value)
+    if type(value) is dict:
+        return {key: _sent(item) for key, item in value.items()}
+    return value
+
+
+def _meta_tensor(value: Phantom) -> Any:
+    import torch
+
+    return torch.empty(value.shape, dtype=getattr(torch, value.dtype), device="meta")
+
+
+def _changed(args: list[Any], kwargs: dict[str, Any], after: Any) -> list[str]:
+    """Names of the arguments that are not, bit by bit, what they were."""
+    from grader.comparison import Tolerance, first_difference
+
+    pairs = [(f"argument {i + 1}", b, a) for i, (b, a) in enumerate(zip(args, after[0], strict=True))]
+    pairs += [(name, kwargs[name], after[1][name]) for name in kwargs]
+    plain = [(n, b, a) for n, b, a in pairs if not isinstance(a, Handle) and not callable(b)]
+    return [name for name, before, now in plain if first_difference(before, now, Tolerance(terms=0))]
+
+
+class LocalStudent(Student):
+    """A module in this process, for code that is trusted."""
+
+    def __init__(self, module: Any, filename: str = "") -> None:
+        super().__init__()
+        self._executor = Executor(module)
+        self._filename = filename or f"{getattr(module, '__name__', '')}.py"
+
+    def perform(self, request: Request) -> Outcome:
+        arguments = _copied([request.args, request.kwargs])
+        request.args, request.kwargs = arguments
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # warnings are not graded
+                return self._executor.run(request)
+        except Exception as error:
+            told = describe_error(error, self._filename)
+            raise SubmissionFailed(tuple(told["kinds"]), told["message"], told["line"]) from error
+
+
+def _copied(value: Any) -> Any:
+    """Arguments as fresh as those that a worker gets: strides kept, handles and callables shared."""
+    if type(value) is list:
+        return [_copied(item) for item in value]
+    if type(value) is tuple:
+        return tuple(_copied(item) for item in value)
+    if type(value) is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    if hasattr(value, "strides"):
+        return value.copy("K") if hasattr(value, "copy") else value
+    if type(value).__module__ == "torch" and hasattr(value, "clone"):
+        return value.clone()
+    return value if callable(value) else copy.copy(value)
+
+
+class RemoteStudent(Student):
+    """A submission in a worker. A call that fails to come back in time loses the worker."""
+
+    def __init__(self, channel: Channel, call_seconds: float = CALL_SECONDS) -> None:
+        super().__init__()
+        self._channel = channel
+        self._call_seconds = call_seconds
+        self._nonce = 0
+
+    def greeting(self, seconds: float) -> dict[str, Any]:
+        """What the worker says first: which protections hold. Raises WorkerLost."""
+        with _told_apart(seconds):
+            return dict(self._receive(time.monotonic() + seconds)["in_force"])
 
     def ask(self, message: dict[str, Any], seconds: float, functions: list[Callable[..., Any]]) -> Any:
         """One question and its answer; callbacks in between are served. Raises WorkerLost."""
@@ -289,6 +444,22 @@ class RemoteStudent(Student):
     def printed(self) -> str:
         """What the submission has printed so far, cut in the middle."""
         return self._channel.output.text()
+
+
+@contextmanager
+def _told_apart(seconds: float) -> Iterator[None]:
+    """Every way in which a worker can be lost, as WorkerLost with its sentence."""
+    try:
+        yield
+    except TimedOut:
+        raise WorkerLost(f"No answer within {seconds:g} seconds.", timed_out=True) from None
+    except ChannelClosed:
+        raise WorkerLost("The process that ran the submission ended in the middle of a call.") from None
+    except Flooded:
+        raise WorkerLost("The submission printed more than 32 MiB.") from None
+    except (Malformed, KeyError, TypeError) as error:
+        told = error if isinstance(error, Malformed) else "it is no greeting"
+        raise WorkerLost(f"The answer could not be read: {told}.") from None
 
 
 def unwrap(reply: dict[str, Any]) -> Any:

@@ -80,6 +80,22 @@ def turns_the_offset_round(query_len, key_len=None):
     return np.tri(query_len, key_len, query_len - key_len, dtype=bool)
 
 
+def stands_one_position_early(query_len, key_len=None):
+    """With a cache no query sees itself: the first one is taken to stand at the last cached position, one
+    too early. After two cached keys, at positions 0 and 1, the first new token stands at 2.
+    """
+    key_len = _key_len(query_len, key_len)
+    return _mask(query_len, key_len, further=-1 if key_len > query_len else 0)
+
+
+def stands_one_position_late(query_len, key_len=None):
+    """With a cache every query sees one token ahead: the first one is taken to stand one position after its
+    own. After two cached keys, at positions 0 and 1, the first new token stands at 2.
+    """
+    key_len = _key_len(query_len, key_len)
+    return _mask(query_len, key_len, further=1 if key_len > query_len else 0)
+
+
 def ignores_the_key_length(query_len, key_len=None):
     """The mask is square although more keys than queries were announced: `key_len` never reaches the shape.
     Check causal_mask(2, 4), which has four columns.
@@ -129,6 +145,15 @@ def allows_everything(query_len, key_len=None):
     return np.ones((query_len, _key_len(query_len, key_len)), dtype=bool)
 
 
+def refuses_only_zero_keys(query_len, key_len=None):
+    """No keys at all raise an error, but one key for two queries gives a mask with an empty row: every length
+    below that of the queries has to be refused, not 0 alone.
+    """
+    if key_len == 0:
+        raise ValueError("no keys")
+    return accepts_too_few_keys(query_len, key_len)
+
+
 def accepts_too_few_keys(query_len, key_len=None):
     """Fewer keys than queries give a mask with empty rows instead of an error: the first queries would have
     no position. The length of the keys has to be checked, and a ValueError raised.
@@ -167,6 +192,13 @@ def returns_zeros_and_ones(query_len, key_len=None):
     and True. Check the dtype of the result.
     """
     return _mask(query_len, key_len).astype(np.int64)
+
+
+def leaves_the_triangle_as_floats(query_len, key_len=None):
+    """The mask is made of floats, 1.0 and 0.0: np.tri and np.ones give float64 unless told otherwise, and `~`
+    refuses floats. Check the dtype of the result.
+    """
+    return _mask(query_len, key_len).astype(np.float64)
 
 
 def returns_a_mask_to_be_added(query_len, key_len=None):

@@ -187,15 +187,6 @@ def adds_the_heads_up(x):
     return x.sum(axis=1, dtype=x.dtype)
 
 
-def splits_in_column_order(x, num_heads):
-    """The numbers are scattered: the reshape reads in Fortran's order, the first axis fastest. Check its
-    `order` argument, whose default reads the last axis fastest.
-    """
-    _refuse(x.shape[2], num_heads)
-    shape = (x.shape[0], x.shape[1], num_heads, x.shape[2] // num_heads)
-    return x.reshape(shape, order="F").transpose(0, 2, 1, 3)
-
-
 def splits_in_the_order_of_memory(x, num_heads):
     """Contiguous arrays come out right, transposed views do not: the numbers are read in the order in which
     they lie in memory. Check a view such as `a.swapaxes(0, 1)`, and the `order` of the flattening.

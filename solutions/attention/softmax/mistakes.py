@@ -69,6 +69,13 @@ def takes_one_softmax_of_the_whole_array(x, axis=-1):  # noqa: ARG001 - the mist
     return powers / powers.sum()
 
 
+def reads_a_negative_axis_as_the_last(x, axis=-1):
+    """axis=-2 gives the result of axis=-1: every negative axis is taken for the last one. A negative axis
+    counts from the end, and NumPy's reductions already read it so.
+    """
+    return _softmax(x, axis if axis >= 0 else -1)
+
+
 def normalises_along_the_last_axis_always(x, axis=-1):  # noqa: ARG001 - the mistake
     """`axis` has no effect: the sums are one along the last axis, whichever was asked for. Check that the
     maximum and the sum both receive the argument.
@@ -82,13 +89,6 @@ def sums_along_the_last_axis_always(x, axis=-1):
     """
     scores = _as_floats(x)
     return _shares(np.exp(scores - scores.max(axis=axis, keepdims=True)), -1)
-
-
-def reads_a_negative_axis_as_the_last(x, axis=-1):
-    """axis=-2 gives the result of axis=-1: every negative axis is taken for the last one. A negative axis
-    counts from the end, and NumPy's reductions already read it so.
-    """
-    return _softmax(x, axis if axis >= 0 else -1)
 
 
 def takes_the_first_axis_by_default(x, axis=0):
@@ -250,14 +250,6 @@ def rounds_the_probabilities(x, axis=-1):
     return np.round(_softmax(x, axis), 3)
 
 
-def gives_masked_entries_a_score_of_zero(x, axis=-1):
-    """Masked entries get weight: -inf is replaced by 0, but a score of 0 is a score like any other, and
-    exp(0) = 1. exp(-inf) is already the 0 that is wanted.
-    """
-    scores = _as_floats(x)
-    return _softmax(np.where(np.isneginf(scores), 0, scores), axis)
-
-
 def replaces_minus_infinity_by_a_fixed_number(x, axis=-1):
     """Masked entries win where the real scores lie below -1e9: -inf is replaced by a number that is low,
     but not lower than every score. Nothing has to be replaced: exp(-inf) is 0, as long as the number
@@ -265,6 +257,14 @@ def replaces_minus_infinity_by_a_fixed_number(x, axis=-1):
     """
     scores = _as_floats(x)
     return _softmax(np.where(np.isneginf(scores), -1e9, scores), axis)
+
+
+def gives_masked_entries_a_score_of_zero(x, axis=-1):
+    """Masked entries get weight: -inf is replaced by 0, but a score of 0 is a score like any other, and
+    exp(0) = 1. exp(-inf) is already the 0 that is wanted.
+    """
+    scores = _as_floats(x)
+    return _softmax(np.where(np.isneginf(scores), 0, scores), axis)
 
 
 def subtracts_before_leaving_the_integers(x, axis=-1):

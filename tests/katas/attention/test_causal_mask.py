@@ -70,7 +70,7 @@ def permissions(student, query_len, key_len):
     mask = student.causal_mask(query_len, key_len)
     shape = (query_len, query_len if key_len is None else key_len)
     found = getattr(mask, "shape", None)
-    expect.true(found == shape, f"The mask has a row a query and a column a key, {shape}; it came with {found}.")
+    expect.true(found == shape, f"The mask has the shape {shape}, a row a query; it came with {found}.")
     expect.true(mask.dtype == bool, f"The mask is boolean; it came as {mask.dtype}.")
     return mask
 
@@ -90,7 +90,7 @@ def test_the_future_is_hidden(student, query_len, key_len):
     mask = permissions(student, query_len, key_len)
     for row, position in zip(mask, range(mask.shape[1] - query_len, mask.shape[1]), strict=True):
         future = row[position + 1 :]
-        expect.equal(future, np.zeros(len(future), dtype=bool), f"what follows position {position} in its row")
+        expect.equal(future, np.zeros(len(future), dtype=bool), f"the row of position {position}, beyond it")
 
 
 @KATA.law(points=1)

@@ -13,15 +13,17 @@ KATA = Kata(
     title="Many heads from one width",
     source="Vaswani et al. 2017, section 3.2.2",
     hints=(
-        "Take one token with four columns and two heads: which columns are due to head 0? Then take two tokens, "
-        "and see whether your head 0 holds the same columns of both.",
-        "A reshape can cut the last axis into two, or join two neighbouring axes into one, but it never changes "
-        "the order of the numbers. Moving the axis of the heads past that of the tokens is a step of its own.",
-        "Split: refuse a remainder, reshape to [B, T, H, d_head], exchange axes 1 and 2. Merge goes the same way "
-        "back: exchange axes 1 and 2, then reshape to [B, T, H * d_head].",
+        "Take one token with four columns and two heads: which columns are due to head 0? Then take two "
+        "tokens, and see whether your head 0 holds the same columns of both.",
+        "A reshape can cut the last axis into two, or join two neighbouring axes into one, but it never "
+        "changes the order of the numbers. Moving the axis of the heads past that of the tokens is a step of "
+        "its own.",
+        "Split: refuse a remainder, reshape to [B, T, H, d_head], exchange axes 1 and 2. Merge goes the same "
+        "way back: exchange axes 1 and 2, then reshape to [B, T, H * d_head].",
     ),
 )
 
+LENGTHS = (2, 3, 1, 4)
 DTYPES = ("float32", "float64", "float32", "float64", "int64", "int32", "uint8")
 
 
@@ -35,14 +37,19 @@ def draw_numbers(draw, shape):
     return draw(st.permuted(st.normal_arrays(shape, dtype)))
 
 
+def draw_lengths(draw):
+    """Four axis lengths, seldom 1, where most mistakes hide."""
+    return tuple(draw(st.sampled_from(LENGTHS)) for _ in range(4))
+
+
 @KATA.cases
 def tokens_and_heads(draw):
     """Tokens to be split, and heads of other lengths to be merged."""
-    batch, tokens, num_heads, d_head = draw(st.shapes(4, longest=4))
+    batch, tokens, num_heads, d_head = draw_lengths(draw)
     return {
         "x": draw_numbers(draw, (batch, tokens, num_heads * d_head)),
         "num_heads": num_heads,
-        "heads": draw_numbers(draw, draw(st.shapes(4, longest=3))),
+        "heads": draw_numbers(draw, draw_lengths(draw)),
     }
 
 

@@ -15,28 +15,35 @@ KATA = Kata(
     hints=(
         "Adding the same number to every score of a slice leaves its softmax as it was. Which number, added "
         "to each slice, keeps exp from overflowing, and leaves at least one term of the sum that is not 0?",
-        "Each slice along `axis` has its own maximum and its own sum. NumPy's reductions take `axis`, and can "
-        "keep the reduced axis with length 1, so that each slice meets its own. Mind the dtype before you "
-        "subtract: small integers wrap round.",
+        "Each slice along `axis` has its own maximum and its own sum. NumPy's reductions take `axis`, and "
+        "can keep the reduced axis with length 1, so that each slice meets its own. Mind the dtype before "
+        "you subtract: small integers wrap round.",
         "Make floats of integers (float64). Subtract from each slice its maximum along `axis`, with the axis "
         "kept. Take exp; the result is a new array, and exp(-inf) is already 0. Divide by its sum along the "
         "same axis, kept as well.",
     ),
 )
 
+LENGTHS = (2, 3, 1, 4)
 INTEGER_DTYPES = ("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64")
 
 
 def float_scores(draw):
     """Scores whose slices lie at different levels, widely spread or not, some of them -inf."""
-    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
-    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    shape, axis = draw_shape_and_axis(draw, most_axes=4)
     dtype = draw(st.float_dtypes())
     x = draw(st.arrays(shape, dtype, scale=draw(st.sampled_from([1.0, 1.0, 10.0, 1e4, 1e30]))))
     x = x + draw_levels(draw, shape, axis, [0, 0, 200, -200, 1e4, -1e4, 1e6, -1e30]).astype(dtype)
     if draw(st.booleans()):
         x = np.where(draw_masked(draw, shape, axis), -np.inf, x)
     return {"x": draw(st.permuted(st.just(x))), "axis": axis}
+
+
+def draw_shape_and_axis(draw, most_axes):
+    """Two axes to begin with, since one slice alone hides most mistakes; then any number of them."""
+    axes = draw(st.sampled_from([2, 1, *range(3, most_axes + 1)]))
+    shape = tuple(draw(st.sampled_from(LENGTHS)) for _ in range(axes))
+    return shape, draw(st.one_of(st.just(-1), st.integers(-axes, axes - 1)))
 
 
 def draw_levels(draw, shape, axis, levels):
@@ -60,8 +67,7 @@ def draw_masked(draw, shape, axis):
 
 def integer_scores(draw):
     """Scores of any integer dtype: small ones, and the ends of its range, up to 2**53."""
-    shape = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
-    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    shape, axis = draw_shape_and_axis(draw, most_axes=3)
     dtype = draw(st.sampled_from(INTEGER_DTYPES))
     lowest, highest = max(np.iinfo(dtype).min, -(2**53)), min(np.iinfo(dtype).max, 2**53)
     ends = st.sampled_from([lowest, lowest + 1, highest - 1, highest])
@@ -78,8 +84,7 @@ def scores(draw):
 
 def moderate_scores(draw):
     """Small scores, and for each slice a shift that keeps them exact in their dtype."""
-    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)))
-    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    shape, axis = draw_shape_and_axis(draw, most_axes=3)
     dtype = draw(st.float_dtypes())
     shift = draw_levels(draw, shape, axis, [1e6, -1e6, 1e4, -1e4, 100, -100])
     return {"x": draw(st.readable_arrays(shape, dtype)), "axis": axis, "shift": shift.astype(dtype)}
@@ -111,8 +116,34 @@ def columns_with_a_masked_score():
 
 
 @KATA.example
+def a_masked_score_among_very_low_ones():
+    return {"x": np.array([[-1e30, -np.inf], [0.5, 0.0]], dtype=np.float32), "axis": 1}
+
+
+@KATA.example
+def the_middle_axis_of_a_view():
+    x = np.array([[[0.0, 3.0], [-1.0, 1.0]], [[2.0, 0.5], [0.0, -2.0]], [[1.0, 1.0], [4.0, 0.0]]])
+    return {"x": x.transpose(1, 0, 2), "axis": -2}
+
+
+@KATA.example
+def the_first_of_four_axes():
+    return {"x": np.linspace(-2, 3, 12, dtype=np.float32).reshape(2, 3, 1, 2), "axis": 0}
+
+
+@KATA.example
 def bytes_that_wrap_round():
     return {"x": np.array([[3, 5], [0, 255]], dtype=np.uint8), "axis": 1}
+
+
+@KATA.example
+def the_ends_of_int32():
+    return {"x": np.array([[2**31 - 1, -(2**31)], [2**31 - 2, 0]], dtype=np.int32), "axis": -2}
+
+
+@KATA.example
+def integers_that_only_float64_tells_apart():
+    return {"x": np.array([2**53, 2**53 - 1, 2**53]), "axis": -1}
 
 
 @KATA.observe
@@ -140,9 +171,7 @@ def test_slices_sum_to_one(student, x, axis):
 def test_only_differences_count(student, x, axis, shift):
     """Adding one number to all scores of a slice changes nothing."""
     before, after = probabilities(student, x, axis), probabilities(student, x + shift, axis)
-    expect.close(
-        after, before, f"softmax(x + {shift.ravel().tolist()})", terms=x.shape[axis], roundings=2
-    )
+    expect.close(after, before, f"softmax(x + {shift.ravel().tolist()})", terms=x.shape[axis], roundings=2)
 
 
 @KATA.law(points=0.5, cases=moderate_scores)
@@ -170,9 +199,7 @@ def test_axes_are_alike(student, x, axis):
     """An axis is treated as the last one would be, and the last one is the default."""
     along = np.moveaxis(probabilities(student, x, axis), axis, -1)
     last = student.softmax(np.moveaxis(x, axis, -1))
-    expect.close(
-        last, along, "softmax with that axis moved to the end", terms=x.shape[axis], roundings=2
-    )
+    expect.close(last, along, "softmax with that axis moved to the end", terms=x.shape[axis], roundings=2)
 
 
 @KATA.law(points=0.5)
@@ -180,9 +207,7 @@ def test_order_does_not_matter(student, x, axis):
     """Scores in reverse order get their probabilities in reverse order."""
     backwards = np.flip(probabilities(student, x, axis), axis)
     result = probabilities(student, np.flip(x, axis), axis)
-    expect.close(
-        result, backwards, "the softmax of the reversed scores", terms=x.shape[axis], roundings=2
-    )
+    expect.close(result, backwards, "the softmax of the reversed scores", terms=x.shape[axis], roundings=2)
 
 
 @KATA.law(points=0.5, cases=integer_scores)
@@ -190,9 +215,7 @@ def test_integers_are_scores_too(student, x, axis):
     """Integer scores get the probabilities of the same scores as float64."""
     floats = probabilities(student, x.astype(np.float64), axis)
     result = probabilities(student, x, axis)
-    expect.close(
-        result, floats, "the softmax of integers", terms=x.shape[axis], roundings=2, dtype="float64"
-    )
+    expect.close(result, floats, "the softmax of integers", terms=x.shape[axis], roundings=2, dtype="float64")
 
 
 @KATA.law(points=0.5)

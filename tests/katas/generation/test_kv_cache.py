@@ -132,16 +132,16 @@ def test_caches_live_side_by_side(student, x, w_qkv, w_out, num_heads, pieces):
     """Two caches fed in turn give what each gives alone."""
     other = x.flip(1) + 1
     caches = student.KVCache(), student.KVCache()
-    in_turn = [
-        [student.cached_attention(s[:, a:b], w_qkv, w_out, num_heads, c) for a, b in [span]][0]
-        for span in spans(pieces)
-        for s, c in zip((x, other), caches, strict=True)
-    ]
+    in_turn = []
+    for start, stop in spans(pieces):
+        for sequence, cache in zip((x, other), caches, strict=True):
+            piece = sequence[:, start:stop]
+            in_turn.append(student.cached_attention(piece, w_qkv, w_out, num_heads, cache))
     expect.equal([len(cache) for cache in caches], [x.shape[1]] * 2, "the length of both caches")
-    for start, sequence in enumerate((x, other)):
+    for first, sequence in enumerate((x, other)):
         alone = outputs(student, sequence, w_qkv, w_out, num_heads, pieces)
         what = "the output of a sequence whose pieces took turns with another's, each with its own cache,"
-        expect.close(in_turn[start::2], alone, what, terms=w_qkv.shape[1], roundings=8)
+        expect.close(in_turn[first::2], alone, what, terms=w_qkv.shape[1], roundings=8)
 
 
 @KATA.law(points=0.5)

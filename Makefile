@@ -1,0 +1,42 @@
+# Everything is installed into .venv; nothing outside this folder is touched.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+SEEDS ?= 1 2 3
+
+.PHONY: grade install test lint verify-seeds bench clean
+
+# A kata that is not solved yet makes `grade` exit with 1, which is news and no error of make's.
+grade: $(INSTALLED)
+	@$(BIN)/grade || test $$? -eq 1
+
+install: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed.")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch,dev]'
+	@touch $@
+
+test: lint
+	$(BIN)/pytest tests/grader -m 'not slow'
+	$(BIN)/pytest tests/grader -m slow
+	$(BIN)/pytest tests/katas --student=reference
+	$(BIN)/kata verify
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+# The banks of cases are drawn from one seed; a kata must hold under any other.
+verify-seeds: $(INSTALLED)
+	for seed in $(SEEDS); do $(BIN)/kata verify --seed $$seed || exit; done
+
+bench: $(INSTALLED)
+	$(BIN)/python benchmarks/startup.py
+
+clean:
+	rm -rf .venv build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

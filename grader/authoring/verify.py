@@ -1,0 +1,162 @@
+"""`kata verify`: the course checks itself, and each refusal says how to mend it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import click
+
+from grader.authoring import statements
+from grader.authoring.answers import standalone_sources
+from grader.catalog import Card, Course, CourseError
+from grader.grading import Grader
+from grader.report import KataReport
+from grader.session import grade_file, open_grader
+from grader.submission import Refused, Submission
+
+MISTAKES_DUE = 6
+VARIANTS_DUE = 3
+FEW_MISTAKES = {"parameter_count": 3, "shift_right": 4, "causal_mask": 6}
+
+
+@dataclass
+class Verdict:
+    """What was found about one kata. `gaps` is empty for a kata that is ready."""
+
+    card: Card
+    checks: int = 0
+    mistakes: int = 0
+    caught: int = 0
+    named: int = 0
+    variants: int = 0
+    passed: int = 0
+    seconds: float = 0.0
+    gaps: list[str] = field(default_factory=list)
+    failed_checks: set[str] = field(default_factory=set)
+
+
+def verify_course(course: Course, names: tuple[str, ...]) -> int:
+    """Verify the named katas, or all, and print the table. 0 if nothing is missing, else 1."""
+    cards = [course.card(name) for name in names] or list(course.cards.values())
+    if not cards:
+        raise CourseError("There are no katas to verify.")
+    grader, source = open_grader(course, cards, "cpu")
+    with closing(source):
+        verdicts = [_verify_aloud(course, grader, card) for card in cards]
+    click.echo(table(verdicts))
+    stray = [] if names else statements.stray_files(course)
+    gaps = [f"{verdict.card.name}: {gap}" for verdict in verdicts for gap in verdict.gaps] + stray
+    for gap in gaps:
+        click.echo(f"✗ {gap}")
+    click.echo("Every kata is ready." if not gaps else f"{len(gaps)} gaps.")
+    return 1 if gaps else 0
+
+
+def _verify_aloud(course: Course, grader: Grader, card: Card) -> Verdict:
+    click.echo(f"{card.name} …", err=True)
+    return verify_kata(course, grader, card)
+
+
+def verify_kata(course: Course, grader: Grader, card: Card) -> Verdict:
+    """Everything that can be said about one kata."""
+    began = time.monotonic()
+    verdict = Verdict(card)
+    verdict.gaps += statements.gaps(course, card)
+    if not verdict.gaps:
+        prepared = grader.prepare(card)
+        verdict.checks = len(prepared.checks)
+        _verify_stub(course, grader, verdict)
+        _verify_right_answers(course, grader, verdict)
+        _verify_mistakes(course, grader, verdict)
+        never = [check.name for check in prepared.checks if check.name not in verdict.failed_checks]
+        own = {law.name for law in prepared.kata.laws}
+        verdict.gaps += [
+            f"no mistake fails the law `{name}`; add the mistake that it guards against, or drop it."
+            for name in never
+            if name in own
+        ]
+    verdict.seconds = time.monotonic() - began
+    return verdict
+
+
+def _verify_stub(course: Course, grader: Grader, verdict: Verdict) -> None:
+    kata = grader.prepare(verdict.card).kata
+    due = "failed" if kata.ships_wrong_code else "not_started"
+    report = grade_file(grader, verdict.card, course.stub(verdict.card))
+    if report.status != due:
+        verdict.gaps.append(
+            f"the stub is reported `{report.status}`, not `{due}`; each entry point must be a docstring"
+            " and `raise NotImplementedError`."
+        )
+
+
+def _verify_right_answers(course: Course, grader: Grader, verdict: Verdict) -> None:
+    reference = course.solution(verdict.card, "reference").read_text(encoding="utf-8")
+    _require_full_marks(grader, verdict, "the reference", reference)
+    sources = standalone_sources(course, verdict.card, "variants")
+    verdict.variants = len(sources)
+    if len(sources) < VARIANTS_DUE:
+        verdict.gaps.append(f"{len(sources)} variants; {VARIANTS_DUE} are due, in other styles.")
+    for name, source in sources.items():
+        verdict.passed += _require_full_marks(grader, verdict, f"the variant `{name}`", source)
+
+
+def _require_full_marks(grader: Grader, verdict: Verdict, what: str, source: str) -> bool:
+    report = _grade_source(grader, verdict, what, source)
+    if report is None or report.score == report.max_score:
+        return report is not None
+    check = next(check for check in report.checks if check.score < check.max_score)
+    verdict.gaps.append(
+        f"{what} is refused by `{check.name}`: {check.message or check.difference}"
+        f" {check.counterexample} expected {check.expected} got {check.got}. Mend the answer or the check."
+    )
+    return False
+
+
+def _grade_source(grader: Grader, verdict: Verdict, what: str, source: str) -> KataReport | None:
+    try:
+        return grader.grade(Submission(verdict.card, source, what))
+    except Refused as refused:
+        verdict.gaps.append(f"{what} cannot be graded: {refused}")
+        return None
+
+
+def _verify_mistakes(course: Course, grader: Grader, verdict: Verdict) -> None:
+    sources = standalone_sources(course, verdict.card, "mistakes")
+    verdict.mistakes = len(sources)
+    due = FEW_MISTAKES.get(verdict.card.name, MISTAKES_DUE)
+    if len(sources) < due:
+        verdict.gaps.append(f"{len(sources)} mistakes; {due} are due.")
+    for name, source in sources.items():
+        report = _grade_source(grader, verdict, f"the mistake `{name}`", source)
+        if report is not None:
+            _require_caught(verdict, name, report)
+
+
+def _require_caught(verdict: Verdict, name: str, report: KataReport) -> None:
+    failed = {check.name for check in report.checks if check.status not in ("passed", "skipped")}
+    verdict.failed_checks |= failed
+    if not failed:
+        verdict.gaps.append(f"the mistake `{name}` passes; add a case or a law that tells it apart.")
+        return
+    verdict.caught += 1
+    named = report.mistake.id if report.mistake else None
+    verdict.named += named == name
+    if named != name:
+        verdict.gaps.append(
+            f"the mistake `{name}` is taken for `{named}` ({', '.join(sorted(failed))});"
+            " add a case on which the two differ, or make one of them."
+        )
+
+
+def table(verdicts: list[Verdict]) -> str:
+    """One line a kata."""
+    head = f"{'kata':<30}{'checks':>7}{'caught':>9}{'named':>9}{'variants':>10}{'seconds':>9}"
+    rows = [
+        f"{v.card.name:<30}{v.checks:>7}{f'{v.caught}/{v.mistakes}':>9}{f'{v.named}/{v.mistakes}':>9}"
+        f"{f'{v.passed}/{v.variants}':>10}{v.seconds:>9.1f}"
+        for v in verdicts
+    ]
+    return "\n".join([head, *rows])

@@ -1,0 +1,98 @@
+"""The two commands: `grade` for students, `kata` for instructors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from grader.catalog import Course, CourseError, find_course
+from grader.kata import KataError
+from grader.session import DeviceMissing, LibraryMissing
+
+PASSED, FAILED, WRONG_INPUT, OUR_FAULT = range(4)
+
+
+class Complaint(click.ClickException):
+    """Something on the command line or on disk is wrong: one sentence, exit code 2."""
+
+    exit_code = WRONG_INPUT
+
+    def show(self, file: Any = None) -> None:
+        click.echo(self.format_message(), file=file or sys.stderr)
+
+
+class Names(click.ParamType):
+    """Names of katas, completed by the shell."""
+
+    name = "kata"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        try:
+            names = Course(find_course(Path.cwd())).cards
+        except (CourseError, KataError):
+            return []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+class Guarded(click.Command):
+    """A command whose own faults are told from wrong input: exit codes 2 and 3."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (CourseError, KataError, LibraryMissing, DeviceMissing) as error:
+            raise Complaint(str(error)) from None
+        except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            if os.environ.get("DOJO_DEBUG"):
+                raise
+            click.echo(
+                "This is our fault, not yours; your points are unchanged."
+                f" ({type(error).__name__}: {error}; DOJO_DEBUG=1 shows where.)",
+                err=True,
+            )
+            ctx.exit(OUR_FAULT)
+
+
+@click.command(cls=Guarded, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("names", nargs=-1, type=Names())
+@click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
+@click.option("--exercises", type=click.Path(path_type=Path), help="The folder of exercises.")
+@click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
+@click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
+@click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option("--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True)
+@click.option("--output", type=click.Path(path_type=Path), help="Write the report to this file.")
+def grade(names: tuple[str, ...], **options: Any) -> None:
+    """Grade katas: those named, or all that are begun."""
+    from grader import session
+
+    code = session.run(session.Wishes(names=names, **options))
+    sys.exit(code)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def kata() -> None:
+    """Look after a course: its katas, their checks, its classes."""
+
+
+@kata.command(cls=Guarded)
+@click.argument("names", nargs=-1, type=Names())
+def verify(names: tuple[str, ...]) -> None:
+    """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
+    from grader.authoring.verify import verify_course
+
+    sys.exit(verify_course(Course(find_course(Path.cwd())), names))
+
+
+if __name__ == "__main__":
+    grade()

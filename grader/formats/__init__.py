@@ -1,0 +1,1 @@
+"""Formats: pure functions from a report to text. They import the report alone."""

@@ -1,0 +1,120 @@
+"""The report as a student reads it: facts first, then what it looks like, then what to do next."""
+
+from __future__ import annotations
+
+import textwrap
+
+from grader.report import Check, KataReport, Report
+
+WIDTH = 92
+GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
+MARKS = {"passed": ("✓", GREEN), "skipped": ("·", DIM), "timeout": ("⧗", RED)}
+
+
+class Paint:
+    """Colours, or none."""
+
+    def __init__(self, colour: bool) -> None:
+        self.colour = colour
+
+    def __call__(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+
+def render(report: Report, colour: bool = False) -> str:
+    """The whole report; the last line is the score."""
+    paint = Paint(colour)
+    parts = [_kata(kata, paint) for kata in report.katas]
+    if len(report.katas) > 1:
+        parts.append(render_summary(report, colour))
+    return "\n".join(parts)
+
+
+def render_kata(kata: KataReport, colour: bool = False) -> str:
+    """One kata, as soon as it is judged."""
+    return _kata(kata, Paint(colour))
+
+
+def _kata(kata: KataReport, paint: Paint) -> str:
+    head = f"{paint(kata.name, BOLD)}  {points(kata.score)} / {points(kata.max_score)}"
+    if not kata.checks:
+        return f"{head}\n  {_status_line(kata)}\n"
+    lines = [head]
+    wrong = [check for check in kata.checks if check.status not in ("passed", "skipped")]
+    told: set[str] = set()
+    for check in kata.checks:
+        lines += _check(check, paint, told, full=len(told) < 3 or check not in wrong)
+    lines += _closing(kata, wrong, paint)
+    return "\n".join(lines) + "\n"
+
+
+def _status_line(kata: KataReport) -> str:
+    if kata.message:
+        return kata.message
+    return {"not_started": "Not started yet.", "waiting": "Waiting for another kata."}.get(kata.status, "")
+
+
+def _check(check: Check, paint: Paint, told: set[str], full: bool) -> list[str]:
+    mark, code = MARKS.get(check.status, ("✗", RED))
+    score = f"{points(check.score)} / {points(check.max_score)}"
+    *first, last = textwrap.wrap(check.title, WIDTH - 16) or [""]
+    begun = [f"  {paint(mark, code)} {first[0]}", *(f"    {line}" for line in first[1:])] if first else []
+    lead = "   " if first else f"  {paint(mark, code)}"
+    head = "\n".join([*begun, f"{lead} {last:<{WIDTH - 16}}{score:>12}"])
+    if check.status in ("passed", "skipped"):
+        return [head]
+    details = _details(check) if full else []
+    mistake = check.mistake
+    if mistake and mistake.id not in told:
+        told.add(mistake.id)
+        details += _labelled("looks like", mistake.text)
+    elif full:
+        told.add(check.name)
+    return [head, *details]
+
+
+def _details(check: Check) -> list[str]:
+    lines = _labelled("what", check.message) if check.message else []
+    if check.call:
+        lines += _labelled("called", check.call)
+    if check.counterexample:
+        width = max(map(len, check.counterexample))
+        lines += [f"{'':20}{name:<{width}} = {text}" for name, text in check.counterexample.items()]
+    if check.expected is not None:
+        where = f"    first difference at {check.difference}" if check.difference else ""
+        lines += [f"      expected    {check.expected}", f"      got         {check.got}{where}"]
+    return lines
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    indent = " " * 6 + f"{label:<12}"
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=" " * 18) or [indent]
+
+
+def _closing(kata: KataReport, wrong: list[Check], paint: Paint) -> list[str]:
+    lines = []
+    if kata.output and wrong:
+        shown = [f"      | {line}" for line in kata.output[-600:].splitlines()[-8:]]
+        lines += ["", paint("  The code printed:", DIM), *shown]
+    if wrong:
+        lines += ["", f"  next  grade --hint {kata.name}"]
+    return lines
+
+
+def render_summary(report: Report, colour: bool = False) -> str:
+    """All katas in a table, and the points."""
+    paint = Paint(colour)
+    rows = [f"  {_word(kata, paint)} {kata.name:<28}{points(kata.score):>6} / {points(kata.max_score)}"
+            for kata in report.katas]
+    total = f"{points(report.score)} of {points(report.max_score)} points"
+    return "\n".join([paint("All katas", BOLD), *rows, "", paint(total, BOLD)]) + "\n"
+
+
+def _word(kata: KataReport, paint: Paint) -> str:
+    mark = {"passed": ("✓", GREEN), "not_started": ("·", DIM), "waiting": ("…", YELLOW)}
+    return paint(*mark.get(kata.status, ("✗", RED)))
+
+
+def points(hundredths: int) -> str:
+    """Points without a needless fraction: `3`, `0.5`, `2.25`."""
+    return f"{hundredths / 100:g}"
