@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import types
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +26,8 @@ from grader.worker.proxy import Call, LocalStudent
 
 #: The share of failing cases that a mistake must explain to be named.
 ENOUGH = 0.6
+#: Failing cases after which a mistake that has explained none of them is dropped.
+SCREENED = 8
 
 
 def public_names(module: types.ModuleType) -> list[str]:
@@ -81,6 +84,7 @@ def name_mistakes(
     texts = _texts(course, card)
     answers = answers_of(kata, course, card, "mistakes")
     suspects = [Suspect(name, kata, oracle, answer, findings) for name, answer in answers.items()]
+    suspects = [suspect for suspect in suspects if suspect.explains(failed[0])] or suspects
     named = {}
     for finding in failed:
         fitting = [suspect for suspect in suspects if suspect.explains(finding)]
@@ -97,46 +101,50 @@ class Suspect:
     def __init__(
         self, name: str, kata: Kata, oracle: Oracle, answer: types.SimpleNamespace, findings: list[Finding]
     ) -> None:
-        self.name, self.kata, self.oracle, self.answer = name, kata, oracle, answer
+        self.name = name
+        self.session = Session(kata, oracle, LocalStudent(answer))
         self.findings = findings
-        failed = [finding for finding in findings if finding.status in ("failed", "error")]
-        self.shares = {finding.plan.name: self._explained(finding) for finding in failed}
+        self._explained: dict[str, set[int]] = {}
 
     def explains(self, finding: Finding) -> bool:
         """All failing cases, or enough of them that a second mistake must account for the rest."""
-        return len(self.shares[finding.plan.name]) >= ENOUGH * len(finding.failures)
+        return len(self.explained(finding)) >= ENOUGH * len(finding.failures)
 
     def rank(self, finding: Finding) -> tuple[bool, int, float, int]:
         """All cases before most; then by failed checks explained; then by passed ones passed as well."""
-        share = len(self.shares[finding.plan.name]) / len(finding.failures)
-        explained = sum(self.explains(f) for f in self.findings if f.plan.name in self.shares)
-        return share == 1, explained, share, self._passed_alike
+        share = len(self.explained(finding)) / len(finding.failures)
+        failed = [other for other in self.findings if other.status in ("failed", "error")]
+        return share == 1, sum(map(self.explains, failed)), share, self._passed_alike
 
     @cached_property
     def _passed_alike(self) -> int:
-        session = self._session()
         passed = [finding.plan for finding in self.findings if finding.status == "passed"]
-        return sum(_passes(plan, session) for plan in passed)
+        return sum(_passes(plan, self.session) for plan in passed)
 
-    def _session(self) -> Session:
-        return Session(self.kata, self.oracle, LocalStudent(self.answer))
+    def explained(self, finding: Finding) -> set[int]:
+        """The failing cases (by id) on which the mistake fails alike."""
+        name = finding.plan.name
+        if name not in self._explained:
+            self._explained[name] = set(self._compare(finding))
+        return self._explained[name]
 
-    def _explained(self, finding: Finding) -> set[int]:
-        """The failing cases (by id) on which the mistake fails alike. Every case is asked, so that
-        state builds up as it did; a mistake that is wrong about the first few is asked no further."""
-        session = self._session()
+    def _compare(self, finding: Finding) -> Iterator[int]:
+        """Every case is asked, so that state builds up as it did for the submission; a mistake that
+        is wrong about the first few is asked no further."""
         failures = {id(failure.case): failure for failure in finding.failures}
-        explained, missed = set(), 0
+        hits = misses = 0
         for case in finding.plan.cases:
-            mine = _judge(finding.plan, session, case)
+            mine = _judge(finding.plan, self.session, case)
             theirs = failures.get(id(case))
-            if theirs is not None and mine is not None and _alike(theirs, mine):
-                explained.add(id(case))
-            elif theirs is not None:
-                missed += 1
-                if missed > (1 - ENOUGH) * len(failures):
-                    break
-        return explained
+            if theirs is None:
+                continue
+            if mine is not None and _alike(theirs, mine):
+                hits += 1
+                yield id(case)
+            else:
+                misses += 1
+            if misses > (1 - ENOUGH) * len(failures) or (not hits and misses >= SCREENED):
+                return
 
 
 def _judge(plan: CheckPlan, session: Session, case: Case) -> Failure | None:
@@ -148,7 +156,7 @@ def _judge(plan: CheckPlan, session: Session, case: Case) -> Failure | None:
 
 def _show_first(finding: Finding, suspect: Suspect) -> None:
     """Put the smallest failing case that the mistake explains in front: it is the one to be shown."""
-    explained = suspect.shares[finding.plan.name]
+    explained = suspect.explained(finding)
     finding.failures.sort(key=lambda failure: id(failure.case) not in explained)
 
 

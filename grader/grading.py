@@ -25,7 +25,7 @@ from grader.worker.server import Process, Source
 LOAD_SECONDS = 20.0
 LOSSES = 2  # workers that one submission may lose before the rest of its checks are given up
 KATA_SECONDS = 60.0
-SHRUNK_CHECKS = 3
+SMALL = 4  # numbers in a case that needs no shrinking
 
 
 @dataclass
@@ -42,9 +42,15 @@ class Grader:
     """Grades submissions of one course, each kata prepared once, each submission in its own worker."""
 
     def __init__(
-        self, course: Course, source: Source, device: str = "cpu", seed: int = bank.SEED
+        self,
+        course: Course,
+        source: Source,
+        device: str = "cpu",
+        seed: int = bank.SEED,
+        shrinks: bool = True,
     ) -> None:
         self.course, self.source, self.device, self.seed = course, source, device, seed
+        self.shrinks = shrinks
         self.isolation = Isolation()
         self._prepared: dict[str, Prepared] = {}
 
@@ -182,16 +188,15 @@ class Attempt:
         """The findings as checks, each failure with its smallest case and its mistake."""
         p = self.prepared
         mistakes = name_mistakes(p.kata, self.grader.course, p.card, p.oracle, findings)
-        shrunk = [f for f in findings if f.status in ("failed", "error")][:SHRUNK_CHECKS]
-        if not self.losses:
-            for finding in shrunk:
-                self._shrink(finding)
+        first = next((f for f in findings if f.status in ("failed", "error")), None)
+        if first and self.grader.shrinks and not self.losses:
+            self._shrink(first)
         return [_as_check(finding, mistakes.get(finding.plan.name)) for finding in findings]
 
     def _shrink(self, finding: Finding) -> None:
         """Put the smallest failing case that Hypothesis finds in front, if it is smaller."""
         first, draw = finding.failures[0], finding.plan.draw
-        if draw is None or bank.weight(first.case) <= bank.weight([0] * 3):
+        if draw is None or bank.weight(first.case)[0] <= SMALL:
             return
         found: list[Failure] = []
 

@@ -114,11 +114,13 @@ def _has_cuda() -> bool:
     return subprocess.run([sys.executable, "-c", question], capture_output=True).returncode == 0
 
 
-def open_grader(course: Course, cards: list[Card], device: str) -> tuple[Grader, Source]:
+def open_grader(
+    course: Course, cards: list[Card], device: str = "cpu", shrinks: bool = True
+) -> tuple[Grader, Source]:
     """The grader and its source of workers, which is opened before any solution is read."""
     library = "torch" if any(card.library == "torch" for card in cards) else "numpy"
     source = open_source(library, os.environ.get("DOJO_WORKERS", ""))
-    return Grader(course, source, device), source
+    return Grader(course, source, device, shrinks=shrinks), source
 
 
 def grade_once(course: Course, paths: list[tuple[Card, Path]], wishes: Wishes) -> int:

@@ -42,7 +42,7 @@ def verify_course(course: Course, names: tuple[str, ...]) -> int:
     cards = [course.card(name) for name in names] or list(course.cards.values())
     if not cards:
         raise CourseError("There are no katas to verify.")
-    grader, source = open_grader(course, cards, "cpu")
+    grader, source = open_grader(course, cards, shrinks=False)
     with closing(source):
         verdicts = [_verify_aloud(course, grader, card) for card in cards]
     click.echo(table(verdicts))

@@ -345,7 +345,7 @@ def takes_the_softmax_over_the_queries(x, memory, params, num_heads):
     return _layer(x, memory, params, num_heads, attend=_with(_attend, weigh=weigh))
 
 
-def ignores_num_heads(x, memory, params, num_heads):
+def ignores_num_heads(x, memory, params, num_heads):  # noqa: ARG001 - the mistake
     """Right for one head only: a single attention runs over the full width, whatever num_heads says. Check
     that q, k and v are cut into num_heads blocks of columns, each with a softmax of its own."""
     return _layer(x, memory, params, 1)

@@ -90,7 +90,7 @@ def split(student, x, num_heads):
     result = student.split_heads(x, num_heads)
     shape = (x.shape[0], num_heads, x.shape[1], x.shape[2] // num_heads)
     found = getattr(result, "shape", None)
-    expect.true(found == shape, f"split_heads returns [B, H, T, d_head], {shape}; it came with {found}.")
+    expect.true(found == shape, f"split_heads must return [B, H, T, d_head], {shape}; it came with {found}.")
     return result
 
 
@@ -99,7 +99,7 @@ def merge(student, heads):
     result = student.merge_heads(heads)
     shape = (heads.shape[0], heads.shape[2], heads.shape[1] * heads.shape[3])
     found = getattr(result, "shape", None)
-    expect.true(found == shape, f"merge_heads returns [B, T, d_model], {shape}; it came with {found}.")
+    expect.true(found == shape, f"merge_heads must return [B, T, d_model], {shape}; it came with {found}.")
     return result
 
 

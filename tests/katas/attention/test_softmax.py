@@ -156,7 +156,7 @@ def probabilities(student, x, axis):
     """What softmax returns, once it is an array that can be compared entry by entry."""
     result = student.softmax(x, axis=axis)
     shape = getattr(result, "shape", None)
-    expect.true(shape == x.shape, f"The result has the shape of x, {x.shape}; it came with {shape}.")
+    expect.true(shape == x.shape, f"The result must have the shape of x, {x.shape}; it came with {shape}.")
     return result
 
 

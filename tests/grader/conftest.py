@@ -1,0 +1,306 @@
+"""Workers, students and a tiny course for the tests of the product."""
+
+import functools
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from grader import grading
+from grader.catalog import Course
+from grader.grading import Grader
+from grader.submission import read_submission
+from grader.worker.executor import load_module
+from grader.worker.proxy import LocalStudent, RemoteStudent, unwrap
+from grader.worker.server import open_source
+
+ROOT = Path(__file__).resolve().parents[2]
+LOAD_SECONDS = 20.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_its_own(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def numpy_source():
+    source = open_source("numpy")
+    yield source
+    source.close()
+
+
+@pytest.fixture(scope="session")
+def torch_source():
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    source = open_source("torch")
+    yield source
+    source.close()
+
+
+@pytest.fixture
+def connect(request):
+    """`connect(code)` loads code in a worker and returns the RemoteStudent."""
+    processes = []
+
+    def start(code, *, library="numpy", entry_points=(), forbidden=(), call_seconds=5.0):
+        process = request.getfixturevalue(f"{library}_source").start("cpu")
+        processes.append(process)
+        student = RemoteStudent(process.channel, call_seconds)
+        student.greeting(LOAD_SECONDS)
+        load = {
+            "name": "kata",
+            "source": textwrap.dedent(code),
+            "entry_points": list(entry_points),
+            "forbidden": list(forbidden),
+        }
+        student.loaded = unwrap(student.ask({"load": load}, LOAD_SECONDS, []))
+        return student
+
+    yield start
+    for process in processes:
+        process.kill()
+
+
+def load_locally(code):
+    """The same, in this process; for code that is trusted."""
+    return LocalStudent(load_module("kata", textwrap.dedent(code)), "kata.py")
+
+
+@pytest.fixture(params=["local", "remote"])
+def meet(request):
+    """`meet(code)` returns a student, once in this process and once in a worker."""
+    if request.param == "local":
+        return lambda code, **_: load_locally(code)
+    return request.getfixturevalue("connect")
+
+
+@pytest.fixture
+def meet_locally():
+    return load_locally
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Calls of a submission get one second, imports three."""
+    monkeypatch.setattr(grading, "RemoteStudent", functools.partial(RemoteStudent, call_seconds=1.0))
+    monkeypatch.setattr(grading, "LOAD_SECONDS", 3.0)
+
+
+DOUBLE = {
+    "tests/katas/attention/test_double.py": '''
+        import numpy as np
+
+        from grader import expect
+        from grader import strategies as st
+        from grader.kata import Kata, Rule
+
+        KATA = Kata(
+            "double",
+            track="attention",
+            entry_points=("double",),
+            title="Twice as much",
+            source="nowhere",
+            hints=("Think of two.",),
+            rules=(Rule(("numpy.multiply",), "Write it with an operator."),),
+            bank_size=8,
+        )
+
+        @KATA.cases
+        def cases(draw):
+            shape = draw(st.shapes(2, 3))
+            return {"x": draw(st.readable_arrays(shape, draw(st.float_dtypes()))) + draw(st.integers(0, 2))}
+
+        @KATA.example
+        def one():
+            return {"x": np.ones((1, 2), dtype=np.float32)}
+
+        @KATA.law(points=1)
+        def test_twice_is_a_sum(student, x):
+            """Twice x is x plus x."""
+            expect.close(student.double(x), x + x, "double(x)")
+
+        @KATA.law(points=1)
+        def test_refuses_text(student):
+            """Text is refused."""
+            expect.refuses(student.double, "text", why="text is no array")
+    ''',
+    "solutions/attention/double/reference.py": '''
+        def double(x):
+            if isinstance(x, str):
+                raise ValueError("text")
+            return x + x
+    ''',
+    "solutions/attention/double/mistakes.py": '''
+        def _checked(x):
+            if isinstance(x, str):
+                raise ValueError("text")
+            return x
+
+        def triples(x):
+            """The result is three times x:
+            one x too many was added."""
+            return 3 * _checked(x)
+
+        def takes_the_size(x):
+            """Negative numbers come out positive: the sign was lost."""
+            return abs(_checked(x)) * 2
+
+        def forgets_the_first_row(x):
+            """The first row stays as it was."""
+            y = _checked(x) * 2
+            y[0] = x[0]
+            return y
+
+        def accepts_text(x):
+            """Text is doubled as well: refuse it with ValueError."""
+            return x * 2
+    ''',
+    "solutions/attention/double/variants.py": '''
+        def shifts(x):
+            """Twice, by a product."""
+            if isinstance(x, str):
+                raise ValueError("text")
+            return x * 2
+    ''',
+    "exercises/attention/double.py": '''
+        """Twice as much."""
+
+        def double(x):
+            """Return x + x."""
+            raise NotImplementedError
+    ''',
+}
+
+CENTER = {
+    "tests/katas/modules/test_center.py": '''
+        import numpy as np
+
+        from grader import strategies as st
+        from grader.kata import Kata
+
+        KATA = Kata(
+            "center",
+            track="modules",
+            entry_points=("Center",),
+            title="Around the mean",
+            source="nowhere",
+            hints=("Subtract.",),
+            library="torch",
+            grades_gradients=True,
+            bank_size=8,
+        )
+
+        @KATA.cases
+        def cases(draw):
+            rows, width = draw(st.integers(1, 3)), draw(st.integers(2, 4))
+            dtype = draw(st.float_dtypes())
+            x = draw(st.tensors(st.normal_arrays((rows, width), dtype)))
+            return {"x": x, "scale": draw(st.tensors(st.normal_arrays((width,), "float32")))}
+
+        @KATA.observe
+        def observe(student, x, scale):
+            layer = student.Center(x.shape[-1])
+            layer.load_state_dict({"scale": scale})
+            return {"result": layer(x)}
+    ''',
+    "solutions/modules/center/reference.py": '''
+        import torch
+        from torch import nn
+
+        class Center(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.scale = nn.Parameter(torch.ones(width))
+
+            def forward(self, x):
+                return (x - x.mean(-1, keepdim=True)) * self.scale
+    ''',
+    "solutions/modules/center/mistakes.py": '''
+        import torch
+        from torch import nn
+
+        class _Center(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.scale = nn.Parameter(torch.ones(width))
+
+        class detaches_the_mean(_Center):
+            """No gradient flows through the mean: it was detached."""
+
+            def forward(self, x):
+                return (x - x.mean(-1, keepdim=True).detach()) * self.scale
+
+        class detaches_x(_Center):
+            """Only the mean passes a gradient on: x itself was detached."""
+
+            def forward(self, x):
+                return (x.detach() - x.mean(-1, keepdim=True)) * self.scale
+
+        class detaches_the_scale(_Center):
+            """No gradient reaches the scale: `.data` leaves the graph."""
+
+            def forward(self, x):
+                return (x - x.mean(-1, keepdim=True)) * self.scale.data
+
+        class forgets_the_scale(_Center):
+            """The scale has no effect."""
+
+            def forward(self, x):
+                return x - x.mean(-1, keepdim=True)
+    ''',
+    "exercises/modules/center.py": '''
+        """Around the mean."""
+
+        class Center:
+            """Subtract the mean, times a learnt scale."""
+
+            def forward(self, x):
+                raise NotImplementedError
+    ''',
+}
+
+
+def write_files(root, files):
+    for name, text in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(textwrap.dedent(text).strip() + "\n")
+    return root
+
+
+@pytest.fixture
+def write():
+    """`write(folder, {name: text})` writes files, dedented."""
+    return write_files
+
+
+@pytest.fixture(scope="session")
+def tiny_course(tmp_path_factory):
+    """A course of two katas: `double` in NumPy, `center` in PyTorch, which grades gradients."""
+    return Course(write_files(tmp_path_factory.mktemp("course"), {**DOUBLE, **CENTER}))
+
+
+@pytest.fixture
+def grade(request, tiny_course, tmp_path):
+    """`grade(code)` is the report of that code for a kata of the tiny course."""
+
+    def grade_code(code, kata="double"):
+        library = tiny_course.card(kata).library
+        name = f"_grader_{library}"
+        if not hasattr(request.config, name):
+            source = request.getfixturevalue(f"{library}_source")
+            setattr(request.config, name, Grader(tiny_course, source))
+        file = tmp_path / f"{kata}.py"
+        file.write_text(textwrap.dedent(code))
+        return getattr(request.config, name).grade(read_submission(tiny_course.card(kata), file))
+
+    return grade_code
+
+
+@pytest.fixture(scope="session")
+def softmax_grader(numpy_source):
+    """A grader of the shipped course, for submissions to softmax."""
+    return Grader(Course(ROOT), numpy_source)
