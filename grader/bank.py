@@ -6,6 +6,7 @@ Hypothesis is imported inside, since a grading that finds its bank in the cache 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -52,16 +53,12 @@ def shrink(draw_case: DrawCase, fails: Callable[[Case], bool], size: int, seed: 
                 smallest[:] = [case]
             raise AssertionError
 
-    try:
+    with suppress(AssertionError, StopShrinking, BaseExceptionGroup):
         _run(draw_case, check, examples=2 * size, seed=seed, shrink=True)
-    except (AssertionError, StopShrinking, BaseExceptionGroup):
-        pass
     return smallest[0] if smallest else None
 
 
-def _run(
-    draw_case: DrawCase, check: Callable[[Case], None], examples: int, seed: int, shrink: bool
-) -> None:
+def _run(draw_case: DrawCase, check: Callable[[Case], None], examples: int, seed: int, shrink: bool) -> None:
     import hypothesis
     from hypothesis import HealthCheck, Phase, settings
     from hypothesis import strategies as st

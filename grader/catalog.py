@@ -109,7 +109,13 @@ def read_card(path: Path) -> Card:
     call = _kata_call(ast.parse(path.read_text(encoding="utf-8"), filename=path.name))
     if call is None:
         raise KataError(f"{path.name} must bind KATA = Kata(…) at its top level.")
-    found = {"library": "numpy", "points": 10, "needs": (), "hints": (), "name": ast.literal_eval(call.args[0])}
+    found = {
+        "library": "numpy",
+        "points": 10,
+        "needs": (),
+        "hints": (),
+        "name": ast.literal_eval(call.args[0]),
+    }
     wanted = set(Card.__dataclass_fields__) - {"path", "name"}
     for keyword in call.keywords:
         if keyword.arg in wanted:

@@ -112,10 +112,10 @@ def agrees_with_reference(session: Session, case: Case) -> None:
     tolerance = Tolerance(terms_of(case), session.kata.roundings)
     found = first_difference(expected.exact, seen.observed, tolerance, _float_dtype(expected.native))
     if found:
-        raise Unmet(_sentence(found, seen.observed), _unnamed(found, seen.observed))
+        raise Unmet(_sentence(found), _unnamed(found, seen.observed))
 
 
-def _sentence(found: Difference, observed: Any) -> str:
+def _sentence(found: Difference) -> str:
     if found.kind == "type":
         return f"The result is {found.got}, where {found.expected} is due."
     if found.kind in ("shape", "dtype"):
@@ -189,7 +189,9 @@ def _path(name: str, key: Any) -> str:
 def leaves_arguments_unchanged(session: Session, case: Case) -> None:
     changed = session.sight(case).changed
     if changed:
-        raise Unmet(f"The call changes {', '.join(sorted(set(changed)))} in place; its caller still needs it.")
+        raise Unmet(
+            f"The call changes {', '.join(sorted(set(changed)))} in place; its caller still needs it."
+        )
 
 
 def answers_the_same_again(session: Session, case: Case) -> None:
@@ -257,7 +259,11 @@ def _spread(cases: list[Case]) -> list[Case]:
 #: name -> what it claims, how it judges a case, and which cases, in which order
 FREE_CHECKS: dict[str, tuple[str, Judge, Callable[[list[Case]], list[Case]]]] = {
     "agrees_with_reference": ("Every entry equals the reference.", agrees_with_reference, _all),
-    "has_the_right_shape": ("Every result has the shape that the statement names.", has_the_right_shape, _all),
+    "has_the_right_shape": (
+        "Every result has the shape that the statement names.",
+        has_the_right_shape,
+        _all,
+    ),
     "keeps_the_dtype": ("The result has the dtype that the statement names.", keeps_the_dtype, _all),
     "leaves_arguments_unchanged": ("The arguments are left as they were.", leaves_arguments_unchanged, _all),
     "answers_the_same_again": ("The same call gives the same answer.", answers_the_same_again, _backwards),

@@ -14,7 +14,7 @@ from grader.catalog import Course, CourseError, find_course
 from grader.kata import KataError
 from grader.session import DeviceMissing, LibraryMissing
 
-PASSED, FAILED, WRONG_INPUT, OUR_FAULT = range(4)
+WRONG_INPUT, OUR_FAULT = 2, 3
 
 
 class Complaint(click.ClickException):
@@ -26,13 +26,16 @@ class Complaint(click.ClickException):
         click.echo(self.format_message(), file=file or sys.stderr)
 
 
-class Names(click.ParamType):
+class Names(click.ParamType[str]):
     """Names of katas, completed by the shell."""
 
     name = "kata"
 
     def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
+        self,
+        ctx: click.Context,  # noqa: ARG002  # the signature is click's
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
     ) -> list[CompletionItem]:
         try:
             names = Course(find_course(Path.cwd())).cards
@@ -70,7 +73,9 @@ class Guarded(click.Command):
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
 @click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
-@click.option("--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True
+)
 @click.option("--output", type=click.Path(path_type=Path), help="Write the report to this file.")
 def grade(names: tuple[str, ...], **options: Any) -> None:
     """Grade katas: those named, or all that are begun."""

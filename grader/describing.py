@@ -70,11 +70,14 @@ def _cut(array: np.ndarray[Any, Any], digits: int, at: tuple[int, ...]) -> str:
     return f"[{left}{inside}{right}]    at [{index}]"
 
 
-def describe(value: Any) -> str:
-    """dtype and shape, as in `float32 (2, 3)`; a number's type and value."""
+def describe(value: Any, axes: list[str] | None = None) -> str:
+    """dtype and shape, `float32 (batch=2, tokens=3)` with names for the last axes; a number's value."""
     if getattr(value, "shape", None) is not None:
         dtype = str(value.dtype).removeprefix("torch.")
-        return f"{dtype} ({', '.join(str(int(n)) for n in value.shape)})"
+        lengths = [str(int(n)) for n in value.shape]
+        unnamed = len(lengths) - len(axes or [])
+        names = [""] * unnamed + [f"{name}=" for name in (axes or [])[max(0, -unnamed) :]]
+        return f"{dtype} ({', '.join(map(''.join, zip(names, lengths, strict=True)))})"
     if isinstance(value, bool | int | float):
         return f"{type(value).__name__} {value}"
     return describe_type(value)

@@ -23,7 +23,6 @@ from grader.report import Mistake
 from grader.worker.codec import Handle, Phantom
 from grader.worker.proxy import Call, LocalStudent
 
-
 #: The share of failing cases that a mistake must explain to be named.
 ENOUGH = 0.6
 #: Failing cases after which a mistake that has explained none of them is dropped.

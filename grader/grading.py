@@ -10,7 +10,6 @@ from grader import bank
 from grader.catalog import Card, Course
 from grader.checks import CheckPlan, Session, Skip, plan
 from grader.describing import describe, show
-from grader.diagnosis import name_mistakes
 from grader.expect import SubmissionFailed
 from grader.judging import Failure, Finding, judge_case, run_check
 from grader.kata import Case, Kata
@@ -18,11 +17,12 @@ from grader.oracle import Oracle
 from grader.report import Check, Isolation, KataReport, Mistake
 from grader.submission import Refused, Submission
 from grader.worker.channel import Flooded
-from grader.worker.proxy import Call, RemoteStudent, WorkerLost, unwrap
+from grader.worker.proxy import CALL_SECONDS, Call, RemoteStudent, WorkerLost, unwrap
 from grader.worker.rules import broken_in_source
 from grader.worker.server import Process, Source
 
 LOAD_SECONDS = 20.0
+CUDA_SECONDS = 60.0  # making a context takes seconds, and kernels are loaded when first used
 LOSSES = 2  # workers that one submission may lose before the rest of its checks are given up
 KATA_SECONDS = 60.0
 SMALL = 4  # numbers in a case that needs no shrinking
@@ -96,7 +96,11 @@ def _broken_rule(kata: Kata, submission: Submission) -> list[Check]:
         if broken:
             message = f"A rule of this kata is broken: line {broken[1]} uses {broken[0]}. {rule.because}"
             points = round(kata.points * 100)
-            return [Check("keeps_the_rules", "The code keeps the rules of the kata.", "failed", 0, points, message)]
+            return [
+                Check(
+                    "keeps_the_rules", "The code keeps the rules of the kata.", "failed", 0, points, message
+                )
+            ]
     return []
 
 
@@ -113,14 +117,16 @@ class Attempt:
 
     def _start(self) -> Session:
         self.process = self.grader.source.start(self.grader.device)
-        student = RemoteStudent(self.process.channel)
+        on_cuda = self.grader.device != "cpu"
+        student = RemoteStudent(self.process.channel, CUDA_SECONDS if on_cuda else CALL_SECONDS)
         try:
-            self.grader.isolation = Isolation(**student.greeting(LOAD_SECONDS))
+            self.grader.isolation = Isolation(**student.greeting(CUDA_SECONDS if on_cuda else LOAD_SECONDS))
             answer = unwrap(student.ask({"load": self._loading()}, LOAD_SECONDS, []))
         except SubmissionFailed as failure:
             self.close()
             where = f" in line {failure.line}" if failure.line else ""
-            raise Refused(f"{self.submission.label} fails{where} when it is imported: {failure}.") from None
+            told = ": ".join(filter(None, (failure.kinds[0], failure.message)))
+            raise Refused(f"{self.submission.label} fails{where} when it is imported: {told}.") from None
         except WorkerLost as lost:
             self.close()
             raise Refused(f"{self.submission.label} cannot be imported: {lost}") from None
@@ -176,7 +182,9 @@ class Attempt:
     def _case_of(self, check: CheckPlan, trace: list[Call]) -> Case:
         """The case whose arguments stand in the last call; the first one where none do."""
         asked = {id(arg) for call in trace[-1:] for arg in [*call.args, *call.kwargs.values()]}
-        holding = [case for case in check.cases if asked & {id(value) for value in case.values() if _is_own(value)}]
+        holding = [
+            case for case in check.cases if asked & {id(value) for value in case.values() if _is_own(value)}
+        ]
         return holding[0] if holding else check.cases[0]
 
     def _given_up(self, check: CheckPlan) -> Finding:
@@ -187,11 +195,15 @@ class Attempt:
     def conclude(self, findings: list[Finding]) -> list[Check]:
         """The findings as checks, each failure with its smallest case and its mistake."""
         p = self.prepared
+        if all(finding.status in ("passed", "skipped") for finding in findings):
+            return [_as_check(finding, None, {}) for finding in findings]
+        from grader.diagnosis import name_mistakes  # a submission that passes needs none of it
+
         mistakes = name_mistakes(p.kata, self.grader.course, p.card, p.oracle, findings)
         first = next((f for f in findings if f.status in ("failed", "error")), None)
         if first and self.grader.shrinks and not self.losses:
             self._shrink(first)
-        return [_as_check(finding, mistakes.get(finding.plan.name)) for finding in findings]
+        return [_as_check(finding, mistakes.get(finding.plan.name), p.kata.axes) for finding in findings]
 
     def _shrink(self, finding: Finding) -> None:
         """Put the smallest failing case that Hypothesis finds in front, if it is smaller."""
@@ -202,7 +214,11 @@ class Attempt:
 
         def fails(case: dict[str, object]) -> bool:
             failure = self._judge_anew(finding.plan, case)
-            if failure is None or failure.status != first.status or bool(failure.difference) != bool(first.difference):
+            if (
+                failure is None
+                or failure.status != first.status
+                or bool(failure.difference) != bool(first.difference)
+            ):
                 return False
             if not found or bank.weight(case) <= bank.weight(found[0].case):
                 found[:] = [failure]
@@ -237,7 +253,7 @@ def _is_own(value: object) -> bool:
     return hasattr(value, "shape") or isinstance(value, list | dict)
 
 
-def _as_check(finding: Finding, mistake: Mistake | None) -> Check:
+def _as_check(finding: Finding, mistake: Mistake | None, axes: dict[str, str]) -> Check:
     plan = finding.plan
     if not finding.failures:
         return Check(plan.name, plan.title, finding.status, plan.points, plan.points)
@@ -251,7 +267,7 @@ def _as_check(finding: Finding, mistake: Mistake | None) -> Check:
         plan.points,
         message=failure.message,
         call=_show_call(failure),
-        counterexample={name: _show_argument(value) for name, value in failure.case.items()} or None,
+        counterexample=_show_case(failure.case, axes) or None,
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
@@ -274,6 +290,10 @@ def _brief(value: object) -> str:
     return "…" if hasattr(value, "shape") or isinstance(value, dict) or callable(value) else show(value)
 
 
-def _show_argument(value: object) -> str:
+def _show_case(case: Case, axes: dict[str, str]) -> dict[str, str]:
+    return {name: _show_argument(value, axes.get(name, "").split()) for name, value in case.items()}
+
+
+def _show_argument(value: object, axes: list[str]) -> str:
     text = show(value)
-    return f"{text}    {describe(value)}" if hasattr(value, "shape") else text
+    return f"{text}    {describe(value, axes)}" if hasattr(value, "shape") else text

@@ -72,7 +72,8 @@ class Kata:
     """The declaration of one kata. Points are whole or half points; hints go from nudge to near-answer.
 
     `roundings` says how many roundings deep an honest answer is (1 for a formula, more for a
-    stack of layers) and widens the tolerance in proportion; see `grader.comparison`.
+    stack of layers) and widens the tolerance in proportion; see `grader.comparison`. `axes` names the
+    last axes of arguments for the reader: `{"logits": "batch vocab"}`.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Kata:
     grades_gradients: bool = False
     grades_device: bool | None = None
     ships_wrong_code: bool = False
+    axes: dict[str, str] = field(default_factory=dict)
     roundings: float = 1
     bank_size: int = 60
     laws: list[Law] = field(default_factory=list)

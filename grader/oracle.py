@@ -72,5 +72,3 @@ def in_float64(value: Any) -> Any:
     if type(value).__module__ == "torch" and value.is_floating_point():
         return value.double()
     return value
-
-

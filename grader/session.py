@@ -49,6 +49,7 @@ def run(wishes: Wishes) -> int:
     """Do what was asked for; returns the exit code. Raises CourseError and its like for wrong input."""
     course = Course(find_course(Path.cwd()), wishes.exercises)
     cards = [course.card(name) for name in wishes.names]
+    _require_writable(wishes.output)
     if wishes.list_katas:
         click.echo(board(course), nl=False)
         return PASSED
@@ -101,7 +102,9 @@ def _require_library(cards: list[Card], wishes: Wishes) -> None:
             f"`{needing[0]}` is a PyTorch kata, and PyTorch is not installed: pip install torch==2.13.0"
         )
     if wishes.device == "cuda" and not _has_cuda():
-        raise DeviceMissing("There is no CUDA device on this machine; leave out --device to grade on the CPU.")
+        raise DeviceMissing(
+            "There is no CUDA device on this machine; leave out --device to grade on the CPU."
+        )
 
 
 def _has_cuda() -> bool:
@@ -190,6 +193,12 @@ class Speaker:
             click.echo(text, nl=False)
         else:
             _write(self.wishes.output, text)
+
+
+def _require_writable(path: Path | None) -> None:
+    """A report that cannot be written is refused before anything is graded."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise CourseError(f"The report cannot be written to {path}: no such folder, or a folder itself.")
 
 
 def _write(path: Path, text: str) -> None:

@@ -39,11 +39,15 @@ def read_submission(card: Card, path: Path) -> Submission:
     label = shorten(path)
     source = _read(path, label)
     try:
+        if "\0" in source:
+            raise ValueError
         ast.parse(source)
     except SyntaxError as error:
         raise Refused(f"{label} has a syntax error in line {error.lineno}: {error.msg}.") from None
     except (ValueError, RecursionError, MemoryError):
-        raise Refused(f"{label} cannot be read as Python: it holds a null byte or is nested too deeply.") from None
+        raise Refused(
+            f"{label} cannot be read as Python: it holds a null byte or is nested too deeply."
+        ) from None
     return Submission(card, source, label)
 
 

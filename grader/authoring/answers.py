@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from grader.catalog import Card, Course, load_file
 from grader.diagnosis import public_names, replaced_by
 

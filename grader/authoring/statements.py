@@ -100,7 +100,9 @@ def _gaps_of_points(course: Course, card: Card) -> list[str]:
 
 
 def _gaps_of_needs(course: Course, card: Card) -> list[str]:
-    unknown = [f"it needs `{name}`, and there is no such kata." for name in card.needs if name not in course.cards]
+    unknown = [
+        f"it needs `{name}`, and there is no such kata." for name in card.needs if name not in course.cards
+    ]
     rules = course.declaration(card).rules
     broken = [
         f"the {part} breaks a rule of its own kata: line {found[1]} uses {found[0]}."

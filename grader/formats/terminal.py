@@ -104,8 +104,10 @@ def _closing(kata: KataReport, wrong: list[Check], paint: Paint) -> list[str]:
 def render_summary(report: Report, colour: bool = False) -> str:
     """All katas in a table, and the points."""
     paint = Paint(colour)
-    rows = [f"  {_word(kata, paint)} {kata.name:<28}{points(kata.score):>6} / {points(kata.max_score)}"
-            for kata in report.katas]
+    rows = [
+        f"  {_word(kata, paint)} {kata.name:<28}{points(kata.score):>6} / {points(kata.max_score)}"
+        for kata in report.katas
+    ]
     total = f"{points(report.score)} of {points(report.max_score)} points"
     return "\n".join([paint("All katas", BOLD), *rows, "", paint(total, BOLD)]) + "\n"
 

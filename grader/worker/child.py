@@ -87,9 +87,11 @@ def run(reader: int, writer: int, printed: int, device: str) -> None:
     sys.path[:] = [path for path in sys.path if path not in ("", os.getcwd())]
     channel = Channel(reader, writer)
     in_force = limits.lock_in(on_cuda=device != "cpu")
-    channel.send(*encode({"in_force": in_force.as_dict()}), 0)
     if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)  # small inputs; and a fork must not inherit a thread pool
+        torch = sys.modules["torch"]
+        torch.set_num_threads(1)  # small inputs; and a fork must not inherit a thread pool
+        torch.zeros(1, device=device)  # a CUDA context takes seconds: make it before the clock of a call runs
+    channel.send(*encode({"in_force": in_force.as_dict()}), 0)
     Worker(channel, device).serve()
 
 
@@ -100,9 +102,9 @@ def _redirect(printed: int) -> None:
     os.dup2(printed, 2)
     os.close(nothing)
     os.close(printed)
-    sys.stdin = open(0, closefd=False)
-    sys.stdout = open(1, "w", buffering=1, errors="replace", closefd=False)
-    sys.stderr = open(2, "w", buffering=1, errors="replace", closefd=False)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115  # the streams live as long as the worker
+    sys.stdout = open(1, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
 
 
 def main() -> None:

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-DTYPES = frozenset(
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
-    "complex64 complex128 bfloat16".split()
-)
+INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+FLOATS = {"float16", "float32", "float64", "bfloat16", "complex64", "complex128"}
+DTYPES = frozenset({"bool"} | INTEGERS | FLOATS)
 MAX_DEPTH = 24
 MAX_AXES = 16
 MAX_BODY = 64 * 2**20  # bytes of arrays in one frame
@@ -160,7 +159,7 @@ def _read_arrays(table: Any, body: bytearray) -> list[tuple[str, np.ndarray[Any,
 def _checked_size(name: Any, shape: Any, order: Any, left: int) -> tuple[np.dtype[Any], int]:
     if name not in DTYPES:
         raise Malformed("a dtype is not allowed")
-    lengths_are_sane = len(shape) <= MAX_AXES and all(type(n) is int and 0 <= n for n in shape)
+    lengths_are_sane = len(shape) <= MAX_AXES and all(type(n) is int and n >= 0 for n in shape)
     if not lengths_are_sane or sorted(order) != list(range(len(shape))):
         raise Malformed("a shape is no shape")
     dtype = np.dtype("int16" if name == "bfloat16" else name)
@@ -187,7 +186,8 @@ def _decode(tree: Any, arrays: list[tuple[str, np.ndarray[Any, Any]]], device: s
     if tag == "s":
         return arrays[content][1][()]
     if tag == "T":
-        return _to_tensor(*arrays[content], device)
+        name, array = arrays[content]
+        return _to_tensor(name, array, device)
     return _decode_reference(tag, content)
 
 

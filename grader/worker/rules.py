@@ -22,8 +22,12 @@ def broken_in_source(source: str, forbidden: tuple[str, ...]) -> tuple[str, int]
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            aliases.update({a.asname or a.name.split(".")[0]: a.asname and a.name or a.name.split(".")[0]
-                            for a in node.names})
+            aliases.update(
+                {
+                    a.asname or a.name.split(".")[0]: (a.asname and a.name) or a.name.split(".")[0]
+                    for a in node.names
+                }
+            )
         elif isinstance(node, ast.ImportFrom) and node.module:
             aliases.update({a.asname or a.name: f"{node.module}.{a.name}" for a in node.names})
     uses = [

@@ -105,7 +105,9 @@ def test_none_means_as_many(student, query_len):
     """Without key_len there are as many keys as queries."""
     given = permissions(student, query_len, query_len)
     omitted = permissions(student, query_len, None)
-    expect.equal(omitted, given, f"causal_mask({query_len}), beside causal_mask({query_len}, {query_len})")
+    expect.equal(
+        omitted, given, f"causal_mask({query_len}, None), beside causal_mask({query_len}, {query_len}),"
+    )
 
 
 @KATA.law(points=1, cases=too_few_keys)

@@ -1,0 +1,176 @@
+"""FLOPs, gradients, and life on a pretended device."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from grader.worker.measures import Pretence, with_flops, with_gradients  # noqa: E402 - torch first
+
+
+def x(*shape):
+    return torch.arange(1.0, 1 + torch.Size(shape).numel()).reshape(shape)
+
+
+class TestFlops:
+    def test_a_matrix_product_counts_two_for_each_multiplication(self):
+        value, flops = with_flops(torch.matmul, [x(2, 3), x(3, 4)], {})
+        assert flops == 2 * 2 * 3 * 4
+        assert value.shape == (2, 4)
+
+    @pytest.mark.xfail(strict=True, reason="the table is asked for `aten.mul`, and holds `aten.mul.Tensor`")
+    def test_the_same_product_written_elementwise_counts_half(self):
+        _, flops = with_flops(lambda a, b: (a[:, :, None] * b).sum(1), [x(2, 3), x(3, 4)], {})
+        assert flops == 2 * 3 * 4
+
+    def test_calls_are_counted_each_by_itself(self):
+        assert with_flops(torch.matmul, [x(2, 2), x(2, 2)], {})[1] == 16
+        assert with_flops(torch.matmul, [x(2, 2), x(2, 2)], {})[1] == 16
+
+    def test_moving_data_costs_nothing(self):
+        assert with_flops(lambda a: a.reshape(-1).flip(0), [x(2, 3)], {})[1] == 0
+
+
+class TestGradients:
+    def test_every_floating_argument_has_one(self):
+        value, found = with_gradients(lambda a, b, n: a * b * n, [x(2), x(2)], {"n": 3})
+        assert found.keys() == {"args[0]", "args[1]"}
+        assert value.tolist() == [3, 12]
+
+    def test_keyword_arguments_go_by_their_names(self):
+        _, found = with_gradients(lambda a: 2 * a, [], {"a": x(2)})
+        assert found.keys() == {"a"}
+
+    def test_they_are_those_of_a_fixed_projection(self):
+        _, one = with_gradients(lambda a: 2 * a, [x(3)], {})
+        _, two = with_gradients(lambda a: a + a, [x(3)], {})
+        assert torch.equal(one["args[0]"], two["args[0]"])
+        assert bool((one["args[0]"] != 0).all())
+
+    def test_a_detached_argument_has_zeros(self):
+        _, found = with_gradients(lambda a, b: a.detach() * b, [x(2), x(2)], {})
+        assert not found["args[0]"].any()
+        assert found["args[1]"].all()
+
+    def test_a_result_made_anew_has_zeros(self):
+        _, found = with_gradients(lambda a: torch.tensor(a.tolist()), [x(2)], {})
+        assert found["args[0]"].tolist() == [0, 0]
+
+    def test_parameters_have_theirs(self):
+        layer = torch.nn.Linear(2, 1)
+        _, found = with_gradients(layer, [x(1, 2)], {})
+        assert found.keys() == {"args[0]", "weight", "bias"}
+
+    @pytest.mark.xfail(strict=True, raises=RuntimeError, reason="a frozen parameter cannot be differentiated")
+    def test_a_frozen_parameter_has_zeros(self):
+        layer = torch.nn.Linear(2, 1)
+        layer.bias.requires_grad_(False)
+        _, found = with_gradients(layer, [x(1, 2)], {})
+        assert found["bias"].tolist() == [0]
+
+    def test_infinite_results_pull_at_nothing(self):
+        _, found = with_gradients(lambda a: a.masked_fill(a > 1, -torch.inf), [x(2)], {})
+        assert torch.isfinite(found["args[0]"]).all()
+
+    def test_several_results_add_up(self):
+        _, found = with_gradients(lambda a: (a, [2 * a]), [x(2)], {})
+        _, alone = with_gradients(lambda a: 3 * a, [x(2)], {})
+        assert torch.allclose(found["args[0]"], alone["args[0]"])
+
+    def test_the_callers_tensors_are_left_alone(self):
+        mine = x(2)
+        with_gradients(lambda a: a * 2, [mine], {})
+        assert not mine.requires_grad
+        assert mine.grad is None
+
+    @pytest.mark.parametrize(
+        "function", [lambda a: a.tolist(), torch.nn.Identity], ids=["no tensor", "a class"]
+    )
+    def test_where_there_is_nothing_to_derive_there_is_none(self, function):
+        assert with_gradients(function, [x(2)], {})[1] is None
+
+    def test_integers_are_not_differentiated(self):
+        _, found = with_gradients(lambda ids, table: table[ids], [torch.tensor([1]), x(2, 2)], {})
+        assert found.keys() == {"args[1]"}
+
+
+def mismatch():
+    from torch._subclasses.fake_tensor import FakeTensorDeviceMismatchError
+
+    return pytest.raises(FakeTensorDeviceMismatchError)
+
+
+class Masked(torch.nn.Module):
+    """Adds a table of ones, a buffer or not."""
+
+    def __init__(self, registered):
+        super().__init__()
+        if registered:
+            self.register_buffer("table", torch.ones(2))
+        else:
+            self.table = torch.ones(2)
+
+    def forward(self, a):
+        return a + self.table
+
+    def step(self, a):
+        return a + self.table
+
+
+class TestPretence:
+    def test_right_code_stays_on_the_device(self):
+        got = Pretence().call(lambda a: torch.softmax(a @ a.T, -1), [x(2, 2)], {})
+        assert got.device.type == Pretence.DEVICE
+        assert got.shape == (2, 2)
+
+    def test_a_mask_left_on_the_cpu_is_caught(self):
+        with mismatch():
+            Pretence().call(lambda a: a + torch.ones(2, 2), [x(2, 2)], {})
+
+    def test_a_mask_made_on_the_device_of_x_is_right(self):
+        Pretence().call(lambda a: a + torch.ones(2, 2, device=a.device), [x(2, 2)], {})
+
+    def test_a_number_as_a_tensor_may_stay_on_the_cpu(self):
+        Pretence().call(lambda a: a * torch.tensor(2.0), [x(2)], {})
+
+    def test_as_tensor_leaves_a_tensor_where_it_is(self):
+        assert Pretence().call(torch.as_tensor, [x(2)], {}).device.type == Pretence.DEVICE
+
+    def test_an_embedding_whose_ids_stayed_behind_is_caught(self):
+        with mismatch():
+            Pretence().call(
+                lambda table: torch.nn.functional.embedding(torch.tensor([0, 1]), table), [x(2, 2)], {}
+            )
+
+    def test_a_buffer_moves_along(self):
+        assert Pretence().call(Masked(registered=True), [x(2)], {}).device.type == Pretence.DEVICE
+
+    def test_a_table_that_is_no_buffer_is_caught(self):
+        with mismatch():
+            Pretence().call(Masked(registered=False), [x(2)], {})
+
+    @pytest.mark.xfail(strict=True, reason="functional_call is used for the module itself, not for its methods")
+    def test_a_method_of_a_module_finds_its_buffers_moved(self):
+        Pretence().call(Masked(registered=True).step, [x(2)], {})
+
+    @pytest.mark.xfail(strict=True, reason="modules among the arguments are not moved")
+    def test_a_module_among_the_arguments_is_moved(self):
+        Pretence().call(lambda model, a: model(a), [Masked(registered=True), x(2)], {})
+
+    def test_results_can_be_handed_to_the_next_call(self):
+        pretence = Pretence()
+        first = pretence.call(lambda a: a * 2, [x(2)], {})
+        assert pretence.call(lambda a, b: a + b, [first, x(2)], {}).device.type == Pretence.DEVICE
+
+    def test_objects_are_made_as_ever(self):
+        assert Pretence().call(torch.nn.Identity, [], {})(1) == 1
+
+    def test_what_depends_on_values_is_not_blamed_on_the_device(self):
+        with pytest.raises(Exception) as caught:  # noqa: PT011 - PyTorch's own, of many kinds
+            Pretence().call(lambda a: a.sum().item(), [x(2)], {})
+        assert "DeviceMismatch" not in type(caught.value).__name__
+
+    def test_nested_arguments_move_and_numbers_stay(self):
+        def look(nested, number):
+            return [nested["a"][0].device.type, number]
+
+        assert Pretence().call(look, [{"a": (x(1),)}, 3], {}) == [Pretence.DEVICE, 3]

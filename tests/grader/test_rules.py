@@ -1,0 +1,103 @@
+"""A forbidden call is found in the source, under any alias, and refused while it runs."""
+
+import types
+
+import numpy as np
+import pytest
+
+from grader.worker import rules
+from grader.worker.rules import RuleBroken, broken_in_source
+
+NORM = ("numpy.linalg.norm",)
+SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax")
+
+
+@pytest.mark.parametrize(
+    ("source", "forbidden", "found"),
+    [
+        ("import numpy\nnumpy.linalg.norm(x)", NORM, (NORM[0], 2)),
+        ("import numpy as np\n\nnp.linalg.norm(x)", NORM, (NORM[0], 3)),
+        ("import numpy.linalg\nnumpy.linalg.norm(x)", NORM, (NORM[0], 2)),
+        ("import numpy.linalg as la\nla.norm(x)", NORM, (NORM[0], 2)),
+        ("from numpy import linalg\nlinalg.norm(x)", NORM, (NORM[0], 2)),
+        ("from numpy.linalg import norm\nnorm(x)", NORM, (NORM[0], 2)),
+        ("from numpy.linalg import norm as n\nn(x)", NORM, (NORM[0], 2)),
+        ("import numpy as np\nf = np.linalg.norm", NORM, (NORM[0], 2)),
+        ("import torch\nimport torch.nn.functional as F\nF.softmax(x)", SOFTMAX, (SOFTMAX[1], 3)),
+        ("def f(x):\n    import torch\n    return torch.softmax(x, 0)", SOFTMAX, (SOFTMAX[0], 3)),
+    ],
+)
+def test_a_forbidden_name_is_found_with_its_line(source, forbidden, found):
+    assert broken_in_source(source, forbidden) == found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "import numpy as np\nnp.exp(x)",
+        "def softmax(x): return x\nsoftmax(1)",
+        "# torch.softmax(x)\n'torch.softmax'",
+        "import torch\nx.softmax(-1)\nmine.torch.softmax(1)",
+        "from . import softmax\nsoftmax(1)",
+    ],
+)
+def test_what_only_looks_alike_is_allowed(source):
+    assert broken_in_source(source, SOFTMAX) is None
+
+
+def test_the_first_line_is_named():
+    source = "import torch\nif 1:\n    torch.nn.functional.softmax(x)\ntorch.softmax(x)"
+    assert broken_in_source(source, SOFTMAX) == (SOFTMAX[1], 3)
+
+
+@pytest.mark.xfail(strict=True, raises=RecursionError, reason="_dotted recurses into chains of any length")
+def test_a_long_chain_of_attributes_is_looked_through():
+    assert broken_in_source("x = a" + ".b" * 1500, NORM) is None
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """A library with one function and one class, which can be spoilt."""
+    module = types.ModuleType("lent")
+    module.solve = lambda x: x
+    module.Tensor = type("Tensor", (), {"solve": lambda self: self})
+    monkeypatch.setitem(__import__("sys").modules, "lent", module)
+    return module
+
+
+def test_a_forbidden_function_raises_while_running(library):
+    rules.refuse_while_running(("lent.solve",))
+    with pytest.raises(RuleBroken, match="lent.solve is what this kata asks you to build"):
+        library.solve(1)
+
+
+@pytest.mark.xfail(strict=True, reason="import_module('lent.Tensor') fails, and methods are passed over")
+def test_a_forbidden_method_raises_while_running(library):
+    rules.refuse_while_running(("lent.Tensor.solve",))
+    with pytest.raises(RuleBroken):
+        library.Tensor().solve()
+
+
+def test_what_is_not_installed_needs_no_refusal():
+    rules.refuse_while_running(("no_such_library.f", "numpy.no_such_function"))
+
+
+def test_a_detour_by_getattr_is_refused_in_the_worker(connect):
+    from grader.expect import SubmissionFailed
+
+    code = "import numpy as np\ndef f(x): return getattr(np.linalg, 'no' + 'rm')(x)"
+    student = connect(code, forbidden=NORM)
+    with pytest.raises(SubmissionFailed) as caught:
+        student.f(np.ones(2))
+    assert caught.value.kinds[0] == "RuleBroken"
+    assert np.linalg.norm(np.ones(1)) == 1  # and the grader's own NumPy is as it was
+
+
+@pytest.mark.xfail(strict=True, reason="the submission is imported before its calls are refused")
+def test_a_detour_taken_at_import_is_refused_too(connect):
+    from grader.expect import SubmissionFailed
+
+    code = "import numpy as np\nnorm = getattr(np.linalg, 'no' + 'rm')\ndef f(x): return norm(x)"
+    with pytest.raises(SubmissionFailed):
+        connect(code, forbidden=NORM).f(np.ones(2))
