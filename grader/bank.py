@@ -16,6 +16,7 @@ from grader.worker.codec import encode
 
 SEED = 20170612
 SHRINK_CALLS = 250
+DRAWS = 3  # cases drawn for each one kept: Hypothesis repeats itself, and the bank is spread by size
 
 
 class StopShrinking(Exception):
@@ -29,8 +30,15 @@ def draw_bank(draw_case: DrawCase, size: int, seed: int = SEED) -> list[Case]:
     def keep(case: Case) -> None:
         drawn.setdefault(fingerprint(case), case)
 
-    _run(draw_case, keep, examples=2 * size, seed=seed, shrink=False)
-    return smallest_first(list(drawn.values()))[:: max(1, len(drawn) // size)][:size]
+    _run(draw_case, keep, examples=DRAWS * size, seed=seed, shrink=False)
+    return spread(smallest_first(list(drawn.values())), size)
+
+
+def spread(cases: list[Case], size: int) -> list[Case]:
+    """`size` of the cases, evenly from the smallest to the largest, both included."""
+    if len(cases) <= size:
+        return cases
+    return [cases[round(i * (len(cases) - 1) / (size - 1))] for i in range(size)]
 
 
 def for_all(draw_case: DrawCase, check: Callable[[Case], None], examples: int = 60) -> None:
@@ -54,7 +62,7 @@ def shrink(draw_case: DrawCase, fails: Callable[[Case], bool], size: int, seed: 
             raise AssertionError
 
     with suppress(AssertionError, StopShrinking, BaseExceptionGroup):
-        _run(draw_case, check, examples=2 * size, seed=seed, shrink=True)
+        _run(draw_case, check, examples=DRAWS * size, seed=seed, shrink=True)
     return smallest[0] if smallest else None
 
 

@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.answer_key import Expected
-from grader.comparison import Difference, Tolerance, dtype_name, first_difference, terms_of, to_numpy
+from grader.comparison import (
+    Difference,
+    Tolerance,
+    dtype_name,
+    first_difference,
+    float_dtype,
+    terms_of,
+    to_numpy,
+)
 from grader.describing import describe, describe_type
-from grader.expect import SubmissionFailed, Unmet
+from grader.expect import SubmissionFailed, Unmet, judged_in_the_precision_of
 from grader.kata import Case, Kata, Law
 from grader.oracle import Oracle
 from grader.worker.proxy import Call, Student
@@ -83,6 +91,7 @@ class CheckPlan:
     cases: list[Case]
     judge: Judge
     draw: Callable[..., Case] | None
+    parameters: tuple[str, ...] | None = None  # the arguments that a law takes; None for all
 
 
 def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
@@ -99,20 +108,31 @@ def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
 def _plan_of_law(kata: Kata, oracle: Oracle, law: Law) -> CheckPlan:
     def judge(session: Session, case: Case) -> None:
         session.student.trace.clear()
-        law.function(session.student, **law.arguments(case))
+        with judged_in_the_precision_of(case):
+            law.function(session.student, **law.arguments(case))
 
     cases: list[Case] = [{}]
     if law.draw is not None:
         cases = oracle.key.cases if law.draw is kata.draw else oracle.key.law_cases[law.name]
-    return CheckPlan(law.name, law.title, law.points, cases, judge, law.draw)
+    return CheckPlan(law.name, law.title, law.points, cases, judge, law.draw, law.parameters)
 
 
 def agrees_with_reference(session: Session, case: Case) -> None:
     expected, seen = session.expected(case), session.sight(case)
     tolerance = Tolerance(terms_of(case), session.kata.roundings)
-    found = first_difference(expected.exact, seen.observed, tolerance, _float_dtype(expected.native))
+    found = first_difference(expected.exact, seen.observed, tolerance, float_dtype(expected.native))
     if found:
+        _end_trace_at(session.student, seen.observed.get(found.where.split("[")[0]))
         raise Unmet(_sentence(found), _unnamed(found, seen.observed))
+
+
+def _end_trace_at(student: Student, value: Any) -> None:
+    """Drop the calls after the one that gave `value`, so that the call shown is the one that is wrong."""
+    for index, call in enumerate(student.trace):
+        parts = call.value if isinstance(call.value, tuple | list) else ()
+        if value is not None and (call.value is value or any(part is value for part in parts)):
+            del student.trace[index + 1 :]
+            return
 
 
 def _sentence(found: Difference) -> str:
@@ -127,15 +147,6 @@ def _unnamed(found: Difference, observed: dict[str, Any]) -> Difference:
     """A kata that observes one value needs no name for it."""
     where = found.where.removeprefix("result") if set(observed) == {"result"} else found.where
     return Difference(found.kind, found.expected, found.got, where)
-
-
-def _float_dtype(tree: Any) -> str | None:
-    """The dtype of the floats in a tree, which all have one."""
-    if isinstance(tree, dict | list | tuple):
-        leaves = tree.values() if isinstance(tree, dict) else tree
-        return next((dtype for dtype in map(_float_dtype, leaves) if dtype), None)
-    name = dtype_name(tree)
-    return name if "float" in name and name != "float" else None
 
 
 def has_the_right_shape(session: Session, case: Case) -> None:

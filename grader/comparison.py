@@ -11,7 +11,6 @@ another order of sums must never be refused; the mistakes that are looked for ar
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,6 +174,10 @@ def terms_of(case: Any) -> int:
     return max((int(n) for n in getattr(case, "shape", ())), default=1) or 1
 
 
-def is_finite(value: float) -> bool:
-    """True for a number that is neither NaN nor infinite."""
-    return math.isfinite(value)
+def float_dtype(tree: Any) -> str | None:
+    """The dtype of the floats in a tree, which all have one; None where there are none."""
+    if isinstance(tree, dict | list | tuple):
+        leaves = tree.values() if isinstance(tree, dict) else tree
+        return next((dtype for dtype in map(float_dtype, leaves) if dtype), None)
+    name = dtype_name(tree)
+    return name if "float" in name and name != "float" else None

@@ -75,21 +75,24 @@ def answers_of(kata: Kata, course: Course, card: Card, part: str) -> dict[str, t
 
 def name_mistakes(
     kata: Kata, course: Course, card: Card, oracle: Oracle, findings: list[Finding]
-) -> dict[str, Mistake]:
+) -> dict[str, Suspect]:
     """For each failed check the mistake that explains it best: the one that explains most checks."""
     failed = [finding for finding in findings if finding.status in ("failed", "error")]
     if not failed or not course.solution(card, "mistakes").is_file():
         return {}
-    texts = _texts(course, card)
     answers = answers_of(kata, course, card, "mistakes")
-    suspects = [Suspect(name, kata, oracle, answer, findings) for name, answer in answers.items()]
+    texts = _texts(course, card)
+    suspects = [
+        Suspect(Mistake(name, texts[name]), Session(kata, oracle, LocalStudent(answer)), findings)
+        for name, answer in answers.items()
+    ]
     suspects = [suspect for suspect in suspects if suspect.explains(failed[0])] or suspects
     named = {}
     for finding in failed:
         fitting = [suspect for suspect in suspects if suspect.explains(finding)]
         if fitting:
             best = max(fitting, key=lambda suspect: suspect.rank(finding))
-            named[finding.plan.name] = Mistake(best.name, texts[best.name])
+            named[finding.plan.name] = best
             _show_first(finding, best)
     return named
 
@@ -97,13 +100,15 @@ def name_mistakes(
 class Suspect:
     """One mistake, confronted with everything that was found."""
 
-    def __init__(
-        self, name: str, kata: Kata, oracle: Oracle, answer: types.SimpleNamespace, findings: list[Finding]
-    ) -> None:
-        self.name = name
-        self.session = Session(kata, oracle, LocalStudent(answer))
-        self.findings = findings
+    def __init__(self, mistake: Mistake, session: Session, findings: list[Finding]) -> None:
+        self.mistake, self.session, self.findings = mistake, session, findings
         self._explained: dict[str, set[int]] = {}
+
+    def explains_case(self, plan: CheckPlan, failure: Failure) -> bool:
+        """Whether the mistake fails alike on one case that is not of the bank."""
+        session = Session(self.session.kata, self.session.oracle, self.session.student)
+        mine = _judge(plan, session, failure.case)
+        return mine is not None and _alike(failure, mine)
 
     def explains(self, finding: Finding) -> bool:
         """All failing cases, or enough of them that a second mistake must account for the rest."""

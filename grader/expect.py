@@ -10,10 +10,12 @@ Every one raises `Unmet`, an AssertionError, so the same law reads well under pl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-from grader.comparison import Difference, Tolerance, first_difference
+from grader.comparison import EPSILON, Difference, Tolerance, dtype_name, first_difference, float_dtype
 from grader.describing import show
 
 
@@ -46,6 +48,23 @@ class Unmet(AssertionError):
         return f"{self.message}\n    expected  {found.expected}\n    got       {found.got}    {found.where}"
 
 
+_precision: ContextVar[str | None] = ContextVar("precision", default=None)
+
+
+@contextmanager
+def judged_in_the_precision_of(case: Any) -> Iterator[None]:
+    """Inside, no result is held to more digits than the floats of `case` have."""
+    token = _precision.set(float_dtype(case))
+    try:
+        yield
+    finally:
+        _precision.reset(token)
+
+
+def _coarser(got: Any) -> str:
+    return max(dtype_name(got), _precision.get() or "", key=lambda dtype: EPSILON.get(dtype, 0.0))
+
+
 def true(condition: object, sentence: str) -> None:
     """`sentence` states what must hold, as a full sentence."""
     if not bool(condition):
@@ -55,8 +74,9 @@ def true(condition: object, sentence: str) -> None:
 def close(
     got: Any, expected: Any, what: str, *, terms: int = 1, roundings: float = 1, dtype: str | None = None
 ) -> None:
-    """Equal within the tolerance of `got`'s dtype for sums of `terms` numbers, `roundings` deep."""
-    found = first_difference(expected, got, Tolerance(terms, roundings), dtype)
+    """Equal within the tolerance for sums of `terms` numbers, `roundings` deep, in the coarser of the
+    dtypes of `got` and of the case."""
+    found = first_difference(expected, got, Tolerance(terms, roundings), dtype or _coarser(got))
     if found:
         raise Unmet(f"{_begin(what)} is not what it must be.", found)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from grader import bank
 from grader.catalog import Card, Course
@@ -20,6 +21,9 @@ from grader.worker.channel import Flooded
 from grader.worker.proxy import CALL_SECONDS, Call, RemoteStudent, WorkerLost, unwrap
 from grader.worker.rules import broken_in_source
 from grader.worker.server import Process, Source
+
+if TYPE_CHECKING:
+    from grader.diagnosis import Suspect
 
 LOAD_SECONDS = 20.0
 CUDA_SECONDS = 60.0  # making a context takes seconds, and kernels are loaded when first used
@@ -83,10 +87,10 @@ class Grader:
     def _judge(self, prepared: Prepared, submission: Submission) -> tuple[list[Check], str]:
         attempt = Attempt(self, prepared, submission)
         try:
-            findings = attempt.run_all()
-            return attempt.conclude(findings), attempt.printed
+            checks = attempt.conclude(attempt.run_all())
         finally:
             attempt.close()
+        return checks, attempt.printed
 
 
 def _broken_rule(kata: Kata, submission: Submission) -> list[Check]:
@@ -199,13 +203,14 @@ class Attempt:
             return [_as_check(finding, None, {}) for finding in findings]
         from grader.diagnosis import name_mistakes  # a submission that passes needs none of it
 
-        mistakes = name_mistakes(p.kata, self.grader.course, p.card, p.oracle, findings)
+        suspects = name_mistakes(p.kata, self.grader.course, p.card, p.oracle, findings)
         first = next((f for f in findings if f.status in ("failed", "error")), None)
         if first and self.grader.shrinks and not self.losses:
-            self._shrink(first)
+            self._shrink(first, suspects.get(first.plan.name))
+        mistakes = {name: suspect.mistake for name, suspect in suspects.items()}
         return [_as_check(finding, mistakes.get(finding.plan.name), p.kata.axes) for finding in findings]
 
-    def _shrink(self, finding: Finding) -> None:
+    def _shrink(self, finding: Finding, suspect: Suspect | None) -> None:
         """Put the smallest failing case that Hypothesis finds in front, if it is smaller."""
         first, draw = finding.failures[0], finding.plan.draw
         if draw is None or bank.weight(first.case)[0] <= SMALL:
@@ -219,6 +224,8 @@ class Attempt:
                 or failure.status != first.status
                 or bool(failure.difference) != bool(first.difference)
             ):
+                return False
+            if suspect is not None and not suspect.explains_case(finding.plan, failure):
                 return False
             if not found or bank.weight(case) <= bank.weight(found[0].case):
                 found[:] = [failure]
@@ -267,7 +274,7 @@ def _as_check(finding: Finding, mistake: Mistake | None, axes: dict[str, str]) -
         plan.points,
         message=failure.message,
         call=_show_call(failure),
-        counterexample=_show_case(failure.case, axes) or None,
+        counterexample=_show_case(plan, failure.case, axes) or None,
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
@@ -290,8 +297,9 @@ def _brief(value: object) -> str:
     return "…" if hasattr(value, "shape") or isinstance(value, dict) or callable(value) else show(value)
 
 
-def _show_case(case: Case, axes: dict[str, str]) -> dict[str, str]:
-    return {name: _show_argument(value, axes.get(name, "").split()) for name, value in case.items()}
+def _show_case(plan: CheckPlan, case: Case, axes: dict[str, str]) -> dict[str, str]:
+    names = case if plan.parameters is None else plan.parameters
+    return {name: _show_argument(case[name], axes.get(name, "").split()) for name in names if name in case}
 
 
 def _show_argument(value: object, axes: list[str]) -> str:

@@ -180,8 +180,13 @@ def _as_pytest_test(function: Callable[..., None], law: Law) -> Callable[..., No
             function(student)
             return
         from grader.bank import for_all  # Hypothesis is needed here alone
+        from grader.expect import judged_in_the_precision_of
 
-        for_all(law.draw, lambda case: function(student, **law.arguments(case)))
+        def check(case: Case) -> None:
+            with judged_in_the_precision_of(case):
+                function(student, **law.arguments(case))
+
+        for_all(law.draw, check)
 
     test.__name__ = function.__name__
     test.__doc__ = function.__doc__

@@ -26,12 +26,9 @@ class Submission:
     @property
     def begun(self) -> bool:
         """False as long as every entry point is the stub's: a docstring and NotImplementedError."""
-        return not all(_is_stub(node) for node in self._entry_points())
-
-    def _entry_points(self) -> list[ast.stmt]:
         wanted = set(self.card.entry_points)
-        tree = ast.parse(self.source)
-        return [node for node in tree.body if getattr(node, "name", None) in wanted] or list(tree.body)
+        found = [node for node in ast.parse(self.source).body if getattr(node, "name", None) in wanted]
+        return not found or not all(map(_is_stub, found))
 
 
 def read_submission(card: Card, path: Path) -> Submission:

@@ -58,6 +58,7 @@ class Channel:
     def __init__(self, reader: int, writer: int, printed: int | None = None) -> None:
         self.reader, self.writer, self.printed = reader, writer, printed
         self.output = Output()
+        self._ahead = bytearray()  # read already, not asked for yet
         for fd in {reader, writer} if printed is not None else ():
             os.set_blocking(fd, False)
 
@@ -83,10 +84,9 @@ class Channel:
         return bytes(self._read(header_size, deadline)), self._read(body_size, deadline), nonce
 
     def _read(self, size: int, deadline: float | None) -> bytearray:
-        data = bytearray()
-        while len(data) < size:
+        while len(self._ahead) < size:
             try:
-                part = os.read(self.reader, min(CHUNK, size - len(data)))
+                part = os.read(self.reader, CHUNK)
             except BlockingIOError:
                 self._wait(deadline)
                 continue
@@ -94,7 +94,9 @@ class Channel:
                 raise ChannelClosed from None
             if not part:
                 raise ChannelClosed
-            data += part
+            self._ahead += part
+        data = self._ahead[:size]
+        del self._ahead[:size]
         return data
 
     def _wait(self, deadline: float | None, to_write: bool = False) -> None:

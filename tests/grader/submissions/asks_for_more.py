@@ -1,0 +1,4 @@
+"""Needs an argument that nobody gives."""
+
+def softmax(x, axis, temperature):
+    return x / temperature + axis

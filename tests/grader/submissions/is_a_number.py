@@ -1,0 +1,3 @@
+"""Binds the entry point to a number."""
+
+softmax = 1

@@ -1,0 +1,4 @@
+"""Is never done with being imported."""
+
+while True:
+    pass

@@ -1,0 +1,5 @@
+"""Prints without an end."""
+
+def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's
+    while True:
+        print('x' * 100_000)

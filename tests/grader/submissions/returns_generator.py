@@ -1,0 +1,7 @@
+"""Yields, and so returns a generator."""
+
+import numpy as np
+
+
+def softmax(x, axis=-1):
+    yield np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)

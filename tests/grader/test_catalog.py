@@ -1,0 +1,134 @@
+"""The course on disk, and what is said where a name or a file is wrong."""
+
+import sys
+
+import pytest
+
+from grader.catalog import Course, CourseError, find_course, load_file, read_card, shorten
+from grader.kata import Kata, KataError
+
+CARD = """
+    from grader.kata import Kata
+    KATA = Kata("{name}", track="{track}", entry_points=("f",), title="T", source="S", hints=("h",){more})
+"""
+
+
+@pytest.fixture
+def course(tmp_path, write):
+    """`course({name: track})` writes such declarations and opens the course."""
+
+    def make(katas, more=""):
+        (tmp_path / "exercises").mkdir(exist_ok=True)
+        for name, track in katas.items():
+            card = CARD.format(name=name, track=track, more=more)
+            write(tmp_path, {f"tests/katas/{track}/test_{name}.py": card})
+        return Course(tmp_path)
+
+    return make
+
+
+def refusal(call, *args):
+    with pytest.raises((CourseError, KataError)) as refused:
+        call(*args)
+    return str(refused.value)
+
+
+def test_without_exercises_there_is_no_course(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert refusal(Course, tmp_path) == "There is no exercises folder at exercises."
+    (tmp_path / "mine").write_text("a file")
+    assert refusal(Course, tmp_path, tmp_path / "mine") == "There is no exercises folder at mine."
+
+
+def test_another_exercises_folder_can_be_given(course, tmp_path):
+    course({"softmax": "attention"})
+    (tmp_path / "mine").mkdir()
+    there = Course(tmp_path, tmp_path / "mine")
+    assert there.stub(there.card("softmax")) == tmp_path / "mine" / "attention" / "softmax.py"
+
+
+def test_an_unknown_kata_is_told_the_nearest_name(course):
+    there = course({"softmax": "attention", "top_p": "generation"})
+    assert refusal(there.card, "sofmax") == "There is no kata called `sofmax`. Did you mean `softmax`?"
+    assert refusal(there.card, "topp") == "There is no kata called `topp`. Did you mean `top_p`?"
+    assert refusal(there.card, "xyz") == "There is no kata called `xyz`. `grade --list` shows all katas."
+
+
+def test_katas_are_ordered_by_track_then_path_then_name(course, write, tmp_path):
+    there = course({"b": "generation", "z": "attention", "a": "attention", "m": "attention"})
+    write(tmp_path, {"tests/katas/path.toml": '[path]\nattention = ["z", "m"]'})
+    assert list(there.cards) == ["z", "m", "a", "b"]
+
+
+def test_a_course_without_a_path_goes_by_name(course):
+    assert list(course({"b": "attention", "a": "attention"}).cards) == ["a", "b"]
+
+
+def test_a_card_says_what_the_declaration_says(course):
+    card = course({"softmax": "attention"}, ', points=7.5, library="torch", needs=("other",)').card("softmax")
+    assert (card.max_score, card.library, card.needs, card.hints) == (750, "torch", ("other",), ("h",))
+
+
+def test_a_card_is_read_without_running_the_declaration(tmp_path, write):
+    code = CARD.format(name="k", track="attention", more="") + "    raise RuntimeError\n"
+    write(tmp_path, {"test_k.py": code})
+    assert read_card(tmp_path / "test_k.py").points == 10
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("", "test_k.py must bind KATA = Kata(…) at its top level."),
+        ("KATA = 5", "test_k.py must bind KATA = Kata(…) at its top level."),
+        ("if 1:\n    KATA = Kata('k')", "test_k.py must bind KATA = Kata(…) at its top level."),
+        ("KATA = Kata('k')", "test_k.py: Kata(…) lacks entry_points, source, title, track."),
+        ("KATA = Kata('k', title=TITLE)", "test_k.py: title must be a literal, so that it can be listed."),
+    ],
+)
+def test_a_declaration_that_cannot_be_listed_is_refused(tmp_path, write, code, sentence):
+    write(tmp_path, {"test_k.py": code})
+    assert refusal(read_card, tmp_path / "test_k.py") == sentence
+
+
+@pytest.mark.xfail(strict=True, raises=ValueError, reason="TRACKS.index raises ValueError")
+def test_an_unknown_track_is_refused_with_a_sentence(course):
+    assert "swimming" in refusal(lambda: course({"k": "swimming"}).cards)
+
+
+def test_a_declaration_is_loaded_when_it_is_needed(tiny_course):
+    kata = tiny_course.declaration(tiny_course.card("double"))
+    assert isinstance(kata, Kata)
+    assert [law.name for law in kata.laws] == ["twice_is_a_sum", "refuses_text"]
+
+
+def test_a_declaration_of_another_name_is_refused(course, write, tmp_path):
+    there = course({"softmax": "attention"})
+    card = there.card("softmax")
+    write(tmp_path, {"tests/katas/attention/test_softmax.py": CARD.format(name="x", track="attention", more="")})
+    assert refusal(there.declaration, card) == "test_softmax.py must bind KATA = Kata('softmax', …)."
+
+
+def test_a_missing_solution_is_said_to_be_missing(course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    there = course({"softmax": "attention"})
+    path = there.solution(there.card("softmax"), "reference")
+    missing = "The file solutions/attention/softmax/reference.py is missing."
+    assert refusal(load_file, "reference", path) == missing
+
+
+def test_the_course_is_found_from_below(course, tmp_path):
+    course({"softmax": "attention"})
+    below = tmp_path / "exercises" / "attention"
+    below.mkdir()
+    assert find_course(below) == tmp_path
+
+
+def test_away_from_any_course_the_one_that_ships_the_grader_is_taken(tmp_path):
+    assert (find_course(tmp_path) / "grader").is_dir()
+
+
+def test_a_path_is_shown_from_here_or_by_its_name(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert shorten(tmp_path / "here" / "a" / "b.py") == "a/b.py".replace("/", sys.platform == "win32" and "\\" or "/")
+    assert shorten(tmp_path / "secret" / "b.py") == "b.py"

@@ -1,0 +1,184 @@
+"""Every free check is failed by some submission, and right answers in odd clothes by none but theirs."""
+
+import pytest
+
+TEXT = "    if isinstance(x, str): raise ValueError\n"
+
+
+def failed(report):
+    return {check.name for check in report.checks if check.status != "passed"}
+
+
+def message(report, name):
+    return next(check.message for check in report.checks if check.name == name)
+
+
+def double(body, before=""):
+    return f"import numpy as np\n{before}\ndef double(x):\n{TEXT}    {body}\n"
+
+
+RIGHT = {
+    "view": "return (x + x).reshape(-1)[:].reshape(x.shape)",
+    "view of a larger array": "y = np.zeros((x.shape[0], 2 * x.shape[1]), x.dtype); y[:, ::2] = x * 2; return y[:, ::2]",
+    "Fortran order": "return np.asfortranarray(x + x)",
+    "backwards in memory": "return (x + x)[::-1].copy()[::-1]",
+    "read only": "y = x + x; y.setflags(write=False); return y",
+    "subclass": "return (x + x).view(type('Mine', (np.ndarray,), {}))",
+    "masked array": "return np.ma.masked_array(x + x)",
+}
+
+
+@pytest.mark.parametrize("body", RIGHT.values(), ids=list(RIGHT))
+def test_right_answers_in_any_form_get_full_marks(grade, body):
+    report = grade(double(body))
+    assert failed(report) == set()
+    assert (report.status, report.score) == ("passed", 1000)
+
+
+def test_float64_for_float32_fails_one_check_alone(grade):
+    report = grade(double("return (x + x).astype(np.float64)"))
+    assert failed(report) == {"keeps_the_dtype"}
+    assert message(report, "keeps_the_dtype") == (
+        "The result is float64; it must be float32. In NumPy a float64 scalar or array widens float32:"
+        " np.sqrt(64), np.zeros(3) and np.arange(3.0) are float64."
+    )
+
+
+def test_changed_arguments_fail_one_check_alone(grade):
+    report = grade(double("x *= 2; return x"))
+    assert failed(report) == {"leaves_arguments_unchanged"}
+    assert message(report, "leaves_arguments_unchanged") == (
+        "The call changes x in place; its caller still needs it."
+    )
+
+
+def test_an_answer_that_wears_out_fails_the_second_time(grade):
+    report = grade(double("seen.append(1); return x + x if len(seen) <= 9 else x * 3", before="seen = []"))
+    assert "answers_the_same_again" in failed(report)
+    assert "agrees_with_reference" not in failed(report)
+    assert message(report, "answers_the_same_again") == (
+        "A second call with the same arguments gives another answer."
+    )
+
+
+def test_state_kept_from_the_first_call_is_noticed(grade):
+    report = grade(double("kept.setdefault(x.shape, x + x); return kept[x.shape]", before="kept = {}"))
+    assert "agrees_with_reference" in failed(report)
+
+
+def test_wrong_values_fail_agreement_and_the_law(grade):
+    report = grade(double("return x * 3"))
+    assert failed(report) == {"agrees_with_reference", "twice_is_a_sum"}
+    check = report.checks[0]
+    assert check.call == "double(x=x)"
+    assert check.counterexample == {"x": "[[1.0, 1.0]]    float32 (1, 2)"}
+    assert (check.expected, check.got, check.difference) == ("[[2.0, 2.0]]", "[[3.0, 3.0]]", "[0, 0]")
+
+
+def test_a_wrong_shape_is_told_before_values(grade):
+    report = grade(double("return (x + x)[None]"))
+    assert {"agrees_with_reference", "has_the_right_shape"} <= failed(report)
+    assert message(report, "has_the_right_shape") == "The result has the shape (1, 1, 2); it must be (1, 2)."
+    assert message(report, "agrees_with_reference") == (
+        "The result is float32 (1, 1, 2); it must be float64 (1, 2)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [("return (x + x).tolist()", "a list of 1"), ("return None", "None"), ("return object()", "an object of type object")],
+)
+def test_what_is_no_array_is_named(grade, body, what):
+    report = grade(double(body))
+    assert message(report, "has_the_right_shape") == f"The result is {what}, where float32 (1, 2) is due."
+    assert message(report, "agrees_with_reference") == f"The result is {what}, where float64 (1, 2) is due."
+
+
+def test_nan_is_said_first(grade):
+    assert message(grade(double("return x * np.nan")), "agrees_with_reference") == "The result holds NaN."
+
+
+def test_a_law_can_fail_alone(grade):
+    report = grade("def double(x):\n    return x * 2\n")
+    assert failed(report) == {"refuses_text"}
+    assert message(report, "refuses_text") == (
+        'A ValueError is due: text is no array. The call returned "texttext".'.replace('"', "'")
+    )
+
+
+def test_an_error_is_told_with_its_line(grade):
+    report = grade("def double(x):\n    return x.nonsense\n")
+    assert message(report, "agrees_with_reference") == (
+        "The code raised AttributeError: 'numpy.ndarray' object has no attribute 'nonsense' (line 2)."
+    )
+    assert {check.status for check in report.checks if check.name != "refuses_text"} == {"error"}
+
+
+def test_a_part_not_written_is_said_to_be(grade):
+    report = grade("def double(x):\n    if x.size > 2: raise NotImplementedError\n    return x + x\n")
+    assert message(report, "agrees_with_reference") == "This part is not written yet: it raises NotImplementedError."
+
+
+def test_a_broken_rule_takes_all_points(grade):
+    report = grade("import numpy as np\ndef double(x):\n    return np.multiply(x, 2)\n")
+    assert [check.message for check in report.checks] == [
+        "A rule of this kata is broken: line 3 uses numpy.multiply. Write it with an operator."
+    ]
+    assert (report.score, report.status) == (0, "failed")
+
+
+CENTER = """
+import torch
+from torch import nn
+
+class Center(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(width))
+        {more}
+
+    def forward(self, x):
+        {body}
+"""
+
+
+def center(body, more="pass"):
+    return CENTER.format(body=body, more=more)
+
+
+def test_a_module_with_whole_gradients_gets_full_marks(grade):
+    report = grade(center("return self.scale * x - self.scale * x.mean(-1, keepdim=True)"), "center")
+    assert failed(report) == set()
+
+
+def test_a_detached_statistic_fails_the_gradients_alone(grade):
+    report = grade(center("return (x - x.mean(-1, keepdim=True).detach()) * self.scale"), "center")
+    assert failed(report) == {"has_the_right_gradients"}
+    assert message(report, "has_the_right_gradients") == (
+        "The gradient with respect to args[0] differs from the reference's."
+    )
+
+
+def test_a_parameter_out_of_the_graph_is_named(grade):
+    report = grade(center("return (x - x.mean(-1, keepdim=True)) * self.scale.data"), "center")
+    assert failed(report) == {"has_the_right_gradients"}
+    assert message(report, "has_the_right_gradients") == (
+        "No gradient reaches scale: something on the way is detached or made anew."
+    )
+
+
+def test_a_table_on_the_cpu_fails_the_device_alone(grade):
+    body = "return (x - x.mean(-1, keepdim=True)) * (self.scale * torch.ones(x.shape[-1]))"
+    report = grade(center(body), "center")
+    assert failed(report) == {"stays_on_the_device"}
+    assert message(report, "stays_on_the_device") == (
+        "Line 12 brings together a tensor on the inputs' device and one on the CPU."
+        " Create tensors with device=x.device, and register a module's tables as buffers."
+    )
+
+
+def test_what_depends_on_values_is_skipped_and_costs_nothing(grade):
+    body = "return (x - torch.stack([r.mean() + 0 * float(r.sum().detach()) for r in x])[:, None]) * self.scale"
+    report = grade(center(body), "center")
+    assert {check.name for check in report.checks if check.status == "skipped"} == {"stays_on_the_device"}
+    assert report.score == 1000

@@ -1,0 +1,162 @@
+"""`grade` as a student meets it: exit codes, sentences, formats."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from grader.cli import grade
+from grader.report import from_json, to_json
+
+RIGHT = """
+import numpy as np
+
+def softmax(x, axis=-1):
+    x = np.asarray(x)
+    if x.dtype.kind != "f":
+        x = x.astype(np.float64)
+    shifted = np.exp(x - x.max(axis=axis, keepdims=True))
+    return {returned}
+"""
+ENDED = "The process that ran the submission ended in the middle of a call."
+WEIGHTS = "shifted / shifted.sum(axis=axis, keepdims=True)"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run `grade` on a source text or bytes for `softmax`; the result has exit_code, stdout, stderr."""
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(source=None, *options, name="softmax"):
+        arguments = [name, *options]
+        if source is not None:
+            file = tmp_path / "mine.py"
+            file.write_bytes(source if isinstance(source, bytes) else source.encode())
+            arguments += ["--file", str(file)]
+        return CliRunner().invoke(grade, arguments)
+
+    return run
+
+
+def checks_of(result):
+    return {check["name"]: check for check in json.loads(result.stdout)["katas"][0]["checks"]}
+
+
+def failed(result):
+    return {name for name, check in checks_of(result).items() if check["status"] not in ("passed", "skipped")}
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        f"({WEIGHTS})[...]",
+        f"np.asfortranarray({WEIGHTS})",
+        f"({WEIGHTS}).view(type('Mine', (np.ndarray,), {{'__eq__': lambda *_: True}}))",
+    ],
+    ids=["view", "fortran_order", "subclass"],
+)
+def test_a_right_answer_in_another_guise_gets_full_marks(run, returned):
+    assert run(RIGHT.format(returned=returned)).exit_code == 0
+
+
+def test_float64_for_float32_costs_the_dtype_check_alone_and_says_why(run):
+    result = run(RIGHT.format(returned=f"({WEIGHTS}).astype(np.float64)"), "--format", "json")
+    assert result.exit_code == 1
+    assert failed(result) == {"keeps_the_dtype"}
+    assert checks_of(result)["keeps_the_dtype"]["message"] == (
+        "The result is float64; it must be float32. In NumPy a float64 scalar or array widens float32:"
+        " np.sqrt(64), np.zeros(3) and np.arange(3.0) are float64."
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("def softmax(x, axis=-1)\n    return x\n", "mine.py has a syntax error in line 1: expected ':'."),
+        ("import no", "mine.py fails in line 1 when it is imported: ModuleNotFoundError: No module named 'no'."),
+        ("def other():\n    pass\n", "mine.py defines no function or class called `softmax`."),
+        ("softmax = 3\n", "mine.py defines no function or class called `softmax`."),
+        (b"# caf\xe9\n", "mine.py is not UTF-8: byte 5 cannot be read. Save it as UTF-8."),
+        ("x = 1\0", "mine.py cannot be read as Python: it holds a null byte or is nested too deeply."),
+        ("raise SystemExit(0)\n", "mine.py fails in line 1 when it is imported: SystemExit: 0."),
+        ("import os\nos._exit(0)\n", f"mine.py cannot be imported: {ENDED}"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_graded_gets_one_sentence_and_exit_code_2(run, source, sentence):
+    result = run(source)
+    assert (result.exit_code, result.stderr, result.stdout) == (2, sentence + "\n", "")
+
+
+def test_a_file_that_cannot_be_graded_has_a_json_report_too(run):
+    result = run("def softmax(:\n", "--format", "json")
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["katas"][0]["status"] == "error"
+    assert json.loads(result.stdout)["score"] == 0
+
+
+def test_an_unknown_kata_is_answered_with_the_nearest_name(run):
+    result = run(name="softmx")
+    assert result.exit_code == 2
+    assert result.stderr == "There is no kata called `softmx`. Did you mean `softmax`?\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--file", "nowhere.py"], "There is no file nowhere.py."),
+        (["--file", "."], "is a folder; a Python file is needed."),
+        (["--exercises", "nowhere"], "There is no exercises folder at nowhere."),
+        (["--output", "no/such/folder.json"], "The report cannot be written to no/such/folder.json"),
+    ],
+)
+def test_wrong_paths_are_one_sentence_and_exit_code_2(run, options, sentence):
+    result = run(None, *options)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_stub_is_not_started_and_no_pass(run):
+    result = run(None, "--format", "json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["katas"][0]["status"] == "not_started"
+
+
+def test_with_nothing_begun_it_greets_and_says_what_to_open_first():
+    result = CliRunner().invoke(grade, [])
+    assert result.exit_code == 0
+    assert "Start with exercises/attention/softmax.py" in result.stdout
+    assert "head_split_merge" in result.stdout
+
+
+def test_what_a_submission_prints_is_kept_out_of_the_json(run):
+    forged = 'print("::notice::10 / 10")\n' + RIGHT.format(returned="x")
+    result = run(forged, "--format", "json")
+    assert json.loads(result.stdout)["katas"][0]["output"].startswith("::notice")
+    assert json.loads(result.stdout)["score"] < 10
+
+
+def test_the_json_report_survives_a_round_trip(run):
+    data = json.loads(run(RIGHT.format(returned="x * 1.0"), "--format", "json").stdout)
+    assert to_json(from_json(data)) == data
+
+
+def test_output_goes_to_the_file_and_nothing_to_the_terminal(run, tmp_path):
+    target = tmp_path / "report.json"
+    result = run(RIGHT.format(returned=WEIGHTS), "--format", "json", "--output", str(target))
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert json.loads(target.read_text())["score"] == 10
+
+
+def without_times(text):
+    data = json.loads(text)
+    for kata in data["katas"]:
+        kata["seconds"] = 0
+    return data
+
+
+@pytest.mark.slow
+def test_one_hundred_runs_give_the_same_report_but_for_times(run):
+    source = RIGHT.format(returned="np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)")
+    first, *others = (without_times(run(source, "--format", "json").stdout) for _ in range(100))
+    assert all(other == first for other in others)

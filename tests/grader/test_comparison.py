@@ -1,0 +1,167 @@
+"""When two results count as equal, and the words in which a difference is told."""
+
+import numpy as np
+import pytest
+
+from grader.comparison import Tolerance, dtype_name, first_difference, terms_of, to_numpy
+
+EXACT = Tolerance(terms=0)
+
+
+def told(expected, got, tolerance=EXACT, dtype=None):
+    """The difference on one line: kind, expected, got, where."""
+    found = first_difference(expected, got, tolerance, dtype)
+    return found and f"{found.kind}: {found.expected} | {found.got} | {found.where}"
+
+
+def array(*values, dtype="float64"):
+    return np.array(values, dtype=dtype)
+
+
+class TestTolerance:
+    def test_it_follows_from_dtype_terms_and_roundings(self):
+        assert Tolerance(3, 2).relative("float64") == 64 * 2.0**-52 * 6
+        assert Tolerance(1).relative("float32") == 64 * 2.0**-23
+        assert Tolerance(5).relative("int64") == 0
+
+    @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+    def test_a_rounding_is_allowed_and_a_thousand_are_not(self, dtype):
+        one, eps = np.ones(2, dtype=dtype), np.finfo(dtype).eps
+        assert told(one, one + eps, Tolerance()) is None
+        assert told(one, one + 1000 * eps, Tolerance())
+
+    def test_small_entries_are_measured_by_the_largest(self):
+        assert told(array(1e6, 0), array(1e6, 1e-9), Tolerance()) is None
+        assert told(array(1, 0), array(1, 1e-9), Tolerance())
+
+    def test_an_infinity_does_not_widen_it(self):
+        assert told(array(np.inf, 1), array(np.inf, 1.5), Tolerance()) == (
+            "value: [inf, 1.0] | [inf, 1.5] | [1]"
+        )
+
+    def test_the_dtype_can_be_given(self):
+        assert told(array(1), array(1 + 1e-7), Tolerance(), "float32") is None
+        assert told(array(1), array(1 + 1e-7), Tolerance())
+
+    @pytest.mark.parametrize(("dtype", "terms"), [("float32", 64), ("float16", 1), ("float16", 8), ("bfloat16", 1)])
+    def test_zeros_are_never_ones(self, dtype, terms, request):
+        if (dtype, terms) in {("float16", 8), ("bfloat16", 1)}:
+            reason = "64 * eps * terms reaches 1/2, so that zeros of a coarse dtype equal anything"
+            request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+        torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+        zeros = torch.zeros(2, dtype=getattr(torch, dtype))
+        assert told(array(1, 1), zeros, Tolerance(terms))
+
+    def test_integers_are_compared_exactly(self):
+        assert told(np.array([2**53]), np.array([2**53 + 1]), Tolerance(terms=99))
+
+    @pytest.mark.xfail(strict=True, reason="EPSILON has no entry for `float`, so Python's floats must be exact")
+    def test_plain_floats_have_the_tolerance_of_float64(self):
+        assert told(0.3, 0.1 + 0.2, Tolerance()) is None
+
+    def test_terms_are_the_longest_axis(self):
+        assert terms_of({"x": np.zeros((2, 7)), "y": [np.zeros(9)], "n": 40}) == 9
+        assert terms_of({}) == terms_of(5) == terms_of(np.zeros(0)) == 1
+
+
+class TestSpecialValues:
+    def test_nan_equals_nan_within_a_tolerance(self):
+        assert told(array(np.nan), array(np.nan), Tolerance()) is None
+
+    @pytest.mark.xfail(strict=True, reason="with terms=0 NaN is compared by ==; `expect.equal` says otherwise")
+    def test_nan_equals_nan_exactly(self):
+        assert told(array(np.nan), array(np.nan)) is None
+
+    @pytest.mark.parametrize("got", [np.nan, -np.inf, 1e308])
+    def test_an_infinity_equals_itself_alone(self, got):
+        assert told(array(np.inf), array(np.inf), Tolerance()) is None
+        assert told(array(np.inf), array(got), Tolerance())
+        assert told(array(got), array(np.inf), Tolerance())
+
+    @pytest.mark.parametrize("tolerance", [EXACT, Tolerance(1000, 1000)], ids=["exact", "wide"])
+    def test_nan_is_never_a_number(self, tolerance):
+        assert told(array(0, 0), array(0, np.nan), tolerance) == "value: [0.0, 0.0] | [0.0, nan] | [1]"
+
+    def test_empty_arrays_are_equal(self):
+        assert told(np.zeros((0, 3)), np.zeros((0, 3)), Tolerance()) is None
+
+    @pytest.mark.xfail(strict=True, reason="|expected| + the largest overflows, and the tolerance is infinite")
+    def test_large_numbers_do_not_overflow_into_agreement(self):
+        assert told(array(1e308), array(-1e308), Tolerance())
+
+
+class TestKinds:
+    def test_bool_and_integer_are_apart(self):
+        assert told(np.array([True]), np.array([1])) == "dtype: bool (1) | int64 (1) | "
+        assert told(True, 1) == "dtype: bool True | int 1 | "
+        assert told(2, 2.0, Tolerance()) is None
+
+    def test_numbers_and_arrays_without_axes_are_alike(self):
+        assert told(np.float64(2), 2.0) is None
+        assert told(np.array(3), 3) is None
+        assert told(True, np.bool_(True)) is None
+
+    def test_float_widths_are_no_difference_of_values(self):
+        assert told(array(1, 2), array(1, 2, dtype="float32"), Tolerance()) is None
+
+    def test_other_things_equal_only_their_like(self):
+        assert told(None, None) is None
+        assert told("a", "a") is None
+        assert told("a", "b") == "type: a string | a string | "
+        assert told(None, 0) == "type: None | int 0 | "
+
+    def test_what_says_that_it_equals_everything_does_not(self):
+        class Yes:
+            type_name = "Yes"
+
+            def __eq__(self, other):
+                return True
+
+            __hash__ = None
+
+        assert told(array(1), Yes()) == "type: float64 (1) | an object of type Yes | "
+        assert told("text", Yes()) == "type: a string | an object of type Yes | "
+
+    def test_tensors_are_compared_by_their_values(self):
+        torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+        ones = torch.ones(2, dtype=torch.bfloat16)
+        assert told(array(1, 1), ones, Tolerance()) is None
+        assert told(array(1, 3), ones.float(), Tolerance()) == "value: [1.0, 3.0] | [1.0, 1.0] | [1]"
+        assert dtype_name(ones) == "bfloat16"
+        assert to_numpy(ones).dtype == "float32"
+
+
+class TestWording:
+    """Shape before values; where, and what was expected before what came."""
+
+    @pytest.mark.parametrize(
+        ("expected", "got", "words"),
+        [
+            (np.zeros((2, 3)), np.zeros((3, 2)), "shape: float64 (2, 3) | float64 (3, 2) | "),
+            (np.zeros(2), [0, 0], "type: float64 (2) | a list of 2 | "),
+            (np.zeros(2), None, "type: float64 (2) | None | "),
+            (1.5, "1.5", "type: float 1.5 | a string | "),
+            (np.zeros((2, 2)), np.eye(2), "value: [[0.0, 0.0], [0.0, 0.0]] | [[1.0, 0.0], [0.0, 1.0]] | [0, 0]"),
+            (1.0, 2.0, "value: 1.0 | 2.0 | "),
+            ([1, 2], [1], "shape: 2 items | 1 items | "),
+            ([1, [2, 3]], (1, [2, 4]), "value: 3 | 4 | [1][1]"),
+            ((1,), 1, "type: a tuple of 1 | int 1 | "),
+            ({"a": 1}, {"b": 1}, "type: the keys ['a'] | the keys ['b'] | "),
+            ({"a": 1}, [1], "type: a dict with the keys ['a'] | a list of 1 | "),
+            ({"a": {"b": np.zeros(2)}}, {"a": {"b": np.ones(2)}}, "value: [0.0, 0.0] | [1.0, 1.0] | a['b'][0]"),
+        ],
+    )
+    def test_differences_read_so(self, expected, got, words):
+        assert told(expected, got) == words
+
+    def test_unequal_numbers_look_unequal(self):
+        assert told(array(1), array(1 + 1e-6)) == "value: [1.0] | [1.000001] | [0]"
+        assert told(array(1), array(np.nextafter(1, 2))) == "value: [1.0] | [1.0000000000000002] | [0]"
+
+    def test_long_arrays_are_cut_around_the_first_difference(self):
+        got = np.zeros((2, 300))
+        got[1, 150:] = 1
+        assert told(np.zeros((2, 300)), got) == (
+            "value: […, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, …]    at [1, 146:155]"
+            " | […, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, …]    at [1, 146:155] | [1, 150]"
+        )

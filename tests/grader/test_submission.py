@@ -1,0 +1,128 @@
+"""A file is read and parsed without running it; each refusal is one sentence."""
+
+import os
+import textwrap
+
+import pytest
+
+from grader.submission import MAX_BYTES, Refused, read_submission
+
+
+@pytest.fixture
+def card(tiny_course):
+    return tiny_course.card("double")
+
+
+@pytest.fixture
+def read(card, tmp_path, monkeypatch):
+    """`read(bytes or text)` reads a file `mine.py` of that content."""
+    monkeypatch.chdir(tmp_path)
+
+    def read(content):
+        data = content if isinstance(content, bytes) else textwrap.dedent(content).encode()
+        (tmp_path / "mine.py").write_bytes(data)
+        return read_submission(card, tmp_path / "mine.py")
+
+    return read
+
+
+def refusal(call, *args):
+    with pytest.raises(Refused) as refused:
+        call(*args)
+    return str(refused.value)
+
+
+TOO_DEEP = "mine.py cannot be read as Python: it holds a null byte or is nested too deeply."
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"x = 1\ny = (\n", "mine.py has a syntax error in line 2: '(' was never closed."),
+        (b"def f(:\n", "mine.py has a syntax error in line 1: invalid syntax."),
+        (b"if 1:\nx = 2\n", "mine.py has a syntax error in line 2: expected an indented block after 'if' "
+                           "statement on line 1."),
+        (b"x = 'caf\xe9'\n", "mine.py is not UTF-8: byte 8 cannot be read. Save it as UTF-8."),
+        (b"x = 1\0\n", TOO_DEEP),
+        (b"x = " + b"-" * 100_000 + b"1", TOO_DEEP),
+        (b"x = " + b"(" * 1000 + b")" * 1000, "mine.py has a syntax error in line 1: too many nested parentheses."),
+        (b"#" * (MAX_BYTES + 1), "mine.py is larger than 1 MiB."),
+    ],
+    ids=["open bracket", "no signature", "no block", "latin-1", "null byte", "signs", "brackets", "large"],
+)
+def test_what_cannot_be_parsed_is_refused(read, content, sentence):
+    assert refusal(read, content) == sentence
+
+
+def test_a_folder_is_refused(card, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    assert refusal(read_submission, card, tmp_path / "mine") == "mine is a folder; a Python file is needed."
+
+
+def test_a_file_that_is_not_there_is_refused(card, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert refusal(read_submission, card, tmp_path / "a" / "b.py") == "There is no file a/b.py."
+    (tmp_path / "dangling.py").symlink_to("nowhere")
+    assert refusal(read_submission, card, tmp_path / "dangling.py") == "There is no file dangling.py."
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_fifo_is_refused_without_waiting_for_it(card, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(tmp_path / "pipe.py")
+    assert refusal(read_submission, card, tmp_path / "pipe.py") == "pipe.py is no regular file."
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything")
+def test_a_file_that_cannot_be_read_is_refused(card, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").touch(mode=0)
+    assert refusal(read_submission, card, tmp_path / "mine.py") == "mine.py cannot be read: permission denied."
+
+
+def test_a_path_elsewhere_is_told_by_its_name_alone(card, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert refusal(read_submission, card, tmp_path / "mine.py") == "There is no file mine.py."
+
+
+def test_a_byte_order_mark_is_left_out(read):
+    assert read(b"\xef\xbb\xbfx = 1").source == "x = 1"
+
+
+def test_reading_runs_nothing(read, tmp_path):
+    read(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def double(x):\n    raise NotImplementedError",
+        'def double(x):\n    """Statement."""\n    raise NotImplementedError("write it")',
+        "import numpy as np\nHALF = 2\ndef double(x): raise NotImplementedError\ndef helper(): return 1",
+        "class double:\n    '''S.'''\n    n: int\n    def a(self):\n        raise NotImplementedError",
+        "",
+        '"""Only the statement."""',
+    ],
+)
+def test_a_stub_is_not_begun(read, source):
+    assert not read(source).begun
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def double(x):\n    return 2 * x",
+        "def double(x):\n    pass",
+        "def double(x):\n    y = x\n    raise NotImplementedError",
+        "def double(x):\n    raise ValueError",
+        "double = lambda x: 2 * x",
+        "def dubble(x): return 2 * x",
+        "class double:\n    def a(self): raise NotImplementedError\n    def b(self): return 1",
+        "class double:\n    width = 3",
+    ],
+)
+def test_any_code_is_a_beginning(read, source):
+    assert read(source).begun
