@@ -90,6 +90,7 @@ def time_once(contender: Contender, cache: Path) -> float:
     """Seconds for all commands of a contender. A command that fails ends the benchmark."""
     with tempfile.TemporaryDirectory() as empty:
         environment = {**os.environ, "XDG_CACHE_HOME": empty if contender.forgets else str(cache)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as they usually are
         began = time.perf_counter()
         for command in contender.commands:
             done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from grader.bank import SEED
 from grader.catalog import Course, CourseError, find_course
 from grader.kata import KataError
 from grader.session import DeviceMissing, LibraryMissing
@@ -92,11 +93,12 @@ def kata() -> None:
 
 @kata.command(cls=Guarded)
 @click.argument("names", nargs=-1, type=Names())
-def verify(names: tuple[str, ...]) -> None:
+@click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
+def verify(names: tuple[str, ...], seed: int) -> None:
     """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
     from grader.authoring.verify import verify_course
 
-    sys.exit(verify_course(Course(find_course(Path.cwd())), names))
+    sys.exit(verify_course(Course(find_course(Path.cwd())), names, seed))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from grader.worker.proxy import Call, LocalStudent
 #: The share of failing cases that a mistake must explain to be named.
 ENOUGH = 0.6
 #: Failing cases after which a mistake that has explained none of them is dropped.
-SCREENED = 8
+SCREENED = 6
 
 
 def public_names(module: types.ModuleType) -> list[str]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from grader.catalog import Card, Course, CourseError, find_course
+from grader.bank import SEED
+from grader.catalog import Card, Course, CourseError, find_course, shorten
 from grader.formats import json as json_format
 from grader.formats import terminal
 from grader.grading import Grader
@@ -118,12 +119,12 @@ def _has_cuda() -> bool:
 
 
 def open_grader(
-    course: Course, cards: list[Card], device: str = "cpu", shrinks: bool = True
+    course: Course, cards: list[Card], device: str = "cpu", shrinks: bool = True, seed: int = SEED
 ) -> tuple[Grader, Source]:
     """The grader and its source of workers, which is opened before any solution is read."""
     library = "torch" if any(card.library == "torch" for card in cards) else "numpy"
     source = open_source(library, os.environ.get("DOJO_WORKERS", ""))
-    return Grader(course, source, device, shrinks=shrinks), source
+    return Grader(course, source, device, seed, shrinks), source
 
 
 def grade_once(course: Course, paths: list[tuple[Card, Path]], wishes: Wishes) -> int:
@@ -230,7 +231,6 @@ def _greet(course: Course, wishes: Wishes) -> int:
     first = next(iter(course.cards.values()), None)
     if first is None:
         raise CourseError("The course has no katas yet.")
-    from grader.catalog import shorten
 
     click.echo("Welcome to the dojo. You will build a Transformer decoder by hand, one kata at a time.\n")
     click.echo(board(course))

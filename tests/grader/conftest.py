@@ -126,12 +126,12 @@ DOUBLE = {
             """Text is refused."""
             expect.refuses(student.double, "text", why="text is no array")
     ''',
-    "solutions/attention/double/reference.py": '''
+    "solutions/attention/double/reference.py": """
         def double(x):
             if isinstance(x, str):
                 raise ValueError("text")
             return x + x
-    ''',
+    """,
     "solutions/attention/double/mistakes.py": '''
         def _checked(x):
             if isinstance(x, str):
@@ -174,7 +174,7 @@ DOUBLE = {
 }
 
 CENTER = {
-    "tests/katas/modules/test_center.py": '''
+    "tests/katas/modules/test_center.py": """
         import numpy as np
 
         from grader import strategies as st
@@ -204,8 +204,8 @@ CENTER = {
             layer = student.Center(x.shape[-1])
             layer.load_state_dict({"scale": scale})
             return {"result": layer(x)}
-    ''',
-    "solutions/modules/center/reference.py": '''
+    """,
+    "solutions/modules/center/reference.py": """
         import torch
         from torch import nn
 
@@ -216,7 +216,7 @@ CENTER = {
 
             def forward(self, x):
                 return (x - x.mean(-1, keepdim=True)) * self.scale
-    ''',
+    """,
     "solutions/modules/center/mistakes.py": '''
         import torch
         from torch import nn
@@ -291,7 +291,7 @@ def grade(request, tiny_course, tmp_path):
         name = f"_grader_{library}"
         if not hasattr(request.config, name):
             source = request.getfixturevalue(f"{library}_source")
-            setattr(request.config, name, Grader(tiny_course, source))
+            setattr(request.config, name, Grader(tiny_course, source, shrinks=library == "numpy"))
         file = tmp_path / f"{kata}.py"
         file.write_text(textwrap.dedent(code))
         return getattr(request.config, name).grade(read_submission(tiny_course.card(kata), file))

@@ -104,7 +104,9 @@ def test_a_declaration_is_loaded_when_it_is_needed(tiny_course):
 def test_a_declaration_of_another_name_is_refused(course, write, tmp_path):
     there = course({"softmax": "attention"})
     card = there.card("softmax")
-    write(tmp_path, {"tests/katas/attention/test_softmax.py": CARD.format(name="x", track="attention", more="")})
+    write(
+        tmp_path, {"tests/katas/attention/test_softmax.py": CARD.format(name="x", track="attention", more="")}
+    )
     assert refusal(there.declaration, card) == "test_softmax.py must bind KATA = Kata('softmax', …)."
 
 
@@ -130,5 +132,7 @@ def test_away_from_any_course_the_one_that_ships_the_grader_is_taken(tmp_path):
 def test_a_path_is_shown_from_here_or_by_its_name(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert shorten(tmp_path / "here" / "a" / "b.py") == "a/b.py".replace("/", sys.platform == "win32" and "\\" or "/")
+    assert shorten(tmp_path / "here" / "a" / "b.py") == "a/b.py".replace(
+        "/", (sys.platform == "win32" and "\\") or "/"
+    )
     assert shorten(tmp_path / "secret" / "b.py") == "b.py"

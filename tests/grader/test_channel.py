@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.worker import channel
-from grader.worker.channel import MAGIC, OUTPUT_KEPT, PREFIX, Channel, ChannelClosed, Flooded, Output, TimedOut
+from grader.worker.channel import (
+    MAGIC,
+    OUTPUT_KEPT,
+    PREFIX,
+    Channel,
+    ChannelClosed,
+    Flooded,
+    Output,
+    TimedOut,
+)
 from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed
 
 

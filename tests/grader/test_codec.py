@@ -1,5 +1,6 @@
 """Values survive the border to the bit, and nothing but Malformed comes of bytes that are no message."""
 
+import contextlib
 import json
 import math
 
@@ -129,7 +130,9 @@ class TestTensors:
     def _torch(self):
         self.torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-    @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "bool", "complex64"])
+    @pytest.mark.parametrize(
+        "dtype", ["float32", "float64", "float16", "bfloat16", "int64", "bool", "complex64"]
+    )
     def test_dtypes_survive(self, dtype):
         tensor = self.torch.arange(4).to(getattr(self.torch, dtype)).reshape(2, 2)
         got = sent(tensor)
@@ -201,10 +204,8 @@ def test_integers_too_long_to_print_do_not_travel():
 @pytest.mark.xfail(strict=True, reason="the byte order is lost: dtype.name is `float64` for either")
 def test_foreign_byte_order_is_kept_or_refused():
     array = np.array([1.0], dtype=np.dtype("f8").newbyteorder())
-    try:
+    with contextlib.suppress(Malformed):
         assert sent(array)[0] == 1.0
-    except Malformed:
-        pass
 
 
 def test_an_array_of_two_to_the_forty_elements_is_refused_before_it_is_copied():
@@ -288,18 +289,20 @@ def test_malformed_messages_are_refused(header, body):
         decode(header, bytearray(body))
 
 
-@pytest.mark.parametrize("tree", [{}, message_of({}), message_of({"t": [{}]})], ids=["top", "value", "in a tuple"])
-@pytest.mark.xfail(strict=True, reason="next(iter({}.items())) raises StopIteration, which decode lets through")
+@pytest.mark.parametrize(
+    "tree", [{}, message_of({}), message_of({"t": [{}]})], ids=["top", "value", "in a tuple"]
+)
+@pytest.mark.xfail(
+    strict=True, reason="next(iter({}.items())) raises StopIteration, which decode lets through"
+)
 def test_an_empty_tag_is_refused(tree):
     with pytest.raises(Malformed):
         decode(header_of(tree), bytearray())
 
 
 def decodes_or_is_malformed(header, body):
-    try:
+    with contextlib.suppress(Malformed):
         assert type(decode(header, bytearray(body))) is dict
-    except Malformed:
-        pass
 
 
 @FUZZ
@@ -320,9 +323,10 @@ TREES = st.recursive(
     max_leaves=8,
 )
 LENGTHS = st.lists(st.integers(-1, 4) | st.just(2**62), max_size=3)
-ROWS = st.tuples(
-    st.sampled_from([*NUMPY_DTYPES, "object"]), LENGTHS, LENGTHS | st.permutations([0, 1])
-) | SCALARS
+ROWS = (
+    st.tuples(st.sampled_from([*NUMPY_DTYPES, "object"]), LENGTHS, LENGTHS | st.permutations([0, 1]))
+    | SCALARS
+)
 
 
 @FUZZ

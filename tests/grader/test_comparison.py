@@ -43,7 +43,9 @@ class TestTolerance:
         assert told(array(1), array(1 + 1e-7), Tolerance(), "float32") is None
         assert told(array(1), array(1 + 1e-7), Tolerance())
 
-    @pytest.mark.parametrize(("dtype", "terms"), [("float32", 64), ("float16", 1), ("float16", 8), ("bfloat16", 1)])
+    @pytest.mark.parametrize(
+        ("dtype", "terms"), [("float32", 64), ("float16", 1), ("float16", 8), ("bfloat16", 1)]
+    )
     def test_zeros_are_never_ones(self, dtype, terms, request):
         if (dtype, terms) in {("float16", 8), ("bfloat16", 1)}:
             reason = "64 * eps * terms reaches 1/2, so that zeros of a coarse dtype equal anything"
@@ -55,7 +57,9 @@ class TestTolerance:
     def test_integers_are_compared_exactly(self):
         assert told(np.array([2**53]), np.array([2**53 + 1]), Tolerance(terms=99))
 
-    @pytest.mark.xfail(strict=True, reason="EPSILON has no entry for `float`, so Python's floats must be exact")
+    @pytest.mark.xfail(
+        strict=True, reason="EPSILON has no entry for `float`, so Python's floats must be exact"
+    )
     def test_plain_floats_have_the_tolerance_of_float64(self):
         assert told(0.3, 0.1 + 0.2, Tolerance()) is None
 
@@ -68,7 +72,9 @@ class TestSpecialValues:
     def test_nan_equals_nan_within_a_tolerance(self):
         assert told(array(np.nan), array(np.nan), Tolerance()) is None
 
-    @pytest.mark.xfail(strict=True, reason="with terms=0 NaN is compared by ==; `expect.equal` says otherwise")
+    @pytest.mark.xfail(
+        strict=True, reason="with terms=0 NaN is compared by ==; `expect.equal` says otherwise"
+    )
     def test_nan_equals_nan_exactly(self):
         assert told(array(np.nan), array(np.nan)) is None
 
@@ -85,7 +91,9 @@ class TestSpecialValues:
     def test_empty_arrays_are_equal(self):
         assert told(np.zeros((0, 3)), np.zeros((0, 3)), Tolerance()) is None
 
-    @pytest.mark.xfail(strict=True, reason="|expected| + the largest overflows, and the tolerance is infinite")
+    @pytest.mark.xfail(
+        strict=True, reason="|expected| + the largest overflows, and the tolerance is infinite"
+    )
     def test_large_numbers_do_not_overflow_into_agreement(self):
         assert told(array(1e308), array(-1e308), Tolerance())
 
@@ -141,14 +149,22 @@ class TestWording:
             (np.zeros(2), [0, 0], "type: float64 (2) | a list of 2 | "),
             (np.zeros(2), None, "type: float64 (2) | None | "),
             (1.5, "1.5", "type: float 1.5 | a string | "),
-            (np.zeros((2, 2)), np.eye(2), "value: [[0.0, 0.0], [0.0, 0.0]] | [[1.0, 0.0], [0.0, 1.0]] | [0, 0]"),
+            (
+                np.zeros((2, 2)),
+                np.eye(2),
+                "value: [[0.0, 0.0], [0.0, 0.0]] | [[1.0, 0.0], [0.0, 1.0]] | [0, 0]",
+            ),
             (1.0, 2.0, "value: 1.0 | 2.0 | "),
             ([1, 2], [1], "shape: 2 items | 1 items | "),
             ([1, [2, 3]], (1, [2, 4]), "value: 3 | 4 | [1][1]"),
             ((1,), 1, "type: a tuple of 1 | int 1 | "),
             ({"a": 1}, {"b": 1}, "type: the keys ['a'] | the keys ['b'] | "),
             ({"a": 1}, [1], "type: a dict with the keys ['a'] | a list of 1 | "),
-            ({"a": {"b": np.zeros(2)}}, {"a": {"b": np.ones(2)}}, "value: [0.0, 0.0] | [1.0, 1.0] | a['b'][0]"),
+            (
+                {"a": {"b": np.zeros(2)}},
+                {"a": {"b": np.ones(2)}},
+                "value: [0.0, 0.0] | [1.0, 1.0] | a['b'][0]",
+            ),
         ],
     )
     def test_differences_read_so(self, expected, got, words):

@@ -160,7 +160,7 @@ def test_an_array_of_two_to_the_forty_elements_is_malformed():
 
 def raised(code, **names):
     module = load_module("kata", textwrap.dedent(code))
-    with pytest.raises(BaseException) as caught:  # noqa: B017, PT011 - whatever it raises is described
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - whatever it raises is described
         module.f(**names)
     return describe_error(caught.value, "kata.py")
 

@@ -148,7 +148,9 @@ class TestPretence:
         with mismatch():
             Pretence().call(Masked(registered=False), [x(2)], {})
 
-    @pytest.mark.xfail(strict=True, reason="functional_call is used for the module itself, not for its methods")
+    @pytest.mark.xfail(
+        strict=True, reason="functional_call is used for the module itself, not for its methods"
+    )
     def test_a_method_of_a_module_finds_its_buffers_moved(self):
         Pretence().call(Masked(registered=True).step, [x(2)], {})
 

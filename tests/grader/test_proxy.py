@@ -105,7 +105,9 @@ class TestBoth:
             student.f(np.array([1.0, np.inf]), cache, lambda x: x)
         assert watched.changed == []
 
-    @pytest.mark.xfail(strict=True, reason="Tolerance(terms=0) compares by ==, and NaN is not equal to itself")
+    @pytest.mark.xfail(
+        strict=True, reason="Tolerance(terms=0) compares by ==, and NaN is not equal to itself"
+    )
     def test_a_nan_left_alone_is_no_change(self, meet):
         student = meet("def f(x): return x")
         with student.watching_arguments() as watched:
@@ -187,7 +189,9 @@ class TestTorchBoth:
             assert student.f(a, b).shape == (2, 4)
         assert life.devices == ["lazy"]
 
-    @pytest.mark.xfail(strict=True, reason="`.device` and `.nbytes` are asked with __torch_function__ in force")
+    @pytest.mark.xfail(
+        strict=True, reason="`.device` and `.nbytes` are asked with __torch_function__ in force"
+    )
     def test_a_subclass_of_tensor_arrives_as_the_plain_tensor(self, meet_torch):
         import torch
 
@@ -241,7 +245,9 @@ def test_a_callback_that_never_ends_is_stopped_as_well(connect):
     assert lost.value.timed_out
 
 
-@pytest.mark.parametrize("error", ["SystemExit(0)", "KeyboardInterrupt", "GeneratorExit", "StopIteration", "BaseException"])
+@pytest.mark.parametrize(
+    "error", ["SystemExit(0)", "KeyboardInterrupt", "GeneratorExit", "StopIteration", "BaseException"]
+)
 def test_whatever_is_raised_is_an_error_and_no_end(connect, error):
     student = connect(f"def f(): raise {error}\ndef g(): return 1")
     with pytest.raises(SubmissionFailed) as caught:
@@ -393,7 +399,7 @@ def test_a_proxy_has_no_private_names(meet_locally):
     student = meet_locally(CACHE)
     for owner in (student, student.Cache()):
         with pytest.raises(AttributeError):
-            owner.__wrapped__
+            owner.__wrapped__  # noqa: B018 - reading it is the test
 
 
 def test_a_deadline_that_has_passed_is_a_timeout(connect):

@@ -48,7 +48,16 @@ def test_the_json_is_the_contract():
     kata = data["katas"][0]
     assert {"name", "track", "status", "score", "max_score", "seconds", "checks"} <= kata.keys()
     check = kata["checks"][1]
-    assert {"name", "title", "status", "score", "max_score", "message", "counterexample", "mistake"} <= check.keys()
+    assert {
+        "name",
+        "title",
+        "status",
+        "score",
+        "max_score",
+        "message",
+        "counterexample",
+        "mistake",
+    } <= check.keys()
     assert check["mistake"] == {"id": "forgets_the_max", "text": "exp overflows."}
     assert kata["checks"][0]["mistake"] is None
 

@@ -40,12 +40,18 @@ TOO_DEEP = "mine.py cannot be read as Python: it holds a null byte or is nested 
     [
         (b"x = 1\ny = (\n", "mine.py has a syntax error in line 2: '(' was never closed."),
         (b"def f(:\n", "mine.py has a syntax error in line 1: invalid syntax."),
-        (b"if 1:\nx = 2\n", "mine.py has a syntax error in line 2: expected an indented block after 'if' "
-                           "statement on line 1."),
+        (
+            b"if 1:\nx = 2\n",
+            "mine.py has a syntax error in line 2: expected an indented block after 'if' "
+            "statement on line 1.",
+        ),
         (b"x = 'caf\xe9'\n", "mine.py is not UTF-8: byte 8 cannot be read. Save it as UTF-8."),
         (b"x = 1\0\n", TOO_DEEP),
         (b"x = " + b"-" * 100_000 + b"1", TOO_DEEP),
-        (b"x = " + b"(" * 1000 + b")" * 1000, "mine.py has a syntax error in line 1: too many nested parentheses."),
+        (
+            b"x = " + b"(" * 1000 + b")" * 1000,
+            "mine.py has a syntax error in line 1: too many nested parentheses.",
+        ),
         (b"#" * (MAX_BYTES + 1), "mine.py is larger than 1 MiB."),
     ],
     ids=["open bracket", "no signature", "no block", "latin-1", "null byte", "signs", "brackets", "large"],
@@ -78,7 +84,9 @@ def test_a_fifo_is_refused_without_waiting_for_it(card, tmp_path, monkeypatch):
 def test_a_file_that_cannot_be_read_is_refused(card, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").touch(mode=0)
-    assert refusal(read_submission, card, tmp_path / "mine.py") == "mine.py cannot be read: permission denied."
+    assert (
+        refusal(read_submission, card, tmp_path / "mine.py") == "mine.py cannot be read: permission denied."
+    )
 
 
 def test_a_path_elsewhere_is_told_by_its_name_alone(card, tmp_path, monkeypatch):
@@ -103,8 +111,6 @@ def test_reading_runs_nothing(read, tmp_path):
         'def double(x):\n    """Statement."""\n    raise NotImplementedError("write it")',
         "import numpy as np\nHALF = 2\ndef double(x): raise NotImplementedError\ndef helper(): return 1",
         "class double:\n    '''S.'''\n    n: int\n    def a(self):\n        raise NotImplementedError",
-        "",
-        '"""Only the statement."""',
     ],
 )
 def test_a_stub_is_not_begun(read, source):
@@ -124,5 +130,10 @@ def test_a_stub_is_not_begun(read, source):
         "class double:\n    width = 3",
     ],
 )
-def test_any_code_is_a_beginning(read, source):
+def test_code_is_a_beginning(read, source):
+    assert read(source).begun
+
+
+@pytest.mark.parametrize("source", ["", '"""Only the statement."""'])
+def test_a_file_without_its_entry_points_is_begun_so_that_the_lack_is_told(read, source):
     assert read(source).begun

@@ -1,4 +1,5 @@
 """Needs an argument that nobody gives."""
 
+
 def softmax(x, axis, temperature):
     return x / temperature + axis

@@ -1,5 +1,6 @@
 """Returns an object whose class has the name of a tensor's, and no shape."""
 
+
 class FakeTensor:
     __module__ = "torch"
     shape = "shape"

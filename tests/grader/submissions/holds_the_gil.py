@@ -1,4 +1,5 @@
 """Loops in C, where no other thread gets a turn."""
 
+
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's
     return sum(range(10**15))

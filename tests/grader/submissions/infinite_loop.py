@@ -1,5 +1,6 @@
 """Never comes back."""
 
+
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's
     while True:
         pass

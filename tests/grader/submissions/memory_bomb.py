@@ -1,5 +1,6 @@
 """Takes memory until there is none."""
 
+
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's
     kept = []
     while True:

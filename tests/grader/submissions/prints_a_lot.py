@@ -1,5 +1,6 @@
 """Prints without an end."""
 
+
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's
     while True:
-        print('x' * 100_000)
+        print("x" * 100_000)

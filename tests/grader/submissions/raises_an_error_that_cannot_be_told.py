@@ -1,5 +1,6 @@
 """Raises an error whose text raises another."""
 
+
 class Untold(Exception):
     def __str__(self):
         raise SystemExit(0)

@@ -1,5 +1,6 @@
 """Returns lists within lists, ten thousand deep."""
 
+
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's
     nest = x
     for _ in range(10_000):

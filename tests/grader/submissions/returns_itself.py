@@ -1,5 +1,6 @@
 """Returns a list that holds itself."""
 
+
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's
     endless = []
     endless.append(endless)

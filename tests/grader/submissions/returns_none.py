@@ -4,4 +4,4 @@ import numpy as np
 
 
 def softmax(x, axis=-1):
-    np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)  # noqa: B018 - that is the joke
+    np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)

@@ -1,5 +1,6 @@
 """Pretends to be a test framework that skips."""
 
+
 class Skipped(BaseException):
     pass
 

@@ -1,0 +1,232 @@
+"""top_p: its cases and its laws."""
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+KATA = Kata(
+    "top_p",
+    track="generation",
+    entry_points=("top_p_filter",),
+    title="The nucleus: the smallest set with enough mass",
+    source="Holtzman et al. 2020, section 3.1",
+    library="torch",
+    axes={"logits": "batch beams vocab"},
+    hints=(
+        "Go down the tokens from the most likely and add up their probabilities. For one token, which sum "
+        "decides whether it is still needed: the one with it, or the one before it?",
+        "Sorting moves the tokens, so remember where each came from (torch.sort returns that too) and carry "
+        "the verdicts back by it, not the logits. Two cases need no sum: p of 1 or more, and the first token "
+        "of each row.",
+        "Refuse p <= 0; return everything for p >= 1. Sort each row downwards, take the softmax and its "
+        "cumulative sum, and subtract each token's own probability: what is left is the mass before it. Drop "
+        "where that is at least p, never the first. Scatter these verdicts to the places the sort took the "
+        "tokens from, and fill -inf there.",
+    ),
+)
+
+STEP = 0.02  # a step of the cumulative mass that is wide enough to place p half-way up
+GAP = 0.01  # logits nearer than this count as tied
+
+
+@KATA.cases
+def cases(draw):
+    """Logits with any leading axes, and a p that no row of them leaves in doubt."""
+    logits = draw_logits(draw)
+    masses = clear_masses(logits)
+    p = draw(st.sampled_from([*masses, *masses, 1.0, 1.5]))
+    return {"logits": as_tensor(draw, logits), "p": p}
+
+
+def draw_logits(draw):
+    """Small or large, near 0 or far from it, some -inf; the largest of each row stays finite."""
+    shape = (*draw(st.lists(st.integers(1, 3), max_size=2)), draw(st.integers(1, 6)))
+    dtype = draw(st.float_dtypes())
+    levels = [(1.0, 0), (1.0, 0), (4.0, 0), (1.0, 10_000), (2.0, -10_000), (1e4, 0)]
+    scale, level = draw(st.sampled_from(levels))
+    logits = draw(st.arrays(shape, dtype, scale)) + np.asarray(level, dtype)
+    if draw(st.integers(0, 2)) == 0:
+        column = draw(st.integers(0, shape[-1] - 1))
+        hidden = np.arange(shape[-1]) == column
+        logits = np.where(hidden & (logits < logits.max(axis=-1, keepdims=True)), -np.inf, logits)
+    return logits.astype(dtype)
+
+
+def as_tensor(draw, logits):
+    """As a tensor, its memory in any order of axes."""
+    return draw(st.tensors(st.permuted(st.just(logits))))
+
+
+def clear_masses(logits):
+    """Every p half-way up a step that all rows agree is one: far from each cumulative mass, in no tie."""
+    rows = -np.sort(-logits.astype(np.float64).reshape(-1, logits.shape[-1]))
+    powers = np.exp(rows - rows[:, :1])
+    reached = np.cumsum(powers, axis=-1) / powers.sum(axis=-1, keepdims=True)
+    edges = np.unique(np.clip([0.0, 1.0, *reached.ravel()], 0, 1))
+    halves = (edges[1:] + edges[:-1])[np.diff(edges) > STEP] / 2
+    found = [round(float(p), 2) for p in halves if not cuts_a_tie(rows, reached, p)]
+    return [1e-6, *found] if found and not cuts_a_tie(rows, reached, 1e-6) else found
+
+
+def cuts_a_tie(rows, reached, p):
+    """Whether, in some row, the last token of the nucleus is as likely as the first one outside it."""
+    last = (reached < p).sum(axis=-1)
+    after = np.minimum(last + 1, rows.shape[-1] - 1)
+    at = np.arange(len(rows))
+    return bool(((after > last) & (rows[at, last] - rows[at, after] < GAP)).any())
+
+
+def four_tokens():
+    """Logits whose order is no order of the tokens."""
+    import torch
+
+    return torch.tensor([1.0, 3.0, 0.0, 2.0])
+
+
+@KATA.example
+def first_of_four_tokens():
+    """The example of the statement; one token is enough."""
+    return {"logits": four_tokens(), "p": 0.5}
+
+
+@KATA.example
+def two_of_four_tokens():
+    """The example of the statement; the second token crosses p."""
+    return {"logits": four_tokens(), "p": 0.8}
+
+
+@KATA.example
+def one_row_sure_and_one_not():
+    """Three rows of different nuclei; two of their tokens tie inside one, two outside another."""
+    import torch
+
+    rows = [[0.0, 0.0, -1.0, -9.0], [-2.0, 5.0, -2.0, 0.0], [0.0, -0.5, 0.5, 1.0]]
+    return {"logits": torch.tensor(rows), "p": 0.7}
+
+
+def filtered(student, logits, p):
+    """The result, once it is known to be a tensor of the right shape."""
+    result = student.top_p_filter(logits, p)
+    shape = tuple(getattr(result, "shape", ()))
+    expect.true(
+        hasattr(result, "isneginf") and shape == tuple(logits.shape), "The result is a tensor like logits."
+    )
+    return result
+
+
+def nuclei(student, logits, p):
+    """Each row's probabilities and which tokens were kept, as arrays of rows."""
+    kept = ~filtered(student, logits, p).isneginf()
+    rows, vocab = logits.double().reshape(-1, logits.shape[-1]), logits.shape[-1]
+    return rows.softmax(dim=-1).numpy(), kept.reshape(-1, vocab).numpy()
+
+
+@KATA.law(points=0.5)
+def test_kept_logits_are_unchanged(student, logits, p):
+    """Every logit is either unchanged, to the bit, or -inf."""
+    result = filtered(student, logits, p)
+    expected = logits.masked_fill(result.isneginf(), float("-inf"))
+    expect.equal(result, expected, "a logit that is not dropped")
+
+
+@KATA.law(points=0.5)
+def test_nucleus_reaches_p(student, logits, p):
+    """The tokens kept in each row hold a mass of at least p, or all of it."""
+    probabilities, kept = nuclei(student, logits, p)
+    for row, mass in enumerate((probabilities * kept).sum(axis=-1)):
+        expect.true(
+            mass >= min(p, 1) - 1e-6,
+            f"The tokens kept in a row hold at least p={p:g} of its mass; in row {row} they hold {mass:.4f}.",
+        )
+
+
+@KATA.law(points=0.5)
+def test_nucleus_is_minimal(student, logits, p):
+    """Without its least likely token each nucleus falls short of p."""
+    if p >= 1:
+        return
+    probabilities, kept = nuclei(student, logits, p)
+    for row, (shares, chosen) in enumerate(zip(probabilities, kept, strict=True)):
+        without = shares[chosen].sum() - shares[chosen].min(initial=1.0)
+        expect.true(
+            without < p + 1e-6,
+            f"A nucleus is the smallest set that reaches p={p:g}; row {row} keeps {chosen.sum()} tokens, and "
+            f"all but the least likely of them hold {without:.4f}.",
+        )
+
+
+def shuffled(draw):
+    """The kata's cases, with an order to put the vocabulary in."""
+    case = cases(draw)
+    return {**case, "order": list(draw(st.permutations(range(case["logits"].shape[-1]))))}
+
+
+@KATA.law(points=0.5, cases=shuffled)
+def test_tokens_keep_their_places(student, logits, p, order):
+    """Reordering the vocabulary reorders the result, and changes nothing else."""
+    expected = filtered(student, logits, p)[..., order]
+    what = f"the result for the tokens in the order {order}"
+    expect.equal(filtered(student, logits[..., order], p), expected, what)
+
+
+@KATA.law(points=0.5)
+def test_only_differences_count(student, logits, p):
+    """Adding one number to all logits changes no nucleus."""
+    before = filtered(student, logits, p).isneginf()
+    for shift in (-64.0, 16.0):
+        after = filtered(student, logits + shift, p).isneginf()
+        expect.equal(after, before, f"which tokens are -inf, after {shift:g} is added to all logits,")
+
+
+@KATA.law(points=0.5)
+def test_rows_are_independent(student, logits, p):
+    """Each row is filtered as if it stood alone."""
+    rows = logits.reshape(-1, logits.shape[-1])
+    results = filtered(student, logits, p).reshape(rows.shape)
+    for index, (row, result) in enumerate(zip(rows, results, strict=True)):
+        expect.equal(
+            result, filtered(student, row, p), f"row {index} among {len(rows)}, against itself alone,"
+        )
+
+
+def two_masses(draw):
+    """Logits with two clear masses, the smaller first."""
+    logits = draw_logits(draw)
+    masses = [*clear_masses(logits), 1.0]
+    smaller, larger = sorted([draw(st.sampled_from(masses)), draw(st.sampled_from(masses))])
+    return {"logits": as_tensor(draw, logits), "smaller": smaller, "larger": larger}
+
+
+@KATA.law(points=0.5, cases=two_masses)
+def test_larger_p_keeps_more(student, logits, smaller, larger):
+    """What a smaller p keeps, a larger p keeps too."""
+    few = ~filtered(student, logits, smaller).isneginf()
+    many = ~filtered(student, logits, larger).isneginf()
+    expect.true(not (few & ~many).any(), f"What p={smaller:g} keeps, p={larger:g} keeps too.")
+
+
+def long_tails(draw):
+    """Logits some of which are so unlikely that their probability is rounded away, and p from 1 on."""
+    logits = draw_logits(draw)
+    fall = draw(st.sampled_from([0.0, 20.0, 60.0, 900.0]))
+    logits = logits - np.asarray(fall, logits.dtype) * np.arange(logits.shape[-1], dtype=logits.dtype)
+    return {"logits": as_tensor(draw, logits), "p": draw(st.sampled_from([1.0, 1.0, 1.5, 2.0]))}
+
+
+@KATA.law(points=0.5, cases=long_tails)
+def test_p_of_one_keeps_everything(student, logits, p):
+    """p of 1 or more keeps every token, however unlikely."""
+    expect.equal(student.top_p_filter(logits, p), logits, f"the result for p={p:g}")
+
+
+def no_mass(draw):
+    """Logits, and a p that no nucleus can be asked for."""
+    return {"logits": as_tensor(draw, draw_logits(draw)), "p": draw(st.sampled_from([0.0, -0.25, -1.0]))}
+
+
+@KATA.law(points=0.5, cases=no_mass)
+def test_refuses_p_of_zero(student, logits, p):
+    """p of 0 or less is refused with a ValueError."""
+    expect.refuses(student.top_p_filter, logits, p, why=f"p={p:g} asks for a nucleus with no mass")
