@@ -23,7 +23,7 @@ class SubmissionFailed(Exception):
     """A call of the student's code raised. `kinds` are the error's class names, nearest first."""
 
     def __init__(self, kinds: tuple[str, ...], message: str, line: int | None = None) -> None:
-        super().__init__(message)
+        super().__init__(kinds, message, line)  # all of them, so that it can be pickled
         self.kinds = kinds
         self.message = message
         self.line = line

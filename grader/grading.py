@@ -29,6 +29,7 @@ LOAD_SECONDS = 20.0
 CUDA_SECONDS = 60.0  # making a context takes seconds, and kernels are loaded when first used
 LOSSES = 2  # workers that one submission may lose before the rest of its checks are given up
 KATA_SECONDS = 60.0
+BRIEF = 30  # characters of an argument in the line that shows the call
 SMALL = 4  # numbers in a case that needs no shrinking
 
 
@@ -294,7 +295,8 @@ def _show_call(failure: Failure) -> str | None:
 
 
 def _brief(value: object) -> str:
-    return "…" if hasattr(value, "shape") or isinstance(value, dict) or callable(value) else show(value)
+    text = "…" if hasattr(value, "shape") or callable(value) else show(value)
+    return text if len(text) <= BRIEF else "…"
 
 
 def _show_case(plan: CheckPlan, case: Case, axes: dict[str, str]) -> dict[str, str]:

@@ -10,7 +10,8 @@ import numpy as np
 from grader import answer_key, bank
 from grader.answer_key import AnswerKey, Expected
 from grader.catalog import Card, Course, load_file
-from grader.kata import Case, Kata
+from grader.expect import SubmissionFailed
+from grader.kata import Case, Kata, KataError
 from grader.worker.proxy import LocalStudent
 
 
@@ -42,9 +43,15 @@ class Oracle:
         assert kata.draw is not None
         cases = [*kata.examples, *bank.draw_bank(kata.draw, kata.bank_size, self.seed)]
         own = [law for law in kata.laws if law.draw not in (None, kata.draw)]
+        try:
+            expected = [self.expect(case) for case in cases]
+        except SubmissionFailed as failure:
+            raise KataError(
+                f"{kata.name}: the reference fails on a case of its own bank: {failure}."
+            ) from None
         return AnswerKey(
             cases,
-            [self.expect(case) for case in cases],
+            expected,
             {law.name: bank.draw_bank(law.draw, kata.bank_size // 2, self.seed) for law in own if law.draw},
         )
 

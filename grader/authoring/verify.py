@@ -15,6 +15,7 @@ from grader.authoring.answers import standalone_sources
 from grader.bank import SEED
 from grader.catalog import Card, Course, CourseError
 from grader.grading import Grader
+from grader.kata import KataError
 from grader.report import KataReport
 from grader.session import grade_file, open_grader
 from grader.submission import Refused, Submission
@@ -70,7 +71,10 @@ def _verify_alone(course: Course, card: Card, seed: int) -> Verdict:
     click.echo(f"{card.name} …", err=True)
     grader, source = open_grader(course, [card], shrinks=False, seed=seed)
     with closing(source):
-        return verify_kata(course, grader, card)
+        try:
+            return verify_kata(course, grader, card)
+        except KataError as error:
+            return Verdict(card, gaps=[str(error)])
 
 
 def verify_kata(course: Course, grader: Grader, card: Card) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from typing import Any
@@ -104,6 +105,9 @@ class Pretence:
         if self._mode is None:
             from torch._subclasses.fake_tensor import FakeTensorMode
 
+            logging.getLogger("torch._subclasses.fake_tensor").setLevel(
+                logging.CRITICAL
+            )  # errors are raised too
             self._mode = FakeTensorMode(allow_non_fake_inputs=True)
         return self._mode
 

@@ -18,6 +18,7 @@ def softmax(x, axis=-1):
     shifted = np.exp(x - x.max(axis=axis, keepdims=True))
     return {returned}
 """
+FAILS = "mine.py fails in line 1 when it is imported"
 ENDED = "The process that ran the submission ended in the middle of a call."
 WEIGHTS = "shifted / shifted.sum(axis=axis, keepdims=True)"
 
@@ -73,12 +74,12 @@ def test_float64_for_float32_costs_the_dtype_check_alone_and_says_why(run):
     ("source", "sentence"),
     [
         ("def softmax(x, axis=-1)\n    return x\n", "mine.py has a syntax error in line 1: expected ':'."),
-        ("import no", "mine.py fails in line 1 when it is imported: ModuleNotFoundError: No module named 'no'."),
+        ("import no", f"{FAILS}: ModuleNotFoundError: No module named 'no'."),
         ("def other():\n    pass\n", "mine.py defines no function or class called `softmax`."),
         ("softmax = 3\n", "mine.py defines no function or class called `softmax`."),
         (b"# caf\xe9\n", "mine.py is not UTF-8: byte 5 cannot be read. Save it as UTF-8."),
         ("x = 1\0", "mine.py cannot be read as Python: it holds a null byte or is nested too deeply."),
-        ("raise SystemExit(0)\n", "mine.py fails in line 1 when it is imported: SystemExit: 0."),
+        ("raise SystemExit(0)\n", f"{FAILS}: SystemExit: 0."),
         ("import os\nos._exit(0)\n", f"mine.py cannot be imported: {ENDED}"),
     ],
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """The katas' laws under plain pytest: in this process, with a debugger at hand.
 
-    pytest tests/katas/attention/test_softmax.py                        your own exercise
-    pytest tests/katas --student=reference                              the references
+pytest tests/katas/attention/test_softmax.py                        your own exercise
+pytest tests/katas --student=reference                              the references
 """
 
 from pathlib import Path

@@ -198,7 +198,9 @@ def keeps_a_share_of_the_vocabulary(logits, p):
         return logits.clone()
     order, _, before = _ordered(logits)
     count = max(1, round(p * logits.shape[-1]))
-    return _filter(logits, (torch.arange(logits.shape[-1]) < count).expand(before.shape), order)
+    return _filter(
+        logits, (torch.arange(logits.shape[-1], device=logits.device) < count).expand(before.shape), order
+    )
 
 
 def reads_p_as_the_mass_to_drop(logits, p):
