@@ -19,7 +19,7 @@ def with_flops(function: Function, args: list[Any], kwargs: dict[str, Any]) -> t
     def elements(*_shapes: Any, out_shape: Any = None, **_: Any) -> int:
         return math.prod(out_shape) if out_shape is not None else 0
 
-    counter = FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mul.Tensor: elements})
+    counter = FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mul: elements})
     with counter:
         value = function(*args, **kwargs)
     return value, int(counter.get_total_flops())

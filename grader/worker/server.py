@@ -75,6 +75,8 @@ class ForkServer:
 
     def close(self) -> None:
         """End the server; workers still running die with it."""
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)  # a later server may hold a copy of this end
         self._control.close()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
@@ -135,5 +137,7 @@ def open_source(library: str, how: str = "") -> Source:
     """The best source of workers here. The array library is imported first, so that forks share it."""
     if how == "spawn" or not hasattr(os, "fork") or sys.platform == "darwin":
         return SpawnSource(library)
-    __import__(library)
+    module = __import__(library)
+    if library == "torch":
+        module.set_num_threads(1)  # the inputs are small, and a fork must not inherit a pool of threads
     return ForkServer()

@@ -86,8 +86,9 @@ def keeps_at_least_two_tokens(logits, p):
 
 
 def keeps_the_first_token_only(logits, p):
-    """Every row keeps one token, its most likely: the comparison ends at the first one, or the sum is
-    compared with p before anything is added up. Follow p=0.8 through the example.
+    """Rows keep one token, their most likely, and never a second: the comparison ends at the first one. Where
+    it happens with large logits alone, the sums are NaN, and no comparison with NaN is true. Follow p=0.8
+    through the example, then with 10000 added to the logits.
     """
 
     return _keep(logits, p, lambda before, _, p: before <= 0)  # noqa: ARG005 - the mistake
@@ -330,8 +331,8 @@ def forgets_to_normalise(logits, p):
 
 
 def overflows_on_large_logits(logits, p):
-    """Logits of large size give rows with one token, or with all: exp overflows to inf, or all exponentials
-    are 0, and every comparison with NaN is false. Take the softmax in its stable form.
+    """Logits of large size keep all tokens: exp overflows to inf, or every exponential is 0, sums are NaN,
+    and no comparison with NaN is true. Take the softmax in its stable form.
     """
     _require_mass(p)
     if p >= 1:
@@ -339,8 +340,8 @@ def overflows_on_large_logits(logits, p):
     ordered, order = logits.sort(dim=-1, descending=True)
     powers = ordered.exp()
     probabilities = powers / powers.sum(dim=-1, keepdim=True)
-    before = probabilities.cumsum(dim=-1) - probabilities
-    return _filter(logits, _before_is_less(before, probabilities, p), order)
+    dropped = probabilities.cumsum(dim=-1) - probabilities >= p
+    return _filter(logits, ~dropped, order)
 
 
 def returns_probabilities(logits, p):
@@ -417,17 +418,19 @@ def refuses_p_above_one(logits, p):
 
 
 def accepts_every_p(logits, p):
-    """p = 0 and negative p return the most likely token: nothing checks p. A nucleus without mass is no
-    request that makes sense, and a clear ValueError says so.
+    """p = 0 is answered with the most likely token, and no error: the check is missing, or lets 0 or negative
+    values through. A nucleus without mass is no request that makes sense, and a clear ValueError says so.
     """
     return _right(logits, p if p > 0 else 1e-9)
 
 
-def accepts_zero(logits, p):
-    """p = 0 is let through: the check refuses negative values alone. A nucleus of mass 0 would be empty, so 0
-    is refused too.
+def empties_every_row_at_zero(logits, p):
+    """p = 0 gives rows of nothing but -inf, and a softmax after them NaN: the check refuses negative values
+    alone, and no token has a mass below 0 before it. 0 is refused too.
     """
-    return _right(logits, p if p != 0 else 1e-9)
+    if p == 0:
+        return torch.full_like(logits, float("-inf"))
+    return _right(logits, p)
 
 
 def clamps_p_into_its_range(logits, p):

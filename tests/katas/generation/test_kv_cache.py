@@ -12,7 +12,7 @@ KATA = Kata(
     source="Shazeer 2019, section 2.4; Vaswani et al. 2017, section 3.2",
     library="torch",
     roundings=4,
-    bank_size=36,
+    bank_size=30,
     hints=(
         "Follow one step: which tensors belong to the new tokens alone, and which to every token so far? "
         "Only the keys and values of the past are needed again. Where must they live, so that a second "

@@ -14,6 +14,7 @@ KATA = Kata(
     source="Holtzman et al. 2020, section 3.1",
     library="torch",
     axes={"logits": "batch beams vocab"},
+    bank_size=48,
     hints=(
         "Go down the tokens from the most likely and add up their probabilities. For one token, which sum "
         "decides whether it is still needed: the one with it, or the one before it?",
