@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import logging
 import math
-from collections.abc import Callable
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 Function = Callable[..., Any]
@@ -14,12 +19,14 @@ def with_flops(function: Function, args: list[Any], kwargs: dict[str, Any]) -> t
     """The result and the work it took: PyTorch's count for matrix products, one for each product of
     elementwise multiplication (so that attention written without `@` is counted too)."""
     import torch
-    from torch.utils.flop_counter import FlopCounterMode
+    from torch.utils import flop_counter
+
+    _spare_dynamo(flop_counter._FlopCounterMode)
 
     def elements(*_shapes: Any, out_shape: Any = None, **_: Any) -> int:
         return math.prod(out_shape) if out_shape is not None else 0
 
-    counter = FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mul: elements})
+    counter = flop_counter.FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mul: elements})
     with counter:
         value = function(*args, **kwargs)
     return value, int(counter.get_total_flops())
@@ -74,6 +81,41 @@ def _cotangent(torch: Any, output: Any) -> Any:
     return torch.where(torch.isfinite(output.detach()), drawn, torch.zeros_like(drawn))
 
 
+def _spare_dynamo(mode: Any) -> None:
+    """A dispatch mode's first call imports PyTorch's compiler, 2 s long, to keep it from compiling the
+    mode. Nothing is compiled here, so the method is marked as spared already."""
+    method = getattr(mode.__torch_dispatch__, "__wrapped__", None)
+    if method is not None and not hasattr(method, "__dynamo_disable"):
+        setattr(method, "__dynamo_disable", method)  # the name would be mangled in a class
+
+
+@functools.cache
+def _settings_of_dynamo() -> types.ModuleType:
+    """The package of PyTorch's compiler, found and not executed: its settings can be imported alone, and
+    there is nothing to disable."""
+    spec = importlib.util.find_spec("torch._dynamo")
+    assert spec is not None
+    package = importlib.util.module_from_spec(spec)
+    package.__dict__["disable"] = lambda function, *_args, **_options: function
+    return package
+
+
+@contextmanager
+def _only_the_settings_of_dynamo() -> Iterator[None]:
+    """Inside, `import torch._dynamo.config` loads that module alone and not the compiler around it."""
+    import torch
+
+    if "torch._dynamo" in sys.modules:
+        yield
+        return
+    sys.modules["torch._dynamo"] = vars(torch)["_dynamo"] = _settings_of_dynamo()
+    try:
+        yield
+    finally:
+        del sys.modules["torch._dynamo"]
+        vars(torch).pop("_dynamo", None)
+
+
 class Pretence:
     """Calls on a pretended device, which stays the same from call to call.
 
@@ -93,7 +135,7 @@ class Pretence:
 
         if isinstance(function, type) or getattr(function, "__name__", "") == "load_state_dict":
             return function(*args, **kwargs)
-        with self._fake_mode():
+        with _only_the_settings_of_dynamo(), self._fake_mode():
             args, kwargs = self._move(torch, args), self._move(torch, kwargs)
             with torch.no_grad():
                 if isinstance(function, torch.nn.Module):
@@ -105,6 +147,7 @@ class Pretence:
         if self._mode is None:
             from torch._subclasses.fake_tensor import FakeTensorMode
 
+            _spare_dynamo(FakeTensorMode)
             logging.getLogger("torch._subclasses.fake_tensor").setLevel(
                 logging.CRITICAL
             )  # errors are raised too
