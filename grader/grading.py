@@ -123,7 +123,9 @@ class Attempt:
     def _start(self) -> Session:
         self.process = self.grader.source.start(self.grader.device)
         on_cuda = self.grader.device != "cpu"
-        student = RemoteStudent(self.process.channel, CUDA_SECONDS if on_cuda else CALL_SECONDS)
+        student = RemoteStudent(
+            self.process.channel, CUDA_SECONDS if on_cuda else CALL_SECONDS, self.deadline
+        )
         try:
             self.grader.isolation = Isolation(**student.greeting(CUDA_SECONDS if on_cuda else LOAD_SECONDS))
             answer = unwrap(student.ask({"load": self._loading()}, LOAD_SECONDS, []))
@@ -149,7 +151,10 @@ class Attempt:
         }
 
     def _require_entry_points(self, answer: dict[str, dict[str, bool]]) -> None:
-        missing = [name for name, present in answer["entry_points"].items() if not present]
+        try:
+            missing = [name for name in self.prepared.kata.entry_points if not answer["entry_points"][name]]
+        except (KeyError, TypeError):
+            missing = list(self.prepared.kata.entry_points)
         if missing:
             self.close()
             raise Refused(f"{self.submission.label} defines no function or class called `{missing[0]}`.")

@@ -59,7 +59,10 @@ def encode(message: dict[str, Any]) -> tuple[bytes, list[bytes]]:
     tree = _encode(message, table, buffers, 0)
     if sum(map(len, buffers)) > MAX_BODY:
         raise Malformed(f"the arrays take more than {MAX_BODY >> 20} MiB")
-    header = json.dumps([tree, table], separators=(",", ":")).encode()
+    try:
+        header = json.dumps([tree, table], separators=(",", ":")).encode()
+    except ValueError:  # an integer of thousands of digits, a lone surrogate
+        raise Malformed("a number or a string cannot travel") from None
     if len(header) > MAX_HEADER:
         raise Malformed(f"the values take more than {MAX_HEADER >> 20} MiB")
     return header, buffers
@@ -107,7 +110,7 @@ def _encode_object(value: Any, table: list[Any], buffers: list[bytes]) -> Any:
 def _add_array(array: np.ndarray[Any, Any], table: list[Any], buffers: list[bytes], dtype: str = "") -> int:
     """Append the array's bytes in its own order of axes, so that strides survive the journey."""
     name = dtype or array.dtype.name
-    if name not in DTYPES:
+    if name not in DTYPES or not array.dtype.isnative:
         raise Malformed(f"arrays of dtype {name} cannot travel")
     if array.nbytes > MAX_BODY:
         raise Malformed(f"an array of shape {array.shape} is too large")
@@ -176,7 +179,7 @@ def _decode(tree: Any, arrays: list[tuple[str, np.ndarray[Any, Any]]], device: s
         return tree
     if type(tree) is list:
         return [_decode(item, arrays, device, depth + 1) for item in tree]
-    tag, content = next(iter(tree.items()))
+    tag, content = next(iter(tree.items()), ("", None))
     if tag == "t":
         return tuple(_decode(item, arrays, device, depth + 1) for item in content)
     if tag == "d":

@@ -120,12 +120,16 @@ class Executor:
 
 
 def _plain_tensor(torch: Any, value: Any) -> Any:
+    with torch._C.DisableTorchFunctionSubclass():
+        return _without_subclass(torch, value)
+
+
+def _without_subclass(torch: Any, value: Any) -> Any:
     if type(value).__name__ == "FakeTensor" or value.device.type == "meta":
         return Phantom(str(value.dtype).removeprefix("torch."), tuple(value.shape), str(value.device))
     if value.nbytes > MAX_BODY or value.layout is not torch.strided:
         raise Malformed(f"the tensor of shape {tuple(value.shape)} is too large or not dense")
-    with torch._C.DisableTorchFunctionSubclass():
-        return value.detach().as_subclass(torch.Tensor)
+    return value.detach().as_subclass(torch.Tensor)
 
 
 def load_module(name: str, source: str) -> types.ModuleType:

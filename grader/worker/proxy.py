@@ -13,6 +13,7 @@ talks to a worker. Every call is written down in `trace`, which is what diagnosi
 from __future__ import annotations
 
 import copy
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -208,8 +209,18 @@ def _changed(args: list[Any], kwargs: dict[str, Any], after: Any) -> list[str]:
 
     pairs = [(f"argument {i + 1}", b, a) for i, (b, a) in enumerate(zip(args, after[0], strict=True))]
     pairs += [(name, kwargs[name], after[1][name]) for name in kwargs]
-    plain = [(n, b, a) for n, b, a in pairs if not isinstance(a, Handle) and not callable(b)]
+    plain = [(name, _that_travels(before), _that_travels(now)) for name, before, now in pairs]
     return [name for name, before, now in plain if first_difference(before, now, Tolerance(terms=0))]
+
+
+def _that_travels(value: Any) -> Any:
+    """The value with nothing in the place of objects and functions, which have no bits to compare."""
+    if type(value) in (list, tuple):
+        return [_that_travels(item) for item in value]
+    if type(value) is dict:
+        return {key: _that_travels(item) for key, item in value.items()}
+    stays = isinstance(value, Handle | RemoteObject) or (callable(value) and not hasattr(value, "shape"))
+    return None if stays else value
 
 
 class LocalStudent(Student):
@@ -250,8 +261,11 @@ def _copied(value: Any) -> Any:
 class RemoteStudent(Student):
     """A submission in a worker. A call that fails to come back in time loses the worker."""
 
-    def __init__(self, channel: Channel, call_seconds: float = CALL_SECONDS) -> None:
+    def __init__(
+        self, channel: Channel, call_seconds: float = CALL_SECONDS, give_up_at: float = math.inf
+    ) -> None:
         super().__init__()
+        self._give_up_at = give_up_at
         self._channel = channel
         self._call_seconds = call_seconds
         self._nonce = 0
@@ -280,6 +294,8 @@ class RemoteStudent(Student):
         return decode(header, body)
 
     def perform(self, request: Request) -> Outcome:
+        if time.monotonic() > self._give_up_at:
+            raise WorkerLost("All calls together took too long.", timed_out=True)
         functions: list[Callable[..., Any]] = []
         request.args = _numbered(request.args, functions)
         request.kwargs = _numbered(request.kwargs, functions)

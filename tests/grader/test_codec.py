@@ -195,13 +195,11 @@ def test_what_is_not_on_the_list_does_not_travel(value):
         encode({"value": value})
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="json.dumps refuses integers of over 4300 digits")
 def test_integers_too_long_to_print_do_not_travel():
     with pytest.raises(Malformed):
         encode({"value": 10**5000})
 
 
-@pytest.mark.xfail(strict=True, reason="the byte order is lost: dtype.name is `float64` for either")
 def test_foreign_byte_order_is_kept_or_refused():
     array = np.array([1.0], dtype=np.dtype("f8").newbyteorder())
     with contextlib.suppress(Malformed):
@@ -291,9 +289,6 @@ def test_malformed_messages_are_refused(header, body):
 
 @pytest.mark.parametrize(
     "tree", [{}, message_of({}), message_of({"t": [{}]})], ids=["top", "value", "in a tuple"]
-)
-@pytest.mark.xfail(
-    strict=True, reason="next(iter({}.items())) raises StopIteration, which decode lets through"
 )
 def test_an_empty_tag_is_refused(tree):
     with pytest.raises(Malformed):

@@ -17,7 +17,6 @@ class TestFlops:
         assert flops == 2 * 2 * 3 * 4
         assert value.shape == (2, 4)
 
-    @pytest.mark.xfail(strict=True, reason="the table is asked for `aten.mul`, and holds `aten.mul.Tensor`")
     def test_the_same_product_written_elementwise_counts_half(self):
         _, flops = with_flops(lambda a, b: (a[:, :, None] * b).sum(1), [x(2, 3), x(3, 4)], {})
         assert flops == 2 * 3 * 4

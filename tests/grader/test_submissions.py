@@ -77,7 +77,6 @@ def test_what_cannot_be_loaded_is_refused(softmax_grader, name):
     assert REFUSED[name] in str(refused.value)
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason="the answer to `load` is used without a look")
 def test_a_worker_that_says_that_all_is_well_is_refused(softmax_grader):
     with pytest.raises(Refused):
         grade(softmax_grader, "patches_the_worker")
