@@ -179,7 +179,9 @@ def _decode(tree: Any, arrays: list[tuple[str, np.ndarray[Any, Any]]], device: s
         return tree
     if type(tree) is list:
         return [_decode(item, arrays, device, depth + 1) for item in tree]
-    tag, content = next(iter(tree.items()), ("", None))
+    if not tree:
+        raise Malformed("a tag is empty")
+    tag, content = next(iter(tree.items()))
     if tag == "t":
         return tuple(_decode(item, arrays, device, depth + 1) for item in content)
     if tag == "d":
