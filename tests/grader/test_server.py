@@ -189,7 +189,6 @@ def test_servers_can_be_closed_in_any_order():
 
 
 @LINUX
-@pytest.mark.xfail(strict=True, reason="a worker keeps every descriptor that the grader had open at the fork")
 def test_a_worker_inherits_no_descriptor_but_its_own(tmp_path):
     with open(tmp_path / "secret", "w") as secret:
         server = ForkServer()
