@@ -23,7 +23,7 @@ from grader.describing import describe, describe_type
 from grader.expect import SubmissionFailed, Unmet, judged_in_the_precision_of
 from grader.kata import Case, Kata, Law
 from grader.oracle import Oracle
-from grader.worker.proxy import Call, Student
+from grader.worker.student import Call, Student
 
 DEVICE_CASES = 6
 
@@ -223,11 +223,21 @@ def has_the_right_gradients(session: Session, case: Case) -> None:
     if len(tape.gradients) != len(expected):
         raise Unmet("The calls made do not give the results that can be differentiated.")
     tolerance = Tolerance(4 * terms_of(case), 4 * session.kata.roundings)
-    for wanted, have in zip(expected, tape.gradients, strict=True):
-        for name in wanted:
-            found = first_difference(wanted[name], have.get(name), tolerance)
+    for wanted, have, call in zip(expected, tape.gradients, tape.calls, strict=True):
+        for key in wanted:
+            found = first_difference(wanted[key], have.get(key), tolerance)
             if found:
-                raise Unmet(_gradient_sentence(name, have.get(name)), found)
+                raise Unmet(_gradient_sentence(_named(key, call, case), have.get(key)), found)
+
+
+def _named(key: str, call: Call, case: Case) -> str:
+    """The name that an argument has in the case, in place of `args[0]`."""
+    names = {f"args[{i}]": _name_in(case, arg) for i, arg in enumerate(call.args)}
+    return names.get(key) or key
+
+
+def _name_in(case: Case, value: Any) -> str | None:
+    return next((name for name, argument in case.items() if argument is value), None)
 
 
 def _gradient_sentence(name: str, gradient: Any) -> str:

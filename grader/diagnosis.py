@@ -21,7 +21,8 @@ from grader.kata import Case, Kata, KataError
 from grader.oracle import Oracle
 from grader.report import Mistake
 from grader.worker.codec import Handle, Phantom
-from grader.worker.proxy import Call, LocalStudent
+from grader.worker.local import LocalStudent
+from grader.worker.student import Call
 
 #: The share of failing cases that a mistake must explain to be named.
 ENOUGH = 0.6
@@ -193,8 +194,11 @@ def _same_answer(theirs: Call, mine: Call, tolerance: Tolerance) -> bool:
     if isinstance(theirs.value, Handle | Phantom):
         return type(theirs.value) is type(mine.value)
     pair = _without_handles(theirs.value), _without_handles(mine.value)
+    if (theirs.gradients is None) != (mine.gradients is None):
+        return False
     coarser = max(_dtype(pair[0]), _dtype(pair[1]), key=lambda dtype: EPSILON.get(dtype, 0.0))
-    return first_difference(*pair, tolerance, coarser) is None
+    alike = first_difference(*pair, tolerance, coarser) is None
+    return alike and first_difference(theirs.gradients, mine.gradients, tolerance, coarser) is None
 
 
 def _dtype(value: Any) -> str:

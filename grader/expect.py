@@ -10,7 +10,7 @@ Every one raises `Unmet`, an AssertionError, so the same law reads well under pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -116,6 +116,31 @@ def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> No
             return
         raise Unmet(f"A ValueError is due: {why}. The call raised {error}.") from None
     raise Unmet(f"A ValueError is due: {why}. The call returned {show(result)}.")
+
+
+def loads(student: Any, module: Any, weights: dict[str, Any]) -> Any:
+    """`module` with these weights in its parameters, in their dtype. Its parameters must have just these
+    names and shapes; buffers are its own business. Returns the module."""
+    expected = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    has = {name: tuple(p.shape) for name, p in student.anatomy(module)["parameters"].items()}
+    missing = [name for name in expected if name not in has]
+    if missing:
+        raise Unmet(f"The module has no parameter `{missing[0]}`; it has {_listed(has)}.")
+    unknown = [name for name in has if name not in expected]
+    if unknown:
+        raise Unmet(f"The module has a parameter `{unknown[0]}`, which the statement does not name.")
+    wrong = [name for name in expected if has[name] != expected[name]]
+    if wrong:
+        raise Unmet(f"`{wrong[0]}` has the shape {has[wrong[0]]}; it must be {expected[wrong[0]]}.")
+    if any(dtype_name(tensor) == "float64" for tensor in weights.values()):
+        module.double()
+    module.load_state_dict(weights, strict=False)
+    return module
+
+
+def _listed(names: Iterable[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return ", ".join(quoted[:8]) + (", …" if len(quoted) > 8 else "") if quoted else "none"
 
 
 def _begin(what: str) -> str:

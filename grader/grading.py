@@ -18,9 +18,10 @@ from grader.oracle import Oracle
 from grader.report import Check, Isolation, KataReport, Mistake
 from grader.submission import Refused, Submission
 from grader.worker.channel import Flooded
-from grader.worker.proxy import CALL_SECONDS, Call, RemoteStudent, WorkerLost, unwrap
+from grader.worker.remote import CALL_SECONDS, RemoteStudent, WorkerLost, unwrap
 from grader.worker.rules import broken_in_source
 from grader.worker.server import Process, Source
+from grader.worker.student import Call
 
 if TYPE_CHECKING:
     from grader.diagnosis import Suspect

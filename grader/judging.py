@@ -11,7 +11,8 @@ from grader.describing import describe
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case
 from grader.report import CheckStatus
-from grader.worker.proxy import Call, WorkerLost
+from grader.worker.remote import WorkerLost
+from grader.worker.student import Call
 
 
 @dataclass

@@ -12,7 +12,7 @@ from grader.answer_key import AnswerKey, Expected
 from grader.catalog import Card, Course, load_file
 from grader.expect import SubmissionFailed
 from grader.kata import Case, Kata, KataError
-from grader.worker.proxy import LocalStudent
+from grader.worker.local import LocalStudent
 
 
 class Oracle:

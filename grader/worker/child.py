@@ -59,7 +59,7 @@ class Worker:
         self.filename = f"{name}.py"
         module = load_module(name, source)
         rules.refuse_while_running(tuple(forbidden))
-        self.executor = Executor(module, self._call_back)
+        self.executor = Executor(module, self._call_back, self.device)
         present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
         return {"entry_points": present}
 

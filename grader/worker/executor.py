@@ -22,13 +22,16 @@ from grader.worker.codec import DTYPES, MAX_BODY, MAX_DEPTH, Callback, Handle, M
 
 @dataclass
 class Request:
-    """One thing to do: call `name` of `target` (the submission itself where it is None) or read it."""
+    """One thing to do: call `name` of `target` (the submission itself where it is None), read it, tell
+    of what a module consists (`anatomy`), or call `name` of a source text of the grader's (`build`)."""
 
     name: str
     target: Handle | None = None
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)
     read: bool = False
+    anatomy: bool = False
+    build: str = ""
     echo: bool = False
     count_flops: bool = False
     gradients: bool = False
@@ -48,17 +51,26 @@ class Outcome:
 class Executor:
     """A submission's module and the objects that its calls have made."""
 
-    def __init__(self, module: Any, call_back: Callable[[int, list[Any]], Any] | None = None) -> None:
+    def __init__(
+        self,
+        module: Any,
+        call_back: Callable[[int, list[Any]], Any] | None = None,
+        device: str = "cpu",
+    ) -> None:
         self.module = module
+        self.device = device
+        self.built: dict[str, types.SimpleNamespace] = {}
         self.objects: dict[int, Any] = {}
         self.call_back = call_back
         self.pretence = measures.Pretence()
 
     def run(self, request: Request) -> Outcome:
         """Do what is asked. Whatever the submission raises goes through."""
-        owner = self.module if request.target is None else self.objects[request.target.id]
+        owner = self._owner(request)
         if request.read:
             return Outcome(value=self.plain(getattr(owner, request.name)))
+        if request.anatomy:
+            return Outcome(value=self.plain(measures.anatomy(owner)))
         args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
         function = owner if request.name == "__call__" else getattr(owner, request.name)
         outcome = Outcome()
@@ -70,10 +82,23 @@ class Executor:
             value = self.pretence.call(function, args, kwargs)
         else:
             value = function(*args, **kwargs)
-        outcome.value = self.plain(value)
+        outcome.value = self.plain(measures.moved(value, self.device))
         if request.echo:
             outcome.arguments = self.plain([args, kwargs])
         return outcome
+
+    def _owner(self, request: Request) -> Any:
+        if request.target is not None:
+            return self.objects[request.target.id]
+        return self._built(request.build) if request.build else self.module
+
+    def _built(self, source: str) -> types.SimpleNamespace:
+        """What a source text of the grader's defines; `device` is a name in it."""
+        if source not in self.built:
+            names: dict[str, Any] = {"__name__": "built", "device": self.device}
+            exec(compile(source, "built.py", "exec", dont_inherit=True), names)
+            self.built[source] = types.SimpleNamespace(**names)
+        return self.built[source]
 
     def _resolve(self, value: Any) -> Any:
         """Handles become the objects they stand for, callbacks functions."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import logging
@@ -9,7 +10,6 @@ import math
 import sys
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 Function = Callable[..., Any]
@@ -36,26 +36,36 @@ def with_gradients(
     function: Function, args: list[Any], kwargs: dict[str, Any]
 ) -> tuple[Any, dict[str, Any] | None]:
     """The result, and the gradient of a fixed random projection of it with respect to every floating
-    argument (`args[0]`, …) and every parameter of a module; None where there is nothing to derive."""
+    argument (`args[0]`, … where it has no name) and every parameter of a module; a parameter that two
+    layers share stands under both names. None where there is nothing to derive."""
     import torch
 
     inputs: dict[str, Any] = {}
     args = [_track(torch, f"args[{i}]", arg, inputs) for i, arg in enumerate(args)]
     kwargs = {name: _track(torch, name, arg, inputs) for name, arg in kwargs.items()}
-    if not isinstance(function, torch.nn.Module) and isinstance(function, type):
+    if isinstance(function, type):
         return function(*args, **kwargs), None
     if isinstance(function, torch.nn.Module):
-        inputs.update(function.named_parameters(remove_duplicate=True))
+        inputs.update(function.named_parameters(remove_duplicate=False))
     value = function(*args, **kwargs)
-    outputs = [out for out in _tensors(torch, value) if out.is_floating_point() and out.requires_grad]
-    if not inputs or not _tensors(torch, value):
+    outputs = [out for out in _tensors(torch, value) if out.is_floating_point()]
+    if not inputs or not outputs:
         return value, None
-    cotangents = [_cotangent(torch, out) for out in outputs]
-    found: Any = [None] * len(inputs)
-    if outputs:
-        found = torch.autograd.grad(outputs, list(inputs.values()), cotangents, allow_unused=True)
-    zeros = {name: torch.zeros_like(tensor) for name, tensor in inputs.items()}
-    return value, {n: z if g is None else g for (n, z), g in zip(zeros.items(), found, strict=True)}
+    return value, _derived(torch, [out for out in outputs if out.requires_grad], inputs)
+
+
+def _derived(torch: Any, outputs: list[Any], inputs: dict[str, Any]) -> dict[str, Any]:
+    """Gradients by name: zeros where none arrives, and for a parameter that is frozen."""
+    live = {name: tensor for name, tensor in inputs.items() if tensor.requires_grad}
+    found: dict[str, Any] = {}
+    if outputs and live:
+        cotangents = [_cotangent(torch, out) for out in outputs]
+        derived = torch.autograd.grad(outputs, list(live.values()), cotangents, allow_unused=True)
+        found = dict(zip(live, derived, strict=True))
+    return {
+        name: torch.zeros_like(tensor) if found.get(name) is None else found[name]
+        for name, tensor in inputs.items()
+    }
 
 
 def _track(torch: Any, name: str, value: Any, inputs: dict[str, Any]) -> Any:
@@ -81,6 +91,28 @@ def _cotangent(torch: Any, output: Any) -> Any:
     return torch.where(torch.isfinite(output.detach()), drawn, torch.zeros_like(drawn))
 
 
+def anatomy(module: Any) -> dict[str, Any]:
+    """A module's parameters and buffers by name, the names that share one Parameter, and its mode."""
+    named = dict(module.named_parameters(remove_duplicate=False))
+    sharing: dict[int, list[str]] = {}
+    for name, parameter in named.items():
+        sharing.setdefault(id(parameter), []).append(name)
+    return {
+        "parameters": named,
+        "buffers": dict(module.named_buffers()),
+        "shared": [names for names in sharing.values() if len(names) > 1],
+        "training": bool(module.training),
+    }
+
+
+def moved(value: Any, device: str) -> Any:
+    """A new module goes where its inputs will be, as its owner would send it."""
+    torch = sys.modules.get("torch")
+    if device != "cpu" and torch is not None and isinstance(value, torch.nn.Module):
+        return value.to(device)
+    return value
+
+
 def _spare_dynamo(mode: Any) -> None:
     """A dispatch mode's first call imports PyTorch's compiler, 2 s long, to keep it from compiling the
     mode. Nothing is compiled here, so the method is marked as spared already."""
@@ -100,7 +132,7 @@ def _settings_of_dynamo() -> types.ModuleType:
     return package
 
 
-@contextmanager
+@contextlib.contextmanager
 def _only_the_settings_of_dynamo() -> Iterator[None]:
     """Inside, `import torch._dynamo.config` loads that module alone and not the compiler around it."""
     import torch
@@ -114,6 +146,11 @@ def _only_the_settings_of_dynamo() -> Iterator[None]:
     finally:
         del sys.modules["torch._dynamo"]
         vars(torch).pop("_dynamo", None)
+
+
+def _is_upkeep(torch: Any, function: Function) -> bool:
+    """Methods that every module has, such as `double` and `load_state_dict`: not the submission's work."""
+    return getattr(function, "__name__", "") in vars(torch.nn.Module)
 
 
 class Pretence:
@@ -133,15 +170,17 @@ class Pretence:
         """The call with every tensor moved over; a module's parameters and buffers move along."""
         import torch
 
-        if isinstance(function, type) or getattr(function, "__name__", "") == "load_state_dict":
+        owner = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
+        modules = [m for m in (owner, *args, *kwargs.values()) if isinstance(m, torch.nn.Module)]
+        if isinstance(function, type) or (modules and _is_upkeep(torch, function)):
             return function(*args, **kwargs)
-        with _only_the_settings_of_dynamo(), self._fake_mode():
-            args, kwargs = self._move(torch, args), self._move(torch, kwargs)
-            with torch.no_grad():
-                if isinstance(function, torch.nn.Module):
-                    state = {**dict(function.named_parameters()), **dict(function.named_buffers())}
-                    return torch.func.functional_call(function, self._move(torch, state), tuple(args), kwargs)
-                return function(*args, **kwargs)
+        with _only_the_settings_of_dynamo(), self._fake_mode(), contextlib.ExitStack() as stack:
+            for module in modules:
+                state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+                moved = self._move(torch, state)
+                stack.enter_context(torch.nn.utils.stateless._reparametrize_module(module, moved))
+            stack.enter_context(torch.no_grad())
+            return function(*self._move(torch, args), **self._move(torch, kwargs))
 
     def _fake_mode(self) -> Any:
         if self._mode is None:

@@ -10,7 +10,8 @@ from grader.catalog import Course
 from grader.grading import Grader
 from grader.submission import read_submission
 from grader.worker.executor import load_module
-from grader.worker.proxy import LocalStudent, RemoteStudent, unwrap
+from grader.worker.local import LocalStudent
+from grader.worker.remote import RemoteStudent, unwrap
 from grader.worker.server import open_source
 
 ROOT = Path(__file__).resolve().parents[2]

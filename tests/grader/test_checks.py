@@ -164,7 +164,7 @@ def test_a_detached_statistic_fails_the_gradients_alone(grade):
     report = grade(center("return (x - x.mean(-1, keepdim=True).detach()) * self.scale"), "center")
     assert failed(report) == {"has_the_right_gradients"}
     assert message(report, "has_the_right_gradients") == (
-        "The gradient with respect to args[0] differs from the reference's."
+        "The gradient with respect to x differs from the reference's."
     )
 
 

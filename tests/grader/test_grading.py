@@ -8,7 +8,7 @@ from grader import grading
 from grader.grading import Grader
 from grader.report import Report, from_json, to_json
 from grader.submission import Refused, read_submission
-from grader.worker.proxy import RemoteStudent
+from grader.worker.remote import RemoteStudent
 
 CHECKS = [
     "agrees_with_reference",

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from grader.worker.proxy import RemoteStudent, WorkerLost, unwrap
+from grader.worker.remote import RemoteStudent, WorkerLost, unwrap
 from grader.worker.server import ForkServer, SpawnSource, open_source
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

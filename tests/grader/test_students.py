@@ -9,7 +9,7 @@ import pytest
 from grader.expect import SubmissionFailed
 from grader.worker.channel import Channel
 from grader.worker.codec import encode
-from grader.worker.proxy import RemoteStudent, WorkerLost, unwrap
+from grader.worker.remote import RemoteStudent, WorkerLost, unwrap
 
 CACHE = """
     import numpy as np

@@ -1,0 +1,130 @@
+"""A student in a worker: every call is a frame out and a frame back, or the worker is lost."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from grader.expect import SubmissionFailed
+from grader.worker.channel import Channel, ChannelClosed, Flooded, TimedOut
+from grader.worker.codec import Callback, Handle, Malformed, decode, encode
+from grader.worker.executor import Outcome, Request
+from grader.worker.student import Student
+
+CALL_SECONDS = 5.0
+
+
+class WorkerLost(Exception):
+    """The worker died, was too slow or broke the protocol. `timed_out` tells which."""
+
+    def __init__(self, message: str, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
+
+
+class RemoteStudent(Student):
+    """A submission in a worker. A call that fails to come back in time loses the worker."""
+
+    def __init__(
+        self, channel: Channel, call_seconds: float = CALL_SECONDS, give_up_at: float = math.inf
+    ) -> None:
+        super().__init__()
+        self._give_up_at = give_up_at
+        self._channel = channel
+        self._call_seconds = call_seconds
+        self._nonce = 0
+
+    def greeting(self, seconds: float) -> dict[str, Any]:
+        """What the worker says first: which protections hold. Raises WorkerLost."""
+        with _told_apart(seconds):
+            return dict(self._receive(time.monotonic() + seconds)["in_force"])
+
+    def ask(self, message: dict[str, Any], seconds: float, functions: list[Callable[..., Any]]) -> Any:
+        """One question and its answer; callbacks in between are served. Raises WorkerLost."""
+        self._nonce += 1
+        deadline = time.monotonic() + seconds
+        with _told_apart(seconds):
+            self._channel.send(*encode(message), self._nonce, deadline)
+            while True:
+                reply = self._receive(deadline)
+                if "callback" not in reply:
+                    return reply
+                self._channel.send(*encode(_called_back(reply, functions)), self._nonce, deadline)
+
+    def _receive(self, deadline: float) -> dict[str, Any]:
+        header, body, nonce = self._channel.receive(deadline)
+        if nonce != self._nonce:
+            raise Malformed("it does not belong to this call")
+        return decode(header, body)
+
+    def perform(self, request: Request) -> Outcome:
+        if time.monotonic() > self._give_up_at:
+            raise WorkerLost("All calls together took too long.", timed_out=True)
+        functions: list[Callable[..., Any]] = []
+        request.args = _numbered(request.args, functions)
+        request.kwargs = _numbered(request.kwargs, functions)
+        answer = unwrap(self.ask({"request": vars(request)}, self._call_seconds, functions))
+        try:
+            return Outcome(**answer)
+        except TypeError:
+            raise WorkerLost("The answer could not be read: it is no outcome.") from None
+
+    @property
+    def printed(self) -> str:
+        """What the submission has printed so far, cut in the middle."""
+        return self._channel.output.text()
+
+
+@contextmanager
+def _told_apart(seconds: float) -> Iterator[None]:
+    """Every way in which a worker can be lost, as WorkerLost with its sentence."""
+    try:
+        yield
+    except TimedOut:
+        raise WorkerLost(f"No answer within {seconds:g} seconds.", timed_out=True) from None
+    except ChannelClosed:
+        raise WorkerLost("The process that ran the submission ended in the middle of a call.") from None
+    except Flooded:
+        raise WorkerLost("The submission printed more than 32 MiB.") from None
+    except (Malformed, KeyError, TypeError) as error:
+        told = error if isinstance(error, Malformed) else "it is no greeting"
+        raise WorkerLost(f"The answer could not be read: {told}.") from None
+
+
+def unwrap(reply: dict[str, Any]) -> Any:
+    """The value of an answer. Raises SubmissionFailed where the submission raised."""
+    if "error" not in reply:
+        return reply.get("ok")
+    told = reply["error"]
+    try:
+        kinds = tuple(str(kind)[:80] for kind in told["kinds"]) or ("Exception",)
+        line = told["line"] if type(told["line"]) is int else None
+        raise SubmissionFailed(kinds, str(told["message"])[:2000], line)
+    except (KeyError, TypeError):
+        raise WorkerLost("The answer could not be read: its error is no error.") from None
+
+
+def _numbered(value: Any, functions: list[Callable[..., Any]]) -> Any:
+    """Functions become numbers that the worker can call back by."""
+    if type(value) in (list, tuple):
+        return type(value)(_numbered(item, functions) for item in value)
+    if type(value) is dict:
+        return {key: _numbered(item, functions) for key, item in value.items()}
+    if callable(value) and not isinstance(value, Handle) and not hasattr(value, "shape"):
+        functions.append(value)
+        return Callback(len(functions) - 1)
+    return value
+
+
+def _called_back(reply: dict[str, Any], functions: list[Callable[..., Any]]) -> dict[str, Any]:
+    """Call one of the grader's functions for the submission; its error goes back as text."""
+    number, args = reply["callback"], reply.get("args")
+    if type(number) is not int or not 0 <= number < len(functions) or type(args) is not list:
+        raise Malformed("it calls a function that was not given")
+    try:
+        return {"value": functions[number](*args)}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}

@@ -1,0 +1,221 @@
+"""`student`: a submission as the checks see it, wherever it runs.
+
+    student.softmax(x, axis=0)             a call
+    cache = student.KVCache()              an object that stays where it is; len(cache), cache.append(…)
+    student.build(SOURCE, "Model", 8)      an object of the grader's own, made beside the submission
+    with student.counting_flops() as work: work.flops
+    with student.recording_gradients() as tape: tape.gradients
+    with student.pretending_device() as life: life.devices
+
+Every call is written down in `trace`, which is what diagnosis compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.expect import SubmissionFailed
+from grader.worker.codec import Handle, Phantom
+from grader.worker.executor import Outcome, Request
+
+
+@dataclass
+class Call:
+    """One call and what came of it: a value, its gradients if recorded, or an error's class names."""
+
+    name: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    value: Any = None
+    error: tuple[str, ...] = ()
+    gradients: dict[str, Any] | None = None
+
+
+@dataclass
+class Measured:
+    """What was measured over the calls of one `with` block."""
+
+    flops: int = 0
+    gradients: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)  # those that the gradients belong to
+    devices: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+
+class Student:
+    """The part that local and remote students share: attributes, options, the trace."""
+
+    def __init__(self) -> None:
+        self.trace: list[Call] = []
+        self._options: dict[str, Any] = {}
+        self._measured = Measured()
+
+    def perform(self, request: Request) -> Outcome:
+        """Carry out one request. Raises SubmissionFailed, WorkerLost."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Function(self, name)
+
+    @contextmanager
+    def _with(self, option: str) -> Iterator[Measured]:
+        before = self._options, self._measured
+        self._options, self._measured = {option: True}, Measured()
+        try:
+            yield self._measured
+        finally:
+            self._options, self._measured = before
+
+    def counting_flops(self) -> Any:
+        """Count the work of the calls inside; needs PyTorch."""
+        return self._with("count_flops")
+
+    def recording_gradients(self) -> Any:
+        """Differentiate each call inside with respect to its floating arguments and parameters."""
+        return self._with("gradients")
+
+    def pretending_device(self) -> Any:
+        """Run the calls inside on a pretended device: results have shapes and no values."""
+        return self._with("pretend")
+
+    def watching_arguments(self) -> Any:
+        """Note in `changed` which arguments a call inside leaves changed."""
+        return self._with("echo")
+
+    def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Perform one call, measure it, write it down."""
+        record = Call(name, args, kwargs)
+        self.trace.append(record)
+        request = Request(name, target, _sent(args), _sent(kwargs), **self._options)
+        try:
+            outcome = self.perform(request)
+        except SubmissionFailed as failure:
+            record.error = failure.kinds
+            raise
+        record.value = outcome.value
+        self._note(outcome, record)
+        return self._received(outcome.value)
+
+    def _note(self, outcome: Outcome, call: Call) -> None:
+        self._measured.flops += outcome.flops
+        call.gradients = outcome.gradients
+        if outcome.gradients is not None:
+            self._measured.gradients.append(outcome.gradients)
+            self._measured.calls.append(call)
+        if outcome.arguments is not None:
+            self._measured.changed += _changed(call.args, call.kwargs, outcome.arguments)
+
+    def build(self, source: str, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call `name` of a source text of the grader's beside the submission: a model, a generator of
+        random numbers, anything that cannot be sent. The text may use the name `device`."""
+        request = Request(name, None, _sent(list(args)), _sent(kwargs), build=source)
+        return self._received(self.perform(request).value)
+
+    def anatomy(self, module: RemoteObject) -> dict[str, Any]:
+        """`parameters` and `buffers` of a PyTorch module by name, `shared` names, and `training`."""
+        found = self.perform(Request("", module._handle, anatomy=True)).value
+        return {**found, "parameters": dict(found["parameters"])}
+
+    def read(self, name: str, target: Handle) -> Any:
+        """An attribute of an object that stays with the submission."""
+        return self._received(self.perform(Request(name, target, read=True)).value)
+
+    def _received(self, value: Any) -> Any:
+        if isinstance(value, Handle):
+            return RemoteObject(self, value)
+        if isinstance(value, Phantom):
+            self._measured.devices.append(value.device)
+            return _meta_tensor(value)
+        if type(value) in (list, tuple):
+            return type(value)(self._received(item) for item in value)
+        if type(value) is dict:
+            return {key: self._received(item) for key, item in value.items()}
+        return value
+
+
+@dataclass
+class Function:
+    """An entry point, or a method of an object that stays with the submission."""
+
+    student: Student
+    name: str
+    target: Handle | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.student.call(self.name, self.target, list(args), kwargs)
+
+
+class RemoteObject:
+    """An object of the submission's: its methods can be called, its attributes read."""
+
+    def __init__(self, student: Student, handle: Handle) -> None:
+        self._student, self._handle = student, handle
+
+    @property
+    def type_name(self) -> str:
+        """The name of the object's class, as it says itself."""
+        return self._handle.type_name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in OF_ARRAYS:
+            raise AttributeError(name)
+        value = self._student.read(name, self._handle)
+        if isinstance(value, RemoteObject) and value._handle.callable and value.type_name in METHODS:
+            return Function(self._student, name, self._handle)
+        return value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._student.call("__call__", self._handle, list(args), kwargs)
+
+    def __len__(self) -> int:
+        value = self._student.call("__len__", self._handle, [], {})
+        if type(value) is not int or value < 0:
+            raise SubmissionFailed(("TypeError",), "len() must be a non-negative integer")
+        return value
+
+
+#: What the grader asks to tell arrays from other values; an object that stays away is no array.
+OF_ARRAYS = {"shape", "dtype", "device", "detach", "strides", "values", "keys"}
+METHODS = {"method", "builtin_function_or_method", "function", "method-wrapper"}
+
+
+def _sent(value: Any) -> Any:
+    """Proxies become the handles they hold."""
+    if isinstance(value, RemoteObject):
+        return value._handle
+    if type(value) in (list, tuple):
+        return type(value)(_sent(item) for item in value)
+    if type(value) is dict:
+        return {key: _sent(item) for key, item in value.items()}
+    return value
+
+
+def _meta_tensor(value: Phantom) -> Any:
+    import torch
+
+    return torch.empty(value.shape, dtype=getattr(torch, value.dtype), device="meta")
+
+
+def _changed(args: list[Any], kwargs: dict[str, Any], after: Any) -> list[str]:
+    """Names of the arguments that are not, bit by bit, what they were."""
+    from grader.comparison import Tolerance, first_difference
+
+    pairs = [(f"argument {i + 1}", b, a) for i, (b, a) in enumerate(zip(args, after[0], strict=True))]
+    pairs += [(name, kwargs[name], after[1][name]) for name in kwargs]
+    plain = [(name, _that_travels(before), _that_travels(now)) for name, before, now in pairs]
+    return [name for name, before, now in plain if first_difference(before, now, Tolerance(terms=0))]
+
+
+def _that_travels(value: Any) -> Any:
+    """The value with nothing in the place of objects and functions, which have no bits to compare."""
+    if type(value) in (list, tuple):
+        return [_that_travels(item) for item in value]
+    if type(value) is dict:
+        return {key: _that_travels(item) for key, item in value.items()}
+    stays = isinstance(value, Handle | RemoteObject) or (callable(value) and not hasattr(value, "shape"))
+    return None if stays else value
