@@ -6,9 +6,11 @@ A check judges one case through a `Session`; it raises `Unmet` where its claim d
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from grader import bank
 from grader.answer_key import Expected
 from grader.comparison import (
     Difference,
@@ -26,6 +28,7 @@ from grader.oracle import Oracle
 from grader.worker.student import Call, Student
 
 DEVICE_CASES = 6
+LAW_CASES = 30  # a law takes several calls a case; agreement with the reference is asked on all
 
 
 class Skip(Exception):
@@ -70,6 +73,12 @@ class Session:
                 failure = raised
         return Sighting(observed, failure, watched.changed, list(self.student.trace))
 
+    def look_at_all(self) -> None:
+        """Ask every case of the bank, in order, whatever comes of it."""
+        for case in self.oracle.key.cases:
+            with suppress(SubmissionFailed):
+                self.sight(case)
+
     def expected(self, case: Case) -> Expected:
         """What the reference answers to `case`, from the key where it stands there."""
         if not self._expected:
@@ -92,13 +101,24 @@ class CheckPlan:
     judge: Judge
     draw: Callable[..., Case] | None
     parameters: tuple[str, ...] | None = None  # the arguments that a law takes; None for all
+    looks_only: bool = False  # it asks nothing beyond the one answer to each case of the bank
+    asks_again: bool = False  # it asks once more when the whole bank has been answered
 
 
 def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
     """All checks of a kata, in the order in which they run."""
     points, cases = kata.free_points(), oracle.key.cases
     plans = [
-        CheckPlan(name, title, points[name], chosen(cases), judge, kata.draw)
+        CheckPlan(
+            name,
+            title,
+            points[name],
+            chosen(cases),
+            judge,
+            kata.draw,
+            looks_only=name in LOOKING,
+            asks_again=chosen is _backwards,
+        )
         for name, (title, judge, chosen) in FREE_CHECKS.items()
         if name in points
     ]
@@ -113,7 +133,8 @@ def _plan_of_law(kata: Kata, oracle: Oracle, law: Law) -> CheckPlan:
 
     cases: list[Case] = [{}]
     if law.draw is not None:
-        cases = oracle.key.cases if law.draw is kata.draw else oracle.key.law_cases[law.name]
+        own = law.draw is not kata.draw
+        cases = oracle.key.law_cases[law.name] if own else bank.spread(oracle.key.cases, LAW_CASES)
     return CheckPlan(law.name, law.title, law.points, cases, judge, law.draw, law.parameters)
 
 
@@ -276,6 +297,8 @@ def _backwards(cases: list[Case]) -> list[Case]:
 def _spread(cases: list[Case]) -> list[Case]:
     return cases[:: max(1, len(cases) // DEVICE_CASES)]
 
+
+LOOKING = {"agrees_with_reference", "has_the_right_shape", "keeps_the_dtype", "leaves_arguments_unchanged"}
 
 #: name -> what it claims, how it judges a case, and which cases, in which order
 FREE_CHECKS: dict[str, tuple[str, Judge, Callable[[list[Case]], list[Case]]]] = {

@@ -24,7 +24,7 @@ from grader.worker.server import Process, Source
 from grader.worker.student import Call
 
 if TYPE_CHECKING:
-    from grader.diagnosis import Suspect
+    from grader.diagnosis import Lineup, Suspect
 
 LOAD_SECONDS = 20.0
 CUDA_SECONDS = 60.0  # making a context takes seconds, and kernels are loaded when first used
@@ -42,6 +42,7 @@ class Prepared:
     kata: Kata
     oracle: Oracle
     checks: list[CheckPlan]
+    lineup: Lineup | None = None
 
 
 class Grader:
@@ -67,6 +68,14 @@ class Grader:
             oracle = Oracle(kata, self.course, card, self.seed)
             self._prepared[card.name] = Prepared(card, kata, oracle, plan(kata, oracle))
         return self._prepared[card.name]
+
+    def lineup(self, prepared: Prepared) -> Lineup:
+        """The kata's mistakes, read when the first submission fails."""
+        if prepared.lineup is None:
+            from grader.diagnosis import Lineup  # a submission that passes needs none of it
+
+            prepared.lineup = Lineup(prepared.kata, self.course, prepared.card, prepared.oracle)
+        return prepared.lineup
 
     def grade(self, submission: Submission) -> KataReport:
         """The report of one submission; whatever it does, a report comes back. Raises Refused
@@ -208,9 +217,7 @@ class Attempt:
         p = self.prepared
         if all(finding.status in ("passed", "skipped") for finding in findings):
             return [_as_check(finding, None, {}) for finding in findings]
-        from grader.diagnosis import name_mistakes  # a submission that passes needs none of it
-
-        suspects = name_mistakes(p.kata, self.grader.course, p.card, p.oracle, findings)
+        suspects = self.grader.lineup(p).name(findings)
         first = next((f for f in findings if f.status in ("failed", "error")), None)
         if first and self.grader.shrinks and not self.losses:
             self._shrink(first, suspects.get(first.plan.name))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from grader.answers import public_names, replaced_by
 from grader.catalog import Card, Course, load_file
-from grader.diagnosis import public_names, replaced_by
 
 STANDALONE = '''\
 """{name}, made from the course's solutions."""

@@ -49,7 +49,7 @@ class Worker:
                 return {"ok": self._load(**message["load"])}
             if self.executor is None:
                 raise Malformed("nothing is loaded")
-            return {"ok": vars(self.executor.run(Request(**message["request"])))}
+            return {"ok": self.executor.run(Request(**message["request"])).message()}
         except Malformed as error:
             return {"error": _unanswerable(error)}
         except BaseException as error:  # whatever a submission raises is its answer, SystemExit too

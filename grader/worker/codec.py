@@ -17,10 +17,15 @@ import numpy as np
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 FLOATS = {"float16", "float32", "float64", "bfloat16", "complex64", "complex128"}
 DTYPES = frozenset({"bool"} | INTEGERS | FLOATS)
+_DTYPES = {name: np.dtype("int16" if name == "bfloat16" else name) for name in DTYPES}
 MAX_DEPTH = 24
 MAX_AXES = 16
 MAX_BODY = 64 * 2**20  # bytes of arrays in one frame
 MAX_HEADER = 4 * 2**20
+
+
+_to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_from_json = json.JSONDecoder().decode
 
 
 class Malformed(Exception):
@@ -60,7 +65,7 @@ def encode(message: dict[str, Any]) -> tuple[bytes, list[bytes]]:
     if sum(map(len, buffers)) > MAX_BODY:
         raise Malformed(f"the arrays take more than {MAX_BODY >> 20} MiB")
     try:
-        header = json.dumps([tree, table], separators=(",", ":")).encode()
+        header = _to_json([tree, table]).encode()
     except ValueError:  # an integer of thousands of digits, a lone surrogate
         raise Malformed("a number or a string cannot travel") from None
     if len(header) > MAX_HEADER:
@@ -108,17 +113,20 @@ def _encode_object(value: Any, table: list[Any], buffers: list[bytes]) -> Any:
 
 
 def _add_array(array: np.ndarray[Any, Any], table: list[Any], buffers: list[bytes], dtype: str = "") -> int:
-    """Append the array's bytes in its own order of axes, so that strides survive the journey."""
+    """Append the array's bytes in its own order of axes, so that strides survive the journey. The
+    order is left out where it is the usual one."""
     name = dtype or array.dtype.name
     if name not in DTYPES or not array.dtype.isnative:
         raise Malformed(f"arrays of dtype {name} cannot travel")
     if array.nbytes > MAX_BODY:
         raise Malformed(f"an array of shape {array.shape} is too large")
-    order = sorted(range(array.ndim), key=lambda axis: (-abs(array.strides[axis]), axis))
     if array.flags.c_contiguous:
-        order = list(range(array.ndim))
-    buffers.append(array.transpose(order).tobytes())
-    table.append([name, list(array.shape), order])
+        buffers.append(array.tobytes())
+        table.append([name, array.shape, None])
+    else:
+        order = sorted(range(array.ndim), key=lambda axis: (-abs(array.strides[axis]), axis))
+        buffers.append(array.transpose(order).tobytes())
+        table.append([name, array.shape, order])
     return len(table) - 1
 
 
@@ -134,7 +142,7 @@ def _add_tensor(torch: Any, tensor: Any, table: list[Any], buffers: list[bytes])
 def decode(header: bytes, body: bytearray, device: str = "cpu") -> dict[str, Any]:
     """The inverse of `encode`; arrays are fresh and writable. Raises Malformed."""
     try:
-        tree, table = json.loads(header)
+        tree, table = _from_json(header.decode())
         arrays = _read_arrays(table, body)
         message = _decode(tree, arrays, device, 0)
     except Malformed:
@@ -150,9 +158,13 @@ def _read_arrays(table: Any, body: bytearray) -> list[tuple[str, np.ndarray[Any,
     arrays, at = [], 0
     for name, shape, order in table:
         dtype, nbytes = _checked_size(name, shape, order, len(body) - at)
-        laid = [shape[axis] for axis in order]
-        flat = np.frombuffer(body, dtype=dtype, count=nbytes // dtype.itemsize, offset=at)
-        arrays.append((name, flat.reshape(laid).transpose(np.argsort(order)) if laid else flat.reshape(())))
+        array: np.ndarray[Any, Any]
+        if order is None:
+            array = np.ndarray(shape, dtype, body, at)
+        else:
+            array = np.ndarray([shape[axis] for axis in order], dtype, body, at)
+            array = array.transpose(np.argsort(order))
+        arrays.append((name, array))
         at += nbytes
     if at != len(body):
         raise Malformed("the arrays do not fill the body")
@@ -163,9 +175,9 @@ def _checked_size(name: Any, shape: Any, order: Any, left: int) -> tuple[np.dtyp
     if name not in DTYPES:
         raise Malformed("a dtype is not allowed")
     lengths_are_sane = len(shape) <= MAX_AXES and all(type(n) is int and n >= 0 for n in shape)
-    if not lengths_are_sane or sorted(order) != list(range(len(shape))):
+    if not lengths_are_sane or (order is not None and sorted(order) != list(range(len(shape)))):
         raise Malformed("a shape is no shape")
-    dtype = np.dtype("int16" if name == "bfloat16" else name)
+    dtype = _DTYPES[name]
     nbytes = math.prod(shape) * dtype.itemsize
     if nbytes > left:
         raise Malformed("an array is larger than the body")

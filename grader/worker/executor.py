@@ -37,6 +37,10 @@ class Request:
     gradients: bool = False
     pretend: bool = False
 
+    def message(self) -> dict[str, Any]:
+        """What has to travel: the fields that say something."""
+        return _said(self)
+
 
 @dataclass
 class Outcome:
@@ -46,6 +50,16 @@ class Outcome:
     arguments: Any = None
     flops: int = 0
     gradients: dict[str, Any] | None = None
+
+    def message(self) -> dict[str, Any]:
+        """What has to travel: the fields that say something."""
+        return _said(self)
+
+
+def _said(record: Any) -> dict[str, Any]:
+    silent = (None, False, "", 0)
+    said = {name: value for name, value in vars(record).items() if not any(value is s for s in silent)}
+    return {**said, "value": record.value} if isinstance(record, Outcome) else said
 
 
 class Executor:

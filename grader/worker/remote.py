@@ -66,7 +66,7 @@ class RemoteStudent(Student):
         functions: list[Callable[..., Any]] = []
         request.args = _numbered(request.args, functions)
         request.kwargs = _numbered(request.kwargs, functions)
-        answer = unwrap(self.ask({"request": vars(request)}, self._call_seconds, functions))
+        answer = unwrap(self.ask({"request": request.message()}, self._call_seconds, functions))
         try:
             return Outcome(**answer)
         except TypeError:

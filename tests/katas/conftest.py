@@ -10,7 +10,7 @@ import pytest
 
 from grader.catalog import Course, load_file
 from grader.submission import read_submission
-from grader.worker.proxy import LocalStudent
+from grader.worker.local import LocalStudent
 
 ROOT = Path(__file__).resolve().parents[2]
 
