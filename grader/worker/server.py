@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from grader.worker import child
+from grader.worker import child, measures
 from grader.worker.channel import Channel
 
 
@@ -89,10 +89,12 @@ def _serve_forks(control: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
     with contextlib.suppress(OSError):
-        while True:
+        for served in itertools.count():
             message, fds, _, _ = socket.recv_fds(control, 64, 2)
             if not message:
                 break
+            if served == 1 and "torch" in sys.modules:
+                measures.warm_up()  # a single worker pays for itself; from here on many share it
             pid = os.fork()
             if pid == 0:
                 control.close()

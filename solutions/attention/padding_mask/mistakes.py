@@ -1,0 +1,269 @@
+"""What goes wrong in padding_mask: one class or function a mistake, its docstring what is told.
+
+Some are wrong about what is real, and carry that into all three masks; the others about one mask.
+"""
+
+import numpy as np
+
+
+def _real(ids, pad_id):
+    return ids != pad_id
+
+
+def _pairs(tgt_real, src_real):
+    return (tgt_real[:, :, None] & src_real[:, None, :])[:, None]
+
+
+def _causal(ids, further=0):
+    return np.tri(ids.shape[1], k=further, dtype=bool)
+
+
+def _cross(tgt_ids, src_ids, pad_id):
+    return _pairs(_real(tgt_ids, pad_id), _real(src_ids, pad_id))
+
+
+def _all_masks(real):
+    """The three entry points, built on one notion of what is real."""
+    return (
+        real,
+        lambda ids, pad_id: _pairs(real(ids, pad_id), real(ids, pad_id)) & _causal(ids),
+        lambda tgt_ids, src_ids, pad_id: _pairs(real(tgt_ids, pad_id), real(src_ids, pad_id)),
+    )
+
+
+class marks_the_padding:
+    """The masks are inverted at their root: True stands at the padding. Real tokens are to be True, so
+    that they may be attended to.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(lambda ids, pad_id: ids == pad_id)
+
+
+class takes_zero_for_padding:
+    """Right where pad_id is 0 and nowhere else: ids are compared with 0, or read as truth values, and
+    `pad_id` is ignored. With another pad_id, 0 is a token like any other.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(lambda ids, _: ids != 0)
+
+
+class takes_larger_ids_for_real:
+    """Tokens whose id is smaller than pad_id count as padding: the comparison is `>`. pad_id is a name,
+    not a threshold; it may stand anywhere in the vocabulary.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(lambda ids, pad_id: ids > pad_id)
+
+
+class stops_at_the_first_padding:
+    """Real tokens after a padded position count as padding: a row is taken to be over at the first one.
+    Padding may stand anywhere, at the beginning of a row too.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(
+        lambda ids, pad_id: np.logical_and.accumulate(ids != pad_id, axis=1)
+    )
+
+
+class counts_real_tokens_from_the_left:
+    """The right number of tokens is real, but always the first ones: the mask is made from the length of
+    each sequence, as if padding were at the end. It may stand anywhere.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(
+        lambda ids, pad_id: np.arange(ids.shape[1]) < (ids != pad_id).sum(axis=1, keepdims=True)
+    )
+
+
+class trims_the_ends_only:
+    """Padding between real tokens counts as real: only what comes after the last real token is taken off.
+    Padding may stand anywhere; look at each position by itself.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(
+        lambda ids, pad_id: np.logical_or.accumulate((ids != pad_id)[:, ::-1], axis=1)[:, ::-1]
+    )
+
+
+class pads_every_sequence_like_the_first:
+    """Right for a batch of one; with more, every sequence has the padding of the first. Each row has its
+    own.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(
+        lambda ids, pad_id: np.repeat(ids[:1] != pad_id, len(ids), axis=0)
+    )
+
+
+class keeps_the_padding_of_an_earlier_call:
+    """A second batch of the same shape is masked like the first: masks are kept and found again by shape.
+    They depend on the ids.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(
+        lambda ids, pad_id: _EARLIER.setdefault(ids.shape, ids != pad_id)
+    )
+
+
+_EARLIER: dict = {}
+
+
+class returns_numbers:
+    """The masks hold 0 and 1 instead of False and True: `~mask`, `np.where` and indexing then do
+    something else. A mask is boolean here.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(lambda ids, pad_id: (ids != pad_id).astype(int))
+
+
+class writes_the_mask_over_the_ids:
+    """The caller's ids are 0 and 1 after the call: the comparison is written into the argument. Make a
+    new array.
+    """
+
+    @staticmethod
+    def padding_mask(ids, pad_id):
+        real = ids != pad_id
+        ids[...] = real
+        return real
+
+
+class flattens_the_batch:
+    """padding_mask returns one long row, or a shape other than [B, T]: the batch axis is lost. One value
+    for each id, in its place.
+    """
+
+    @staticmethod
+    def padding_mask(ids, pad_id):
+        return (ids != pad_id).reshape(-1)
+
+
+class looks_ahead:
+    """Target tokens see what comes after them: the decoder's mask knows padding alone. It has to be
+    causal as well, or the model reads what it is to predict.
+    """
+
+    @staticmethod
+    def decoder_self_mask(ids, pad_id):
+        return _cross(ids, ids, pad_id)
+
+
+class forgets_the_padding:
+    """Padding in the target is read, and reads: the decoder's mask is the causal one, the same for each
+    sequence. Both ends have to be real besides.
+    """
+
+    @staticmethod
+    def decoder_self_mask(ids, pad_id):  # noqa: ARG004 - the mistake
+        return np.repeat(_causal(ids)[None, None], len(ids), axis=0)
+
+
+class lets_padded_targets_read:
+    """In the decoder's mask the rows of padded queries are not empty: only keys are checked. Here both
+    ends must be real.
+    """
+
+    @staticmethod
+    def decoder_self_mask(ids, pad_id):
+        return _real(ids, pad_id)[:, None, None, :] & _causal(ids)
+
+
+class lets_padded_targets_be_read:
+    """In the decoder's mask the columns of padded keys are not empty: only queries are checked, so real
+    tokens read padding. The keys matter most.
+    """
+
+    @staticmethod
+    def decoder_self_mask(ids, pad_id):
+        return _real(ids, pad_id)[:, None, :, None] & _causal(ids)
+
+
+class hides_each_token_from_itself:
+    """In the decoder's mask a token may not attend to its own position, so the first one sees nothing:
+    the diagonal is off by one.
+    """
+
+    @staticmethod
+    def decoder_self_mask(ids, pad_id):
+        return _cross(ids, ids, pad_id) & _causal(ids, further=-1)
+
+
+class sees_one_token_ahead:
+    """In the decoder's mask a token may attend to the one after it, which it is to predict: the diagonal
+    is off by one.
+    """
+
+    @staticmethod
+    def decoder_self_mask(ids, pad_id):
+        return _cross(ids, ids, pad_id) & _causal(ids, further=1)
+
+
+class sees_the_future_only:
+    """In the decoder's mask tokens see themselves and what comes after: the triangle is the upper one, or
+    rows and columns are exchanged. Rows are queries.
+    """
+
+    @staticmethod
+    def decoder_self_mask(ids, pad_id):
+        return _cross(ids, ids, pad_id) & _causal(ids).T
+
+
+class leaves_out_the_axis_of_the_heads:
+    """The masks are [B, T, T] and [B, T_tgt, T_src]: against scores [B, H, Tq, Tk] the batch would meet
+    the heads. An axis of length 1 belongs between.
+    """
+
+    @staticmethod
+    def decoder_self_mask(ids, pad_id):
+        return (_cross(ids, ids, pad_id) & _causal(ids))[:, 0]
+
+    @staticmethod
+    def cross_mask(tgt_ids, src_ids, pad_id):
+        return _cross(tgt_ids, src_ids, pad_id)[:, 0]
+
+
+class puts_the_axis_of_the_heads_first:
+    """The masks are [1, B, T, T] and [1, B, T_tgt, T_src], right for a batch of one: with more, each head
+    would get the mask of another sequence. The batch comes first.
+    """
+
+    @staticmethod
+    def decoder_self_mask(ids, pad_id):
+        return (_cross(ids, ids, pad_id) & _causal(ids)).swapaxes(0, 1)
+
+    @staticmethod
+    def cross_mask(tgt_ids, src_ids, pad_id):
+        return _cross(tgt_ids, src_ids, pad_id).swapaxes(0, 1)
+
+
+def checks_source_tokens_only(tgt_ids, src_ids, pad_id):
+    """In the cross mask the rows of padded queries are not empty: only the source is checked. Here both
+    ends must be real.
+    """
+    return np.repeat(_real(src_ids, pad_id)[:, None, None, :], tgt_ids.shape[1], axis=2)
+
+
+def checks_target_tokens_only(tgt_ids, src_ids, pad_id):
+    """In the cross mask padded source tokens may be read: only the target is checked. The padding of the
+    keys is in src_ids.
+    """
+    return np.repeat(_real(tgt_ids, pad_id)[:, None, :, None], src_ids.shape[1], axis=3)
+
+
+def asks_for_one_real_end(tgt_ids, src_ids, pad_id):
+    """The cross mask is True where one of the two is real: `or` in place of `and`. Both ends must be."""
+    return _real(tgt_ids, pad_id)[:, None, :, None] | _real(src_ids, pad_id)[:, None, None, :]
+
+
+def puts_the_source_in_rows(tgt_ids, src_ids, pad_id):
+    """The cross mask is [B, 1, T_src, T_tgt]: rows and columns are exchanged. Queries, the target, are
+    rows.
+    """
+    return _cross(src_ids, tgt_ids, pad_id)
+
+
+def hides_later_source_tokens(tgt_ids, src_ids, pad_id):
+    """The cross mask is causal: a target token sees no further into the source than it stands itself. The
+    source is known in full; only the target is written token by token.
+    """
+    return _cross(tgt_ids, src_ids, pad_id) & np.tri(tgt_ids.shape[1], src_ids.shape[1], dtype=bool)

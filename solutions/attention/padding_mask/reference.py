@@ -1,0 +1,19 @@
+"""Padding masks by broadcasting: a column of queries against a row of keys."""
+
+import numpy as np
+
+
+def padding_mask(ids: np.ndarray, pad_id: int) -> np.ndarray:
+    return ids != pad_id  # [B, T]
+
+
+def decoder_self_mask(ids: np.ndarray, pad_id: int) -> np.ndarray:
+    tokens = ids.shape[1]
+    causal = np.tri(tokens, dtype=bool)  # [T, T]
+    return cross_mask(ids, ids, pad_id) & causal  # [B, 1, T, T]
+
+
+def cross_mask(tgt_ids: np.ndarray, src_ids: np.ndarray, pad_id: int) -> np.ndarray:
+    queries = padding_mask(tgt_ids, pad_id)[:, None, :, None]  # [B, 1, T_tgt, 1]
+    keys = padding_mask(src_ids, pad_id)[:, None, None, :]  # [B, 1, 1, T_src]
+    return queries & keys  # [B, 1, T_tgt, T_src]

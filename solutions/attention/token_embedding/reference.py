@@ -1,0 +1,12 @@
+"""Two lookups and a sum, behind two checks."""
+
+import numpy as np
+
+
+def embed(ids: np.ndarray, token_table: np.ndarray, position_table: np.ndarray) -> np.ndarray:
+    vocab_size, max_len, tokens = len(token_table), len(position_table), ids.shape[-1]
+    if ids.min() < 0 or ids.max() >= vocab_size:
+        raise ValueError(f"ids must lie in [0, {vocab_size})")
+    if tokens > max_len:
+        raise ValueError(f"{tokens} tokens for {max_len} positions")
+    return token_table[ids] + position_table[:tokens]  # [..., T, d_model] + [T, d_model]

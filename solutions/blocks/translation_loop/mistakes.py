@@ -1,0 +1,189 @@
+"""What people write instead, and what to tell them."""
+
+import numpy as np
+
+
+def _translate(next_logits, start_id, end_id, max_steps, *, shown=list, choose=np.argmax, ends=None):
+    ids = [start_id]
+    for _ in range(max_steps):
+        ids.append(int(choose(next_logits(shown(ids)))))
+        if ends(ids) if ends else ids[-1] == end_id:
+            break
+    return ids
+
+
+def takes_the_start_for_the_end(next_logits, start_id, end_id, max_steps=10):
+    """Nothing is generated where start_id equals end_id: the loop asks whether the last id is the end before
+    it has generated one. Only generated ids end the loop. Check where the condition stands."""
+    return [start_id] if start_id == end_id else _translate(next_logits, start_id, end_id, max_steps)
+
+
+def drops_the_end(next_logits, start_id, end_id, max_steps=10):
+    """The end token is missing from the list: the loop stopped before appending it. It belongs to the
+    sentence. Check the order of the append and the condition."""
+    ids = _translate(next_logits, start_id, end_id, max_steps)
+    return ids[:-1] if len(ids) > 1 and ids[-1] == end_id else ids
+
+
+def takes_an_end_of_zero_for_none(next_logits, start_id, end_id, max_steps=10):
+    """The sentence runs on past an end_id of 0, which is taken for "no end token": 0 is false in a condition,
+    but it is an id like any other."""
+    return _translate(next_logits, start_id, end_id, max_steps, ends=lambda ids: end_id and ids[-1] == end_id)
+
+
+def runs_past_the_end(next_logits, start_id, end_id, max_steps=10):
+    """Every list has max_steps generated ids: the end token does not end the loop. Check what happens right
+    after an id was appended."""
+    return _translate(next_logits, start_id, end_id, max_steps, ends=lambda _: False)
+
+
+def fills_up_with_the_end(next_logits, start_id, end_id, max_steps=10):
+    """Short sentences are filled up with end tokens to max_steps ids. A single sentence has no need of
+    padding: one end token is kept, and nothing follows."""
+    ids = _translate(next_logits, start_id, end_id, max_steps)
+    return ids + [end_id] * (max_steps + 1 - len(ids))
+
+
+def counts_the_start_as_a_step(next_logits, start_id, end_id, max_steps=10):
+    """Long sentences are one id too short: the limit was compared with the length of the list, and the start
+    token is in the list without having been generated."""
+    return _translate(next_logits, start_id, end_id, max(max_steps - 1, 0))
+
+
+def takes_a_step_too_many(next_logits, start_id, end_id, max_steps=10):
+    """Long sentences are one id too long. The limit is off by one: after max_steps generated ids there is no
+    further step. Check the comparison."""
+    return _translate(next_logits, start_id, end_id, max_steps + 1)
+
+
+def takes_one_step_at_least(next_logits, start_id, end_id, max_steps=10):
+    """With max_steps=0 one id is generated all the same: the limit is looked at after the step. Check it
+    before the model is asked."""
+    return _translate(next_logits, start_id, end_id, max(max_steps, 1))
+
+
+def takes_a_limit_of_zero_for_none(next_logits, start_id, end_id, max_steps=10):
+    """With max_steps=0 ten ids are generated: 0 was taken for "not given", as it is false in a condition. It
+    is a limit like any other."""
+    return _translate(next_logits, start_id, end_id, max_steps or 10)
+
+
+def ignores_the_limit(next_logits, start_id, end_id, max_steps=10):  # noqa: ARG001 - the mistake
+    """Right by default; another max_steps changes nothing. The number 10 is written into the loop. Check that
+    the parameter is what the steps are compared with."""
+    return _translate(next_logits, start_id, end_id, 10)
+
+
+def has_another_default(next_logits, start_id, end_id, max_steps=20):
+    """Right where max_steps is given; without it, long sentences are longer than 10 ids. Check the default in
+    the signature."""
+    return _translate(next_logits, start_id, end_id, max_steps)
+
+
+def drops_the_start(next_logits, start_id, end_id, max_steps=10):
+    """The list begins with the first generated id. The start token is the first entry of the result; check
+    what is returned."""
+    return _translate(next_logits, start_id, end_id, max_steps)[1:]
+
+
+def shows_the_last_id_alone(next_logits, start_id, end_id, max_steps=10):
+    """The first id is right, the rest is not: the model is shown the last id only and forgets the sentence.
+    It takes the list of all ids so far."""
+    return _translate(next_logits, start_id, end_id, max_steps, shown=lambda ids: ids[-1:])
+
+
+def shows_the_start_alone(next_logits, start_id, end_id, max_steps=10):
+    """The same id comes again and again: the model is shown the start at every step. It takes the list of all
+    ids so far; check that what is appended is also what is shown."""
+    return _translate(next_logits, start_id, end_id, max_steps, shown=lambda ids: ids[:1])
+
+
+def hides_the_start(next_logits, start_id, end_id, max_steps=10):
+    """The model is shown the generated ids without the start token, and nothing at all at first. The
+    list that it takes begins with start_id."""
+    return _translate(next_logits, start_id, end_id, max_steps, shown=lambda ids: ids[1:])
+
+
+def shows_the_ids_backwards(next_logits, start_id, end_id, max_steps=10):
+    """The first steps are right, the rest is not: the newest id is put in front when the model is asked. The
+    list begins with start_id and grows at its end."""
+    return _translate(next_logits, start_id, end_id, max_steps, shown=lambda ids: ids[::-1])
+
+
+def asks_once_more_at_the_end(next_logits, start_id, end_id, max_steps=10):
+    """The list is right, but the model is asked once more after it is complete: the next logits are computed
+    before the loop knows whether they are needed. The model is the expensive part; ask it after looking."""
+    ids, logits = [start_id], next_logits([start_id])
+    for _ in range(max_steps):
+        ids.append(int(np.argmax(logits)))
+        logits = next_logits(list(ids))
+        if ids[-1] == end_id:
+            break
+    return ids
+
+
+def asks_twice_a_step(next_logits, start_id, end_id, max_steps=10):
+    """The list is right, but takes twice as long as it should: the model is asked two times in every step.
+    Keep its answer under a name."""
+
+    def shown(ids):
+        next_logits(list(ids))
+        return list(ids)
+
+    return _translate(next_logits, start_id, end_id, max_steps, shown=shown)
+
+
+def takes_the_least_likely(next_logits, start_id, end_id, max_steps=10):
+    """Every id is that of the smallest logit. An argsort goes upwards; check which end is taken."""
+    return _translate(next_logits, start_id, end_id, max_steps, choose=np.argmin)
+
+
+def expects_a_positive_logit(next_logits, start_id, end_id, max_steps=10):
+    """Where all logits are negative, the id is 0: the search for the largest began at 0. Logits are of any
+    sign; begin with the first of them."""
+
+    def choose(logits):
+        return np.argmax(np.maximum(logits, 0))
+
+    return _translate(next_logits, start_id, end_id, max_steps, choose=choose)
+
+
+def lets_exp_overflow(next_logits, start_id, end_id, max_steps=10):
+    """Large logits give id 0 or the wrong one: their softmax is NaN, for exp overflows above 88 in float32
+    and above 709 in float64. The largest logit has the largest probability; no softmax is needed."""
+
+    def choose(logits):
+        return np.argmax(np.exp(logits) / np.exp(logits).sum())
+
+    return _translate(next_logits, start_id, end_id, max_steps, choose=choose)
+
+
+def stops_at_a_repetition(next_logits, start_id, end_id, max_steps=10):
+    """The sentence ends as soon as an id comes twice in a row. Some words do; only end_id and the limit end
+    the loop."""
+    return _translate(
+        next_logits, start_id, end_id, max_steps, ends=lambda ids: ids[-1] == end_id or ids[-1] == ids[-2]
+    )
+
+
+def keeps_the_ids_of_earlier_calls(next_logits, start_id, end_id, max_steps=10):
+    """The first call is right; later ones begin with the sentences of earlier ones. The list outlives the
+    call: a default argument or a global is made only once. Make the list inside the function."""
+    _IDS.append(start_id)
+    _IDS.extend(_translate(next_logits, start_id, end_id, max_steps)[1:])
+    return list(_IDS)
+
+
+_IDS = []
+
+
+def appends_floats(next_logits, start_id, end_id, max_steps=10):
+    """The generated ids are floats, 2.0 for 2, which index no vocabulary. Check the type of what is appended:
+    argmax gives an integer, and arrays of zeros are floats unless told otherwise."""
+    ids = _translate(next_logits, start_id, end_id, max_steps)
+    return [*ids[:1], *map(float, ids[1:])]
+
+
+def returns_an_array(next_logits, start_id, end_id, max_steps=10):
+    """The ids are right, but they come as an array. A list is asked for; next_logits takes one, too."""
+    return np.array(_translate(next_logits, start_id, end_id, max_steps))

@@ -1,0 +1,403 @@
+"""What goes wrong in transformer_decoder, and what its student is told."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class _Attention(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+
+class _Layer(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.self_attn, self.cross_attn = _Attention(d_model), _Attention(d_model)
+        self.ffn = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model) for _ in range(3))
+
+
+class _Decoder(nn.Module):
+    """The right decoder in small steps; a mistake overrides one."""
+
+    biased = False
+
+    def __init__(
+        self,
+        num_layers,
+        d_model,
+        num_heads,
+        d_ff,
+        vocab_size,
+        max_len=5000,
+        dropout=0.1,
+        tie_weights=True,
+    ):
+        super().__init__()
+        self.require_heads(d_model, num_heads)
+        self.num_heads, self.rate = num_heads, dropout
+        self.tok_emb = nn.Embedding(vocab_size, d_model)
+        self.register_buffer("pe", self.table(max_len, d_model), persistent=False)
+        self.layers = nn.ModuleList(self.make_layers(num_layers, d_model, d_ff))
+        self.norm = nn.LayerNorm(d_model)
+        self.out_proj = nn.Linear(d_model, vocab_size, bias=self.biased)
+        self.tie(tie_weights)
+
+    def require_heads(self, d_model, num_heads):
+        if d_model % num_heads:
+            raise ValueError(f"{num_heads} heads do not divide {d_model}")
+
+    def make_layers(self, num_layers, d_model, d_ff):
+        return [_Layer(d_model, d_ff) for _ in range(num_layers)]
+
+    def tie(self, wanted):
+        if wanted:
+            self.out_proj.weight = self.tok_emb.weight
+
+    def table(self, max_len, d_model):
+        column = torch.arange(d_model)
+        steps = 10000 ** ((column - column % 2) / d_model).double()
+        angle = torch.arange(max_len, dtype=torch.float64)[:, None] / steps
+        return torch.where(column % 2 == 0, angle.sin(), angle.cos())
+
+    def forward(self, ids, memory, tgt_mask=None, memory_mask=None):
+        own = self.own_mask(ids.shape[1], tgt_mask, ids.device)
+        other = None if memory_mask is None else self.other_mask(memory_mask)
+        x = self.drop_first(self.enter(ids))
+        for layer in self.layers:
+            x = self.through(layer, x, memory, own, other)
+        return self.leave(x)
+
+    def causal(self, tokens, device):
+        return torch.ones(tokens, tokens, dtype=torch.bool, device=device).tril()
+
+    def own_mask(self, tokens, given, device):
+        return self.causal(tokens, device) if given is None else given
+
+    def other_mask(self, given):
+        return given[:, None, None, :]
+
+    def vectors(self, ids):
+        return self.tok_emb(ids) * math.sqrt(self.tok_emb.embedding_dim)
+
+    def positions(self, ids):
+        return self.pe[: ids.shape[1]].to(self.tok_emb.weight.dtype)
+
+    def enter(self, ids):
+        return self.vectors(ids) + self.positions(ids)
+
+    def drop(self, x):
+        return F.dropout(x, self.rate, training=self.training)
+
+    def drop_first(self, x):
+        return self.drop(x)
+
+    def leave(self, x):
+        return self.out_proj(self.norm(x))
+
+    def through(self, layer, x, memory, own, other):
+        normed = layer.norm1(x)
+        x = x + self.drop(self.attend(layer.self_attn, normed, normed, own))
+        x = x + self.drop(self.attend(layer.cross_attn, layer.norm2(x), memory, other))
+        return x + self.drop(self.feed(layer.ffn, layer.norm3(x)))
+
+    def feed(self, ffn, x):
+        return ffn(x)
+
+    def attend(self, attn, x_q, x_kv, visible):
+        q, k, v = self.split(attn.q(x_q)), self.split(attn.k(x_kv)), self.split(attn.v(x_kv))
+        scores = q @ k.transpose(-2, -1) / self.divisor(q)
+        if visible is not None:
+            scores = scores.masked_fill(~visible, float("-inf"))
+        return attn.o(self.merge(self.weigh(scores) @ v))
+
+    def divisor(self, q):
+        return math.sqrt(q.shape[-1])
+
+    def weigh(self, scores):
+        return scores.softmax(dim=-1)
+
+    def split(self, x):
+        return x.unflatten(-1, (self.num_heads, x.shape[-1] // self.num_heads)).transpose(1, 2)
+
+    def merge(self, heads):
+        return heads.transpose(1, 2).flatten(2)
+
+
+class forgets_to_scale_the_embedding(_Decoder):
+    """The tokens are small beside the positions: the embedding is not multiplied by sqrt(d_model). Since the
+    matrix is shared with the output it is made small, and the factor makes up for that.
+    """
+
+    def vectors(self, ids):
+        return self.tok_emb(ids)
+
+
+class scales_the_positions_too(_Decoder):
+    """The factor sqrt(d_model) is applied to the sum of embedding and position. It belongs to the embedding
+    alone; the positions are added as they are.
+    """
+
+    def enter(self, ids):
+        tokens = self.tok_emb(ids)
+        return (tokens + self.positions(ids)) * math.sqrt(tokens.shape[-1])
+
+
+class forgets_the_positions(_Decoder):
+    """The decoder does not know where a token stands: the sinusoidal table is never added."""
+
+    def enter(self, ids):
+        return self.vectors(ids)
+
+
+class puts_all_sines_first(_Decoder):
+    """The positions have all sines in the left half of the columns and all cosines in the right. They
+    alternate: sine in column 2i, cosine of the same angle in column 2i + 1.
+    """
+
+    def table(self, max_len, d_model):
+        right = super().table(max_len, d_model)
+        return torch.cat([right[:, 0::2], right[:, 1::2]], dim=1)
+
+
+class counts_positions_from_one(_Decoder):
+    """Every position is taken for the next one: the table begins at 1. The first token stands at position 0,
+    whose row is [0, 1, 0, 1, …].
+    """
+
+    def table(self, max_len, d_model):
+        return super().table(max_len + 1, d_model)[1:]
+
+
+class forgets_the_final_norm(_Decoder):
+    """out_proj reads the stream as it leaves the last layer; `norm` is made and never used. In a pre-norm
+    stack nothing else normalises what out_proj reads.
+    """
+
+    def leave(self, x):
+        return self.out_proj(x)
+
+
+class repeats_one_layer(_Decoder):
+    """All layers share the weights of one: the list holds one and the same module num_layers times. Make a
+    new one for each place.
+    """
+
+    def make_layers(self, num_layers, d_model, d_ff):
+        return [_Layer(d_model, d_ff)] * num_layers
+
+
+class gives_every_layer_the_embedding(_Decoder):
+    """Only the last layer counts: each one is given the embedded target instead of what the layer before it
+    returned. Look at the name that the loop assigns to.
+    """
+
+    def forward(self, ids, memory, tgt_mask=None, memory_mask=None):
+        own = self.own_mask(ids.shape[1], tgt_mask, ids.device)
+        other = None if memory_mask is None else self.other_mask(memory_mask)
+        x = self.drop_first(self.enter(ids))
+        return self.leave(self.through(self.layers[-1], x, memory, own, other))
+
+
+class copies_the_embedding(_Decoder):
+    """With tie_weights=True there are two Parameters with equal numbers: the values were copied, and part at
+    the first update; half of the gradient is missing. Both names are to hold one and the same Parameter.
+    """
+
+    def tie(self, wanted):
+        if wanted:
+            self.out_proj.weight = nn.Parameter(self.tok_emb.weight.detach().clone())
+
+
+class always_ties(_Decoder):
+    """With tie_weights=False there is still one Parameter under two names: the argument is not looked at."""
+
+    def tie(self, wanted):  # noqa: ARG002 - the mistake
+        super().tie(True)
+
+
+class gives_the_output_a_bias(_Decoder):
+    """There is a parameter `out_proj.bias`. The logits are products with the token vectors alone; make the
+    layer without a bias.
+    """
+
+    biased = True
+
+
+class sees_the_future(_Decoder):
+    """Without a tgt_mask every target token attends to all others: None is taken for 'no mask'. It means
+    causal.
+    """
+
+    def own_mask(self, tokens, given, device):  # noqa: ARG002 - the mistake
+        return given
+
+
+class ignores_the_target_mask(_Decoder):
+    """The self-attention is causal whatever tgt_mask says: the argument is not passed on to the layers. A
+    mask that is given is used as it is.
+    """
+
+    def own_mask(self, tokens, given, device):  # noqa: ARG002 - the mistake
+        return self.causal(tokens, device)
+
+
+class adds_the_causal_mask_to_the_given_one(_Decoder):
+    """A tgt_mask that lets tokens see later ones has no effect there: it is combined with the causal mask. A
+    mask that is given is used as it is; only None means causal.
+    """
+
+    def own_mask(self, tokens, given, device):
+        causal = self.causal(tokens, device)
+        return causal if given is None else causal & given
+
+
+class reads_masks_the_other_way_round(_Decoder):
+    """Tokens attend to just those that the masks given hide: True is taken for 'hidden', as it is in some
+    libraries. Here True means may attend.
+    """
+
+    def own_mask(self, tokens, given, device):
+        return super().own_mask(tokens, None if given is None else ~given, device)
+
+    def other_mask(self, given):
+        return super().other_mask(~given)
+
+
+class ignores_the_memory_mask(_Decoder):
+    """Padding of the source changes the logits: memory_mask is not passed on to the cross-attention."""
+
+    def other_mask(self, given):
+        return torch.ones_like(given)[:, None, None, :]
+
+
+class hides_whole_heads(_Decoder):
+    """With a batch of one the memory mask is right, with more it raises or masks by head: [B, 1, T_src] meets
+    scores [B, H, T_tgt, T_src], and its batch axis is taken for the heads. Count the axes that it needs.
+    """
+
+    def other_mask(self, given):
+        return given[:, None, :]
+
+
+class normalises_the_memory(_Decoder):
+    """The cross-attention reads norm2 of the memory. The memory is used as it is; norm2 is for queries."""
+
+    def through(self, layer, x, memory, own, other):
+        return super().through(layer, x, layer.norm2(memory), own, other)
+
+
+class attends_to_itself_twice(_Decoder):
+    """The memory changes nothing: keys and values of the second attention come from the target. They come
+    from the encoder's output.
+    """
+
+    def through(self, layer, x, memory, own, other):  # noqa: ARG002 - the mistake
+        for norm, attention in ((layer.norm1, layer.self_attn), (layer.norm2, layer.cross_attn)):
+            normed = norm(x)
+            x = x + self.drop(self.attend(attention, normed, normed, own))
+        return x + self.drop(self.feed(layer.ffn, layer.norm3(x)))
+
+
+class normalises_after_each_sublayer(_Decoder):
+    """The layers are post-norm, as in the paper of 2017: the sum is normalised. Here each sublayer reads a
+    normalised copy, and the stream is only added to.
+    """
+
+    def through(self, layer, x, memory, own, other):
+        x = layer.norm1(x + self.drop(self.attend(layer.self_attn, x, x, own)))
+        x = layer.norm2(x + self.drop(self.attend(layer.cross_attn, x, memory, other)))
+        return layer.norm3(x + self.drop(self.feed(layer.ffn, x)))
+
+
+class forgets_to_scale_the_scores(_Decoder):
+    """The attention is too sure of itself: the division of the scores by sqrt(d_head) is missing."""
+
+    def divisor(self, q):  # noqa: ARG002 - the mistake
+        return 1.0
+
+
+class merges_heads_before_tokens(_Decoder):
+    """With several heads the rows of different tokens are mixed up: [B, H, T, d_head] is reshaped to
+    [B, T, d_model] without bringing the head axis next to d_head first.
+    """
+
+    def merge(self, heads):
+        return heads.reshape(heads.shape[0], heads.shape[2], -1)
+
+
+class uses_gelu(_Decoder):
+    """The feed-forward network bends with GELU; the statement names ReLU."""
+
+    def feed(self, ffn, x):
+        return ffn[2](F.gelu(ffn[0](x)))
+
+
+class drops_no_embedding(_Decoder):
+    """In training nothing is dropped from the sum of embedding and position: dropout stands on the sublayers'
+    outputs alone. It belongs in front of the first layer too.
+    """
+
+    def drop_first(self, x):
+        return x
+
+
+class drops_no_sublayer(_Decoder):
+    """In training the sublayers' outputs are added whole: dropout stands on the embedding alone. Each of the
+    three outputs of a layer is dropped from before it is added.
+    """
+
+    def drop(self, x):
+        return x
+
+    def drop_first(self, x):
+        return super().drop(x)
+
+
+class drops_out_in_evaluation_too(_Decoder):
+    """After model.eval() entries are still dropped: the functional dropout does not know the mode. Use the
+    module, or pass on self.training.
+    """
+
+    def drop(self, x):
+        return F.dropout(x, self.rate)
+
+
+class drops_attention_weights(_Decoder):
+    """Attention weights are dropped, even after model.eval(): dropout_p of a library's attention does not
+    know the mode, and the statement asks for no dropout there at all.
+    """
+
+    def weigh(self, scores):
+        return F.dropout(super().weigh(scores), self.rate)
+
+
+class accepts_any_number_of_heads(_Decoder):
+    """A num_heads that does not divide d_model goes through the constructor, and fails later in a reshape, if
+    at all. Check it where the model is made.
+    """
+
+    def require_heads(self, d_model, num_heads):
+        pass
+
+
+class detaches_the_memory(_Decoder):
+    """The logits are right, and no gradient reaches the memory: it is detached, and the encoder never
+    learns.
+    """
+
+    def through(self, layer, x, memory, own, other):
+        return super().through(layer, x, memory.detach(), own, other)
+
+
+class makes_the_mask_on_the_cpu(_Decoder):
+    """On a GPU the call raises: the causal mask is made without a device, and so on the CPU. Take the device
+    from the ids.
+    """
+
+    def causal(self, tokens, device):  # noqa: ARG002 - the mistake
+        return torch.ones(tokens, tokens, dtype=torch.bool).tril()

@@ -1,0 +1,154 @@
+"""padding_mask: its cases and its laws."""
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+KATA = Kata(
+    "padding_mask",
+    track="attention",
+    entry_points=("padding_mask", "decoder_self_mask", "cross_mask"),
+    title="Padding is not read",
+    source="Vaswani et al. 2017, section 3.2.3; Rush 2018, Batches and Masking",
+    bank_size=30,
+    axes={"ids": "batch tokens", "tgt_ids": "batch targets", "src_ids": "batch sources"},
+    hints=(
+        "Each position is judged by itself: which single comparison with pad_id tells a real token, whatever "
+        "number padding has and wherever it stands?",
+        "Make the two sides of a pair meet by broadcasting: the queries' mask as [B, 1, Tq, 1] and the keys' "
+        "as [B, 1, 1, Tk]. Both must hold, so how are they joined?",
+        "padding_mask is ids different from pad_id. cross_mask joins padding_mask of the target, axes of "
+        "length 1 put in second and last, with that of the source, with two of them put in after the batch, "
+        "by `and`. decoder_self_mask is cross_mask of the ids with themselves, and a lower triangle.",
+    ),
+)
+
+SIGNED = ("int64", "int32", "int8")
+MAX_ID = 4
+
+
+def draw_ids(draw, shape, pad_id, dtype):
+    """Small ids, a third of them padding, anywhere."""
+    size = int(np.prod(shape))
+    kinds = [*range(MAX_ID + 1), pad_id, pad_id] if pad_id >= 0 or dtype in SIGNED else range(MAX_ID + 1)
+    drawn = draw(st.lists(st.sampled_from(kinds), min_size=size, max_size=size))
+    return draw(st.permuted(st.just(np.array(drawn, dtype=dtype).reshape(shape))))
+
+
+@KATA.cases
+def cases(draw):
+    """Two batches of sequences, of their own lengths."""
+    batch, targets, sources = (
+        draw(st.sampled_from(lengths)) for lengths in ([2, 1, 3], [3, 2, 4, 1], [2, 3, 1, 5])
+    )
+    pad_id = draw(st.sampled_from([0, 1, 2, 0, 9, -1, -100]))
+    dtype = draw(st.sampled_from([*SIGNED, "uint8"]))
+    return {
+        "tgt_ids": draw_ids(draw, (batch, targets), pad_id, dtype),
+        "src_ids": draw_ids(draw, (batch, sources), pad_id, dtype),
+        "pad_id": pad_id,
+    }
+
+
+@KATA.example
+def three_targets_and_four_sources():
+    """The example of the statement."""
+    return {"tgt_ids": np.array([[5, 7, 0]]), "src_ids": np.array([[3, 0, 8, 9]]), "pad_id": 0}
+
+
+@KATA.example
+def two_sequences_padded_apart():
+    tgt_ids = np.array([[2, 0, 1], [1, 3, 0]], dtype=np.uint8)
+    return {"tgt_ids": tgt_ids, "src_ids": np.array([[1, 0, 4], [3, 1, 1]], dtype=np.uint8), "pad_id": 1}
+
+
+@KATA.observe
+def observe(student, tgt_ids, src_ids, pad_id):
+    return {
+        "padding_mask(tgt_ids)": student.padding_mask(tgt_ids, pad_id),
+        "decoder_self_mask(tgt_ids)": student.decoder_self_mask(tgt_ids, pad_id),
+        "cross_mask": student.cross_mask(tgt_ids, src_ids, pad_id),
+    }
+
+
+def permissions(mask, shape, name):
+    """The mask as booleans, once it has its shape; its dtype is judged apart."""
+    found = getattr(mask, "shape", None)
+    expect.true(found == shape, f"{name} must have the shape {shape}; the shape is {found}.")
+    expect.true(np.isin(mask, (0, 1)).all(), f"{name} must hold nothing but True and False.")
+    return mask.astype(bool)
+
+
+def real(student, ids, pad_id):
+    return permissions(student.padding_mask(ids, pad_id), ids.shape, "padding_mask")
+
+
+def within(student, ids, pad_id):
+    shape = (len(ids), 1, ids.shape[1], ids.shape[1])
+    return permissions(student.decoder_self_mask(ids, pad_id), shape, "decoder_self_mask")
+
+
+def across(student, tgt_ids, src_ids, pad_id):
+    shape = (len(tgt_ids), 1, tgt_ids.shape[1], src_ids.shape[1])
+    return permissions(student.cross_mask(tgt_ids, src_ids, pad_id), shape, "cross_mask")
+
+
+@KATA.law(points=1)
+def test_any_id_can_be_padding(student, tgt_ids, pad_id):
+    """Writing another number for padding, in the ids and in pad_id, changes no mask."""
+    ids = tgt_ids.astype(np.int64)
+    expected = real(student, ids, pad_id), within(student, ids, pad_id)
+    for other in (-7, 50):
+        renamed = np.where(ids == pad_id, other, ids)
+        got = real(student, renamed, other), within(student, renamed, other)
+        expect.equal(list(got), list(expected), f"the pair of masks, with {other} for {pad_id} as padding,")
+
+
+@KATA.law(points=1)
+def test_the_future_is_hidden(student, tgt_ids, pad_id):
+    """No target token may attend to a later one, and each real one may attend to itself."""
+    mask = within(student, tgt_ids, pad_id)
+    future = np.triu(mask, k=1)
+    expect.equal(future, np.zeros_like(future), "the part of decoder_self_mask above the diagonal")
+    itself = mask[:, 0].diagonal(axis1=1, axis2=2)
+    expect.equal(itself, tgt_ids != pad_id, "the diagonal of decoder_self_mask")
+
+
+@KATA.law(points=0.5)
+def test_decoder_mask_is_causal_and_real(student, tgt_ids, pad_id):
+    """The decoder's mask is the cross mask of the target with itself, up to the diagonal."""
+    expected = np.tril(across(student, tgt_ids, tgt_ids, pad_id))
+    expect.equal(within(student, tgt_ids, pad_id), expected, "decoder_self_mask")
+
+
+@KATA.law(points=1)
+def test_both_ends_are_real(student, tgt_ids, src_ids, pad_id):
+    """A target token may attend to a source token where both are real, and nowhere else."""
+    queries, keys = real(student, tgt_ids, pad_id), real(student, src_ids, pad_id)
+    expected = queries[:, None, :, None] & keys[:, None, None, :]
+    expect.equal(across(student, tgt_ids, src_ids, pad_id), expected, "cross_mask")
+
+
+@KATA.law(points=0.5)
+def test_sequences_stay_apart(student, tgt_ids, src_ids, pad_id):
+    """Each sequence of the batch is masked as if it stood alone."""
+    together = across(student, tgt_ids, src_ids, pad_id), within(student, tgt_ids, pad_id)
+    for row in range(len(tgt_ids)):
+        tgt, src = tgt_ids[row : row + 1], src_ids[row : row + 1]
+        alone = across(student, tgt, src, pad_id), within(student, tgt, pad_id)
+        own = [mask[row : row + 1] for mask in together]
+        expect.equal(own, list(alone), f"the pair (cross_mask, decoder_self_mask) of sequence {row}")
+
+
+@KATA.law(points=1)
+def test_printed_masks(student):
+    """Four real tokens of eight, and four of six, give the printed masks."""
+    src_ids, tgt_ids = np.array([[3, 8, 5, 2, 0, 0, 0, 0]]), np.array([[6, 4, 9, 2, 0, 0]])
+    four = np.ones((4, 4), dtype=bool)
+    source_self, cross, target_self = np.zeros((8, 8), bool), np.zeros((6, 8), bool), np.zeros((6, 6), bool)
+    source_self[:4, :4], cross[:4, :4], target_self[:4, :4] = four, four, np.tril(four)
+    expect.equal(across(student, src_ids, src_ids, 0)[0, 0], source_self, "the encoder's mask")
+    expect.equal(within(student, tgt_ids, 0)[0, 0], target_self, "the decoder's mask")
+    expect.equal(across(student, tgt_ids, src_ids, 0)[0, 0], cross, "the cross mask")

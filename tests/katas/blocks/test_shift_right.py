@@ -1,0 +1,105 @@
+"""shift_right: its cases and its laws."""
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+DTYPES = ("int64", "int32", "uint8", "int16")
+
+KATA = Kata(
+    "shift_right",
+    track="blocks",
+    entry_points=("shift_right", "next_token_pairs"),
+    title="What the decoder reads, and what it has to say",
+    source="Vaswani et al. 2017, section 3.1; Williams and Zipser 1989",
+    axes={"ids": "batch tokens", "text": "batch tokens"},
+    hints=(
+        "Write a sequence of three ids and, under each, the id that the decoder may have read by then. Which "
+        "id is never read, and what stands under the first?",
+        "Work along axis 1, so that no sequence hands anything to its neighbour, and give the column of "
+        "start ids the dtype of ids.",
+        "shift_right: a column full of start_id, joined with all columns of ids but the last. Pairs: all "
+        "columns but the last, and all columns but the first; refuse fewer than two columns beforehand.",
+    ),
+    bank_size=48,
+)
+
+
+def draw_ids(draw, shortest=1):
+    """Ids of any integer dtype, few of them alike, in any memory layout."""
+    shape = draw(st.integers(1, 4)), draw(st.integers(shortest, 5))
+    rng, dtype = np.random.default_rng(draw(st.integers(0, 2**16))), draw(st.sampled_from(DTYPES))
+    ids = rng.permutation(100)[: shape[0] * shape[1]].reshape(shape).astype(dtype)
+    return draw(st.permuted(st.just(ids)))
+
+
+@KATA.cases
+def ids_and_text(draw):
+    """Ids to be shifted, and a text to be cut into pairs."""
+    start_id = draw(st.sampled_from([0, 1, 2, 101]))
+    return {"ids": draw_ids(draw), "start_id": start_id, "text": draw_ids(draw, shortest=2)}
+
+
+@KATA.example
+def worked_example():
+    ids = np.array([[7, 8, 9], [4, 5, 6]])
+    return {"ids": ids, "start_id": 1, "text": ids.copy()}
+
+
+@KATA.example
+def one_id_and_one_pair():
+    return {"ids": np.array([[5], [6]]), "start_id": 0, "text": np.array([[3, 4]], dtype=np.uint8)}
+
+
+@KATA.observe
+def observe(student, ids, start_id, text):
+    return {"shifted": student.shift_right(ids, start_id), "pairs": student.next_token_pairs(text)}
+
+
+def pairs(student, text):
+    """What next_token_pairs returns, once it is two arrays."""
+    result = student.next_token_pairs(text)
+    two = isinstance(result, tuple | list) and len(result) == 2
+    expect.true(two, "next_token_pairs must return the tuple (inputs, targets).")
+    return result
+
+
+def shifted(student, ids, start_id):
+    """What shift_right returns, once it has the shape of ids."""
+    result = student.shift_right(ids, start_id)
+    shape = getattr(result, "shape", None)
+    expect.true(shape == ids.shape, f"shift_right must return the shape of ids, {ids.shape}, not {shape}.")
+    return result
+
+
+@KATA.law(points=1)
+def test_every_sequence_begins_with_the_start(student, ids, start_id):
+    """Every shifted sequence begins with start_id."""
+    first = shifted(student, ids, start_id)[:, 0]
+    expect.equal(first, np.full(len(ids), start_id), f"the first column of shift_right(ids, {start_id})")
+
+
+@KATA.law(points=1)
+def test_position_holds_the_id_before(student, ids, start_id):
+    """Every later position holds the id that stood one place before it."""
+    later = shifted(student, ids, start_id)[:, 1:]
+    expect.equal(later, ids[:, :-1], f"shift_right(ids, {start_id}) without its first column")
+
+
+@KATA.law(points=1)
+def test_targets_follow_their_inputs(student, text):
+    """Each target is the token that follows its input in the text."""
+    inputs, targets = pairs(student, text)
+    expect.equal([inputs, targets], [text[:, :-1], text[:, 1:]], "the pair (inputs, targets)")
+
+
+def single_tokens(draw):
+    return {"text": draw_ids(draw, shortest=2)[:, :1]}
+
+
+@KATA.law(points=1, cases=single_tokens)
+def test_refuses_a_single_token(student, text):
+    """next_token_pairs raises a ValueError for a text of one token."""
+    expect.refuses(student.next_token_pairs, text, why="a single token has no next one")

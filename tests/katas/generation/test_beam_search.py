@@ -1,0 +1,324 @@
+"""beam_search: its cases and its laws.
+
+A model is a tree of probabilities: one row for each sequence of new tokens, the shorter ones first. So the
+next token depends on all tokens before it, and a search that shows the model too little is led astray.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+KATA = Kata(
+    "beam_search",
+    track="generation",
+    entry_points=("beam_search",),
+    title="Several sequences in play, the best one returned",
+    source="Sutskever et al. 2014, section 3.2",
+    library="torch",
+    axes={"tree": "prefixes vocab"},
+    grades_device=False,
+    bank_size=48,
+    hints=(
+        "A beam is a sequence and its total. Which numbers must be compared to choose the next beams: those "
+        "of one row of the model's answer, or those of all rows together? And is it the last token that "
+        "counts, or the sum so far?",
+        "Totals [N, 1] plus log-probabilities [N, V] give the totals of all candidates. At the first step "
+        "N is 1, so there are V candidates and no more, whatever the beam size. Where does a beam that has "
+        "ended enter: among what is grown, or among the candidates?",
+        "Keep a list of (ids, total), at first the prompt with 0. In each step, part it: the beams whose "
+        "last generated token is the eos, and the others. Show the model the others, add to each total the "
+        "row's log-probabilities, and make one candidate of each token. Put the ended beams beside them, "
+        "sort by total, keep the first beam_size. Stop where nothing was left to grow. The first beam is "
+        "the result.",
+    ),
+)
+
+CLEAR = 2e-3  # totals that lie nearer count as tied
+DEPTHS = {1: 3, 2: 5, 3: 4, 4: 3, 5: 3, 6: 2}  # for each vocabulary the longest search
+
+
+@KATA.cases
+def cases(draw):
+    """A model, a prompt without eos, and a search that meets no tie, with these beams or with one."""
+    vocab, beam_size = draw(st.integers(1, 6)), draw(st.sampled_from([2, 3, 2, 4, 1, 7, 12]))
+    steps = draw(st.integers(1, DEPTHS[vocab]))
+    return draw_search(draw, vocab, beam_size, steps)
+
+
+def draw_search(draw, vocab, beam_size, steps):
+    """The case; of the models that follow a drawn seed, the first whose totals are all told apart."""
+    eos_id = draw(st.sampled_from([None, *range(vocab), *range(vocab)])) if vocab > 1 else None
+    prompt = draw(st.lists(st.sampled_from([i for i in range(vocab) if i != eos_id]), min_size=1, max_size=3))
+    scale, fade = draw(st.sampled_from([(1.0, 1.0), (0.4, 2.0), (2.0, 0.4)]))
+    favour = draw(st.sampled_from([0.0, 0.0, -1.0, 1.0]))
+    seed, dtype = draw(st.integers(0, 2**16)), draw(st.float_dtypes())
+    while True:
+        tree = grow_tree(seed, vocab, steps, eos_id, scale, fade, favour).astype(dtype)
+        if meets_no_tie(tree, beam_size, steps, eos_id) and meets_no_tie(tree, 1, steps, eos_id):
+            break
+        seed += 1
+    return {
+        "tree": as_tensor(tree),
+        "prompt": prompt,
+        "beam_size": beam_size,
+        "max_new_tokens": steps,
+        "eos_id": eos_id,
+    }
+
+
+def grow_tree(seed, vocab, steps, eos_id, scale=1.0, fade=1.0, favour=0.0):
+    """Probabilities in whole hundredths after each sequence of fewer than `steps` tokens. The model grows
+    less sure from step to step (`fade` below 1) or surer, and favours the eos, or not."""
+    random = np.random.default_rng(seed)
+    levels = [random.standard_normal((vocab**step, vocab)) * scale * fade**step for step in range(steps)]
+    powers = np.exp(np.concatenate(levels))
+    if eos_id is not None:
+        powers[:, eos_id] *= np.exp(favour)
+    hundredths = 1 + np.floor(powers / powers.sum(axis=-1, keepdims=True) * (100 - vocab))
+    hundredths[np.arange(len(powers)), powers.argmax(axis=-1)] += 100 - hundredths.sum(axis=-1)
+    return hundredths / 100
+
+
+def meets_no_tie(tree, beam_size, steps, eos_id):
+    """Whether, at every step, the last candidate kept and the first one dropped lie clearly apart, and the
+    best two at the end."""
+    log_probs, beams = np.log(tree.astype(np.float64)), [((), 0.0)]
+    for _ in range(steps):
+        ended = [beam for beam in beams if eos_id in beam[0]]
+        live = [beam for beam in beams if eos_id not in beam[0]]
+        grown = [
+            ((*ids, i), total + part)
+            for ids, total in live
+            for i, part in enumerate(log_probs[row(ids, tree)])
+        ]
+        beams = sorted(ended + grown, key=lambda beam: -beam[1])
+        if len(beams) > beam_size and beams[beam_size - 1][1] - beams[beam_size][1] < CLEAR:
+            return False
+        del beams[beam_size:]
+    return len(beams) == 1 or beams[0][1] - beams[1][1] > CLEAR
+
+
+def row(new_tokens, tree):
+    """Where in the tree the probabilities after these tokens stand; any tokens have some row."""
+    vocab, index = tree.shape[-1], 0
+    for token in new_tokens:
+        index = index * vocab + int(token) + 1
+    return index % len(tree)
+
+
+def as_tensor(tree):
+    import torch
+
+    return torch.from_numpy(tree)
+
+
+def model(tree, prompt):
+    """`next_log_probs` for a tree; what does not begin with the prompt gets another sequence's row."""
+    import torch
+
+    start = len(prompt)
+
+    def next_log_probs(ids):
+        if getattr(ids, "dtype", None) is not torch.int64 or ids.ndim != 2:
+            raise RuntimeError("next_log_probs takes an int64 tensor of two axes, [N, T]")
+        rows = [
+            row(seq[start:], tree) if seq[:start] == prompt else row(seq, tree) + 1 for seq in ids.tolist()
+        ]
+        return tree[[index % len(tree) for index in rows]].log()
+
+    return next_log_probs
+
+
+def search(student, tree, prompt, beam_size, max_new_tokens, eos_id):
+    """The answer; where no eos is asked for, its default is judged too."""
+    options = {} if eos_id is None else {"eos_id": eos_id}
+    return student.beam_search(
+        model(tree, prompt), prompt, beam_size=beam_size, max_new_tokens=max_new_tokens, **options
+    )
+
+
+def found(student, tree, prompt, beam_size, max_new_tokens, eos_id):
+    """The new tokens and the total, once it is known that they are a list after the prompt, and a float."""
+    answer = search(student, tree, prompt, beam_size, max_new_tokens, eos_id)
+    pair = isinstance(answer, tuple | list) and len(answer) == 2
+    expect.true(pair, "The result is a pair, the ids of the best beam and their log-probability.")
+    ids, total = answer
+    expect.true(isinstance(ids, list | tuple), "The ids are a list.")
+    expect.true(isinstance(total, float | np.floating), "The log-probability is a float.")
+    expect.equal(ids[: len(prompt)], prompt, "the beginning of the ids")
+    return list(ids[len(prompt) :]), total
+
+
+@KATA.observe
+def observe(student, tree, prompt, beam_size, max_new_tokens, eos_id):
+    """The ids, and their total to float32: nothing says that totals are added up in more."""
+    ids, total = search(student, tree, prompt, beam_size, max_new_tokens, eos_id)
+    return {"ids": ids, "log_probability": np.float32(total) if isinstance(total, float) else total}
+
+
+def total_of(tokens, tree):
+    """The sum of the log-probabilities of these new tokens."""
+    return sum(math.log(tree[row(tokens[:i], tree)][token]) for i, token in enumerate(tokens))
+
+
+def tree_of(*rows):
+    """A tree from rows of probabilities."""
+    return as_tensor(np.array(rows))
+
+
+ANY = (0.5, 0.3, 0.2)
+
+
+def search_of_the_statement():
+    """The greedy first token leads to nothing good."""
+    tree = tree_of((0.5, 0.4, 0.1), (0.4, 0.3, 0.3), (0.05, 0.05, 0.9), *[ANY] * 10)
+    return {"tree": tree, "prompt": [0], "beam_size": 2, "max_new_tokens": 3, "eos_id": 2}
+
+
+@KATA.example
+def example_of_the_statement():
+    """The second beam overtakes the first."""
+    return search_of_the_statement()
+
+
+@KATA.example
+def the_same_without_an_end():
+    """No token ends a beam."""
+    return {**search_of_the_statement(), "eos_id": None}
+
+
+@KATA.example
+def token_zero_ends():
+    """The eos is token 0, which is false where it is taken for a truth value."""
+    tree = tree_of((0.5, 0.3, 0.2), ANY, (0.2, 0.1, 0.7), (0.1, 0.6, 0.3))
+    return {"tree": tree, "prompt": [1, 2], "beam_size": 2, "max_new_tokens": 2, "eos_id": 0}
+
+
+def ended_beam_that_loses_its_place():
+    """At first 0.6 and the eos with 0.25; then 0.30 and 0.288; then 0.12 and 0.1296."""
+    second = (0.5, 0.48, 0.02)
+    rows = [(0.6, 0.15, 0.25), second, ANY, ANY, (0.4, 0.35, 0.25), (0.45, 0.3, 0.25), *[ANY] * 7]
+    return {"tree": tree_of(*rows), "prompt": [1], "beam_size": 2, "max_new_tokens": 3, "eos_id": 2}
+
+
+@KATA.example
+def two_beams_push_an_ended_one_out():
+    """Both are better than it, and later worse."""
+    return ended_beam_that_loses_its_place()
+
+
+def grown(seed, vocab, steps, beam_size, eos_id, scale=2.0, fade=0.4):
+    """A search chosen by its seed, since drawn ones rarely turn on what its name says."""
+    tree = as_tensor(grow_tree(seed, vocab, steps, eos_id, scale, fade))
+    return {"tree": tree, "prompt": [0], "beam_size": beam_size, "max_new_tokens": steps, "eos_id": eos_id}
+
+
+@KATA.example
+def a_third_beam_beside_two_tokens():
+    """A beam more than there are tokens finds what two do not."""
+    return grown(seed=64, vocab=2, steps=4, beam_size=3, eos_id=None, scale=1.0, fade=1.0)
+
+
+@KATA.example
+def an_ended_beam_makes_room_for_a_live_one():
+    """The beam that wins is one that needs the place of an ended beam."""
+    return grown(seed=43, vocab=3, steps=3, beam_size=3, eos_id=2)
+
+
+@KATA.example
+def an_ended_beam_makes_room_for_another():
+    """The same, with other tokens."""
+    return grown(seed=94, vocab=3, steps=3, beam_size=3, eos_id=2)
+
+
+@KATA.example
+def an_ended_beam_is_pushed_out_late():
+    """It would have won in the end."""
+    return grown(seed=96, vocab=3, steps=4, beam_size=2, eos_id=2)
+
+
+@KATA.example
+def an_ended_beam_is_pushed_out_by_cousins():
+    """It would have won in the end, over children of its own parent."""
+    return grown(seed=165, vocab=3, steps=4, beam_size=2, eos_id=2)
+
+
+@KATA.example
+def an_eos_of_the_first_step_is_pushed_out():
+    """It would have won in the end, over four tokens, and even over the best of more beams."""
+    return grown(seed=188, vocab=3, steps=4, beam_size=2, eos_id=2)
+
+
+@KATA.law(points=1)
+def test_one_beam_is_greedy(student, tree, prompt, max_new_tokens, eos_id):
+    """A single beam takes the most likely token at each step."""
+    greedy = []
+    while len(greedy) < max_new_tokens and (not greedy or greedy[-1] != eos_id):
+        greedy.append(int(tree[row(greedy, tree)].argmax()))
+    tokens, _ = found(student, tree, prompt, 1, max_new_tokens, eos_id)
+    expect.equal(tokens, greedy, "the new tokens with one beam, against greedy decoding,")
+
+
+def wide_searches(draw):
+    """More beams than there are sequences."""
+    vocab = draw(st.integers(2, 4))
+    steps = draw(st.integers(1, {2: 4, 3: 3, 4: 2}[vocab]))
+    return draw_search(draw, vocab, vocab**steps + draw(st.sampled_from([0, 1, 9])), steps)
+
+
+@KATA.law(points=1, cases=wide_searches)
+def test_enough_beams_find_the_best(student, tree, prompt, beam_size, max_new_tokens, eos_id):
+    """With as many beams as there are sequences, the most likely sequence of all is found."""
+    ids = range(tree.shape[-1])
+    every = itertools.product(ids, repeat=max_new_tokens)
+    whole = {seq[: seq.index(eos_id) + 1] if eos_id in seq else seq for seq in every}
+    best = max(whole, key=lambda seq: total_of(seq, tree))
+    tokens, total = found(student, tree, prompt, beam_size, max_new_tokens, eos_id)
+    expect.equal(tokens, list(best), f"the new tokens, the best of {len(whole)} sequences,")
+    what = "the log-probability of the best sequence"
+    expect.close(total, total_of(best, tree), what, terms=max_new_tokens, dtype="float32")
+
+
+@KATA.law(points=0.5)
+def test_total_belongs_to_the_ids(student, tree, prompt, beam_size, max_new_tokens, eos_id):
+    """The log-probability is the sum over the new tokens that are returned."""
+    tokens, total = found(student, tree, prompt, beam_size, max_new_tokens, eos_id)
+    expected = total_of(tokens, tree)
+    what = f"the log-probability returned with the new tokens {tokens}"
+    expect.close(total, expected, what, terms=max_new_tokens, dtype="float32")
+
+
+@KATA.law(points=0.5)
+def test_ends_at_the_first_eos(student, tree, prompt, beam_size, max_new_tokens, eos_id):
+    """The ids are the prompt and `max_new_tokens` more, fewer only up to the first eos, which is kept."""
+    tokens, _ = found(student, tree, prompt, beam_size, max_new_tokens, eos_id)
+    due = tokens.index(eos_id) + 1 if eos_id in tokens else max_new_tokens
+    expect.true(
+        len(tokens) == due,
+        f"{due} new tokens are due (max_new_tokens={max_new_tokens}, eos_id={eos_id}); these came: {tokens}.",
+    )
+
+
+@KATA.law(points=0.5)
+def test_ended_beam_stays(student):
+    """A beam that has ended stays a candidate, and its total does not change."""
+    tree = tree_of((0.3, 0.2, 0.5), (0.9, 0.06, 0.04), (0.8, 0.1, 0.1), (0.6, 0.3, 0.1), *[ANY] * 9)
+    tokens, total = found(student, tree, [0, 1], 2, 3, 2)
+    expect.equal(tokens, [2], "the new tokens, where the eos comes first with 0.5 and all others reach 0.27")
+    expect.close(total, float(np.log(0.5)), "the log-probability of the eos, log 0.5,", dtype="float32")
+
+
+@KATA.law(points=0.5)
+def test_ended_beam_may_be_pushed_out(student):
+    """A beam that has ended is pushed out where `beam_size` candidates are better."""
+    tokens, _ = found(student, **ended_beam_that_loses_its_place())
+    what = (
+        "the new tokens, where an ended beam has 0.25 when the two others have 0.30 and 0.288, which end "
+        "with 0.12 and 0.1296,"
+    )
+    expect.equal(tokens, [0, 1, 0], what)

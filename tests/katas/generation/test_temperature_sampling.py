@@ -1,0 +1,264 @@
+"""temperature_sampling: its cases and its laws.
+
+The draws of a submission are its own, so what is compared with the reference are draws whose outcome is
+certain; the distribution is a matter of the laws, which count.
+"""
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+KATA = Kata(
+    "temperature_sampling",
+    track="generation",
+    entry_points=("sample",),
+    title="Draw the next token, boldly or carefully",
+    source="Ackley et al. 1985, section 2; Holtzman et al. 2020, section 3.3",
+    library="torch",
+    axes={"logits": "batch vocab"},
+    bank_size=24,
+    hints=(
+        "Three kinds of temperature, three ways: below 0, exactly 0, above. For the third, what exactly is "
+        "divided: logits or probabilities?",
+        "PyTorch can draw from rows of probabilities, and takes the generator as it is; its softmax does not "
+        "overflow. What shape does the drawing function return, and what does squeeze do to a batch of "
+        "one?",
+        "Refuse a negative temperature; for 0 return the argmax along the vocabulary. Else divide the "
+        "logits, take the softmax along the last axis, draw one sample from each row with multinomial, "
+        "handing on the generator, and take off the last axis of its [B, 1].",
+    ),
+)
+
+#: Generators cannot be sent: they are made where the submission runs. PyTorch's own is seeded too, so that
+#: the same submission meets the same fate in every run.
+GENERATORS = """
+import torch
+
+def seeded(seed):
+    return torch.Generator(device=device).manual_seed(seed)
+
+def seed_the_own(seed):
+    torch.manual_seed(seed)
+"""
+
+CERTAIN = 50.0  # a logit that leads by so much, after the division, is drawn but for a chance below 1e-20
+ROWS = 8_000  # drawn in one call, where draws are counted
+MANY = 64  # rows whose draws cannot all coincide
+
+# Two statistics, each beyond its threshold by chance with a probability below 4 exp(-32) = 5.1e-14:
+# - of n independent draws, each a hit with probability p, a share q are hits: n * KL(q || p) exceeds x with a
+#   probability below 2 exp(-x), for every n and p (Chernoff);
+# - of n rows drawn alike, a share a of the n/2 neighbours agree, and a share u of all pairs: each is farther
+#   than t from its mean, which is one and the same, with a probability below 2 exp(-n t^2) (Hoeffding 1963,
+#   for sums and for U-statistics), so |a - u| exceeds 2t with a probability below 4 exp(-n t^2).
+# A grading makes at most 18 counts (3 rows of 6 tokens) in each of 12 cases of the one law, and two in each of
+# the other: 240 in all, so a false alarm less than once in 8e10 submissions.
+SURPRISE = 32.0
+
+
+@KATA.cases
+def cases(draw):
+    """Logits of which one leads so far that its token must be drawn, at any temperature."""
+    dtype = draw(st.float_dtypes())
+    batch, vocab = draw(st.integers(1, 4)), draw(st.integers(1, 6))
+    temperature = draw(st.sampled_from([0, 1e-3, 1.0, 0.0, 0.1, 0.5, 2.0, 1]))
+    logits = draw(st.arrays((batch, vocab), dtype)) + np.asarray(draw(st.sampled_from(LEVELS)), dtype)
+    leaders = draw(st.lists(st.integers(0, vocab - 1), min_size=batch, max_size=batch))
+    if draw(st.integers(0, 3)) == 0:
+        logits = np.where(np.arange(vocab) == draw(st.integers(0, vocab - 1)), -np.inf, logits)
+    best = np.maximum(logits.max(axis=-1), -1e5)  # a row may be all -inf so far
+    logits[np.arange(batch), leaders] = best + max(CERTAIN * temperature, 0.25)
+    return {
+        "logits": as_tensor(draw, logits.astype(dtype)),
+        "temperature": temperature,
+        "seed": draw(st.one_of(st.none(), st.integers(0, 99))),
+    }
+
+
+LEVELS = [0.0, 0.0, 100.0, -100.0, 1e4, -1e4]
+
+
+def as_tensor(draw, logits):
+    """As a tensor, its memory in any order of axes."""
+    return draw(st.tensors(st.permuted(st.just(logits))))
+
+
+@KATA.example
+def a_row_by_itself():
+    """Greedy, with a batch of one."""
+    import torch
+
+    return {"logits": torch.tensor([[2.0, 1.0, 0.0]]), "temperature": 0, "seed": None}
+
+
+@KATA.example
+def a_low_temperature():
+    """The example of the statement: exp(2000) is beyond every dtype."""
+    import torch
+
+    return {"logits": torch.tensor([[2.0, 1.0, 0.0], [-1.0, 0.0, 0.5]]), "temperature": 1e-3, "seed": 1}
+
+
+@KATA.example
+def a_single_possible_token():
+    """All tokens but one are -inf."""
+    import torch
+
+    inf = float("inf")
+    return {"logits": torch.tensor([[-inf, 0.0], [-3.0, -inf]]), "temperature": 2.0, "seed": 2}
+
+
+@KATA.observe
+def observe(student, logits, temperature, seed):
+    """The ids; without a seed the generator is left out, so that its default is judged too."""
+    if seed is None:
+        student.build(GENERATORS, "seed_the_own", 0)
+        return {"result": student.sample(logits, temperature)}
+    return {"result": student.sample(logits, temperature, generator(student, seed))}
+
+
+def generator(student, seed):
+    return student.build(GENERATORS, "seeded", seed)
+
+
+def drawn(student, logits, temperature, *generators):
+    """The ids as an array, once they are known to be ids, one a row."""
+    ids = student.sample(logits, temperature, *generators)
+    due = tuple(logits.shape[:1])
+    expect.true(
+        tuple(getattr(ids, "shape", ())) == due and not ids.is_floating_point(),
+        f"The result is a tensor of ids, one for each row; of {due[0]} rows came {shape_of(ids)}.",
+    )
+    found = ids.numpy()
+    inside = (found >= 0) & (found < logits.shape[-1])
+    expect.true(inside.all(), f"Every id is one of the {logits.shape[-1]} tokens; {found[~inside][:3]} came.")
+    return found
+
+
+def shape_of(value):
+    return f"the shape {tuple(value.shape)}" if hasattr(value, "shape") else type(value).__name__
+
+
+def surprise(hits, count, probability):
+    """n * KL(hits / n || probability): how far from what is due, in the measure of Chernoff's bound."""
+    total = 0.0
+    for part, due in ((hits, probability), (count - hits, 1 - probability)):
+        if part:
+            total += part * np.log(part / (count * due)) if due > 0 else np.inf
+    return total
+
+
+def spread_logits(draw):
+    """Logits of one to three rows that leave several tokens possible, at any temperature and any height."""
+    dtype = draw(st.float_dtypes())
+    temperature = draw(st.sampled_from([0.5, 2.0, 1.0, 0.05, 1e-3, 1.5, 10.0]))
+    rows, vocab = draw(st.integers(1, 3)), draw(st.integers(2, 6))
+    logits = draw(st.normal_arrays((rows, vocab), "float64"))
+    if vocab > 2 and draw(st.booleans()):
+        logits[:, draw(st.integers(0, vocab - 1))] = -np.inf
+    level = draw(st.sampled_from([0.0, 0.0, 1000.0, -1000.0]))
+    logits = (np.round(logits, 2) + level) * temperature
+    return {
+        "logits": as_tensor(draw, logits.astype(dtype)),
+        "temperature": temperature,
+        "seed": draw(st.integers(0, 2**16)),
+    }
+
+
+@KATA.law(points=1.5, cases=spread_logits)
+def test_draws_follow_the_softmax(student, logits, temperature, seed):
+    """Every token is drawn as often as softmax(logits / temperature) says."""
+    import torch
+
+    due = torch.softmax(logits.double() / temperature, dim=-1).numpy()
+    count = ROWS // len(due)
+    ids = drawn(student, logits.repeat(count, 1), temperature, generator(student, seed))
+    for row, probabilities in enumerate(due):
+        hits = np.bincount(ids[row :: len(due)], minlength=len(probabilities))
+        for token, probability in enumerate(probabilities):
+            expect.true(
+                surprise(int(hits[token]), count, float(probability)) < SURPRISE,
+                f"The logits of row {row}, drawn from {count} times, give token {token} {hits[token]} times; "
+                f"at temperature {temperature:g} its probability is {probability:.4f}, so about "
+                f"{probability * count:.0f} are due. Chance strays so far less than once in 10^13.",
+            )
+
+
+def one_row(draw):
+    """A single row of logits, to be drawn from many times at once."""
+    case = spread_logits(draw)
+    return {**case, "logits": case["logits"][:1].contiguous()}
+
+
+@KATA.law(points=0.5, cases=one_row)
+def test_rows_are_independent(student, logits, temperature, seed):
+    """Rows are drawn independently: two of them agree no more often than chance will have it."""
+    ids = drawn(student, logits.repeat(ROWS, 1), temperature, generator(student, seed))
+    counts, half = np.bincount(ids).astype(float), ROWS // 2
+    likeliest = float((logits.double() / temperature).softmax(dim=-1).max())
+    expect.true(
+        counts.max() < ROWS or likeliest > 0.99,  # 0.99 ** 8000 is 1e-35
+        f"All of {ROWS} rows with the same logits drew token {ids[0]}, although the probability of the "
+        f"likeliest is {likeliest:.4f}.",
+    )
+    chance = float((counts * (counts - 1)).sum()) / (ROWS * (ROWS - 1))
+    for what, first, second in (
+        ("neighbours", ids[::2], ids[1::2]),
+        (f"rows that lie {half} apart", ids[:half], ids[half:]),
+    ):
+        agreeing = float((first == second).mean())
+        expect.true(
+            abs(agreeing - chance) < 2 * np.sqrt(SURPRISE / ROWS),
+            f"{ROWS} rows with the same logits were drawn. Of all pairs of them {chance:.1%} agree, but of "
+            f"{half} pairs of {what} {agreeing:.1%}. Chance strays so far less than once in 10^13.",
+        )
+
+
+def flat_logits(draw):
+    """A row of nearly equal logits, of which many copies are drawn from: no two draws coincide by chance."""
+    vocab, seed = draw(st.integers(2, 6)), draw(st.integers(0, 2**16))
+    logits = draw(st.readable_arrays((1, vocab), draw(st.float_dtypes()), scale=0.25))
+    temperature = draw(st.sampled_from([1.0, 2.0, 5.0]))
+    return {"logits": draw(st.tensors(st.just(logits))), "temperature": temperature, "seed": seed}
+
+
+@KATA.law(points=0.5, cases=flat_logits)
+def test_seed_repeats_the_draw(student, logits, temperature, seed):
+    """The same seed gives the same draw, whatever was drawn in between without it."""
+    rows = logits.repeat(MANY, 1)
+    student.build(GENERATORS, "seed_the_own", seed)
+    first = drawn(student, rows, temperature, generator(student, seed))
+    drawn(student, rows, temperature)
+    again = drawn(student, rows, temperature, generator(student, seed))
+    expect.equal(again, first, f"the draw from a fresh generator with the same seed, {seed},")
+
+
+@KATA.law(points=0.5, cases=flat_logits)
+def test_second_draw_moves_on(student, logits, temperature, seed):
+    """A second draw from the same generator is another one, and so is one from PyTorch's own."""
+    rows, given = logits.repeat(MANY, 1), generator(student, seed)
+    student.build(GENERATORS, "seed_the_own", seed)
+    for source, generators in (("the same generator", [given]), ("PyTorch's own generator", [])):
+        first = drawn(student, rows, temperature, *generators)
+        second = drawn(student, rows, temperature, *generators)
+        expect.true(
+            bool((first != second).any()),
+            f"Two draws from {source} differ; for {MANY} rows with several likely tokens each, the second "
+            "was the first again.",
+        )
+
+
+def negative_temperatures(draw):
+    """Any logits, and a temperature below 0."""
+    case = flat_logits(draw)
+    return {"logits": case["logits"], "temperature": draw(st.sampled_from([-1.0, -0.5, -1e-3, -2]))}
+
+
+@KATA.law(points=0.5, cases=negative_temperatures)
+def test_refuses_a_negative_temperature(student, logits, temperature):
+    """A negative temperature is refused with a ValueError."""
+    student.build(GENERATORS, "seed_the_own", 0)
+    why = f"at temperature={temperature:g} the least likely token would be the most likely"
+    expect.refuses(student.sample, logits, temperature, why=why)

@@ -1,0 +1,185 @@
+"""causal_self_attention: its cases and its laws."""
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+ROUNDINGS = 4
+#: num_heads and d_model
+WIDTHS = [(2, 4), (3, 6), (2, 6), (1, 3), (2, 2), (4, 8)]
+
+KATA = Kata(
+    "causal_self_attention",
+    track="modules",
+    entry_points=("CausalSelfAttention",),
+    title="Attention that never looks ahead",
+    source="Vaswani et al. 2017, sections 3.2.1 to 3.2.3",
+    library="torch",
+    grades_gradients=True,
+    roundings=ROUNDINGS,
+    bank_size=16,
+    axes={"x": "batch tokens d_model", "future": "batch tokens d_model"},
+    hints=(
+        "Write down the shape after every line, for a batch of 2, 5 tokens, 3 heads and d_head 4: all the "
+        "numbers differ, so no axis can be taken for another. Which two axes must change places before q "
+        "meets k?",
+        "The mask belongs between the scores and the softmax: a hidden score of -inf becomes a weight of "
+        "exactly 0, and the others still sum to 1. Query i may see keys 0 to i, itself included.",
+        "Project once, view as [B, T, 3, H, d_head] and bring the 3 to the front and H before T. Scores are "
+        "q times k with its last two axes exchanged, over the root of d_head; fill with -inf above the "
+        "diagonal, with a mask made on x's device; softmax over the last axis, times v. Bring T before H "
+        "again, join the last two axes, and apply `out`. Return it with the weights.",
+    ),
+)
+
+
+def token_rows(draw, batch, tokens, d_model, dtype):
+    """Small readable numbers or normal ones, in any order of axes in memory."""
+    return draw(st.tensors(st.permuted(st.arrays((batch, tokens, d_model), dtype))))
+
+
+def attention_weights(draw, d_model, dtype, loudness):
+    """Both layers' weights, in hundredths. Loud ones make scores in the hundreds."""
+    import torch
+
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+
+    def matrix(rows, scale):
+        drawn = np.round(rng.standard_normal((rows, d_model)) * scale, 2) + 0.0
+        return torch.from_numpy(drawn.astype(dtype))
+
+    return {"qkv.weight": matrix(3 * d_model, loudness), "out.weight": matrix(d_model, 0.5)}
+
+
+def attention_case(draw, *, shortest=1, widths=WIDTHS):
+    """A module's numbers and weights, and an input for it."""
+    num_heads, d_model = draw(st.sampled_from(widths))
+    dtype = draw(st.float_dtypes())
+    tokens = st.sampled_from([length for length in (3, 2, 4, 5, 1) if length >= shortest])
+    loudness = draw(st.sampled_from([0.5, 0.7, 0.7, 8.0]))
+    return {
+        "d_model": d_model,
+        "num_heads": num_heads,
+        "weights": attention_weights(draw, d_model, dtype, loudness),
+        "x": token_rows(draw, draw(st.sampled_from([2, 1, 3])), draw(tokens), d_model, dtype),
+    }
+
+
+def loaded(student, d_model, num_heads, weights):
+    """A module with these weights, in training mode as it comes: there is no dropout to switch off."""
+    return expect.loads(student, student.CausalSelfAttention(d_model, num_heads), weights)
+
+
+def attend(module, x):
+    """The output and the weights, once they are known to be two."""
+    results = module(x)
+    is_pair = isinstance(results, tuple | list) and len(results) == 2
+    expect.true(is_pair, "forward returns two tensors, the output and the attention weights.")
+    return results
+
+
+@KATA.cases
+def cases(draw):
+    return attention_case(draw)
+
+
+@KATA.example
+def two_tokens_and_two_heads():
+    """The example of the statement."""
+    import torch
+
+    eye = torch.eye(2, dtype=torch.float64)
+    weights = {"qkv.weight": torch.cat([eye, eye, eye]), "out.weight": eye}
+    return {"d_model": 2, "num_heads": 2, "weights": weights, "x": eye[None].clone()}
+
+
+@KATA.example
+def scores_far_below_zero():
+    """Integers whose scores lie around -1e5, where a hidden score must lie lower still."""
+    import torch
+
+    eye = torch.eye(2, dtype=torch.float32)
+    weights = {"qkv.weight": torch.cat([300 * eye, -300 * eye, eye]), "out.weight": eye}
+    x = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
+    return {"d_model": 2, "num_heads": 1, "weights": weights, "x": x}
+
+
+@KATA.observe
+def observe(student, d_model, num_heads, weights, x):
+    output, attention = attend(loaded(student, d_model, num_heads, weights), x)
+    return {"output": output, "weights": attention}
+
+
+def with_another_future(draw):
+    case = attention_case(draw, shortest=2)
+    batch, tokens, d_model = case["x"].shape
+    cut = draw(st.integers(1, tokens - 1))
+    dtype = str(case["x"].dtype).removeprefix("torch.")
+    return {**case, "cut": cut, "future": token_rows(draw, batch, tokens - cut, d_model, dtype)}
+
+
+@KATA.law(points=1, cases=with_another_future)
+def test_later_tokens_change_nothing_earlier(student, d_model, num_heads, weights, x, cut, future):
+    """Changing later tokens changes no earlier token's output."""
+    import torch
+
+    module = loaded(student, d_model, num_heads, weights)
+    before, _ = attend(module, x)
+    after, _ = attend(module, torch.cat([x[:, :cut], future], dim=1))
+    for output in (before, after):
+        expect.true(output.shape == x.shape, f"The output is shaped like x, {tuple(x.shape)}.")
+    what = f"the output ahead of token {cut}, after the tokens from there on changed,"
+    expect.close(after[:, :cut], before[:, :cut], what, terms=3 * d_model, roundings=ROUNDINGS)
+
+
+def fresh_cases(draw):
+    """Cases of a law's own: half a bank, where the whole one would show no more."""
+    return attention_case(draw)
+
+
+@KATA.law(points=0.5, cases=fresh_cases)
+def test_weights_share_out_the_past(student, d_model, num_heads, weights, x):
+    """Every row of the weights sums to one, and is exactly zero on later keys."""
+    import torch
+
+    _, attention = attend(loaded(student, d_model, num_heads, weights), x)
+    tokens = x.shape[1]
+    due = (len(x), num_heads, tokens, tokens)
+    expect.true(attention.shape == due, f"The weights are [B, H, T, T], {due}.")
+    expect.equal(attention.triu(1), torch.zeros_like(attention), "the weight of keys that come later")
+    sums = torch.ones(due[:3], dtype=x.dtype)
+    expect.close(attention.sum(-1), sums, "the sum of each row of the weights", terms=tokens)
+
+
+def with_several_heads(draw):
+    return attention_case(draw, widths=[width for width in WIDTHS if width[0] > 1])
+
+
+@KATA.law(points=0.5, cases=with_several_heads)
+def test_heads_own_their_blocks(student, d_model, num_heads, weights, x):
+    """Renumbering the heads in `qkv` and `out` renumbers their weights and keeps the output."""
+    import torch
+
+    order = torch.arange(d_model).roll(d_model // num_heads)
+    rows = torch.cat([order, order + d_model, order + 2 * d_model])
+    renumbered = {"qkv.weight": weights["qkv.weight"][rows], "out.weight": weights["out.weight"][:, order]}
+    plain = attend(loaded(student, d_model, num_heads, weights), x)
+    moved = attend(loaded(student, d_model, num_heads, renumbered), x)
+    expect.true(plain[1].ndim == 4, "The weights have four axes, [B, H, T, T].")
+    expected = [plain[0], plain[1].roll(1, dims=1)]
+    what = "the pair of output and weights, after the last head became the first in `qkv` and `out`,"
+    expect.close(list(moved), expected, what, terms=3 * d_model, roundings=ROUNDINGS)
+
+
+def widths_with_a_remainder(draw):
+    num_heads = draw(st.integers(2, 5))
+    return {"num_heads": num_heads, "d_model": draw(st.integers(1, 12).filter(lambda n: n % num_heads))}
+
+
+@KATA.law(points=0.5, cases=widths_with_a_remainder)
+def test_refuses_a_remainder(student, d_model, num_heads):
+    """A d_model that num_heads does not divide raises a ValueError in the constructor."""
+    why = f"d_model={d_model} is not divisible by num_heads={num_heads}"
+    expect.refuses(student.CausalSelfAttention, d_model, num_heads, why=why)

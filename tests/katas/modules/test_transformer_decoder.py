@@ -1,0 +1,244 @@
+"""transformer_decoder: its cases and its laws.
+
+A table of positions in float32 is as good as one in float64, so float64 models are shown one target token:
+the row of position 0 is zeros and ones, exact in both.
+"""
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+ROUNDINGS = 3
+#: num_heads and d_model; three features at least, for two always normalise to plus and minus one.
+WIDTHS = [(1, 3), (2, 4), (2, 6), (3, 3), (3, 6), (4, 8)]
+
+KATA = Kata(
+    "transformer_decoder",
+    track="modules",
+    entry_points=("TransformerDecoder",),
+    title="The decoder of a translator, from ids to logits",
+    source="Vaswani et al. 2017, sections 3.1, 3.4, 3.5 and 5.4; Press and Wolf 2017, section 3",
+    library="torch",
+    axes={
+        "ids": "batch target",
+        "memory": "batch source d_model",
+        "tgt_mask": "query key",
+        "memory_mask": "batch source",
+    },
+    grades_gradients=True,
+    roundings=ROUNDINGS,
+    bank_size=32,
+    hints=(
+        "Around the layers there is little: an embedding with its factor, a table, one dropout, a norm, a"
+        " matrix. Write that first, with no layers, and compare it with the statement's example.",
+        "Two Parameters with equal numbers are not tied. What does `a.weight = b.weight` do, and what "
+        "`a.weight.data.copy_(b.weight)`? For the masks ask which axes the scores have, [B, H, T_tgt, "
+        "T_src], and where the mask's own axes belong among them.",
+        "Constructor: check the heads; tok_emb, the table as a buffer, layers in a ModuleList, norm, "
+        "out_proj without bias; if tied, assign tok_emb's weight to out_proj's. Forward: causal mask if "
+        "tgt_mask is None, two axes put into memory_mask behind the batch; embedding times root of "
+        "d_model plus the first T rows of the table, dropout; each layer with the same memory and masks; "
+        "norm; out_proj.",
+    ),
+)
+
+
+def sizes_of(draw):
+    """The constructor's arguments; those with a default are left out now and then."""
+    num_heads, d_model = draw(st.sampled_from(WIDTHS))
+    sizes = {
+        "num_layers": draw(st.integers(1, 2)),
+        "d_model": d_model,
+        "num_heads": num_heads,
+        "d_ff": draw(st.integers(1, 5)),
+        "vocab_size": draw(st.integers(2, 5)),
+        "max_len": draw(st.integers(4, 9)),
+        "dropout": draw(st.sampled_from([0.0, 1.0])),
+    }
+    tied = draw(st.sampled_from([None, True, False]))
+    return sizes if tied is None else {**sizes, "tie_weights": tied}
+
+
+def shapes_of(num_layers, d_model, d_ff, vocab_size, **_):
+    """Every parameter's shape by name."""
+    square, vector = (d_model, d_model), (d_model,)
+    linears = [f"{attention}.{name}" for attention in ("self_attn", "cross_attn") for name in "qkvo"]
+    layer = {f"{name}.weight": square for name in linears} | {f"{name}.bias": vector for name in linears}
+    layer |= {f"norm{i}.{part}": vector for i in (1, 2, 3) for part in ("weight", "bias")}
+    layer |= {"ffn.0.weight": (d_ff, d_model), "ffn.0.bias": (d_ff,)}
+    layer |= {"ffn.2.weight": (d_model, d_ff), "ffn.2.bias": vector}
+    stack = {f"layers.{i}.{name}": shape for i in range(num_layers) for name, shape in layer.items()}
+    ends = {"norm.weight": vector, "norm.bias": vector, "out_proj.weight": (vocab_size, d_model)}
+    return {"tok_emb.weight": (vocab_size, d_model), **stack, **ends}
+
+
+def normal_hundredths(draw, shape, dtype, scale=0.5, centre=0.0):
+    """Normal numbers, rounded so that a person can read them."""
+    import torch
+
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    return torch.from_numpy((np.round(rng.standard_normal(shape) * scale, 2) + centre).astype(dtype))
+
+
+def drawn_weights(draw, sizes, dtype):
+    """Every parameter, norms around 1; a tied matrix stands under both of its names."""
+    weights = {
+        name: normal_hundredths(draw, shape, dtype, centre=float(name.endswith("weight") and len(shape) == 1))
+        for name, shape in shapes_of(**sizes).items()
+    }
+    if sizes.get("tie_weights", True):
+        weights["out_proj.weight"] = weights["tok_emb.weight"]
+    return weights
+
+
+def drawn_mask(draw, shape):
+    """A bool mask, each row of which lets something through."""
+    import torch
+
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    mask = rng.random(shape) < 0.5
+    mask[np.arange(shape[0]), rng.integers(0, shape[1], shape[0])] = True
+    return torch.from_numpy(mask)
+
+
+@KATA.cases
+def cases(draw):
+    """A decoder's sizes and weights, target ids, memory, and masks or none."""
+    import torch
+
+    sizes, dtype = sizes_of(draw), draw(st.float_dtypes())
+    batch, source = draw(st.integers(1, 3)), draw(st.integers(1, 4))
+    target = draw(st.integers(1, 4)) if dtype == "float32" else 1
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    memory = normal_hundredths(draw, (batch, sizes["d_model"], source), dtype, scale=1.0)
+    return {
+        "sizes": sizes,
+        "weights": drawn_weights(draw, sizes, dtype),
+        "ids": torch.from_numpy(rng.integers(0, sizes["vocab_size"], (batch, target))),
+        "memory": memory.transpose(1, 2),
+        "tgt_mask": draw(st.sampled_from([None, drawn_mask(draw, (target, target))])),
+        "memory_mask": draw(st.sampled_from([None, drawn_mask(draw, (batch, source))])),
+    }
+
+
+def loaded(student, sizes, weights):
+    """The student's decoder with these weights, in evaluation mode."""
+    model = expect.loads(student, student.TransformerDecoder(**sizes), weights)
+    model.eval()
+    return model
+
+
+@KATA.observe
+def observe(student, sizes, weights, ids, memory, tgt_mask, memory_mask):
+    """The logits, in evaluation mode."""
+    model = loaded(student, sizes, weights)
+    masks = {"tgt_mask": tgt_mask, "memory_mask": memory_mask}
+    given = {name: mask for name, mask in masks.items() if mask is not None}
+    return {"result": model(ids, memory, **given)}
+
+
+@KATA.law(points=0.5)
+def test_tied_weights_are_one_parameter(student, sizes, weights):
+    """Embedding and output share one Parameter if they are tied, and no two names do otherwise."""
+    shared = student.anatomy(loaded(student, sizes, weights))["shared"]
+    tied = sizes.get("tie_weights", True)
+    due = [["out_proj.weight", "tok_emb.weight"]] if tied else []
+    found = sorted(sorted(names) for names in shared)
+    told = " and ".join(found[0]) + " are one" if found else "all parameters are apart"
+    expect.true(found == due, f"With tie_weights={tied} {'these two' if tied else 'no two'} are one; {told}.")
+
+
+def with_a_future(draw):
+    """Cases without a tgt_mask, and another last token."""
+    case = cases(draw)
+    return {**case, "token": draw(st.integers(0, case["sizes"]["vocab_size"] - 1))}
+
+
+@KATA.law(points=0.5, cases=with_a_future)
+def test_no_target_mask_means_causal(student, sizes, weights, ids, memory, token):
+    """Without a tgt_mask the logits of a beginning are the same with and without what follows."""
+    import torch
+
+    model = loaded(student, sizes, weights)
+    longer = torch.cat([ids, torch.full_like(ids[:, :1], token)], dim=1)
+    alone = logits_of(model, ids, memory, sizes)
+    whole = logits_of(model, longer, memory, sizes)
+    what = f"the logits of {ids.shape[1]} target tokens, when one more follows,"
+    expect.close(whole[:, : ids.shape[1]], alone, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
+
+
+def logits_of(model, ids, memory, sizes):
+    """The logits, once they are known to have their three axes."""
+    logits = model(ids, memory)
+    shape, due = tuple(getattr(logits, "shape", ())), (*ids.shape, sizes["vocab_size"])
+    expect.true(shape == due, f"The logits have the shape {due}; it is {shape}.")
+    return logits
+
+
+@KATA.law(points=0.5)
+def test_dropout_takes_everything(student, sizes, weights, ids, memory):
+    """With dropout=1 in training neither embedding nor sublayers leave anything in the stream."""
+    sizes = {**sizes, "dropout": 1.0}
+    model = loaded(student, sizes, weights)
+    model.train()
+    logits = logits_of(model, ids, memory, sizes)
+    empty = weights["out_proj.weight"] @ weights["norm.bias"]
+    what = "the result in training with dropout=1, out_proj of a norm of zeros,"
+    expect.close(logits, empty.expand_as(logits), what, terms=sizes["d_model"])
+
+
+@KATA.law(points=0.5)
+def test_attention_weights_are_not_dropped(student):
+    """In training an output of the attention is dropped or kept whole, never changed in between."""
+    logits = rows_of_ones(student, copies=96)
+    patterns = {tuple(row) for row in np.round(logits.double().numpy(), 2).reshape(-1, 4).tolist()}
+    allowed = normed_patterns()
+    strange = sorted(patterns - allowed)
+    expect.true(
+        not strange,
+        "The weights of an attention sum to one, so where all values are equal its output is that value, and "
+        f"dropout makes 0 or twice of it. Here an output is of other sizes: normed, {(strange or [''])[0]}.",
+    )
+
+
+def rows_of_ones(student, copies):
+    """Training logits of a decoder in which nothing but a cross-attention adds to an empty stream: 1 in each
+    of four features (in two heads), whatever its weights. Final norm and output leave the stream as it is."""
+    import torch
+
+    sizes = {"num_layers": 1, "d_model": 4, "num_heads": 2, "d_ff": 1, "vocab_size": 4, "max_len": 2}
+    weights = {name: torch.zeros(shape) for name, shape in shapes_of(**sizes).items()}
+    weights["tok_emb.weight"][:] = torch.tensor([0.0, -0.5, 0.0, -0.5])  # twice it and position 0 make zero
+    weights["layers.0.cross_attn.v.bias"][:] = 1
+    weights["layers.0.cross_attn.o.weight"][:] = torch.eye(4)
+    weights["norm.weight"][:] = 1
+    weights["out_proj.weight"][:] = torch.eye(4)
+    sizes = {**sizes, "dropout": 0.5, "tie_weights": False}
+    model = loaded(student, sizes, weights)
+    model.train()
+    ids, memory = torch.zeros(copies, 1, dtype=torch.int64), torch.zeros(copies, 2, 4)
+    return logits_of(model, ids, memory, sizes)
+
+
+def normed_patterns():
+    """Every norm of four features that are 0 or 2, to two decimals."""
+    import torch
+
+    kept = torch.cartesian_prod(*[torch.tensor([0.0, 2.0], dtype=torch.float64)] * 4)
+    normed = np.round(torch.nn.functional.layer_norm(kept, (4,)).numpy(), 2)
+    return {tuple(row) for row in normed.tolist()}
+
+
+def heads_that_do_not_divide(draw):
+    """Sizes in which num_heads does not divide d_model."""
+    num_heads, d_model = draw(st.sampled_from([(2, 3), (2, 5), (3, 4), (3, 8), (4, 6), (4, 2)]))
+    return {"sizes": {**sizes_of(draw), "num_heads": num_heads, "d_model": d_model}}
+
+
+@KATA.law(points=0.5, cases=heads_that_do_not_divide)
+def test_refuses_heads_that_do_not_divide(student, sizes):
+    """A num_heads that does not divide d_model is refused with a ValueError when the model is made."""
+    why = f"d_model={sizes['d_model']} cannot be cut into {sizes['num_heads']} heads"
+    expect.refuses(student.TransformerDecoder, **sizes, why=why)
