@@ -24,7 +24,8 @@ from grader.worker.channel import PREFIX
 from grader.worker.codec import Malformed, decode, encode
 
 MAGIC = b"DOJK"
-VERSION = 1
+VERSION = 2
+SHA256 = 32  # bytes of checksum at the end of the file
 
 
 @dataclass
@@ -72,6 +73,7 @@ def save(key: AnswerKey, file: Path) -> None:
     }
     header, buffers = encode(message)
     data = b"".join((PREFIX.pack(MAGIC, len(header), sum(map(len, buffers)), VERSION), header, *buffers))
+    data += hashlib.sha256(data).digest()
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as draft:
@@ -82,7 +84,10 @@ def save(key: AnswerKey, file: Path) -> None:
 def load(file: Path) -> AnswerKey | None:
     """Read a key; None where there is none, or where it is damaged (it is then drawn again)."""
     try:
-        data = file.read_bytes()
+        whole = file.read_bytes()
+        data, checksum = whole[:-SHA256], whole[-SHA256:]
+        if hashlib.sha256(data).digest() != checksum:
+            return None
         magic, header_size, body_size, version = PREFIX.unpack_from(data)
         body = bytearray(data[PREFIX.size + header_size :])
         if magic != MAGIC or version != VERSION or len(body) != body_size:

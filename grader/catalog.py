@@ -37,6 +37,7 @@ class Card:
     hints: tuple[str, ...]
     source: str
     entry_points: tuple[str, ...]
+    ships_wrong_code: str
     path: Path
 
     @property
@@ -58,17 +59,27 @@ class Course:
         """Every kata by name, in the order in which they are best learnt."""
         files = sorted((self.root / "tests" / "katas").glob("*/test_*.py"))
         cards = {card.name: card for card in map(read_card, files)}
-        order = self._path()
-        known = {name: index for index, name in enumerate(order)}
+        known = {name: index for index, name in enumerate(self.path)}
+        for card in cards.values():
+            if card.track not in TRACKS:
+                known_ones = ", ".join(TRACKS)
+                raise KataError(f"{shorten(card.path)}: no track is called `{card.track}`; say {known_ones}.")
         ranked = sorted(cards.values(), key=lambda c: (TRACKS.index(c.track), known.get(c.name, len(known))))
         return {card.name: card for card in ranked}
 
-    def _path(self) -> list[str]:
+    @cached_property
+    def path(self) -> list[str]:
         """The order of the katas, from `tests/katas/path.toml`."""
         file = self.root / "tests" / "katas" / "path.toml"
         if not file.is_file():
             return []
-        return [name for names in tomllib.loads(file.read_text())["path"].values() for name in names]
+        try:
+            tracks = tomllib.loads(file.read_text(encoding="utf-8"))["path"]
+            return [name for names in tracks.values() for name in names]
+        except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError):
+            raise CourseError(
+                f"{shorten(file)} must hold a table [path] with a list of katas for each track."
+            ) from None
 
     def card(self, name: str) -> Card:
         """The kata called `name`. Raises CourseError with the nearest name there is."""
@@ -114,6 +125,7 @@ def read_card(path: Path) -> Card:
         "points": 10,
         "needs": (),
         "hints": (),
+        "ships_wrong_code": "",
         "name": ast.literal_eval(call.args[0]),
     }
     wanted = set(Card.__dataclass_fields__) - {"path", "name"}

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from grader.bank import SEED
 from grader.catalog import Course, CourseError, find_course
 from grader.kata import KataError
-from grader.session import DeviceMissing, LibraryMissing
+from grader.opening import DeviceMissing, LibraryMissing
 
 WRONG_INPUT, OUR_FAULT = 2, 3
 

@@ -19,6 +19,7 @@ import numpy as np
 from grader.describing import describe, describe_type, show
 
 SAFETY = 64.0
+SHORT = 16  # items that are shown rather than counted
 LOOSEST = 0.05  # whatever the dtype, an answer that is wrong by more is wrong
 EPSILON = {
     "float16": 2.0**-10,
@@ -45,7 +46,7 @@ class Tolerance:
 class Difference:
     """A difference, in words: the kind, what was expected, what came, and where it begins."""
 
-    kind: str  # "type", "shape", "dtype", "value"
+    kind: str  # "type", "length", "shape", "dtype", "value"
     expected: str
     got: str
     where: str = ""
@@ -88,7 +89,13 @@ def first_difference(
     if wanted is None or have is None:
         same = wanted is None and have is None and type(expected) is type(got) and expected == got
         return None if same else _of_type(expected, got, path)
+    if _is_index(expected) and have.dtype.kind == "f":  # 2.0 equals 2 and is no token's id
+        return _of_type(expected, got, path)
     return _difference_of_arrays(wanted, have, tolerance, dtype or dtype_name(got), path, expected, got)
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _of_type(expected: Any, got: Any, path: str) -> Difference:
@@ -115,12 +122,18 @@ def _difference_of_sequences(
     if not isinstance(got, list | tuple):
         return _of_type(expected, got, path)
     if len(expected) != len(got):
-        return Difference("shape", f"{len(expected)} items", f"{len(got)} items", path)
+        return Difference("length", _items(expected), _items(got), path)
     for index, (wanted, have) in enumerate(zip(expected, got, strict=True)):
         found = first_difference(wanted, have, tolerance, dtype, f"{path}[{index}]")
         if found:
             return found
     return None
+
+
+def _items(items: list[Any] | tuple[Any, ...]) -> str:
+    """Short lists of plain values whole, others by their length."""
+    plain = len(items) <= SHORT and all(isinstance(item, int | float | str) for item in items)
+    return show(items) if plain else f"{len(items)} items"
 
 
 def _difference_of_arrays(

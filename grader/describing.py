@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+HUGE = 60  # digits that nobody counts
 LIMIT = 400  # characters an array's text may take before it is cut around the place of interest
 
 
@@ -13,7 +14,7 @@ def show(value: Any, digits: int = 6, around: tuple[int, ...] | None = None) -> 
     """`value` as text: `[[0.5, 1.0], [2.0, -inf]]`. Arrays too long are cut around index `around`."""
     array = _as_array(value)
     if array is None:
-        return _show_plain(value, digits)
+        return _shortened(_show_plain(value, digits))
     text = _nested(array, digits)
     if len(text) <= LIMIT:
         return text
@@ -31,9 +32,15 @@ def _as_array(value: Any) -> np.ndarray[Any, Any] | None:
     return None
 
 
+def _shortened(text: str) -> str:
+    return text if len(text) <= LIMIT else f"{text[: LIMIT // 2]} … {text[-LIMIT // 4 :]}"
+
+
 def _show_plain(value: Any, digits: int) -> str:
     if isinstance(value, float):
         return _number(value, digits)
+    if isinstance(value, int) and abs(value) >= 10**HUGE:
+        return f"an integer of more than {HUGE} digits"  # Python refuses to print thousands of them
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {show(item, digits)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -48,6 +55,8 @@ def _show_plain(value: Any, digits: int) -> str:
 def _number(value: Any, digits: int) -> str:
     if isinstance(value, bool | np.bool_ | int | np.integer):
         return str(value)
+    if isinstance(value, complex | np.complexfloating):
+        return f"{value:.{digits}g}"
     text = f"{float(value):.{digits}g}"
     return text if any(c in text for c in ".en") else f"{text}.0"
 

@@ -111,8 +111,15 @@ class Suspect:
         return mine is not None and alike(failure, mine)
 
     def explains(self, finding: Finding) -> bool:
-        """All failing cases, or enough of them that a second mistake must account for the rest."""
-        return len(self.explained(finding)) >= ENOUGH * len(finding.failures)
+        """All failing cases, or enough of them that a second mistake must account for the rest; and of
+        what the submission passes, enough must pass here as well."""
+        if len(self.explained(finding)) < ENOUGH * len(finding.failures):
+            return False
+        failed = {id(failure.case) for failure in finding.failures}
+        order = {id(case): index for index, case in enumerate(finding.plan.cases)}
+        passed = [order[id(case)] for case in finding.asked if id(case) not in failed]
+        alike = sum(self.replay.outcome(finding.plan, index) is None for index in passed)
+        return alike >= ENOUGH * len(passed)
 
     def explained(self, finding: Finding) -> set[int]:
         """The failing cases (by id) on which the mistake fails alike."""

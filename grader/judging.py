@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from grader.checks import CheckPlan, Session, Skip
@@ -33,6 +34,7 @@ class Finding:
     plan: CheckPlan
     failures: list[Failure] = field(default_factory=list)
     skipped: bool = False
+    asked: list[Case] = field(default_factory=list)
 
     @property
     def status(self) -> CheckStatus:
@@ -49,23 +51,20 @@ ENOUGH_FAILURES = 12
 def run_check(plan: CheckPlan, session: Session) -> Finding:
     """Judge every case of the check. Raises WorkerLost where the submission is gone."""
     finding = Finding(plan)
-    judged = 0
-    for outcome in _outcomes(plan, session):
-        judged += 1
+    for case, outcome in _outcomes(plan, session):
+        finding.asked.append(case)
         if outcome is not None:
             finding.failures.append(outcome)
         if len(finding.failures) >= ENOUGH_FAILURES and not plan.looks_only:
             break
-    finding.skipped = judged == 0
+    finding.skipped = not finding.asked
     return finding
 
 
-def _outcomes(plan: CheckPlan, session: Session) -> Iterator[Failure | None]:
+def _outcomes(plan: CheckPlan, session: Session) -> Iterator[tuple[Case, Failure | None]]:
     for case in plan.cases:
-        try:
-            yield judge_case(plan, session, case)
-        except Skip:
-            continue
+        with suppress(Skip):
+            yield case, judge_case(plan, session, case)
 
 
 def judge_case(plan: CheckPlan, session: Session, case: Case) -> Failure | None:

@@ -73,7 +73,8 @@ class Kata:
 
     `roundings` says how many roundings deep an honest answer is (1 for a formula, more for a
     stack of layers) and widens the tolerance in proportion; see `grader.comparison`. `axes` names the
-    last axes of arguments for the reader: `{"logits": "batch vocab"}`.
+    last axes of arguments for the reader: `{"logits": "batch vocab"}`. `ships_wrong_code` is for a kata
+    whose stub runs and is to be mended: the stub's `submission.digest`, so that it is known untouched.
     """
 
     name: str
@@ -88,7 +89,7 @@ class Kata:
     rules: tuple[Rule, ...] = ()
     grades_gradients: bool = False
     grades_device: bool | None = None
-    ships_wrong_code: bool = False
+    ships_wrong_code: str = ""
     axes: dict[str, str] = field(default_factory=dict)
     roundings: float = 1
     bank_size: int = 60

@@ -7,7 +7,7 @@ report can be rendered later without a grader.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 SCHEMA_VERSION = 1
 
@@ -135,12 +135,13 @@ def from_json(data: Any) -> Report:
             device=data["device"],
             isolation=Isolation(**data["isolation"]),
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise ReportError(f"The report is damaged: {error!r}.") from None
 
 
 def _kata_from_json(data: dict[str, Any]) -> KataReport:
     known = {f.name for f in fields(KataReport)} - {"max_score", "checks"}
+    _require_one_of(get_args(KataStatus), data["status"])
     return KataReport(
         max_score=round(data["max_score"] * 100),
         checks=tuple(_check_from_json(check) for check in data["checks"]),
@@ -150,7 +151,13 @@ def _kata_from_json(data: dict[str, Any]) -> KataReport:
 
 def _check_from_json(data: dict[str, Any]) -> Check:
     plain = {f.name: data[f.name] for f in fields(Check)}
+    _require_one_of(get_args(CheckStatus), data["status"])
     plain["score"] = round(data["score"] * 100)
     plain["max_score"] = round(data["max_score"] * 100)
     plain["mistake"] = Mistake(**data["mistake"]) if data["mistake"] else None
     return Check(**plain)
+
+
+def _require_one_of(known: tuple[str, ...], status: object) -> None:
+    if status not in known:
+        raise ValueError(f"no status is called {status!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,11 +25,23 @@ class Submission:
     label: str
 
     @property
+    def touched(self) -> bool:
+        """Whether anything was written: for a stub that ships code, whether that was changed."""
+        if self.card.ships_wrong_code:
+            return digest(self.source) != self.card.ships_wrong_code
+        return self.begun
+
+    @property
     def begun(self) -> bool:
         """False as long as every entry point is the stub's: a docstring and NotImplementedError."""
         wanted = set(self.card.entry_points)
         found = [node for node in ast.parse(self.source).body if getattr(node, "name", None) in wanted]
         return not found or not all(map(_is_stub, found))
+
+
+def digest(source: str) -> str:
+    """Names one state of a file, whatever its line ends."""
+    return hashlib.sha256("\n".join(source.split()).encode()).hexdigest()[:12]
 
 
 def read_submission(card: Card, path: Path) -> Submission:

@@ -11,33 +11,33 @@ from watchfiles import watch as watch_files
 
 from grader.catalog import Card, Course
 from grader.grading import Grader
+from grader.opening import grade_file, open_grader
 from grader.report import Report
-from grader.session import PASSED, Speaker, Wishes, grade_file, open_grader
+from grader.speaker import Speaker
 
 
-def watch(course: Course, paths: list[tuple[Card, Path]], wishes: Wishes) -> int:
+def watch(course: Course, paths: list[tuple[Card, Path]], device: str, say: Speaker) -> int:
     """Grade at once and after every change, until Ctrl-C."""
-    grader, source = open_grader(course, [card for card, _ in paths], wishes.device)
+    grader, source = open_grader(course, [card for card, _ in paths], device)
     with closing(source):
         try:
-            _round(grader, paths, wishes)
+            _round(grader, paths, say)
             folders = {str(path.resolve().parent) for _, path in paths}
             for changes in watch_files(*folders, debounce=60, step=20, raise_interrupt=True):
                 changed = {Path(name).resolve() for _, name in changes}
                 touched = [(card, path) for card, path in paths if path.resolve() in changed]
                 if touched:
-                    _round(grader, touched, wishes)
+                    _round(grader, touched, say)
         except KeyboardInterrupt:
             click.echo("\nStopped watching.")
-    return PASSED
+    return 0
 
 
-def _round(grader: Grader, paths: list[tuple[Card, Path]], wishes: Wishes) -> None:
-    say = Speaker(wishes, len(paths))
+def _round(grader: Grader, paths: list[tuple[Card, Path]], say: Speaker) -> None:
     began = time.monotonic()
     katas = []
     for card, path in paths:
         katas.append(grade_file(grader, card, path))
         say.done(katas[-1])
-    say.end(Report(tuple(katas), wishes.device, grader.isolation))
+    say.end(Report(tuple(katas), grader.device, grader.isolation))
     click.echo(f"{time.monotonic() - began:.2f} s. Watching; Ctrl-C ends.", err=True)

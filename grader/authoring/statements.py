@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grader.catalog import Card, Course, shorten
 from grader.kata import KataError
+from grader.submission import digest
 from grader.worker.rules import broken_in_source
 
 PARTS = ("reference", "mistakes", "variants")
@@ -26,6 +27,7 @@ def gaps(course: Course, card: Card) -> list[str]:
         return missing
     return [
         *_gaps_of_statement(course, card),
+        *_gaps_of_digest(course, card),
         *_gaps_of_hints(card),
         *_gaps_of_signatures(course, card),
         *_gaps_of_points(course, card),
@@ -40,9 +42,16 @@ def _gaps_of_statement(course: Course, card: Card) -> list[str]:
         found.append(f"the stub's docstring is no statement yet ({STATEMENT_LENGTH} characters are due).")
     if "grader" in _imported(tree):
         found.append("the stub imports the grader; a student's file must stand alone.")
-    if card.name not in course._path():
+    if card.name not in course.path:
         found.append("tests/katas/path.toml does not list it; put it where it is best learnt.")
     return found
+
+
+def _gaps_of_digest(course: Course, card: Card) -> list[str]:
+    due = digest(course.stub(card).read_text(encoding="utf-8"))
+    if card.ships_wrong_code and card.ships_wrong_code != due:
+        return [f'its stub has changed; write ships_wrong_code="{due}" in its declaration.']
+    return []
 
 
 def _imported(tree: ast.Module) -> set[str]:

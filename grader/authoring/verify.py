@@ -16,8 +16,8 @@ from grader.bank import SEED
 from grader.catalog import Card, Course, CourseError
 from grader.grading import Grader
 from grader.kata import KataError
+from grader.opening import grade_file, open_grader
 from grader.report import KataReport
-from grader.session import grade_file, open_grader
 from grader.submission import Refused, Submission
 
 MISTAKES_DUE = 6

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import grading
+from grader import attempt
 from grader.catalog import Course
 from grader.grading import Grader
 from grader.submission import read_submission
@@ -85,8 +85,8 @@ def meet_locally():
 @pytest.fixture
 def impatient(monkeypatch):
     """Calls of a submission get one second, imports three."""
-    monkeypatch.setattr(grading, "CALL_SECONDS", 1.0)
-    monkeypatch.setattr(grading, "LOAD_SECONDS", 3.0)
+    monkeypatch.setattr(attempt, "CALL_SECONDS", 1.0)
+    monkeypatch.setattr(attempt, "LOAD_SECONDS", 3.0)
 
 
 DOUBLE = {

@@ -90,7 +90,6 @@ def test_a_declaration_that_cannot_be_listed_is_refused(tmp_path, write, code, s
     assert refusal(read_card, tmp_path / "test_k.py") == sentence
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="TRACKS.index raises ValueError")
 def test_an_unknown_track_is_refused_with_a_sentence(course):
     assert "swimming" in refusal(lambda: course({"k": "swimming"}).cards)
 

@@ -90,7 +90,8 @@ class TestKinds:
     def test_bool_and_integer_are_apart(self):
         assert told(np.array([True]), np.array([1])) == "dtype: bool (1) | int64 (1) | "
         assert told(True, 1) == "dtype: bool True | int 1 | "
-        assert told(2, 2.0, Tolerance()) is None
+        assert told(2.0, 2, Tolerance()) is None
+        assert told(2, 2.0) == "type: int 2 | float 2.0 | "
 
     def test_numbers_and_arrays_without_axes_are_alike(self):
         assert told(np.float64(2), 2.0) is None
@@ -143,7 +144,7 @@ class TestWording:
                 "value: [[0.0, 0.0], [0.0, 0.0]] | [[1.0, 0.0], [0.0, 1.0]] | [0, 0]",
             ),
             (1.0, 2.0, "value: 1.0 | 2.0 | "),
-            ([1, 2], [1], "shape: 2 items | 1 items | "),
+            ([1, 2], [1], "length: [1, 2] | [1] | "),
             ([1, [2, 3]], (1, [2, 4]), "value: 3 | 4 | [1][1]"),
             ((1,), 1, "type: a tuple of 1 | int 1 | "),
             ({"a": 1}, {"b": 1}, "type: the keys ['a'] | the keys ['b'] | "),

@@ -49,7 +49,6 @@ def test_more_digits_can_be_asked_for():
     assert show(np.array([1 / 3]), digits=17) == "[0.33333333333333331]"
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason="float() refuses complex numbers")
 def test_complex_numbers_can_be_shown():
     assert "2" in show(np.array([1 + 2j]))
 
@@ -67,7 +66,6 @@ def test_arrays_of_any_shape_stay_short(shape):
     assert len(show(np.zeros(shape))) <= LIMIT
 
 
-@pytest.mark.xfail(strict=True, reason="lists, texts and long integers are shown whole")
 @pytest.mark.parametrize("value", [[0] * 10_000, "x" * 10_000, 10**3000], ids=["list", "text", "integer"])
 def test_everything_else_stays_short_too(value):
     assert len(show(value)) <= 2 * LIMIT

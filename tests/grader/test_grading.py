@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from grader import grading
+from grader import attempt
 from grader.grading import Grader
 from grader.report import Report, from_json, to_json
 from grader.submission import Refused, read_submission
@@ -105,13 +105,13 @@ def test_a_call_that_never_ends_is_a_timeout(grade, impatient):  # noqa: ARG001 
 
 
 def test_what_has_no_time_left_is_not_run(grade, monkeypatch):
-    monkeypatch.setattr(grading, "KATA_SECONDS", -1.0)
+    monkeypatch.setattr(attempt, "KATA_SECONDS", -1.0)
     report = grade("def double(x): return x + x")
     assert statuses(report) == ["timeout"] * 7
 
 
 def test_a_slow_submission_gets_no_more_calls_than_its_time_allows(grade, monkeypatch):
-    monkeypatch.setattr(grading, "KATA_SECONDS", 0.2)
+    monkeypatch.setattr(attempt, "KATA_SECONDS", 0.2)
     calls, perform = [], RemoteStudent.perform
 
     def counting(self, request):

@@ -12,12 +12,11 @@ def beam_search(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
         if not live:
             break
         ids = torch.tensor([ids for ids, _ in live])  # [N, T]
-        totals = torch.tensor([total for _, total in live], dtype=torch.float64)  # [N]
-        grown = totals[:, None] + next_log_probs(ids).double()  # [N, 1] + [N, V] -> [N, V]
-        candidates = ended + [
-            ([*beam, token], total)
-            for (beam, _), row in zip(live, grown.tolist(), strict=True)
-            for token, total in enumerate(row)
+        log_probs = next_log_probs(ids).tolist()  # [N, V]
+        candidates = ended + [  # N * V of them, and those that have ended
+            ([*ids, token], total + part)
+            for (ids, total), row in zip(live, log_probs, strict=True)
+            for token, part in enumerate(row)
         ]
         beams = sorted(candidates, key=lambda beam: beam[1], reverse=True)[:beam_size]
     return beams[0]

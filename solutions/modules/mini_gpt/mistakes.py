@@ -76,7 +76,8 @@ class _GPT(nn.Module):
     def attend(self, attn, x):
         q, k, v = self.parts(attn.qkv(x))
         scores = q @ k.transpose(-2, -1) / self.divisor(q)
-        return attn.out_proj(self.merge(self.weigh(scores) @ v))
+        weights = scores.masked_fill(~self.visible(scores), float("-inf")).softmax(dim=-1)
+        return attn.out_proj(self.merge(weights @ v))
 
     def parts(self, qkv):
         return [self.split(part) for part in qkv.chunk(3, dim=-1)]
@@ -86,9 +87,6 @@ class _GPT(nn.Module):
 
     def divisor(self, q):
         return math.sqrt(q.shape[-1])
-
-    def weigh(self, scores):
-        return scores.masked_fill(~self.visible(scores), float("-inf")).softmax(dim=-1)
 
     def visible(self, scores):
         return torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()

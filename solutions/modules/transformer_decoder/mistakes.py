@@ -103,29 +103,20 @@ class _Decoder(nn.Module):
         normed = layer.norm1(x)
         x = x + self.drop(self.attend(layer.self_attn, normed, normed, own))
         x = x + self.drop(self.attend(layer.cross_attn, layer.norm2(x), memory, other))
-        return x + self.drop(self.feed(layer.ffn, layer.norm3(x)))
-
-    def feed(self, ffn, x):
-        return ffn(x)
+        return x + self.drop(layer.ffn(layer.norm3(x)))
 
     def attend(self, attn, x_q, x_kv, visible):
         q, k, v = self.split(attn.q(x_q)), self.split(attn.k(x_kv)), self.split(attn.v(x_kv))
-        scores = q @ k.transpose(-2, -1) / self.divisor(q)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
         if visible is not None:
             scores = scores.masked_fill(~visible, float("-inf"))
-        return attn.o(self.merge(self.weigh(scores) @ v))
-
-    def divisor(self, q):
-        return math.sqrt(q.shape[-1])
+        return attn.o((self.weigh(scores) @ v).transpose(1, 2).flatten(2))
 
     def weigh(self, scores):
         return scores.softmax(dim=-1)
 
     def split(self, x):
         return x.unflatten(-1, (self.num_heads, x.shape[-1] // self.num_heads)).transpose(1, 2)
-
-    def merge(self, heads):
-        return heads.transpose(1, 2).flatten(2)
 
 
 class forgets_to_scale_the_embedding(_Decoder):
@@ -291,18 +282,6 @@ class normalises_the_memory(_Decoder):
         return super().through(layer, x, layer.norm2(memory), own, other)
 
 
-class attends_to_itself_twice(_Decoder):
-    """The memory changes nothing: keys and values of the second attention come from the target. They come
-    from the encoder's output.
-    """
-
-    def through(self, layer, x, memory, own, other):  # noqa: ARG002 - the mistake
-        for norm, attention in ((layer.norm1, layer.self_attn), (layer.norm2, layer.cross_attn)):
-            normed = norm(x)
-            x = x + self.drop(self.attend(attention, normed, normed, own))
-        return x + self.drop(self.feed(layer.ffn, layer.norm3(x)))
-
-
 class normalises_after_each_sublayer(_Decoder):
     """The layers are post-norm, as in the paper of 2017: the sum is normalised. Here each sublayer reads a
     normalised copy, and the stream is only added to.
@@ -311,30 +290,7 @@ class normalises_after_each_sublayer(_Decoder):
     def through(self, layer, x, memory, own, other):
         x = layer.norm1(x + self.drop(self.attend(layer.self_attn, x, x, own)))
         x = layer.norm2(x + self.drop(self.attend(layer.cross_attn, x, memory, other)))
-        return layer.norm3(x + self.drop(self.feed(layer.ffn, x)))
-
-
-class forgets_to_scale_the_scores(_Decoder):
-    """The attention is too sure of itself: the division of the scores by sqrt(d_head) is missing."""
-
-    def divisor(self, q):  # noqa: ARG002 - the mistake
-        return 1.0
-
-
-class merges_heads_before_tokens(_Decoder):
-    """With several heads the rows of different tokens are mixed up: [B, H, T, d_head] is reshaped to
-    [B, T, d_model] without bringing the head axis next to d_head first.
-    """
-
-    def merge(self, heads):
-        return heads.reshape(heads.shape[0], heads.shape[2], -1)
-
-
-class uses_gelu(_Decoder):
-    """The feed-forward network bends with GELU; the statement names ReLU."""
-
-    def feed(self, ffn, x):
-        return ffn[2](F.gelu(ffn[0](x)))
+        return layer.norm3(x + self.drop(layer.ffn(x)))
 
 
 class drops_no_embedding(_Decoder):

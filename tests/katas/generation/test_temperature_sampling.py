@@ -53,8 +53,8 @@ MANY = 64  # rows whose draws cannot all coincide
 # - of n rows drawn alike, a share a of the n/2 neighbours agree, and a share u of all pairs: each is farther
 #   than t from its mean, which is one and the same, with a probability below 2 exp(-n t^2) (Hoeffding 1963,
 #   for sums and for U-statistics), so |a - u| exceeds 2t with a probability below 4 exp(-n t^2).
-# A grading makes at most 18 counts (3 rows of 6 tokens) in each of 12 cases of the one law, and two in each of
-# the other: 240 in all, so a false alarm less than once in 8e10 submissions.
+# A grading makes at most 18 counts (3 rows of 6 tokens) in each of 12 cases of the one law, and two in each
+# of the other: 240 in all, so a false alarm less than once in 8e10 submissions.
 SURPRISE = 32.0
 
 

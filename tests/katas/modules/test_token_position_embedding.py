@@ -14,16 +14,16 @@ KATA = Kata(
     source="Radford et al. 2018, section 3.1",
     library="torch",
     grades_gradients=True,
-    bank_size=17,
+    bank_size=16,
     axes={"ids": "batch tokens"},
     hints=(
-        "Two look-ups and a sum. The first table is asked for the ids. What is the second asked for, and what "
-        "shape has its answer?",
+        "Two look-ups and a sum. The first table is asked for the ids. What is the second asked for, and "
+        "what shape has its answer?",
         "Positions 0 to T - 1 are the same for every sequence: rows [T, d_model] added to [B, T, d_model] "
         "broadcast over the batch.",
-        "In the constructor two nn.Embedding, called token_embed and pos_embed. In forward compare ids.shape[1] "
-        "with max_len and raise a ValueError if it is greater; make a range of that length on the device of "
-        "ids; add the two look-ups.",
+        "In the constructor two nn.Embedding, called token_embed and pos_embed. In forward compare "
+        "ids.shape[1] with max_len and raise a ValueError if it is greater; make a range of that length on "
+        "the device of ids; add the two look-ups.",
     ),
 )
 
@@ -83,6 +83,18 @@ def worked_example():
     return {"vocab_size": 2, "d_model": 2, "max_len": 3, "weights": weights, "ids": ids}
 
 
+@KATA.example
+def more_sequences_than_positions():
+    import torch
+
+    weights = {
+        "token_embed.weight": torch.tensor([[0.5, 1.0, 2.0], [-1.0, 0.0, 0.25]]),
+        "pos_embed.weight": torch.tensor([[0.25, 0.5, -0.5], [1.0, 2.0, 1.5]]),
+    }
+    ids = torch.tensor([[0, 1], [1, 1], [1, 0]])
+    return {"vocab_size": 2, "d_model": 3, "max_len": 2, "weights": weights, "ids": ids}
+
+
 @KATA.observe
 def observe(student, vocab_size, d_model, max_len, weights, ids):
     return {"result": loaded(student, vocab_size, d_model, max_len, weights)(ids)}
@@ -116,16 +128,21 @@ def sequences_too_long(draw):
     """More tokens than positions, the batch no longer than they."""
     max_len, vocab_size = draw(st.integers(1, 4)), draw(st.integers(2, 5))
     batch, tokens = draw(st.integers(1, max_len)), max_len + draw(st.integers(1, 3))
+    d_model = draw(st.integers(1, 4))
     return {
         "vocab_size": vocab_size,
-        "d_model": draw(st.integers(1, 4)),
+        "d_model": d_model,
         "max_len": max_len,
+        "weights": {
+            "token_embed.weight": table(draw, vocab_size, d_model, "float32"),
+            "pos_embed.weight": table(draw, max_len, d_model, "float32"),
+        },
         "ids": ids_below(draw, vocab_size, batch, tokens),
     }
 
 
 @KATA.law(points=1, cases=sequences_too_long)
-def test_refuses_too_many_tokens(student, vocab_size, d_model, max_len, ids):
+def test_refuses_too_many_tokens(student, vocab_size, d_model, max_len, weights, ids):
     """A sequence of more than max_len tokens raises a ValueError."""
-    module = student.TokenPositionEmbedding(vocab_size, d_model, max_len)
+    module = loaded(student, vocab_size, d_model, max_len, weights)
     expect.refuses(module, ids, why=f"T={ids.shape[1]} is greater than max_len={max_len}")

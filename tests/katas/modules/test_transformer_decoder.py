@@ -29,7 +29,7 @@ KATA = Kata(
     },
     grades_gradients=True,
     roundings=ROUNDINGS,
-    bank_size=32,
+    bank_size=28,
     hints=(
         "Around the layers there is little: an embedding with its factor, a table, one dropout, a norm, a"
         " matrix. Write that first, with no layers, and compare it with the statement's example.",

@@ -1,0 +1,241 @@
+"""The checks that come free for every kata. A check judges one case and raises `Unmet` where its claim
+does not hold, `Skip` where it cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from grader import bank
+from grader.checks import Judge, Session, Skip
+from grader.comparison import (
+    Difference,
+    Tolerance,
+    dtype_name,
+    first_difference,
+    float_dtype,
+    terms_of,
+    to_numpy,
+)
+from grader.describing import describe, describe_type
+from grader.expect import SubmissionFailed, Unmet
+from grader.kata import Case, Kata
+from grader.worker.student import Call, Student
+
+GRADIENT_CASES = 6
+DEVICE_CASES = 3  # a pretended operation takes milliseconds, and no values are at stake
+
+
+def agrees_with_reference(session: Session, case: Case) -> None:
+    expected, seen = session.expected(case), session.sight(case)
+    tolerance = Tolerance(terms_of(case), session.kata.roundings)
+    found = first_difference(expected.exact, seen.observed, tolerance, float_dtype(expected.native))
+    if found:
+        _end_trace_at(session.student, seen.observed.get(found.where.split("[")[0]))
+        raise Unmet(_sentence(found), _unnamed(found, seen.observed))
+
+
+def _end_trace_at(student: Student, value: Any) -> None:
+    """Drop the calls after the one that gave `value`, so that the call shown is the one that is wrong."""
+    for index, call in enumerate(student.trace):
+        parts = call.value if isinstance(call.value, tuple | list) else ()
+        if value is not None and (call.value is value or any(part is value for part in parts)):
+            del student.trace[index + 1 :]
+            return
+
+
+def _sentence(found: Difference) -> str:
+    if found.kind == "type":
+        return f"The result is {found.got}, where {found.expected} is due."
+    if found.kind == "length":
+        return "The result has another length than is due."
+    if found.kind in ("shape", "dtype"):
+        return f"The result is {found.got}; it must be {found.expected}."
+    return "The result holds NaN." if "nan" in found.got and "nan" not in found.expected else ""
+
+
+def _unnamed(found: Difference, observed: dict[str, Any]) -> Difference:
+    """A kata that observes one value needs no name for it."""
+    where = found.where.removeprefix("result") if set(observed) == {"result"} else found.where
+    return Difference(found.kind, found.expected, found.got, where)
+
+
+def has_the_right_shape(session: Session, case: Case) -> None:
+    expected, seen = session.expected(case), session.sight(case)
+    for name, wanted, got in _leaves(expected.native, seen.observed):
+        have = to_numpy(got)
+        if have is not None and have.shape == getattr(wanted, "shape", ()):
+            continue
+        _end_trace_at(session.student, got)
+        if have is None:
+            raise Unmet(f"{name} is {describe_type(got)}, where {describe(wanted)} is due.")
+        raise Unmet(f"{name} has the shape {have.shape}; it must be {tuple(wanted.shape)}.")
+
+
+def keeps_the_dtype(session: Session, case: Case) -> None:
+    expected, seen = session.expected(case), session.sight(case)
+    try:
+        leaves = _leaves(expected.native, seen.observed)
+    except Unmet:
+        return  # what has another shape altogether is the matter of the check before
+    for name, wanted, got in leaves:
+        have, due = dtype_name(got), dtype_name(wanted)
+        if hasattr(wanted, "dtype") and wanted.shape and have != due:
+            _end_trace_at(session.student, got)
+            raise Unmet(f"{name} is {have}; it must be {due}.{_widening(session.kata, have, due)}")
+
+
+def _widening(kata: Kata, have: str, due: str) -> str:
+    if kata.library == "numpy" and (have, due) == ("float64", "float32"):
+        return (
+            " In NumPy a float64 scalar or array widens float32: np.sqrt(64), np.zeros(3) and"
+            " np.arange(3.0) are float64."
+        )
+    return ""
+
+
+def _leaves(expected: Any, got: Any, name: str = "") -> list[tuple[str, Any, Any]]:
+    """Pairs of leaves with their names. Raises Unmet where the trees part."""
+    if not isinstance(expected, dict | list | tuple):
+        return [(name, expected, got)] if hasattr(expected, "shape") else []
+    if not _holds_arrays(expected):
+        return []
+    if isinstance(expected, dict) != isinstance(got, dict) or not isinstance(got, dict | list | tuple):
+        raise Unmet(f"{name} is {describe_type(got)}, where {describe_type(expected)} is due.")
+    keys = list(expected) if isinstance(expected, dict) else list(range(len(expected)))
+    if len(got) != len(expected) or (isinstance(got, dict) and set(got) != set(expected)):
+        raise Unmet(f"{name} is {describe_type(got)}, where {describe_type(expected)} is due.")
+    one = not name and keys == ["result"]
+    return [
+        leaf
+        for key in keys
+        for leaf in _leaves(expected[key], got[key], "The result" if one else _path(name, key))
+    ]
+
+
+def _holds_arrays(tree: Any) -> bool:
+    """Lists of plain numbers have no shape to keep; agreement judges them."""
+    if isinstance(tree, dict | list | tuple):
+        return any(map(_holds_arrays, tree.values() if isinstance(tree, dict) else tree))
+    return hasattr(tree, "shape")
+
+
+def _path(name: str, key: Any) -> str:
+    return f"{name}[{key!r}]" if name else f"`{key}`"
+
+
+def leaves_arguments_unchanged(session: Session, case: Case) -> None:
+    changed = session.sight(case).changed
+    if changed:
+        raise Unmet(
+            f"The call changes {', '.join(sorted(set(changed)))} in place; its caller still needs it."
+        )
+
+
+def answers_the_same_again(session: Session, case: Case) -> None:
+    first = session.sight(case)
+    session.student.trace.clear()
+    again = dict(session.kata.observed(session.student, case))
+    tolerance = Tolerance(terms_of(case), session.kata.roundings)
+    found = first_difference(first.observed, again, tolerance)
+    if found:
+        raise Unmet("A second call with the same arguments gives another answer.", _unnamed(found, again))
+
+
+def has_the_right_gradients(session: Session, case: Case) -> None:
+    expected = session.expected(case).gradients
+    session.student.trace.clear()
+    with session.student.recording_gradients() as tape:
+        session.kata.observed(session.student, case)
+    if len(tape.gradients) != len(expected):
+        raise Unmet("The calls made do not give the results that can be differentiated.")
+    tolerance = Tolerance(4 * terms_of(case), 4 * session.kata.roundings)
+    for wanted, have, call in zip(expected, tape.gradients, tape.calls, strict=True):
+        for key in wanted:
+            found = first_difference(wanted[key], have.get(key), tolerance)
+            if found:
+                raise Unmet(_gradient_sentence(_named(key, call, case), have.get(key)), found)
+
+
+def _named(key: str, call: Call, case: Case) -> str:
+    """The name that an argument has in the case, in place of `args[0]`."""
+    names = {f"args[{i}]": _name_in(case, arg) for i, arg in enumerate(call.args)}
+    return names.get(key) or key
+
+
+def _name_in(case: Case, value: Any) -> str | None:
+    return next((name for name, argument in case.items() if argument is value), None)
+
+
+def _gradient_sentence(name: str, gradient: Any) -> str:
+    if gradient is not None and not bool((gradient != 0).any()):
+        return f"No gradient reaches {name}: something on the way is detached or made anew."
+    return f"The gradient with respect to {name} differs from the reference's."
+
+
+def stays_on_the_device(session: Session, case: Case) -> None:
+    session.student.trace.clear()
+    try:
+        with session.student.pretending_device() as life:
+            session.kata.observed(session.student, case)
+    except SubmissionFailed as failure:
+        if "FakeTensorDeviceMismatchError" not in failure.kinds:
+            raise Skip from None
+        where = f" (line {failure.line})" if failure.line else ""
+        raise Unmet(
+            f"A tensor on the CPU meets one on the inputs' device{where}."
+            " Create tensors with device=x.device, and register a module's tables as buffers."
+        ) from None
+    except Exception:
+        raise Skip from None
+    if any(not device.startswith("lazy") for device in life.devices):
+        raise Unmet("The inputs are on another device than the CPU, and the result is on the CPU.")
+
+
+def _all(cases: list[Case]) -> list[Case]:
+    return cases
+
+
+def _backwards(cases: list[Case]) -> list[Case]:
+    return cases[::-1]
+
+
+def _spread(cases: list[Case]) -> list[Case]:
+    return bank.spread(cases, GRADIENT_CASES)
+
+
+def _larger(cases: list[Case]) -> list[Case]:
+    return bank.spread(cases, 2 * DEVICE_CASES)[-DEVICE_CASES:]
+
+
+@dataclass(frozen=True)
+class FreeCheck:
+    """What it claims, how it judges a case, and which cases, in which order."""
+
+    title: str
+    judge: Judge
+    cases: Callable[[list[Case]], list[Case]] = _all
+    looks_only: bool = True
+    asks_again: bool = False
+
+
+FREE_CHECKS = {
+    "agrees_with_reference": FreeCheck("Every entry equals the reference.", agrees_with_reference),
+    "has_the_right_shape": FreeCheck(
+        "Every result has the shape that the statement names.", has_the_right_shape
+    ),
+    "keeps_the_dtype": FreeCheck("The result has the dtype that the statement names.", keeps_the_dtype),
+    "leaves_arguments_unchanged": FreeCheck(
+        "The arguments are left as they were.", leaves_arguments_unchanged
+    ),
+    "answers_the_same_again": FreeCheck(
+        "The same call gives the same answer.", answers_the_same_again, _backwards, False, asks_again=True
+    ),
+    "has_the_right_gradients": FreeCheck(
+        "Gradients equal the reference's.", has_the_right_gradients, _spread, looks_only=False
+    ),
+    "stays_on_the_device": FreeCheck(
+        "Every tensor is on the inputs' device.", stays_on_the_device, _larger, looks_only=False
+    ),
+}

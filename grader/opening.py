@@ -1,0 +1,74 @@
+"""What must be there before anything is graded, and the grader opened on it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+from grader.bank import SEED
+from grader.catalog import Card, Course
+from grader.grading import Grader
+from grader.report import KataReport
+from grader.submission import Refused, read_submission
+from grader.worker.server import Source, open_source
+
+
+class LibraryMissing(Exception):
+    """A kata needs a library that is not installed; the sentence says how to install it."""
+
+
+class DeviceMissing(Exception):
+    """The device asked for is not there."""
+
+
+def require_library(cards: list[Card], device: str) -> None:
+    """PyTorch where a named kata needs it, and a GPU where one was asked for."""
+    needing = [card.name for card in cards if card.library == "torch"]
+    if needing and importlib.util.find_spec("torch") is None:
+        raise LibraryMissing(
+            f"`{needing[0]}` is a PyTorch kata, and PyTorch is not installed: pip install torch==2.13.0"
+        )
+    if device == "cuda" and not _has_cuda():
+        raise DeviceMissing(
+            "There is no CUDA device on this machine; leave out --device to grade on the CPU."
+        )
+
+
+def _has_cuda() -> bool:
+    """Asked of another process: a process that has touched CUDA cannot fork workers that use it."""
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import subprocess
+
+    question = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)"
+    return subprocess.run([sys.executable, "-c", question], capture_output=True).returncode == 0
+
+
+def open_grader(
+    course: Course, cards: list[Card], device: str = "cpu", shrinks: bool = True, seed: int = SEED
+) -> tuple[Grader, Source]:
+    """The grader and its source of workers, which is opened before any solution is read."""
+    library = "torch" if any(card.library == "torch" for card in cards) else "numpy"
+    source = open_source(library, os.environ.get("DOJO_WORKERS", ""))
+    return Grader(course, source, device, seed, shrinks), source
+
+
+def is_begun(card: Card, path: Path) -> bool:
+    try:
+        return read_submission(card, path).touched
+    except Refused:
+        return True
+
+
+def grade_file(grader: Grader, card: Card, path: Path) -> KataReport:
+    """One file's report; a file that cannot be graded, or is not begun, has one too."""
+    try:
+        submission = read_submission(card, path)
+        if not submission.begun:
+            message = f"Not started yet: open {submission.label}, read its docstring, write the code."
+            return KataReport(card.name, card.track, "not_started", card.max_score, message=message)
+        return grader.grade(submission)
+    except Refused as refused:
+        return KataReport(card.name, card.track, "error", card.max_score, message=str(refused))

@@ -1,0 +1,45 @@
+"""All checks of a kata, in the order in which they run: the free ones, then its laws."""
+
+from __future__ import annotations
+
+from grader import bank
+from grader.checks import CheckPlan, Session
+from grader.expect import judged_in_the_precision_of
+from grader.free_checks import FREE_CHECKS
+from grader.kata import Case, Kata, Law
+from grader.oracle import Oracle
+
+LAW_CASES = 30  # a law takes several calls a case; agreement with the reference is asked on all
+
+
+def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
+    """All checks of a kata, in the order in which they run."""
+    points, cases = kata.free_points(), oracle.key.cases
+    plans = [
+        CheckPlan(
+            name,
+            free.title,
+            points[name],
+            free.cases(cases),
+            free.judge,
+            kata.draw,
+            looks_only=free.looks_only,
+            asks_again=free.asks_again,
+        )
+        for name, free in FREE_CHECKS.items()
+        if name in points
+    ]
+    return plans + [_plan_of_law(kata, oracle, law) for law in kata.laws]
+
+
+def _plan_of_law(kata: Kata, oracle: Oracle, law: Law) -> CheckPlan:
+    def judge(session: Session, case: Case) -> None:
+        session.student.trace.clear()
+        with judged_in_the_precision_of(case):
+            law.function(session.student, **law.arguments(case))
+
+    cases: list[Case] = [{}]
+    if law.draw is not None:
+        own = law.draw is not kata.draw
+        cases = oracle.key.law_cases[law.name] if own else bank.spread(oracle.key.cases, LAW_CASES)
+    return CheckPlan(law.name, law.title, law.points, cases, judge, law.draw, law.parameters)

@@ -1,0 +1,67 @@
+"""Findings as the checks of a report: the call, the case, what was expected and what came."""
+
+from __future__ import annotations
+
+from grader.checks import CheckPlan
+from grader.describing import describe, show
+from grader.judging import Failure, Finding
+from grader.kata import Case
+from grader.report import Check, Mistake
+
+BRIEF = 30  # characters of an argument in the line that shows the call
+
+
+def as_check(finding: Finding, mistake: Mistake | None, axes: dict[str, str]) -> Check:
+    plan = finding.plan
+    if not finding.failures:
+        return Check(plan.name, plan.title, finding.status, plan.points, plan.points)
+    failure = finding.failures[0]
+    difference = failure.difference
+    return Check(
+        plan.name,
+        plan.title,
+        failure.status,
+        0,
+        plan.points,
+        message=failure.message,
+        call=_show_call(failure),
+        counterexample=_show_case(plan, failure.case, axes) or None,
+        expected=difference.expected if difference else None,
+        got=difference.got if difference else None,
+        difference=difference.where if difference else None,
+        mistake=mistake,
+    )
+
+
+def _show_call(failure: Failure) -> str | None:
+    """The last call made, its arguments by the names that they have in the case."""
+    if not failure.trace:
+        return None
+    call = failure.trace[-1]
+    names = {id(value): name for name, value in failure.case.items() if is_own(value)}
+    shown = [names.get(id(arg)) or _brief(arg) for arg in call.args]
+    shown += [
+        f"{name}={names.get(id(arg)) or (name if failure.case.get(name) is arg else _brief(arg))}"
+        for name, arg in call.kwargs.items()
+    ]
+    return f"{call.name}({', '.join(shown)})"
+
+
+def _brief(value: object) -> str:
+    text = "…" if hasattr(value, "shape") or callable(value) else show(value)
+    return text if len(text) <= BRIEF else "…"
+
+
+def _show_case(plan: CheckPlan, case: Case, axes: dict[str, str]) -> dict[str, str]:
+    names = case if plan.parameters is None else plan.parameters
+    return {name: _show_argument(case[name], axes.get(name, "").split()) for name in names if name in case}
+
+
+def _show_argument(value: object, axes: list[str]) -> str:
+    text = show(value)
+    return f"{text}    {describe(value, axes)}" if hasattr(value, "shape") else text
+
+
+def is_own(value: object) -> bool:
+    """Small integers and the like are shared between cases; arrays, lists and dicts are not."""
+    return hasattr(value, "shape") or isinstance(value, list | dict)

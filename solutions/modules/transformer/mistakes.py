@@ -1,0 +1,396 @@
+"""What goes wrong in transformer, and what its student is told."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class _Attention(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+
+class _Layer(nn.Module):
+    def __init__(self, d_model, d_ff, crosses):
+        super().__init__()
+        self.self_attn = _Attention(d_model)
+        self.ffn = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        if crosses:
+            self.cross_attn, self.norm3 = _Attention(d_model), nn.LayerNorm(d_model)
+
+
+class _Transformer(nn.Module):
+    """The right model in small steps; a mistake overrides one."""
+
+    def __init__(
+        self,
+        src_vocab,
+        tgt_vocab,
+        d_model,
+        num_heads,
+        d_ff,
+        num_layers,
+        max_len=512,
+        dropout=0.1,
+        pad_id=0,
+    ):
+        super().__init__()
+        self.require_heads(d_model, num_heads)
+        self.num_heads, self.rate, self.pad_id = num_heads, dropout, pad_id
+        self.src_emb, self.tgt_emb = nn.Embedding(src_vocab, d_model), nn.Embedding(tgt_vocab, d_model)
+        self.register_buffer("pe", _sinusoids(max_len, d_model), persistent=False)
+        self.encoder = self.stack(num_layers, d_model, d_ff, False)
+        self.decoder = self.stack(num_layers, d_model, d_ff, True)
+        self.out_proj = nn.Linear(d_model, tgt_vocab)
+        self.tie()
+
+    def require_heads(self, d_model, num_heads):
+        if d_model % num_heads:
+            raise ValueError(f"{num_heads} heads do not divide {d_model}")
+
+    def stack(self, num_layers, *sizes):
+        return nn.ModuleList(_Layer(*sizes) for _ in range(num_layers))
+
+    def tie(self):
+        pass
+
+    def forward(self, src, tgt):
+        return self.decode(tgt, self.encode(src), src)
+
+    def encode(self, src):
+        x = self.enter(self.src_emb, src)
+        for layer in self.encoder:
+            x = self.through_encoder(layer, x, self.encoder_mask(src))
+        return x
+
+    def decode(self, tgt, memory, src):
+        x = self.enter(self.tgt_emb, tgt)
+        for layer in self.decoder:
+            x = self.through_decoder(layer, x, memory, self.decoder_mask(tgt), self.cross_mask(src))
+        return self.out_proj(x)
+
+    def real(self, ids):
+        return (ids != self.pad_id)[:, None, None, :]
+
+    def encoder_mask(self, src):
+        return self.real(src)
+
+    def cross_mask(self, src):
+        return self.real(src)
+
+    def causal(self, tgt):
+        return torch.ones(tgt.shape[1], tgt.shape[1], dtype=torch.bool, device=tgt.device).tril()
+
+    def decoder_mask(self, tgt):
+        itself = torch.eye(tgt.shape[1], dtype=torch.bool, device=tgt.device)
+        return (self.causal(tgt) & self.real(tgt)) | itself
+
+    def enter(self, embedding, ids):
+        return self.drop_first(self.vectors(embedding, ids) + self.positions(ids, embedding.weight.dtype))
+
+    def vectors(self, embedding, ids):
+        return embedding(ids) * math.sqrt(embedding.embedding_dim)
+
+    def positions(self, ids, dtype):
+        return self.pe[: ids.shape[1]].to(dtype)
+
+    def drop(self, x):
+        return F.dropout(x, self.rate, training=self.training)
+
+    def drop_first(self, x):
+        return self.drop(x)
+
+    def add(self, norm, x, sublayer):
+        """One sublayer: what it makes of x is added to x, and the sum normalised."""
+        return norm(x + self.drop(sublayer(x)))
+
+    def through_encoder(self, layer, x, visible):
+        x = self.add(layer.norm1, x, lambda x: self.attend(layer.self_attn, x, x, visible))
+        return self.add(layer.norm2, x, layer.ffn)
+
+    def through_decoder(self, layer, x, memory, own, other):
+        x = self.add(layer.norm1, x, lambda x: self.attend(layer.self_attn, x, x, own))
+        x = self.add(layer.norm2, x, lambda x: self.attend(layer.cross_attn, x, memory, other))
+        return self.add(layer.norm3, x, layer.ffn)
+
+    def attend(self, attn, x_q, x_kv, visible):
+        q, k, v = self.split(attn.q(x_q)), self.split(attn.k(x_kv)), self.split(attn.v(x_kv))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+        weights = self.weigh(scores.masked_fill(~visible, float("-inf")))
+        return attn.o((weights @ v).transpose(1, 2).flatten(2))
+
+    def weigh(self, scores):
+        return scores.softmax(dim=-1)
+
+    def split(self, x):
+        return x.unflatten(-1, (self.num_heads, x.shape[-1] // self.num_heads)).transpose(1, 2)
+
+
+def _sinusoids(max_len, d_model):
+    column = torch.arange(d_model)
+    steps = 10000 ** ((column - column % 2) / d_model).double()
+    angle = torch.arange(max_len, dtype=torch.float64)[:, None] / steps
+    return torch.where(column % 2 == 0, angle.sin(), angle.cos())
+
+
+class forgets_to_scale_the_embeddings(_Transformer):
+    """The tokens are small beside the positions: the embeddings are not multiplied by sqrt(d_model)."""
+
+    def vectors(self, embedding, ids):
+        return embedding(ids)
+
+
+class forgets_the_positions(_Transformer):
+    """The encoder does not mind the order of the source: the sinusoidal table is never added."""
+
+    def positions(self, ids, dtype):
+        return super().positions(ids, dtype) * 0
+
+
+class normalises_before_each_sublayer(_Transformer):
+    """The layers are pre-norm: each sublayer reads a normalised copy, and the stream is never normalised. In
+    the model of 2017 the norm is applied to the sum.
+    """
+
+    def add(self, norm, x, sublayer):
+        return x + self.drop(sublayer(norm(x)))
+
+
+class forgets_the_residuals(_Transformer):
+    """A sublayer's output is normalised alone; what went in is not added to it. A token's own vector is lost
+    in the first layer.
+    """
+
+    def add(self, norm, x, sublayer):
+        return norm(self.drop(sublayer(x)))
+
+
+class adds_after_the_norm(_Transformer):
+    """The norm is applied to the sublayer's output, and x is added afterwards. It belongs around the sum of
+    both.
+    """
+
+    def add(self, norm, x, sublayer):
+        return x + norm(self.drop(sublayer(x)))
+
+
+class lets_the_decoder_see_the_future(_Transformer):
+    """Target tokens attend to later ones: the decoder's mask hides padding alone. It must be causal as well."""
+
+    def causal(self, tgt):
+        return super().causal(tgt) | True
+
+
+class reads_padding_in_the_encoder(_Transformer):
+    """Source tokens attend to padding in the encoder: only the cross-attention is masked. The memory of a
+    short sentence then depends on how far it was padded.
+    """
+
+    def encoder_mask(self, src):
+        return self.real(src) | True
+
+
+class reads_padding_in_the_cross_attention(_Transformer):
+    """The decoder attends to the memory of padded source tokens: only the encoder is masked. The
+    cross-attention needs the source's padding mask too.
+    """
+
+    def cross_mask(self, src):
+        return self.real(src) | True
+
+
+class reads_padding_in_the_decoder(_Transformer):
+    """The decoder's mask is causal and nothing else. While padding stands at the end, no real token sees it;
+    where it stands in front, or in the middle, it is read.
+    """
+
+    def decoder_mask(self, tgt):
+        return self.causal(tgt)
+
+
+class expects_padding_at_the_end(_Transformer):
+    """Padding is counted, and that many tokens at the end of the row are hidden. It may stand anywhere in a
+    row: compare each id with pad_id.
+    """
+
+    def real(self, ids):
+        length = (ids != self.pad_id).sum(dim=1)[:, None, None, None]
+        return torch.arange(ids.shape[1], device=ids.device) < length
+
+
+class takes_zero_for_padding(_Transformer):
+    """Token 0 is hidden whatever pad_id says: the argument is not looked at. With the default that is right."""
+
+    def real(self, ids):
+        return (ids != 0)[:, None, None, :]
+
+    def encoder_mask(self, src):
+        return self.real(src) | torch.eye(src.shape[1], dtype=torch.bool, device=src.device)
+
+    def weigh(self, scores):
+        return super().weigh(scores).nan_to_num()
+
+
+class lets_nan_spread(_Transformer):
+    """Wherever there is padding the logits are NaN: rows of padded queries may attend to nothing, their
+    softmax is NaN, and 0 * NaN is NaN in every token that reads them. Mask keys alone, or fill such rows.
+    """
+
+    def encoder_mask(self, src):
+        return self.real(src) & self.real(src).transpose(-2, -1)
+
+    def decoder_mask(self, tgt):
+        return self.causal(tgt) & self.real(tgt) & self.real(tgt).transpose(-2, -1)
+
+
+class hides_whole_heads(_Transformer):
+    """With a batch of one the masks are right, with more they raise or mask by head: [B, 1, T] meets scores
+    [B, H, Tq, Tk], and its batch axis is taken for the heads. Count the axes that it needs.
+    """
+
+    def real(self, ids):
+        return (ids != self.pad_id)[:, None, :]
+
+
+class gives_each_layer_its_own_memory(_Transformer):
+    """Decoder layer n reads what encoder layer n returned. In this model every decoder layer reads the output
+    of the last encoder layer, as decode is given it.
+    """
+
+    def forward(self, src, tgt):
+        x, memories = self.enter(self.src_emb, src), []
+        for layer in self.encoder:
+            x = self.through_encoder(layer, x, self.encoder_mask(src))
+            memories.append(x)
+        x = self.enter(self.tgt_emb, tgt)
+        for layer, memory in zip(self.decoder, memories, strict=True):
+            x = self.through_decoder(layer, x, memory, self.decoder_mask(tgt), self.cross_mask(src))
+        return self.out_proj(x)
+
+
+class encodes_again_in_decode(_Transformer):
+    """decode makes a memory of its own from src, and ignores the one that it is given. While a translation is
+    written that is the encoder's whole work again at every token.
+    """
+
+    def decode(self, tgt, memory, src):  # noqa: ARG002 - the mistake
+        return super().decode(tgt, self.encode(src), src)
+
+
+class attends_to_itself_twice(_Transformer):
+    """The source changes nothing: keys and values of the cross-attention come from the target. They come from
+    the memory.
+    """
+
+    def through_decoder(self, layer, x, memory, own, other):  # noqa: ARG002 - the mistake
+        x = self.add(layer.norm1, x, lambda x: self.attend(layer.self_attn, x, x, own))
+        x = self.add(layer.norm2, x, lambda x: self.attend(layer.cross_attn, x, x, own))
+        return self.add(layer.norm3, x, layer.ffn)
+
+
+class crosses_first(_Transformer):
+    """The decoder layer asks the memory before it asks the target: the order is self-attention,
+    cross-attention, feed-forward.
+    """
+
+    def through_decoder(self, layer, x, memory, own, other):
+        x = self.add(layer.norm2, x, lambda x: self.attend(layer.cross_attn, x, memory, other))
+        x = self.add(layer.norm1, x, lambda x: self.attend(layer.self_attn, x, x, own))
+        return self.add(layer.norm3, x, layer.ffn)
+
+
+class repeats_one_layer(_Transformer):
+    """All layers of a stack share the weights of one: the list holds one and the same module num_layers
+    times. Make a new one for each place.
+    """
+
+    def stack(self, num_layers, *sizes):
+        return nn.ModuleList([_Layer(*sizes)] * num_layers)
+
+
+class ties_the_output(_Transformer):
+    """out_proj's weight is the target embedding itself. The paper shares them; in this model src_emb, tgt_emb
+    and out_proj are three separate matrices.
+    """
+
+    def tie(self):
+        self.out_proj.weight = self.tgt_emb.weight
+
+
+class drops_no_embedding(_Transformer):
+    """In training nothing is dropped from the sum of embedding and position: dropout stands on the sublayers'
+    outputs alone. It belongs in front of both stacks too.
+    """
+
+    def drop_first(self, x):
+        return x
+
+
+class drops_no_sublayer(_Transformer):
+    """In training the sublayers' outputs are added whole: dropout stands on the embeddings alone. Each output
+    is dropped from before it is added.
+    """
+
+    def drop(self, x):
+        return x
+
+    def drop_first(self, x):
+        return super().drop(x)
+
+
+class drops_from_the_sum(_Transformer):
+    """Dropout is applied to x plus the sublayer's output, so that the stream itself is dropped. It belongs on
+    the sublayer's output, before the sum.
+    """
+
+    def add(self, norm, x, sublayer):
+        return norm(self.drop(x + sublayer(x)))
+
+
+class drops_out_in_evaluation_too(_Transformer):
+    """After model.eval() entries are still dropped: the functional dropout does not know the mode. Use the
+    module, or pass on self.training.
+    """
+
+    def drop(self, x):
+        return F.dropout(x, self.rate)
+
+
+class drops_attention_weights(_Transformer):
+    """Attention weights are dropped, even after model.eval(): dropout_p of a library's attention does not
+    know the mode, and the statement asks for no dropout there at all.
+    """
+
+    def weigh(self, scores):
+        return F.dropout(super().weigh(scores), self.rate)
+
+
+class accepts_any_number_of_heads(_Transformer):
+    """A num_heads that does not divide d_model goes through the constructor, and fails later in a reshape, if
+    at all. Check it where the model is made.
+    """
+
+    def require_heads(self, d_model, num_heads):
+        pass
+
+
+class detaches_the_memory(_Transformer):
+    """The logits are right, and the encoder never learns: the memory is detached, or made inside no_grad, so
+    that no gradient reaches the source's side.
+    """
+
+    def decode(self, tgt, memory, src):
+        return super().decode(tgt, memory.detach(), src)
+
+
+class makes_the_mask_on_the_cpu(_Transformer):
+    """On a GPU the call raises: the causal mask is made without a device, and so on the CPU. Take the device
+    from the ids.
+    """
+
+    def causal(self, tgt):
+        return torch.ones(tgt.shape[1], tgt.shape[1], dtype=torch.bool).tril()

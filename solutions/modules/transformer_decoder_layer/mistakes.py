@@ -1,0 +1,380 @@
+"""What goes wrong in transformer_decoder_layer: one class a mistake, its docstring what is told."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class _Attention(nn.Module):
+    """The right attention; mistakes override a part of it."""
+
+    bias = True
+    weight_dropout = 0.0
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self._check(d_model, num_heads)
+        self.num_heads = num_heads
+        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model, bias=self.bias) for _ in range(4))
+
+    def _check(self, d_model, num_heads):
+        if d_model % num_heads:
+            raise ValueError("num_heads must divide d_model")
+
+    def _split(self, x):
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+    def _divisor(self, q):
+        return math.sqrt(q.shape[-1])
+
+    def forward(self, x, source, mask):
+        q, k, v = self._split(self.q(x)), self._split(self.k(source)), self._split(self.v(source))
+        scores = q @ k.mT / self._divisor(q)
+        weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)
+        weights = F.dropout(weights, self.weight_dropout, self.training)
+        return self.o(self._merge(weights @ v))
+
+    def _merge(self, mixed):
+        return mixed.transpose(1, 2).flatten(2)
+
+
+class _Layer(nn.Module):
+    """The right layer; mistakes override a part of it."""
+
+    attention_class = _Attention
+    activation = nn.ReLU
+    eps = 1e-5
+
+    def __init__(self, d_model, num_heads, d_ff, dropout=0.1):
+        super().__init__()
+        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model, eps=self.eps) for _ in range(3))
+        self.self_attn = self.attention_class(d_model, num_heads)
+        self.cross_attn = self.attention_class(d_model, num_heads)
+        self.ffn = nn.Sequential(nn.Linear(d_model, d_ff), self.activation(), nn.Linear(d_ff, d_model))
+        self.rate = dropout
+
+    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
+        own, read = self._own(x, tgt_mask), self._read(x, memory, memory_mask)
+        h = self.norm1(x)
+        x = self._add(x, self.self_attn(h, h, own))
+        x = self._add(x, self._cross(self.norm2(x), memory, read))
+        return self._add(x, self.ffn(self.norm3(x)))
+
+    def _own(self, x, mask):
+        return self._causal(x) if mask is None else mask
+
+    def _causal(self, x):
+        return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()
+
+    def _read(self, x, memory, mask):  # noqa: ARG002 - mistakes read x
+        mask = memory.new_ones(memory.shape[:2], dtype=torch.bool) if mask is None else mask
+        return mask[:, None, None]
+
+    def _cross(self, h, memory, read):
+        return self.cross_attn(h, memory, read)
+
+    def _add(self, x, result):
+        return x + self._drop(result)
+
+    def _drop(self, result):
+        return F.dropout(result, self.rate, self.training)
+
+
+class normalises_after_the_sum(_Layer):
+    """The layer is post-norm: each norm takes the sum of sublayer and input, so no path through the layer is
+    free of norms. Here the norm stands inside the branch, in front of the sublayer.
+    """
+
+    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
+        own, read = self._own(x, tgt_mask), self._read(x, memory, memory_mask)
+        x = self.norm1(self._add(x, self.self_attn(x, x, own)))
+        x = self.norm2(self._add(x, self.cross_attn(x, memory, read)))
+        return self.norm3(self._add(x, self.ffn(x)))
+
+
+class adds_to_the_normalised_input(_Layer):
+    """The residual starts from the normalised copy: with all sublayers silent, the layer returns a norm of x
+    and not x. Check what stands to the left of each plus.
+    """
+
+    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
+        own, read = self._own(x, tgt_mask), self._read(x, memory, memory_mask)
+        h = self.norm1(x)
+        h = self.norm2(self._add(h, self.self_attn(h, h, own)))
+        h = self.norm3(self._add(h, self._cross(h, memory, read)))
+        return self._add(h, self.ffn(h))
+
+
+class replaces_x_by_the_cross_attention(_Layer):
+    """What the target knew is lost in the middle of the layer: the cross-attention's result takes the place
+    of x. All three sublayers are added.
+    """
+
+    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
+        own, read = self._own(x, tgt_mask), self._read(x, memory, memory_mask)
+        h = self.norm1(x)
+        x = self._add(x, self.self_attn(h, h, own))
+        x = self._drop(self._cross(self.norm2(x), memory, read))
+        return self._add(x, self.ffn(self.norm3(x)))
+
+
+class reads_the_memory_first(_Layer):
+    """The attentions have changed places: the cross-attention comes first and the self-attention reads its
+    result. Self-attention is the first sublayer.
+    """
+
+    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
+        own, read = self._own(x, tgt_mask), self._read(x, memory, memory_mask)
+        x = self._add(x, self._cross(self.norm2(x), memory, read))
+        h = self.norm1(x)
+        x = self._add(x, self.self_attn(h, h, own))
+        return self._add(x, self.ffn(self.norm3(x)))
+
+
+class normalises_the_memory(_Layer):
+    """The memory passes norm2 like the queries. It is used as it is: its encoder has normalised it, and the
+    norm of a norm with other weights is another thing.
+    """
+
+    def _cross(self, h, memory, read):
+        return self.cross_attn(h, self.norm2(memory), read)
+
+
+class takes_values_from_the_target(_Layer):
+    """The memory decides where to look and gives nothing: keys come from it, and values from the target's
+    own last token. Keys and values are both the memory's.
+    """
+
+    def _cross(self, h, memory, read):
+        bare, attention = h[:, -1:].expand_as(memory), self.cross_attn
+        q, k, v = (
+            attention._split(linear(rows))
+            for linear, rows in ((attention.q, h), (attention.k, memory), (attention.v, bare))
+        )
+        scores = (q @ k.mT / attention._divisor(q)).masked_fill(~read, float("-inf"))
+        return attention.o(attention._merge(scores.softmax(-1) @ v))
+
+
+class shares_one_attention(_Layer):
+    """Both attentions use the weights of `self_attn`; `cross_attn` is declared and never called."""
+
+    def _cross(self, h, memory, read):
+        return self.self_attn(h, memory, read)
+
+
+class uses_norms_in_another_order(_Layer):
+    """norm2 and norm3 have changed places. With fresh weights all norms are alike, so it shows only once they
+    are trained or loaded: norm1, norm2 and norm3 stand in front of the sublayers in their order.
+    """
+
+    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
+        own, read = self._own(x, tgt_mask), self._read(x, memory, memory_mask)
+        h = self.norm1(x)
+        x = self._add(x, self.self_attn(h, h, own))
+        x = self._add(x, self._cross(self.norm3(x), memory, read))
+        return self._add(x, self.ffn(self.norm2(x)))
+
+
+class masks_nothing_by_default(_Layer):
+    """Without a tgt_mask every token reads the whole target, its future included. None means causal."""
+
+    def _own(self, x, mask):
+        return torch.ones_like(self._causal(x)) if mask is None else mask
+
+
+class hides_the_future_in_any_mask(_Layer):
+    """A tgt_mask that lets a token see later ones is overruled: the causal mask is laid over it. A mask that
+    is given is used as it is.
+    """
+
+    def _own(self, x, mask):
+        return self._causal(x) if mask is None else mask & self._causal(x)
+
+
+class ignores_the_target_mask(_Layer):
+    """The self-attention is causal whatever tgt_mask says: the argument is never used."""
+
+    def _own(self, x, mask):  # noqa: ARG002 - the mistake
+        return self._causal(x)
+
+
+class transposes_the_target_mask(_Layer):
+    """The given mask is read with its axes exchanged. Rows of tgt_mask are queries and columns are keys, as
+    in the scores.
+    """
+
+    def _own(self, x, mask):
+        return self._causal(x) if mask is None else mask.mT
+
+
+class ignores_the_memory_mask(_Layer):
+    """Hidden memory tokens, the padding of the source, are read like the others: memory_mask is not used."""
+
+    def _read(self, x, memory, mask):
+        return super()._read(x, memory, None if mask is None else torch.ones_like(mask))
+
+
+class hides_the_memory_that_may_be_read(_Layer):
+    """memory_mask is the wrong way round: what is True is hidden and the padding is read. True means that the
+    token may be read; nn.Transformer's key_padding_mask is the opposite.
+    """
+
+    def _read(self, x, memory, mask):
+        return super()._read(x, memory, None if mask is None else (~mask) | mask.all(1, keepdim=True))
+
+
+class hides_the_memory_of_the_first_sequence(_Layer):
+    """Right for a batch of one: the first sequence's memory_mask is used for all. It needs the axes
+    [B, 1, 1, T_src] to meet scores of [B, H, T_tgt, T_src].
+    """
+
+    def _read(self, x, memory, mask):
+        return super()._read(x, memory, None if mask is None else mask[:1].expand_as(mask))
+
+
+class masks_the_memory_causally(_Layer):
+    """Target token t reads only the first t + 1 memory tokens: the cross-attention has a causal mask. The
+    source is known as a whole before the first target token is written.
+    """
+
+    def _read(self, x, memory, mask):
+        allowed = super()._read(x, memory, mask)
+        causal = torch.ones(x.shape[1], memory.shape[1], dtype=torch.bool, device=x.device).tril()
+        both = allowed & causal
+        return torch.where(both.any(-1, keepdim=True), both, allowed)
+
+
+class activates_with_gelu(_Layer):
+    """The feed-forward network lets a little of negative values through: its activation is GELU, where the
+    statement names ReLU.
+    """
+
+    activation = nn.GELU
+
+
+class uses_another_eps(_Layer):
+    """Results differ in the fifth digit or so: the norms have an eps of their own, where 1e-5 is due."""
+
+    eps = 1e-6
+
+
+class _FullWidth(_Attention):
+    def _divisor(self, q):
+        return math.sqrt(q.shape[-1] * self.num_heads)
+
+
+class scales_by_the_full_width(_Layer):
+    """With one head all is right, with several the attentions are too flat: scores are divided by
+    sqrt(d_model). Each head's dot product has d_head terms.
+    """
+
+    attention_class = _FullWidth
+
+
+class _StraightMerge(_Attention):
+    def _merge(self, mixed):
+        batch, heads, tokens, d_head = mixed.shape
+        return mixed.reshape(batch, tokens, heads * d_head)
+
+
+class merges_heads_without_moving_axes(_Layer):
+    """With several heads and tokens the attentions mix both up: [B, H, T, d_head] is reshaped straight to
+    [B, T, d_model]. The heads of one token are neighbours only once T stands before H again.
+    """
+
+    attention_class = _StraightMerge
+
+
+class drops_in_evaluation_too(_Layer):
+    """Results at evaluation vary from call to call, and with dropout=1.0 the layer returns x: dropout never
+    sleeps. A functional dropout has to be told the mode; nn.Dropout follows it.
+    """
+
+    def _drop(self, result):
+        return F.dropout(result, self.rate, True)
+
+
+class forgets_dropout(_Layer):
+    """Training mode and evaluation mode give the same: nothing is ever dropped."""
+
+    def _drop(self, result):
+        return result
+
+
+class drops_the_sum(_Layer):
+    """With dropout=1.0 nothing is left of x: dropout acts on the sum of x and sublayer, and so on the
+    residual stream. It acts on the sublayer's output, before it is added.
+    """
+
+    def _add(self, x, result):
+        return self._drop(x + result)
+
+
+class drops_nothing_of_the_feed_forward(_Layer):
+    """The attentions' outputs are dropped and the feed-forward network's is not. Dropout acts on the output
+    of each of the three sublayers.
+    """
+
+    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
+        own, read = self._own(x, tgt_mask), self._read(x, memory, memory_mask)
+        h = self.norm1(x)
+        x = self._add(x, self.self_attn(h, h, own))
+        x = self._add(x, self._cross(self.norm2(x), memory, read))
+        return x + self.ffn(self.norm3(x))
+
+
+class drops_attention_weights_instead(_Layer):
+    """Dropout acts on the attention weights and inside the feed-forward network, and the sublayers' outputs
+    are added whole. It acts on those outputs and nowhere else.
+    """
+
+    def __init__(self, d_model, num_heads, d_ff, dropout=0.1):
+        super().__init__(d_model, num_heads, d_ff, dropout)
+        self.self_attn.weight_dropout = self.cross_attn.weight_dropout = dropout
+        self.ffn[1] = nn.Sequential(nn.ReLU(), nn.Dropout(dropout))
+
+    def _drop(self, result):
+        return result
+
+
+class detaches_the_memory(_Layer):
+    """Every value is right, and the encoder learns nothing: no gradient comes back through the memory, which
+    is detached, or read under no_grad.
+    """
+
+    def _cross(self, h, memory, read):
+        return self.cross_attn(h, memory.detach(), read)
+
+
+class makes_the_mask_on_the_cpu(_Layer):
+    """Right on the CPU; on a GPU the first step without a tgt_mask raises, for the causal mask is made
+    without a device and stays behind. Make it on the device of x.
+    """
+
+    def _causal(self, x):
+        return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+
+
+class _Careless(_Attention):
+    def _check(self, d_model, num_heads):
+        pass
+
+
+class accepts_a_remainder(_Layer):
+    """num_heads need not divide d_model: the constructor lets it pass, and a reshape fails later with a
+    message about sizes. Refuse it in the constructor with a ValueError.
+    """
+
+    attention_class = _Careless
+
+
+class _Unbiased(_Attention):
+    bias = False
+
+
+class leaves_out_the_attentions_biases(_Layer):
+    """q, k, v and o have no biases, so weights with biases do not load: here every linear layer has one."""
+
+    attention_class = _Unbiased

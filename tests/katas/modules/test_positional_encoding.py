@@ -1,0 +1,116 @@
+"""positional_encoding: its cases and its laws.
+
+A table computed in float32 is right, also where x is float64. So the drawn cases, which are held to the
+precision of their inputs, are float32, and one law looks at float64 with a bound of its own.
+"""
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+KATA = Kata(
+    "positional_encoding",
+    track="modules",
+    entry_points=("SinusoidalPositionalEncoding",),
+    title="A table that moves with its module",
+    source="Vaswani et al. 2017, section 3.5",
+    library="torch",
+    grades_gradients=True,
+    roundings=2,
+    bank_size=23,
+    axes={"x": "batch tokens d_model"},
+    hints=(
+        "Draw the table for d_model 5 and three positions: which columns are sines, which angle has each, "
+        "and how many cosines are there?",
+        "nn.Module tells three kinds of tensors apart: parameters are trained and moved, buffers are moved, "
+        "plain attributes are neither. register_buffer takes a name and a tensor.",
+        "Positions as a column, the even numbers below d_model over d_model as exponents of 10000, and one "
+        "division gives all angles. Sines go into every second column from 0 on, cosines from 1 on: for an "
+        "odd d_model leave out the last. Add an axis in front, register it, and add its first T rows to x.",
+    ),
+)
+
+
+def encoding_case(draw):
+    """A module's numbers and a float32 input, mostly shorter than max_len."""
+    d_model, tokens = draw(st.sampled_from([4, 5, 6, 3, 7, 2, 1])), draw(st.sampled_from([3, 2, 4, 5, 6, 1]))
+    shape = (draw(st.sampled_from([2, 1, 3])), tokens, d_model)
+    return {
+        "d_model": d_model,
+        "max_len": tokens + draw(st.sampled_from([1, 0, 2, 6])),
+        "x": draw(st.tensors(st.permuted(st.arrays(shape, "float32")))),
+    }
+
+
+def made(student, d_model, max_len):
+    """A module, once it is known to have no parameters."""
+    return expect.loads(student, student.SinusoidalPositionalEncoding(d_model, max_len), {})
+
+
+def waves(max_len, d_model):
+    """The table of the statement, [max_len, d_model], in float64."""
+    column = np.arange(d_model)
+    angles = np.arange(max_len)[:, None] / 10000.0 ** (2 * (column // 2) / d_model)
+    return np.where(column % 2, np.cos(angles), np.sin(angles))
+
+
+@KATA.cases
+def cases(draw):
+    return encoding_case(draw)
+
+
+@KATA.example
+def worked_example():
+    """The example of the statement: the table itself."""
+    import torch
+
+    return {"d_model": 4, "max_len": 4, "x": torch.zeros(1, 3, 4)}
+
+
+@KATA.observe
+def observe(student, d_model, max_len, x):
+    return {"result": made(student, d_model, max_len)(x)}
+
+
+@KATA.law(points=1)
+def test_the_table_is_a_buffer(student, d_model, max_len):
+    """The table is a buffer `pe [1, max_len, d_model]`, and nothing is a parameter."""
+    buffers = student.anatomy(made(student, d_model, max_len))["buffers"]
+    expect.true("pe" in buffers, "The module has a buffer `pe`, made in its constructor.")
+    table, due = buffers["pe"], (1, max_len, d_model)
+    expect.true(
+        tuple(table.shape) == due, f"`pe` is [1, max_len, d_model], {due}; it is {tuple(table.shape)}."
+    )
+    expect.decimals(table, waves(max_len, d_model)[None], 4, "the buffer `pe`")
+
+
+def doubles_of_some_size(draw):
+    """float64 inputs that float32 would round by more than the table's own error."""
+    case = encoding_case(draw)
+    wide = st.normal_arrays(tuple(case["x"].shape), "float64", scale=1e4)
+    return {**case, "x": draw(st.tensors(st.permuted(wide)))}
+
+
+@KATA.law(points=0.5, cases=doubles_of_some_size)
+def test_float64_keeps_its_digits(student, d_model, max_len, x):
+    """A float64 x keeps its digits, in a module cast to float64 by double()."""
+    module = made(student, d_model, max_len)
+    module.double()
+    result = module(x)
+    expect.true(getattr(result, "shape", None) == x.shape, f"The result is shaped like x, {tuple(x.shape)}.")
+    table = np.broadcast_to(waves(max_len, d_model)[: x.shape[1]], x.shape)
+    expect.decimals(result - x, table, 4, "what was added to a float64 x")
+
+
+@KATA.law(points=0.5)
+def test_holds_far_positions(student):
+    """By default there are 5000 positions, near ones right to 1e-5 and far ones to 1e-3."""
+    import torch
+
+    module = expect.loads(student, student.SinusoidalPositionalEncoding(6), {})
+    table = module(torch.zeros(1, 5000, 6))
+    expect.true(getattr(table, "shape", None) == (1, 5000, 6), "5000 tokens come out as 5000 tokens.")
+    expect.decimals(table[0, :64], waves(64, 6), 4, "the table's first 64 rows")
+    expect.decimals(table[0, 64:], waves(5000, 6)[64:], 2, "the table from row 64 on")

@@ -1,0 +1,281 @@
+"""transformer: its cases and its laws.
+
+A table of positions in float32 is as good as one in float64, so float64 models are shown one token on either
+side: the row of position 0 is zeros and ones, exact in both. What a model says at padded positions is set to
+zero before it is looked at, in values and gradients alike.
+"""
+
+import numpy as np
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+ROUNDINGS = 6
+#: num_heads and d_model; three features at least, for two always normalise to plus and minus one.
+WIDTHS = [(1, 3), (2, 4), (2, 6), (3, 3), (3, 6), (4, 8)]
+
+KATA = Kata(
+    "transformer",
+    track="modules",
+    entry_points=("Transformer",),
+    title="The Transformer of 2017, whole",
+    source="Vaswani et al. 2017, sections 3.1 to 3.5, figure 1, and 5.4",
+    library="torch",
+    axes={"src": "batch source", "tgt": "batch target", "memory": "batch source d_model"},
+    grades_gradients=True,
+    roundings=ROUNDINGS,
+    bank_size=28,
+    hints=(
+        "Write one attention module first: x_q, x_kv and a mask that broadcasts to [B, H, Tq, Tk]. All "
+        "three attentions of the model are this module; they differ in what they are given.",
+        "Three masks are needed, and each hides keys: real source tokens for the encoder and for the "
+        "cross-attention, [B, 1, 1, T_src]; real target tokens and no later ones for the decoder. Which "
+        "row of the last one may be left with nothing, and what does softmax make of it?",
+        "encode: embedding times root of d_model plus positions, dropout, the encoder's layers with the "
+        "source's mask. decode: the same embedding for the target; causal and real keys, with the "
+        "diagonal added so that no row is empty; each layer with the memory and the source's mask; "
+        "out_proj. forward: decode of tgt with encode of src. A sublayer is norm of x plus dropout of its"
+        " output.",
+    ),
+)
+
+#: The model, with zeros in the place of what it says at padded positions.
+REAL_POSITIONS = """
+import torch
+
+def shown(result, ids, pad_id):
+    if isinstance(result, torch.Tensor) and result.ndim == 3 and result.shape[:2] == ids.shape:
+        return result.masked_fill((ids == pad_id)[:, :, None], 0.0)
+    return result
+
+class RealPositions(torch.nn.Module):
+    def __init__(self, model, pad_id):
+        super().__init__()
+        self.model, self.pad_id = model, pad_id
+
+    def forward(self, src, tgt):
+        return shown(self.model(src, tgt), tgt, self.pad_id)
+
+    def encode(self, src):
+        return shown(self.model.encode(src), src, self.pad_id)
+
+    def decode(self, tgt, memory, src):
+        return shown(self.model.decode(tgt, memory, src), tgt, self.pad_id)
+"""
+
+
+def sizes_of(draw):
+    """The constructor's arguments; those with a default are left out now and then."""
+    num_heads, d_model = draw(st.sampled_from(WIDTHS))
+    sizes = {
+        "src_vocab": draw(st.integers(2, 5)),
+        "tgt_vocab": draw(st.integers(2, 5)),
+        "d_model": d_model,
+        "num_heads": num_heads,
+        "d_ff": draw(st.integers(1, 5)),
+        "num_layers": draw(st.integers(1, 2)),
+        "max_len": draw(st.integers(6, 9)),
+        "dropout": draw(st.sampled_from([0.0, 1.0])),
+    }
+    pad_id = draw(st.sampled_from([None, 0, 1]))
+    return sizes if pad_id is None else {**sizes, "pad_id": pad_id}
+
+
+def shapes_of(src_vocab, tgt_vocab, d_model, d_ff, num_layers, **_):
+    """Every parameter's shape by name."""
+    shapes = {"src_emb.weight": (src_vocab, d_model), "tgt_emb.weight": (tgt_vocab, d_model)}
+    sides = {"encoder": (("self_attn",), 2), "decoder": (("self_attn", "cross_attn"), 3)}
+    for side, (attentions, norms) in sides.items():
+        linears = {f"{attention}.{name}": (d_model, d_model) for attention in attentions for name in "qkvo"}
+        linears |= {"ffn.0": (d_ff, d_model), "ffn.2": (d_model, d_ff)}
+        layer = {f"{name}.weight": shape for name, shape in linears.items()}
+        layer |= {f"{name}.bias": shape[:1] for name, shape in linears.items()}
+        layer |= {f"norm{i + 1}.{part}": (d_model,) for i in range(norms) for part in ("weight", "bias")}
+        shapes |= {f"{side}.{i}.{name}": shape for i in range(num_layers) for name, shape in layer.items()}
+    return {**shapes, "out_proj.weight": (tgt_vocab, d_model), "out_proj.bias": (tgt_vocab,)}
+
+
+def normal_hundredths(draw, shape, dtype, scale=0.5, centre=0.0):
+    """Normal numbers, rounded so that a person can read them."""
+    import torch
+
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    return torch.from_numpy((np.round(rng.standard_normal(shape) * scale, 2) + centre).astype(dtype))
+
+
+def drawn_weights(draw, sizes, dtype):
+    """Every parameter, norms around 1."""
+    return {
+        name: normal_hundredths(draw, shape, dtype, centre=float(name.endswith("weight") and len(shape) == 1))
+        for name, shape in shapes_of(**sizes).items()
+    }
+
+
+def drawn_ids(draw, batch, tokens, vocab, pad_id):
+    """Rows with padding anywhere, and at least one real token in each."""
+    import torch
+
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    ids = (rng.integers(1, vocab, (batch, tokens)) + pad_id) % vocab
+    padded = rng.random((batch, tokens)) < draw(st.sampled_from([0.0, 0.4]))
+    padded[np.arange(batch), rng.integers(0, tokens, batch)] = False
+    return torch.from_numpy(np.where(padded, pad_id, ids))
+
+
+@KATA.cases
+def cases(draw):
+    """A model's sizes and weights, source and target, and a memory for decode."""
+    sizes, dtype = sizes_of(draw), draw(st.sampled_from(["float32", "float32", "float64"]))
+    batch, longest = draw(st.integers(1, 3)), 4 if dtype == "float32" else 1
+    source, target = draw(st.integers(1, longest)), draw(st.integers(1, longest))
+    pad_id = sizes.get("pad_id", 0)
+    return {
+        "sizes": sizes,
+        "weights": drawn_weights(draw, sizes, dtype),
+        "src": drawn_ids(draw, batch, source, sizes["src_vocab"], pad_id),
+        "tgt": drawn_ids(draw, batch, target, sizes["tgt_vocab"], pad_id),
+        "memory": normal_hundredths(draw, (batch, source, sizes["d_model"]), dtype, scale=1.0),
+    }
+
+
+def loaded(student, sizes, weights, training=False):
+    """The student's model with these weights, its padded positions set to zero."""
+    model = expect.loads(student, student.Transformer(**sizes), weights)
+    model.train(training)
+    return student.build(REAL_POSITIONS, "RealPositions", model, sizes.get("pad_id", 0))
+
+
+@KATA.observe
+def observe(student, sizes, weights, src, tgt, memory):
+    """The logits; the encoder's memory alone; what the decoder makes of a memory that is given."""
+    model = loaded(student, sizes, weights)
+    return {
+        "logits": model(src, tgt),
+        "encoded": model.encode(src),
+        "decoded": model.decode(tgt, memory, src),
+    }
+
+
+def logits_of(model, src, tgt, sizes):
+    """The logits, once they are known to have their three axes."""
+    logits = model(src, tgt)
+    shape, due = tuple(getattr(logits, "shape", ())), (*tgt.shape, sizes["tgt_vocab"])
+    expect.true(shape == due, f"The logits have the shape {due}; it is {shape}.")
+    return logits
+
+
+def with_more_padding(draw):
+    """Cases, and how many padded tokens are put behind source and target."""
+    return {**cases(draw), "more_src": draw(st.integers(0, 2)), "more_tgt": draw(st.integers(0, 2))}
+
+
+@KATA.law(points=0.5, cases=with_more_padding)
+def test_padding_changes_nothing(student, sizes, weights, src, tgt, more_src, more_tgt):
+    """More padding behind source and target changes no logits of real tokens."""
+    model = loaded(student, sizes, weights)
+    before = logits_of(model, src, tgt, sizes)
+    pad_id = sizes.get("pad_id", 0)
+    longer = padded(src, more_src, pad_id), padded(tgt, more_tgt, pad_id)
+    after = logits_of(model, *longer, sizes)[:, : tgt.shape[1]]
+    what = (
+        f"the logits of real tokens, with {more_src} more padded source tokens and {more_tgt} target tokens,"
+    )
+    expect.close(after, before, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
+
+
+def padded(ids, more, pad_id):
+    """The ids with so much padding behind them."""
+    import torch
+
+    return torch.cat([ids, torch.full((len(ids), more), pad_id)], dim=1)
+
+
+def with_a_future(draw):
+    """Cases, and a token to follow the target."""
+    case = cases(draw)
+    return {**case, "token": draw(st.integers(0, case["sizes"]["tgt_vocab"] - 1))}
+
+
+@KATA.law(points=0.5, cases=with_a_future)
+def test_target_is_causal(student, sizes, weights, src, tgt, token):
+    """The logits of a target are the same with and without what follows."""
+    model = loaded(student, sizes, weights)
+    before = logits_of(model, src, tgt, sizes)
+    after = logits_of(model, src, padded(tgt, 1, token), sizes)[:, : tgt.shape[1]]
+    what = f"the logits of {tgt.shape[1]} target tokens, when token {token} follows,"
+    expect.close(after, before, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
+
+
+@KATA.law(points=0.5)
+def test_dropout_takes_everything(student, sizes, weights, src, tgt):
+    """With dropout=1 in training nothing but the norms' own biases reaches the logits."""
+    import torch
+
+    sizes = {**sizes, "dropout": 1.0}
+    logits = logits_of(loaded(student, sizes, weights, training=True), src, tgt, sizes)
+    x = torch.zeros_like(weights["out_proj.weight"][0])
+    for layer in range(sizes["num_layers"]):
+        for i in (1, 2, 3):
+            norm = [weights[f"decoder.{layer}.norm{i}.{part}"] for part in ("weight", "bias")]
+            x = torch.nn.functional.layer_norm(x, x.shape, *norm)
+    empty = weights["out_proj.weight"] @ x + weights["out_proj.bias"]
+    expected = empty.expand_as(logits).masked_fill((tgt == sizes.get("pad_id", 0))[:, :, None], 0.0)
+    what = "the result in training with dropout=1, out_proj of the norms of zeros,"
+    expect.close(logits, expected, what, terms=sizes["d_model"], roundings=ROUNDINGS)
+
+
+@KATA.law(points=0.5)
+def test_attention_weights_are_not_dropped(student):
+    """In training an output of the attention is dropped or kept whole, never changed in between."""
+    memory = memory_of_ones(student, copies=96)
+    patterns = {tuple(row) for row in np.round(memory.double().numpy(), 2).reshape(-1, 4).tolist()}
+    strange = sorted(patterns - normed_patterns())
+    expect.true(
+        not strange,
+        "The weights of an attention sum to one, so where all values are equal its output is that value, and "
+        f"dropout makes 0 or twice of it. Here an output is of other sizes: normed, {(strange or [''])[0]}.",
+    )
+
+
+def memory_of_ones(student, copies):
+    """Training memory of an encoder whose embeddings cancel the positions, and whose attention gives 1 in
+    each of four features (in two heads), whatever its weights; the feed-forward network gives nothing."""
+    import torch
+
+    sizes = {"src_vocab": 3, "tgt_vocab": 2, "d_model": 4, "num_heads": 2, "d_ff": 1, "num_layers": 1}
+    weights = {name: torch.zeros(shape) for name, shape in shapes_of(**sizes).items()}
+    angles = torch.tensor([[0.0, 0.0], [1.0, 0.01]], dtype=torch.float64)
+    positions = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
+    weights["src_emb.weight"][1:] = -positions / 2
+    weights["encoder.0.self_attn.v.bias"][:] = 1
+    weights["encoder.0.self_attn.o.weight"][:] = torch.eye(4)
+    weights["encoder.0.norm1.weight"][:] = 1
+    weights["encoder.0.norm2.weight"][:] = 1
+    model = loaded(student, {**sizes, "dropout": 0.5}, weights, training=True)
+    memory = model.encode(torch.tensor([[1, 2]]).expand(copies, 2).contiguous())
+    shape = tuple(getattr(memory, "shape", ()))
+    expect.true(shape == (copies, 2, 4), f"The memory has the shape {(copies, 2, 4)}; it is {shape}.")
+    return memory
+
+
+def normed_patterns():
+    """Every norm of four features that are 0 or 2, to two decimals."""
+    import torch
+
+    kept = torch.cartesian_prod(*[torch.tensor([0.0, 2.0], dtype=torch.float64)] * 4)
+    normed = np.round(torch.nn.functional.layer_norm(kept, (4,)).numpy(), 2)
+    return {tuple(row) for row in normed.tolist()}
+
+
+def heads_that_do_not_divide(draw):
+    """Sizes in which num_heads does not divide d_model."""
+    num_heads, d_model = draw(st.sampled_from([(2, 3), (2, 5), (3, 4), (3, 8), (4, 6), (4, 2)]))
+    return {"sizes": {**sizes_of(draw), "num_heads": num_heads, "d_model": d_model}}
+
+
+@KATA.law(points=0.5, cases=heads_that_do_not_divide)
+def test_refuses_heads_that_do_not_divide(student, sizes):
+    """A num_heads that does not divide d_model is refused with a ValueError when the model is made."""
+    why = f"d_model={sizes['d_model']} cannot be cut into {sizes['num_heads']} heads"
+    expect.refuses(student.Transformer, **sizes, why=why)
