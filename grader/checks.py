@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.answer_key import Expected
-from grader.expect import SubmissionFailed
+from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case, Kata
 from grader.oracle import Oracle
 from grader.worker.student import Call, Student
@@ -23,7 +23,7 @@ class Sighting:
     """What a submission answered to one case of the bank, kept for all free checks."""
 
     observed: Any
-    failure: SubmissionFailed | None
+    failure: SubmissionFailed | Unmet | None
     changed: list[str]
     trace: list[Call]
 
@@ -48,18 +48,19 @@ class Session:
 
     def _look(self, case: Case) -> Sighting:
         self.student.trace.clear()
-        observed, failure = None, None
+        observed: dict[str, Any] | None = None
+        failure: SubmissionFailed | Unmet | None = None
         with self.student.watching_arguments() as watched:
             try:
                 observed = dict(self.kata.observed(self.student, case))
-            except SubmissionFailed as raised:
+            except (SubmissionFailed, Unmet) as raised:  # Unmet: a module without the due parameters
                 failure = raised
         return Sighting(observed, failure, watched.changed, list(self.student.trace))
 
     def look_at_all(self) -> None:
         """Ask every case of the bank, in order, whatever comes of it."""
         for case in self.oracle.key.cases:
-            with suppress(SubmissionFailed):
+            with suppress(SubmissionFailed, Unmet):
                 self.sight(case)
 
     def expected(self, case: Case) -> Expected:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from grader.checks import CheckPlan
 from grader.describing import describe, show
 from grader.judging import Failure, Finding
 from grader.kata import Case
 from grader.report import Check, Mistake
 
+MOST_LEAVES = 12  # arrays of one dict or list that are shown
 BRIEF = 30  # characters of an argument in the line that shows the call
 
 
@@ -54,7 +57,30 @@ def _brief(value: object) -> str:
 
 def _show_case(plan: CheckPlan, case: Case, axes: dict[str, str]) -> dict[str, str]:
     names = case if plan.parameters is None else plan.parameters
-    return {name: _show_argument(case[name], axes.get(name, "").split()) for name in names if name in case}
+    shown: dict[str, str] = {}
+    for name in names:
+        if name in case:
+            leaves = _leaves(name, case[name])
+            told = leaves if len(leaves) <= MOST_LEAVES else leaves[:MOST_LEAVES]
+            shown |= {where: _show_argument(value, axes.get(where, "").split()) for where, value in told}
+            if len(told) < len(leaves):
+                shown[f"{name}…"] = f"{len(leaves) - len(told)} more arrays"
+    return shown
+
+
+def _leaves(name: str, value: object) -> list[tuple[str, object]]:
+    """A dict or list of arrays, array by array; anything else as it is."""
+    if not _holds_arrays(value):
+        return [(name, value)]
+    items = value.items() if isinstance(value, dict) else enumerate(cast("list[object]", value))
+    return [leaf for key, item in items for leaf in _leaves(f"{name}[{key!r}]", item)]
+
+
+def _holds_arrays(value: object) -> bool:
+    if isinstance(value, dict | list | tuple):
+        inner = value.values() if isinstance(value, dict) else value
+        return any(hasattr(item, "shape") or _holds_arrays(item) for item in inner)
+    return False
 
 
 def _show_argument(value: object, axes: list[str]) -> str:

@@ -79,11 +79,24 @@ def _details(check: Check) -> list[str]:
         lines += _labelled("called", check.call)
     if check.counterexample:
         width = max(map(len, check.counterexample))
-        lines += [f"{'':20}{name:<{width}} = {text}" for name, text in check.counterexample.items()]
+        for name, text in check.counterexample.items():
+            lines += _rows(f"{'':20}{name:<{width}} = ", text)
     if check.expected is not None:
-        where = f"    first difference at {check.difference}" if check.difference else ""
-        lines += [f"      expected    {check.expected}", f"      got         {check.got}{where}"]
+        lines += _rows(f"      {'expected':<12}", check.expected) + _rows(
+            f"      {'got':<12}", str(check.got)
+        )
+        if check.difference:
+            lines[-1] += f"    first difference at {check.difference}"
     return lines
+
+
+def _rows(lead: str, text: str) -> list[str]:
+    """A value on one line, or a matrix row by row where it would be too long."""
+    if len(lead) + len(text) <= WIDTH + 12 or "], [" not in text:
+        return [lead + text]
+    first, *others = text.replace("], [", "],\0[").split("\0")
+    inside = len(first) - len(first.lstrip("["))
+    return [lead + first, *(" " * (len(lead) + inside - 1 - row.count("[") + 1) + row for row in others)]
 
 
 def _labelled(label: str, text: str) -> list[str]:

@@ -21,6 +21,14 @@ def forgets_to_subtract_the_max(x, axis=-1):
     NaN; scores that are all very negative give 0 / 0. Which number can be taken from every score of a
     slice, without changing the result, so that no exponent is above 0?
     """
+    return _shares(np.exp(x), axis)
+
+
+def forgets_to_subtract_the_max_after_widening(x, axis=-1):
+    """Integers are widened, and yet large scores give NaN: exp overflows to inf above 709 in float64, and
+    inf / inf is NaN; scores that are all very negative give 0 / 0. Which number can be taken from every
+    score of a slice, without changing the result, so that no exponent is above 0?
+    """
     return _shares(np.exp(_as_floats(x)), axis)
 
 
@@ -29,7 +37,7 @@ def hides_nan_behind_zero(x, axis=-1):
     inf / inf is NaN, and NaN is replaced by 0 afterwards. The overflow has to be prevented, since what it
     has destroyed cannot be repaired.
     """
-    return np.nan_to_num(forgets_to_subtract_the_max(x, axis), nan=0.0)
+    return np.nan_to_num(forgets_to_subtract_the_max_after_widening(x, axis), nan=0.0)
 
 
 def clips_large_scores(x, axis=-1):

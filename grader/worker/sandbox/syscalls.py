@@ -1,0 +1,94 @@
+"""System calls that no submission needs, by name, with their numbers on the two machines.
+
+A call that one machine lacks is None there. The numbers are fixed for ever; `tests/grader/test_seccomp.py`
+compares them with the system's own headers where these are installed.
+"""
+
+from __future__ import annotations
+
+MACHINES = {"x86_64": 0, "aarch64": 1}
+
+Numbers = tuple[int | None, int | None]
+
+#: The newest call that is known here. Later ones do not exist for a submission.
+NEWEST = 462
+
+PROCESSES: dict[str, Numbers] = {
+    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
+    "setsid": (112, 157), "setpgid": (109, 154), "unshare": (272, 97), "setns": (308, 268),
+    "personality": (135, 92), "modify_ldt": (154, None),
+}  # fmt: skip
+
+SOCKETS: dict[str, Numbers] = {
+    "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203), "bind": (49, 200),
+    "listen": (50, 201), "accept": (43, 202), "accept4": (288, 242), "sendto": (44, 206),
+    "sendmsg": (46, 211), "sendmmsg": (307, 269), "recvmsg": (47, 212), "recvmmsg": (299, 243),
+}  # fmt: skip
+
+#: Ways into another process, or to change how it runs.
+OTHERS: dict[str, Numbers] = {
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440), "process_mrelease": (448, 448), "kcmp": (312, 272),
+    "pidfd_open": (434, 434), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424),
+    "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118), "sched_setattr": (314, 274), "setrlimit": (160, 164),
+    "migrate_pages": (256, 238),
+}  # fmt: skip
+
+#: What would outlive the process: memory and queues that belong to nobody.
+LASTING: dict[str, Numbers] = {
+    "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190),
+    "semctl": (66, 191), "semop": (65, 193), "semtimedop": (220, 192), "msgget": (68, 186),
+    "msgsnd": (69, 189), "msgrcv": (70, 188), "msgctl": (71, 187), "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+}  # fmt: skip
+
+#: Changes to files that Landlock does not watch, and ways to files around their names.
+FILES: dict[str, Numbers] = {
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "chown": (92, None), "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54),
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14),
+    "lremovexattr": (198, 15), "fremovexattr": (199, 16), "utime": (132, None), "utimes": (235, None),
+    "utimensat": (280, 88), "futimesat": (261, None), "mknod": (133, None), "mknodat": (259, 33),
+    "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "fanotify_init": (300, 262),
+    "fanotify_mark": (301, 263), "inotify_init": (253, None), "inotify_init1": (294, 26),
+    "inotify_add_watch": (254, 27), "quotactl": (179, 60), "quotactl_fd": (443, 443), "flock": (73, 32),
+}  # fmt: skip
+
+#: Doors of the kernel behind which most of its faults were found.
+KERNEL: dict[str, Numbers] = {
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "io_setup": (206, 0), "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
+    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "vmsplice": (278, 75),
+    "memfd_secret": (447, 447),
+}  # fmt: skip
+
+#: What only root may do, and a submission that is graded by root must not.
+ROOT: dict[str, Numbers] = {
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
+    "move_mount": (429, 429), "open_tree": (428, 428), "fsopen": (430, 430), "fsconfig": (431, 431),
+    "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442), "setuid": (105, 146),
+    "setgid": (106, 144), "setreuid": (113, 145), "setregid": (114, 143), "setresuid": (117, 147),
+    "setresgid": (119, 149), "setfsuid": (122, 151), "setfsgid": (123, 152), "setgroups": (116, 159),
+    "capset": (126, 91), "init_module": (175, 105), "finit_module": (313, 273),
+    "delete_module": (176, 106), "kexec_load": (246, 104), "kexec_file_load": (320, 294),
+    "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "acct": (163, 89),
+    "settimeofday": (164, 170), "clock_settime": (227, 112), "adjtimex": (159, 171),
+    "clock_adjtime": (305, 266), "sethostname": (170, 161), "setdomainname": (171, 162),
+    "syslog": (103, 116), "iopl": (172, None), "ioperm": (173, None), "vhangup": (153, 58),
+}  # fmt: skip
+
+#: Needed by CUDA, by nothing else.
+GPU: dict[str, Numbers] = {
+    "memfd_create": (319, 279), "sched_setaffinity": (203, 122), "move_pages": (279, 239),
+}  # fmt: skip
+
+#: Calls of which it depends on an argument whether they are let through.
+ASKED: dict[str, Numbers] = {
+    "clone": (56, 220), "clone3": (435, 435), "kill": (62, 129), "tkill": (200, 130),
+    "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
+    "prlimit64": (302, 261), "prctl": (157, 167), "fcntl": (72, 25), "ioctl": (16, 29),
+    "seccomp": (317, 277),
+}  # fmt: skip
+
+NEVER = {**PROCESSES, **SOCKETS, **OTHERS, **LASTING, **FILES, **KERNEL, **ROOT}
