@@ -15,7 +15,7 @@ from grader.kata import Case, DrawCase
 from grader.worker.codec import encode
 
 SEED = 20170612
-SHRINK_CALLS = 120
+SHRINK_CALLS = 60
 DRAWS = 3  # cases drawn for each one kept: Hypothesis repeats itself, and the bank is spread by size
 
 

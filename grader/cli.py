@@ -94,11 +94,24 @@ def kata() -> None:
 @kata.command(cls=Guarded)
 @click.argument("names", nargs=-1, type=Names())
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
-def verify(names: tuple[str, ...], seed: int) -> None:
+@click.option("--seeds", type=int, help="Hold right answers alone against this many banks of cases.")
+def verify(names: tuple[str, ...], seed: int, seeds: int | None) -> None:
     """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
+    if seeds is not None:
+        from grader.authoring.fairness import verify_fairness
+
+        sys.exit(verify_fairness(Course(find_course(Path.cwd())), names, seeds))
     from grader.authoring.verify import verify_course
 
     sys.exit(verify_course(Course(find_course(Path.cwd())), names, seed))
+
+
+@kata.command(cls=Guarded)
+def overview() -> None:
+    """Print a table of all katas: checks, laws, mistakes, variants, sources (docs/katas.md)."""
+    from grader.authoring.overview import overview as table
+
+    click.echo(table(Course(find_course(Path.cwd()))), nl=False)
 
 
 if __name__ == "__main__":

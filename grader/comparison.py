@@ -11,6 +11,9 @@ another order of sums must never be refused; the mistakes that are looked for ar
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,9 +174,42 @@ def _is_close(
     finite = np.isfinite(wanted)
     largest = float(np.max(np.abs(wanted), where=finite, initial=0.0))
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(wanted - have) <= relative * np.abs(wanted) + relative * largest
+        allowed = relative * np.abs(wanted) + relative * largest
+        near = np.abs(wanted - have) <= allowed
+        _note_margin(wanted, have, allowed)
     same = (wanted == have) | (np.isnan(wanted) & np.isnan(have))
     return np.asarray(np.where(finite & np.isfinite(have), near, same))
+
+
+@dataclass
+class Margin:
+    """The largest share of a tolerance that an accepted value has used, of 1."""
+
+    largest: float = 0.0
+
+
+_margin: ContextVar[Margin | None] = ContextVar("margin", default=None)
+
+
+@contextmanager
+def watching_margin() -> Iterator[Margin]:
+    """Inside, every comparison within a tolerance is noted: how near the edge was it?"""
+    margin = Margin()
+    token = _margin.set(margin)
+    try:
+        yield margin
+    finally:
+        _margin.reset(token)
+
+
+def _note_margin(
+    wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], allowed: np.ndarray[Any, Any]
+) -> None:
+    margin = _margin.get()
+    if margin is not None:
+        shares = np.abs(wanted - have) / np.maximum(allowed, np.finfo(np.float64).tiny)
+        inside = shares[np.isfinite(shares) & (shares <= 1)]
+        margin.largest = max(margin.largest, float(np.max(inside, initial=0.0)))
 
 
 def show_pair(

@@ -24,7 +24,7 @@ from grader.worker.local import LocalStudent
 #: The share of failing cases that a mistake must explain to be named.
 ENOUGH = 0.6
 #: Failing cases after which a mistake that has explained none of them is dropped.
-SCREENED = 6
+SCREENED = 4
 
 
 class Replay:

@@ -25,15 +25,22 @@ class DeviceMissing(Exception):
 
 def require_library(cards: list[Card], device: str) -> None:
     """PyTorch where a named kata needs it, and a GPU where one was asked for."""
-    needing = [card.name for card in cards if card.library == "torch"]
-    if needing and importlib.util.find_spec("torch") is None:
-        raise LibraryMissing(
-            f"`{needing[0]}` is a PyTorch kata, and PyTorch is not installed: pip install torch==2.13.0"
-        )
+    lacking = [card for card in cards if lacks_library(card)]
+    if lacking:
+        raise LibraryMissing(_what_to_install(lacking[0]))
     if device == "cuda" and not _has_cuda():
         raise DeviceMissing(
             "There is no CUDA device on this machine; leave out --device to grade on the CPU."
         )
+
+
+def lacks_library(card: Card) -> bool:
+    """Whether the kata needs PyTorch and there is none."""
+    return card.library == "torch" and importlib.util.find_spec("torch") is None
+
+
+def _what_to_install(card: Card) -> str:
+    return f"`{card.name}` is a PyTorch kata, and PyTorch is not installed: pip install torch==2.13.0"
 
 
 def _has_cuda() -> bool:
@@ -50,7 +57,9 @@ def open_grader(
     course: Course, cards: list[Card], device: str = "cpu", shrinks: bool = True, seed: int = SEED
 ) -> tuple[Grader, Source]:
     """The grader and its source of workers, which is opened before any solution is read."""
-    library = "torch" if any(card.library == "torch" for card in cards) else "numpy"
+    library = (
+        "torch" if any(card.library == "torch" and not lacks_library(card) for card in cards) else "numpy"
+    )
     source = open_source(library, os.environ.get("DOJO_WORKERS", ""))
     return Grader(course, source, device, seed, shrinks), source
 
@@ -64,6 +73,8 @@ def is_begun(card: Card, path: Path) -> bool:
 
 def grade_file(grader: Grader, card: Card, path: Path) -> KataReport:
     """One file's report; a file that cannot be graded, or is not begun, has one too."""
+    if lacks_library(card):
+        return KataReport(card.name, card.track, "error", card.max_score, message=_what_to_install(card))
     try:
         submission = read_submission(card, path)
         if not submission.begun:

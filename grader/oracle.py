@@ -18,8 +18,10 @@ from grader.worker.local import LocalStudent
 class Oracle:
     """Expected values for the cases of the bank, and for new ones while shrinking."""
 
-    def __init__(self, kata: Kata, course: Course, card: Card, seed: int = bank.SEED) -> None:
-        self.kata, self.course, self.card, self.seed = kata, course, card, seed
+    def __init__(
+        self, kata: Kata, course: Course, card: Card, seed: int = bank.SEED, keeps: bool = True
+    ) -> None:
+        self.kata, self.course, self.card, self.seed, self.keeps = kata, course, card, seed, keeps
 
     @cached_property
     def reference(self) -> LocalStudent:
@@ -29,7 +31,9 @@ class Oracle:
 
     @cached_property
     def key(self) -> AnswerKey:
-        """The bank with its answers, from the cache or drawn now."""
+        """The bank with its answers, from the cache or drawn now; `keeps` says whether it is cached."""
+        if not self.keeps:
+            return self._draw()
         files = [self.card.path, self.course.solution(self.card, "reference")]
         file = answer_key.cache_folder() / f"{self.card.name}-{answer_key.digest(files, self.seed)}.key"
         found = answer_key.load(file)

@@ -44,7 +44,7 @@ def run(wishes: Wishes) -> int:
     paths = _chosen_files(course, cards, wishes)
     if not paths:
         return _greet(course, wishes)
-    require_library([card for card, _ in paths], wishes.device)
+    require_library([card for card, _ in paths] if cards or wishes.file else [], wishes.device)
     if wishes.watch:
         from grader.watch import watch  # watchfiles costs every other run its time
 

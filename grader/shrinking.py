@@ -8,7 +8,7 @@ from grader.diagnosis import Suspect
 from grader.judging import Failure, Finding, judge_case
 from grader.worker.remote import WorkerLost
 
-SMALL = 4  # numbers in a case that needs no shrinking
+SMALL = 6  # numbers in a case that needs no shrinking
 
 
 def shrink(finding: Finding, suspect: Suspect | None, session: Session, seed: int) -> None:

@@ -20,10 +20,11 @@ sublayer's input and output is normalised, and no norm follows the stacks.
                 neighbouring columns); softmax(q kᵀ / sqrt(d_head)) v; the heads side by side through o
     ffn         Linear, ReLU, Linear
 
-`memory` is what the last encoder layer returns; every decoder layer reads it. The masks are made from the ids:
-a token that equals `pad_id` is padding, wherever it stands, in source and target alike, and nobody attends to
-it. So no real position depends on padding. What comes out at padded positions is of no account, but it must
-not be NaN where others read it: 0 * NaN is NaN. Dropout acts in training only, never on attention weights.
+`memory` is what the last encoder layer returns; every decoder layer reads it. The masks are made from the
+ids: a token that equals `pad_id` is padding, wherever it stands, in source and target alike, and nobody
+attends to it. So no real position depends on padding. What comes out at padded positions is of no account,
+but it must not be NaN where others read it: 0 * NaN is NaN. Dropout acts in training only, never on attention
+weights.
 
 Names, for weights are loaded by name; all linear layers have biases:
 
@@ -75,7 +76,7 @@ class Transformer(nn.Module):
         raise NotImplementedError
 
     def decode(self, tgt: torch.Tensor, memory: torch.Tensor, src: torch.Tensor) -> torch.Tensor:
-        """Target ids [B, T_tgt], the memory of `src`, source ids [B, T_src] -> logits [B, T_tgt, tgt_vocab]."""
+        """Target ids [B, T_tgt], memory of `src`, source ids [B, T_src] -> logits [B, T_tgt, tgt_vocab]."""
         raise NotImplementedError
 
     def forward(self, src: torch.Tensor, tgt: torch.Tensor) -> torch.Tensor:

@@ -29,7 +29,13 @@ UNKNOWN = 0x00050000 | errno.ENOSYS  # a library takes an older call instead
 CLONE_THREAD = 0x10000
 #: Who gets a signal when a descriptor is ready can be set to anybody; leases and notices are of no use.
 FCNTL = {"F_SETOWN": 8, "F_SETSIG": 10, "F_SETOWN_EX": 15, "F_SETLEASE": 1024, "F_NOTIFY": 1026}
-IOCTL = {"TIOCSCTTY": 0x540E, "TIOCSTI": 0x5412, "TIOCLINUX": 0x541C, "FIOSETOWN": 0x8901, "SIOCSPGRP": 0x8902}
+IOCTL = {
+    "TIOCSCTTY": 0x540E,
+    "TIOCSTI": 0x5412,
+    "TIOCLINUX": 0x541C,
+    "FIOSETOWN": 0x8901,
+    "SIOCSPGRP": 0x8902,
+}
 #: The worker's own precautions are not the submission's to take back.
 PRCTL = {"PR_SET_PDEATHSIG": 1, "PR_SET_DUMPABLE": 4, "PR_SET_MM": 35, "PR_SET_PTRACER": 0x59616D61}
 

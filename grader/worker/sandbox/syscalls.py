@@ -52,7 +52,7 @@ FILES: dict[str, Numbers] = {
     "utimensat": (280, 88), "futimesat": (261, None), "mknod": (133, None), "mknodat": (259, 33),
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "fanotify_init": (300, 262),
     "fanotify_mark": (301, 263), "inotify_init": (253, None), "inotify_init1": (294, 26),
-    "inotify_add_watch": (254, 27), "quotactl": (179, 60), "quotactl_fd": (443, 443), "flock": (73, 32),
+    "inotify_add_watch": (254, 27), "quotactl": (179, 60), "quotactl_fd": (443, 443),
 }  # fmt: skip
 
 #: Doors of the kernel behind which most of its faults were found.

@@ -30,10 +30,16 @@ def control(option: int, value: int) -> bool:
     return _libc is not None and int(_libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0)) == 0
 
 
-def clear_environment() -> None:
-    """Forget every variable, those too that C code asks for."""
-    if _libc is not None:
-        _libc.clearenv()
+def overwrite_environment() -> None:
+    """Zeros over every variable that C code knows of, then forget them."""
+    assert _libc is not None
+    variables = ctypes.POINTER(ctypes.c_void_p).in_dll(_libc, "environ")
+    position = 0
+    while variables and variables[position]:
+        address = ctypes.c_void_p(variables[position])
+        ctypes.memset(address, 0, _libc.strlen(address))
+        position += 1
+    _libc.clearenv()
 
 
 def no_new_privileges() -> bool:

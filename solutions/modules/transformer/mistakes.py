@@ -179,7 +179,7 @@ class adds_after_the_norm(_Transformer):
 
 
 class lets_the_decoder_see_the_future(_Transformer):
-    """Target tokens attend to later ones: the decoder's mask hides padding alone. It must be causal as well."""
+    """Target tokens attend to later ones: the decoder's mask hides padding alone. It must be causal too."""
 
     def causal(self, tgt):
         return super().causal(tgt) | True
@@ -223,7 +223,7 @@ class expects_padding_at_the_end(_Transformer):
 
 
 class takes_zero_for_padding(_Transformer):
-    """Token 0 is hidden whatever pad_id says: the argument is not looked at. With the default that is right."""
+    """Token 0 is hidden whatever pad_id says: the argument is not looked at. With the default it is right."""
 
     def real(self, ids):
         return (ids != 0)[:, None, None, :]

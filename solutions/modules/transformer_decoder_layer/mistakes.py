@@ -10,14 +10,13 @@ from torch import nn
 class _Attention(nn.Module):
     """The right attention; mistakes override a part of it."""
 
-    bias = True
     weight_dropout = 0.0
 
     def __init__(self, d_model, num_heads):
         super().__init__()
         self._check(d_model, num_heads)
         self.num_heads = num_heads
-        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model, bias=self.bias) for _ in range(4))
+        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model) for _ in range(4))
 
     def _check(self, d_model, num_heads):
         if d_model % num_heads:
@@ -142,21 +141,6 @@ class normalises_the_memory(_Layer):
         return self.cross_attn(h, self.norm2(memory), read)
 
 
-class takes_values_from_the_target(_Layer):
-    """The memory decides where to look and gives nothing: keys come from it, and values from the target's
-    own last token. Keys and values are both the memory's.
-    """
-
-    def _cross(self, h, memory, read):
-        bare, attention = h[:, -1:].expand_as(memory), self.cross_attn
-        q, k, v = (
-            attention._split(linear(rows))
-            for linear, rows in ((attention.q, h), (attention.k, memory), (attention.v, bare))
-        )
-        scores = (q @ k.mT / attention._divisor(q)).masked_fill(~read, float("-inf"))
-        return attention.o(attention._merge(scores.softmax(-1) @ v))
-
-
 class shares_one_attention(_Layer):
     """Both attentions use the weights of `self_attn`; `cross_attn` is declared and never called."""
 
@@ -198,15 +182,6 @@ class ignores_the_target_mask(_Layer):
 
     def _own(self, x, mask):  # noqa: ARG002 - the mistake
         return self._causal(x)
-
-
-class transposes_the_target_mask(_Layer):
-    """The given mask is read with its axes exchanged. Rows of tgt_mask are queries and columns are keys, as
-    in the scores.
-    """
-
-    def _own(self, x, mask):
-        return self._causal(x) if mask is None else mask.mT
 
 
 class ignores_the_memory_mask(_Layer):
@@ -260,19 +235,6 @@ class uses_another_eps(_Layer):
     eps = 1e-6
 
 
-class _FullWidth(_Attention):
-    def _divisor(self, q):
-        return math.sqrt(q.shape[-1] * self.num_heads)
-
-
-class scales_by_the_full_width(_Layer):
-    """With one head all is right, with several the attentions are too flat: scores are divided by
-    sqrt(d_model). Each head's dot product has d_head terms.
-    """
-
-    attention_class = _FullWidth
-
-
 class _StraightMerge(_Attention):
     def _merge(self, mixed):
         batch, heads, tokens, d_head = mixed.shape
@@ -310,19 +272,6 @@ class drops_the_sum(_Layer):
 
     def _add(self, x, result):
         return self._drop(x + result)
-
-
-class drops_nothing_of_the_feed_forward(_Layer):
-    """The attentions' outputs are dropped and the feed-forward network's is not. Dropout acts on the output
-    of each of the three sublayers.
-    """
-
-    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
-        own, read = self._own(x, tgt_mask), self._read(x, memory, memory_mask)
-        h = self.norm1(x)
-        x = self._add(x, self.self_attn(h, h, own))
-        x = self._add(x, self._cross(self.norm2(x), memory, read))
-        return x + self.ffn(self.norm3(x))
 
 
 class drops_attention_weights_instead(_Layer):
@@ -368,13 +317,3 @@ class accepts_a_remainder(_Layer):
     """
 
     attention_class = _Careless
-
-
-class _Unbiased(_Attention):
-    bias = False
-
-
-class leaves_out_the_attentions_biases(_Layer):
-    """q, k, v and o have no biases, so weights with biases do not load: here every linear layer has one."""
-
-    attention_class = _Unbiased

@@ -96,29 +96,27 @@ def shapes_of(src_vocab, tgt_vocab, d_model, d_ff, num_layers, **_):
     return {**shapes, "out_proj.weight": (tgt_vocab, d_model), "out_proj.bias": (tgt_vocab,)}
 
 
-def normal_hundredths(draw, shape, dtype, scale=0.5, centre=0.0):
+def normal_hundredths(rng, shape, dtype, scale=0.5, centre=0.0):
     """Normal numbers, rounded so that a person can read them."""
     import torch
 
-    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     return torch.from_numpy((np.round(rng.standard_normal(shape) * scale, 2) + centre).astype(dtype))
 
 
-def drawn_weights(draw, sizes, dtype):
+def drawn_weights(rng, sizes, dtype):
     """Every parameter, norms around 1."""
     return {
-        name: normal_hundredths(draw, shape, dtype, centre=float(name.endswith("weight") and len(shape) == 1))
+        name: normal_hundredths(rng, shape, dtype, centre=float(name.endswith("weight") and len(shape) == 1))
         for name, shape in shapes_of(**sizes).items()
     }
 
 
-def drawn_ids(draw, batch, tokens, vocab, pad_id):
-    """Rows with padding anywhere, and at least one real token in each."""
+def drawn_ids(rng, batch, tokens, vocab, pad_id):
+    """Rows with padding anywhere, or none, and at least one real token in each."""
     import torch
 
-    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     ids = (rng.integers(1, vocab, (batch, tokens)) + pad_id) % vocab
-    padded = rng.random((batch, tokens)) < draw(st.sampled_from([0.0, 0.4]))
+    padded = rng.random((batch, tokens)) < rng.choice([0.0, 0.4])
     padded[np.arange(batch), rng.integers(0, tokens, batch)] = False
     return torch.from_numpy(np.where(padded, pad_id, ids))
 
@@ -129,13 +127,29 @@ def cases(draw):
     sizes, dtype = sizes_of(draw), draw(st.sampled_from(["float32", "float32", "float64"]))
     batch, longest = draw(st.integers(1, 3)), 4 if dtype == "float32" else 1
     source, target = draw(st.integers(1, longest)), draw(st.integers(1, longest))
-    pad_id = sizes.get("pad_id", 0)
+    pad_id, rng = sizes.get("pad_id", 0), np.random.default_rng(draw(st.integers(0, 2**16)))
     return {
         "sizes": sizes,
-        "weights": drawn_weights(draw, sizes, dtype),
-        "src": drawn_ids(draw, batch, source, sizes["src_vocab"], pad_id),
-        "tgt": drawn_ids(draw, batch, target, sizes["tgt_vocab"], pad_id),
-        "memory": normal_hundredths(draw, (batch, source, sizes["d_model"]), dtype, scale=1.0),
+        "weights": drawn_weights(rng, sizes, dtype),
+        "src": drawn_ids(rng, batch, source, sizes["src_vocab"], pad_id),
+        "tgt": drawn_ids(rng, batch, target, sizes["tgt_vocab"], pad_id),
+        "memory": normal_hundredths(rng, (batch, source, sizes["d_model"]), dtype, scale=1.0),
+    }
+
+
+@KATA.example
+def padding_behind_and_in_the_middle():
+    """The ids of the statement, for a small model with default arguments."""
+    import torch
+
+    sizes = {"src_vocab": 8, "tgt_vocab": 5, "d_model": 4, "num_heads": 2, "d_ff": 3, "num_layers": 1}
+    rng = np.random.default_rng(17)
+    return {
+        "sizes": sizes,
+        "weights": drawn_weights(rng, sizes, "float32"),
+        "src": torch.tensor([[5, 7, 0]]),
+        "tgt": torch.tensor([[1, 0, 4]]),
+        "memory": normal_hundredths(rng, (1, 3, 4), "float32", scale=1.0),
     }
 
 

@@ -74,18 +74,17 @@ def shapes_of(num_layers, d_model, d_ff, vocab_size, **_):
     return {"tok_emb.weight": (vocab_size, d_model), **stack, **ends}
 
 
-def normal_hundredths(draw, shape, dtype, scale=0.5, centre=0.0):
+def normal_hundredths(rng, shape, dtype, scale=0.5, centre=0.0):
     """Normal numbers, rounded so that a person can read them."""
     import torch
 
-    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     return torch.from_numpy((np.round(rng.standard_normal(shape) * scale, 2) + centre).astype(dtype))
 
 
-def drawn_weights(draw, sizes, dtype):
+def drawn_weights(rng, sizes, dtype):
     """Every parameter, norms around 1; a tied matrix stands under both of its names."""
     weights = {
-        name: normal_hundredths(draw, shape, dtype, centre=float(name.endswith("weight") and len(shape) == 1))
+        name: normal_hundredths(rng, shape, dtype, centre=float(name.endswith("weight") and len(shape) == 1))
         for name, shape in shapes_of(**sizes).items()
     }
     if sizes.get("tie_weights", True):
@@ -93,11 +92,10 @@ def drawn_weights(draw, sizes, dtype):
     return weights
 
 
-def drawn_mask(draw, shape):
+def drawn_mask(rng, shape):
     """A bool mask, each row of which lets something through."""
     import torch
 
-    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     mask = rng.random(shape) < 0.5
     mask[np.arange(shape[0]), rng.integers(0, shape[1], shape[0])] = True
     return torch.from_numpy(mask)
@@ -112,14 +110,14 @@ def cases(draw):
     batch, source = draw(st.integers(1, 3)), draw(st.integers(1, 4))
     target = draw(st.integers(1, 4)) if dtype == "float32" else 1
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-    memory = normal_hundredths(draw, (batch, sizes["d_model"], source), dtype, scale=1.0)
+    memory = normal_hundredths(rng, (batch, sizes["d_model"], source), dtype, scale=1.0)
     return {
         "sizes": sizes,
-        "weights": drawn_weights(draw, sizes, dtype),
+        "weights": drawn_weights(rng, sizes, dtype),
         "ids": torch.from_numpy(rng.integers(0, sizes["vocab_size"], (batch, target))),
         "memory": memory.transpose(1, 2),
-        "tgt_mask": draw(st.sampled_from([None, drawn_mask(draw, (target, target))])),
-        "memory_mask": draw(st.sampled_from([None, drawn_mask(draw, (batch, source))])),
+        "tgt_mask": draw(st.sampled_from([None, drawn_mask(rng, (target, target))])),
+        "memory_mask": draw(st.sampled_from([None, drawn_mask(rng, (batch, source))])),
     }
 
 

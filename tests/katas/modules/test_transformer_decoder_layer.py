@@ -27,7 +27,7 @@ KATA = Kata(
     library="torch",
     grades_gradients=True,
     roundings=ROUNDINGS,
-    bank_size=17,
+    bank_size=11,
     axes={
         "x": "batch T_tgt d_model",
         "memory": "batch T_src d_model",
@@ -39,13 +39,13 @@ KATA = Kata(
     hints=(
         "One attention module serves both times: it takes the rows that ask, the rows that are read, and a "
         "mask that may be None. What are the three in the self-attention, and what in the cross-attention?",
-        "Scores are [B, H, Tq, Tk]. A mask [T_tgt, T_tgt] broadcasts against them as it is; a mask [B, T_src] "
-        "needs two axes in between, for the heads and for the queries. True is what may be seen, so hide "
+        "Scores are [B, H, Tq, Tk]. A mask [T_tgt, T_tgt] broadcasts against them as it is; a mask "
+        "[B, T_src] needs two axes in between, for the heads and for the queries. True is what may be seen, so hide "
         "where it is False.",
         "The attention: four linear layers, heads split and brought before the tokens, scores over the root "
         "of d_head, -inf where the mask is False, softmax, times v, heads merged, o. The layer: three lines, "
-        "each x plus the dropout of a sublayer of a norm of x; memory passes no norm. If tgt_mask is None, make "
-        "a lower triangle of True on x's device. nn.Dropout follows the module's mode by itself.",
+        "each x plus the dropout of a sublayer of a norm of x; memory passes no norm. If tgt_mask is None, "
+        "make a lower triangle of True on x's device. nn.Dropout follows the module's mode by itself.",
     ),
 )
 
@@ -225,8 +225,7 @@ def test_everything_dropped_leaves_x(student, d_model, num_heads, d_ff, weights,
 
 @KATA.law(points=0.5)
 def test_dropout_takes_single_entries(student):
-    """In training mode each entry of a sublayer's output is dropped, or kept and divided by 1 - dropout; by
-    default one in ten is dropped."""
+    """In training mode single entries of each sublayer's output are dropped: by default one in ten."""
     import torch
 
     generator = torch.Generator().manual_seed(5)
@@ -251,6 +250,9 @@ def require_dropout(heard, spoken, rate, sublayer):
         f"With dropout={rate} each entry that `{sublayer}` adds is 0, or what it is in evaluation mode over "
         f"{1 - rate:g}.",
     )
+    for axis in range(dropped.ndim):
+        mixed = dropped.any(axis) & (kept & ~dropped).any(axis)
+        expect.true(mixed.any(), f"Each entry that `{sublayer}` adds is dropped or kept by itself.")
     share = float((dropped & ~kept).double().mean())
     low, high = (0.02, 0.25) if rate == 0.1 else (0.35, 0.65)
     expect.true(

@@ -1,0 +1,94 @@
+"""No right answer is ever refused: references and variants held against many banks of cases.
+
+The banks are smaller than those of a grading and there are many of them. Answers run in this process,
+since they are the course's own; the checks are the very same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+from dataclasses import dataclass, field
+
+import click
+
+from grader.answers import Answers
+from grader.catalog import Card, Course, load_file
+from grader.checks import Session
+from grader.comparison import watching_margin
+from grader.judging import run_check
+from grader.kata import Kata
+from grader.oracle import Oracle
+from grader.plan import plan
+from grader.worker.local import LocalStudent
+
+BANK = 16  # cases a seed
+
+
+@dataclass
+class Fairness:
+    """What many seeds have shown of one kata. `margin` is the largest share of the tolerance used."""
+
+    card: Card
+    seeds: int = 0
+    answers: int = 0
+    margin: float = 0.0
+    refused: list[str] = field(default_factory=list)
+
+
+def verify_fairness(course: Course, names: tuple[str, ...], seeds: int) -> int:
+    """Hold every right answer against `seeds` banks and print the table. 0 if none is refused."""
+    cards = [course.card(name) for name in names] or list(course.cards.values())
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    with multiprocessing.get_context(method).Pool(os.cpu_count(), maxtasksperchild=1) as pool:
+        jobs = [pool.apply_async(_hold, (course, card, seeds)) for card in cards]
+        found = []
+        for job in jobs:
+            found.append(job.get())
+            click.echo(_row(found[-1]))
+    refused = [line for fairness in found for line in fairness.refused]
+    for line in refused:
+        click.echo(f"✗ {line}")
+    click.echo(
+        f"No right answer was refused over {seeds} banks." if not refused else f"{len(refused)} refusals."
+    )
+    return 1 if refused else 0
+
+
+def _row(fairness: Fairness) -> str:
+    return (
+        f"{fairness.card.name:<30}{fairness.answers:>3} answers{fairness.seeds:>6} banks"
+        f"{fairness.margin:>9.1%} of the tolerance used"
+    )
+
+
+def _hold(course: Course, card: Card, seeds: int) -> Fairness:
+    kata = dataclasses.replace(course.declaration(card), bank_size=BANK)
+    fairness = Fairness(card, seeds)
+    for seed in range(1, seeds + 1):
+        students = _right_answers(course, card)
+        fairness.answers = len(students)
+        oracle = Oracle(kata, course, card, seed, keeps=False)
+        for name, student in students.items():
+            _judge(kata, oracle, student, fairness, f"{card.name}: {name} is refused under seed {seed} by")
+    return fairness
+
+
+def _right_answers(course: Course, card: Card) -> dict[str, LocalStudent]:
+    variants = Answers(course, card, "variants")
+    reference = load_file(f"dojo_held_{card.name}", course.solution(card, "reference"))
+    found = {"the reference": LocalStudent(reference)}
+    return found | {f"the variant `{name}`": LocalStudent(variants.fresh(name)) for name in variants.names}
+
+
+def _judge(kata: Kata, oracle: Oracle, student: LocalStudent, fairness: Fairness, lead: str) -> None:
+    session = Session(kata, oracle, student)
+    with watching_margin() as margin:
+        findings = [run_check(check, session) for check in plan(kata, oracle)]
+    fairness.margin = max(fairness.margin, margin.largest)
+    fairness.refused += [
+        f"{lead} `{finding.plan.name}`: {finding.failures[0].message}"
+        for finding in findings
+        if finding.failures
+    ]

@@ -1,0 +1,63 @@
+"""The course in one table, read from its files and running none of them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from grader.catalog import Card, Course
+from grader.kata import FREE_POINTS, TRACKS
+
+HEAD = "| kata | checks | laws | mistakes | variants | source |\n|---|---:|---:|---:|---:|---|"
+
+
+def overview(course: Course) -> str:
+    """A table a track in Markdown: how strong each kata's checks are, and where it comes from."""
+    parts = []
+    for track in TRACKS:
+        rows = [_row(course, card) for card in course.cards.values() if card.track == track]
+        if rows:
+            parts.append("\n".join([f"## {track}", "", HEAD, *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(course: Course, card: Card) -> str:
+    laws = _laws(card.path)
+    mistakes, variants = (len(_public(course.solution(card, part))) for part in ("mistakes", "variants"))
+    checks = 1 + len(FREE_POINTS) + laws + _optional_checks(card)
+    return f"| `{card.name}` | {checks} | {laws} | {mistakes} | {variants} | {card.source} |"
+
+
+def _laws(path: Path) -> int:
+    """Functions decorated with `@KATA.law(…)`."""
+    return sum(
+        isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "KATA.law"
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+    )
+
+
+def _optional_checks(card: Card) -> int:
+    """Gradients and the device, where the declaration asks for them."""
+    tree = ast.parse(card.path.read_text(encoding="utf-8"))
+    said = {
+        keyword.arg: keyword.value.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if isinstance(keyword.value, ast.Constant)
+    }
+    on_device = said.get("grades_device")
+    device = card.library == "torch" if on_device is None else bool(on_device)
+    return int(bool(said.get("grades_gradients"))) + int(device)
+
+
+def _public(path: Path) -> list[str]:
+    """Public functions and classes of a file, which are its answers."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return [
+        node.name
+        for node in body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    ]

@@ -1,0 +1,136 @@
+"""`kata verify`, `kata verify --seeds` and `kata overview`: what they say of a course that has gaps."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from grader.authoring import statements
+from grader.authoring.fairness import verify_fairness
+from grader.authoring.overview import overview
+from grader.authoring.verify import verify_course
+from grader.catalog import Course, find_course
+
+from .conftest import DOUBLE
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def course(tmp_path, write):
+    """`course({path: text or None})`: the tiny course with these files changed, or left out."""
+
+    def change(changes=None):
+        files = {**DOUBLE, **(changes or {})}
+        return Course(write(tmp_path, {name: text for name, text in files.items() if text is not None}))
+
+    return change
+
+
+def found(capsys, course):
+    code = verify_course(course, ())
+    lines = capsys.readouterr().out.splitlines()
+    return code, [line.removeprefix("✗ double: ") for line in lines if line.startswith("✗")]
+
+
+SHORT = {
+    "the stub's docstring is no statement yet (400 characters are due).",
+    "tests/katas/path.toml does not list it; put it where it is best learnt.",
+    "1 hints; 3 are due, from a nudge to nearly the answer.",
+}
+
+
+def test_what_the_files_lack_is_said_before_anything_runs(capsys, course):
+    code, gaps = found(capsys, course())
+    assert code == 1
+    assert set(gaps) == SHORT
+
+
+def test_a_missing_file_is_the_first_thing_to_write(capsys, course):
+    mistakes = "solutions/attention/double/mistakes.py"
+    code, gaps = found(capsys, course({mistakes: None}))
+    assert (code, gaps) == (1, ["mistakes.py is missing; write it."])
+
+
+def test_a_file_of_no_kata_is_a_stray(course):
+    stray = course({"solutions/attention/double/notes.txt": "x"})
+    assert statements.stray_files(stray) == ["notes.txt belongs to no kata; move or remove it."]
+
+
+WHOLE = {
+    "tests/katas/path.toml": '[path]\nattention = ["double"]',
+    "tests/katas/attention/test_double.py": DOUBLE["tests/katas/attention/test_double.py"].replace(
+        '("Think of two.",)', '("Think of two.", "Add.", "x and x.")'
+    ),
+    "exercises/attention/double.py": DOUBLE["exercises/attention/double.py"].replace(
+        "Twice as much.", "Twice as much." + " It is a long way to twice as much." * 12
+    ),
+}
+
+
+def variant(body):
+    return {
+        **WHOLE,
+        "solutions/attention/double/variants.py": DOUBLE["solutions/attention/double/variants.py"]
+        + textwrap.indent(textwrap.dedent(body), " " * 8),
+    }
+
+
+@pytest.mark.slow
+def test_few_answers_are_a_gap_and_the_table_counts(capsys, course):
+    code, gaps = found(capsys, course(WHOLE))
+    assert code == 1
+    assert gaps == [
+        "1 variants; 3 are due, in other styles.",
+        "4 mistakes; 6 are due.",
+    ]
+
+
+@pytest.mark.slow
+def test_a_mistake_that_passes_and_a_variant_that_fails_are_gaps(capsys, course):
+    changes = variant(
+        '''
+        def cubes(x):
+            """Wrong for most."""
+            if isinstance(x, str):
+                raise ValueError("text")
+            return x * x * x + x
+        '''
+    )
+    changes["solutions/attention/double/mistakes.py"] = DOUBLE["solutions/attention/double/mistakes.py"] + (
+        '''
+        def doubles(x):
+            """It is right."""
+            return _checked(x) * 2
+        '''
+    )
+    _, gaps = found(capsys, course(changes))
+    assert "the mistake `doubles` passes; add a case or a law that tells it apart." in gaps
+    assert any(gap.startswith("the variant `cubes` is refused by `agrees_with_reference`") for gap in gaps)
+
+
+@pytest.mark.slow
+def test_right_answers_are_held_against_many_banks(capsys, course):
+    assert verify_fairness(course(), (), 2) == 0
+    assert "No right answer was refused over 2 banks." in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_wrong_at_times_is_refused(capsys, course):
+    changes = variant(
+        '''
+        def wrong_for_two_rows(x):
+            """Wrong where there are two."""
+            if isinstance(x, str):
+                raise ValueError("text")
+            return x * 2 if len(x) != 2 else x * 3
+        '''
+    )
+    assert verify_fairness(course(changes), (), 2) == 1
+    said = capsys.readouterr().out
+    assert "the variant `wrong_for_two_rows` is refused under seed 1 by `agrees_with_reference`" in said
+
+
+def test_the_table_of_katas_in_the_docs_is_the_course_s():
+    page = (ROOT / "docs" / "katas.md").read_text(encoding="utf-8")
+    assert page.endswith(overview(Course(find_course(ROOT)))), "run: make docs"
