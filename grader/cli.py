@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from grader.bank import SEED
 from grader.catalog import Course, CourseError, find_course
 from grader.kata import KataError
-from grader.opening import DeviceMissing, LibraryMissing
+from grader.opening import DeviceMissing, IsolationMissing, LibraryMissing
 
 WRONG_INPUT, OUR_FAULT = 2, 3
 
@@ -51,7 +51,7 @@ class Guarded(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (CourseError, KataError, LibraryMissing, DeviceMissing) as error:
+        except (CourseError, KataError, LibraryMissing, DeviceMissing, IsolationMissing) as error:
             raise Complaint(str(error)) from None
         except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
             raise
@@ -77,6 +77,14 @@ class Guarded(click.Command):
 @click.option(
     "--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True
 )
+@click.option(
+    "--isolation",
+    type=click.Choice(["required", "best", "none"]),
+    default="best",
+    show_default=True,
+    help="Refuse to grade without a whole sandbox; take what this machine has; use a plain process.",
+)
+@click.option("--show-output", is_flag=True, help="Show what the code printed, quoted.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the report to this file.")
 def grade(names: tuple[str, ...], **options: Any) -> None:
     """Grade katas: those named, or all that are begun."""
@@ -95,7 +103,8 @@ def kata() -> None:
 @click.argument("names", nargs=-1, type=Names())
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Hold right answers alone against this many banks of cases.")
-def verify(names: tuple[str, ...], seed: int, seeds: int | None) -> None:
+@click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not the first alone.")
+def verify(names: tuple[str, ...], seed: int, seeds: int | None, isolated: bool) -> None:
     """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
     if seeds is not None:
         from grader.authoring.fairness import verify_fairness
@@ -103,7 +112,7 @@ def verify(names: tuple[str, ...], seed: int, seeds: int | None) -> None:
         sys.exit(verify_fairness(Course(find_course(Path.cwd())), names, seeds))
     from grader.authoring.verify import verify_course
 
-    sys.exit(verify_course(Course(find_course(Path.cwd())), names, seed))
+    sys.exit(verify_course(Course(find_course(Path.cwd())), names, seed, isolated))
 
 
 @kata.command(cls=Guarded)

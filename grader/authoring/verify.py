@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from grader.authoring import statements
+from grader.authoring import statements, wrong_answers
 from grader.authoring.answers import standalone_sources
 from grader.bank import SEED
 from grader.catalog import Card, Course, CourseError
@@ -41,12 +41,12 @@ class Verdict:
     failed_checks: set[str] = field(default_factory=set)
 
 
-def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED) -> int:
+def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isolated: bool = False) -> int:
     """Verify the named katas, or all, and print the table. 0 if nothing is missing, else 1."""
     cards = [course.card(name) for name in names] or list(course.cards.values())
     if not cards:
         raise CourseError("There are no katas to verify.")
-    verdicts = _verify_side_by_side(course, cards, seed)
+    verdicts = _verify_side_by_side(course, cards, seed, isolated)
     click.echo(table(verdicts))
     stray = [] if names else statements.stray_files(course)
     gaps = [f"{verdict.card.name}: {gap}" for verdict in verdicts for gap in verdict.gaps] + stray
@@ -56,28 +56,28 @@ def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED) -> i
     return 1 if gaps else 0
 
 
-def _verify_side_by_side(course: Course, cards: list[Card], seed: int) -> list[Verdict]:
+def _verify_side_by_side(course: Course, cards: list[Card], seed: int, isolated: bool) -> list[Verdict]:
     """A process a kata, as many at a time as there are cores; the slow ones, PyTorch's, first."""
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
     slow_first = sorted(cards, key=lambda card: card.library != "torch")
     with context.Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        jobs = [pool.apply_async(_verify_alone, (course, card, seed)) for card in slow_first]
+        jobs = [pool.apply_async(_verify_alone, (course, card, seed, isolated)) for card in slow_first]
         verdicts = {job.get().card.name: job.get() for job in jobs}
     return [verdicts[card.name] for card in cards]
 
 
-def _verify_alone(course: Course, card: Card, seed: int) -> Verdict:
+def _verify_alone(course: Course, card: Card, seed: int, isolated: bool) -> Verdict:
     click.echo(f"{card.name} …", err=True)
     grader, source = open_grader(course, [card], shrinks=False, seed=seed)
     with closing(source):
         try:
-            return verify_kata(course, grader, card)
+            return verify_kata(course, grader, card, isolated)
         except KataError as error:
             return Verdict(card, gaps=[str(error)])
 
 
-def verify_kata(course: Course, grader: Grader, card: Card) -> Verdict:
+def verify_kata(course: Course, grader: Grader, card: Card, isolated: bool = False) -> Verdict:
     """Everything that can be said about one kata."""
     began = time.monotonic()
     verdict = Verdict(card)
@@ -87,7 +87,7 @@ def verify_kata(course: Course, grader: Grader, card: Card) -> Verdict:
         verdict.checks = len(prepared.checks)
         _verify_stub(course, grader, verdict)
         _verify_right_answers(course, grader, verdict)
-        _verify_mistakes(course, grader, verdict)
+        _verify_mistakes(course, grader, verdict, isolated)
         never = [check.name for check in prepared.checks if check.name not in verdict.failed_checks]
         own = {law.name for law in prepared.kata.laws}
         verdict.gaps += [
@@ -127,8 +127,8 @@ def _require_full_marks(grader: Grader, verdict: Verdict, what: str, source: str
         return report is not None
     check = next(check for check in report.checks if check.score < check.max_score)
     verdict.gaps.append(
-        f"{what} is refused by `{check.name}`: {check.message or check.difference}"
-        f" {check.counterexample} expected {check.expected} got {check.got}. Mend the answer or the check."
+        f"{what} is refused by `{check.name}`: {check.message or 'a value differs'} ({check.call},"
+        f" expected {check.expected}, got {check.got}). Mend the answer or the check."
     )
     return False
 
@@ -141,32 +141,20 @@ def _grade_source(grader: Grader, verdict: Verdict, what: str, source: str) -> K
         return None
 
 
-def _verify_mistakes(course: Course, grader: Grader, verdict: Verdict) -> None:
-    sources = standalone_sources(course, verdict.card, "mistakes")
-    verdict.mistakes = len(sources)
+def _verify_mistakes(course: Course, grader: Grader, verdict: Verdict, isolated: bool) -> None:
+    prepared = grader.prepare(verdict.card)
+    found = wrong_answers.outcomes(course, grader, prepared)
+    verdict.mistakes = len(found)
+    verdict.caught = sum(bool(outcome.failed) for outcome in found)
+    verdict.named = sum(outcome.named == outcome.name for outcome in found)
+    verdict.failed_checks = {name for outcome in found for name in outcome.failed}
     due = FEW_MISTAKES.get(verdict.card.name, MISTAKES_DUE)
-    if len(sources) < due:
-        verdict.gaps.append(f"{len(sources)} mistakes; {due} are due.")
-    for name, source in sources.items():
-        report = _grade_source(grader, verdict, f"the mistake `{name}`", source)
-        if report is not None:
-            _require_caught(verdict, name, report)
-
-
-def _require_caught(verdict: Verdict, name: str, report: KataReport) -> None:
-    failed = {check.name for check in report.checks if check.status not in ("passed", "skipped")}
-    verdict.failed_checks |= failed
-    if not failed:
-        verdict.gaps.append(f"the mistake `{name}` passes; add a case or a law that tells it apart.")
-        return
-    verdict.caught += 1
-    named = report.mistake.id if report.mistake else None
-    verdict.named += named == name
-    if named != name:
-        verdict.gaps.append(
-            f"the mistake `{name}` is taken for `{named}` ({', '.join(sorted(failed))});"
-            " add a case on which the two differ, or make one of them."
-        )
+    if len(found) < due:
+        verdict.gaps.append(f"{len(found)} mistakes; {due} are due.")
+    verdict.gaps += [outcome.gap for outcome in found if outcome.gap]
+    for outcome in found if isolated else found[:1]:
+        otherwise = wrong_answers.differs_in_a_worker(course, grader, prepared, outcome)
+        verdict.gaps += [otherwise] if otherwise else []
 
 
 def table(verdicts: list[Verdict]) -> str:

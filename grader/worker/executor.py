@@ -25,7 +25,7 @@ class Request:
     """One thing to do: call `name` of `target` (the submission itself where it is None), read it, tell
     of what a module consists (`anatomy`), or call `name` of a source text of the grader's (`build`)."""
 
-    name: str
+    name: str = ""
     target: Handle | None = None
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Outcome:
 def _said(record: Any) -> dict[str, Any]:
     silent = (None, False, "", 0)
     said = {name: value for name, value in vars(record).items() if not any(value is s for s in silent)}
-    return {**said, "value": record.value} if isinstance(record, Outcome) else said
+    return {**said, "value": record.value} if isinstance(record, Outcome) else {**said, "name": record.name}
 
 
 class Executor:
