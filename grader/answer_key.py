@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -44,6 +44,47 @@ class AnswerKey:
     cases: list[Case]
     expected: list[Expected]
     law_cases: dict[str, list[Case]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one call answered, as far as it tells mistakes apart: a value, or the class of an error."""
+
+    value: Any
+    error: str | None = None
+    gradients: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """How one case failed: the verdict, a digest of what was said, whether values differed, the answers."""
+
+    status: str
+    said: str
+    differs: bool
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True)
+class RecordedMistake:
+    """A mistake without its code: what its author is told and, check by check, how each case fails (None
+    where it passes)."""
+
+    id: str
+    text: str
+    outcomes: dict[str, list[Recorded | None]]
+
+
+class RecordedKata(Protocol):
+    """One kata out of a file of answer keys; each part is read when it is asked for."""
+
+    @property
+    def answers(self) -> AnswerKey:
+        """The cases and what the reference answers."""
+
+    @property
+    def mistakes(self) -> list[RecordedMistake]:
+        """What each mistake would have answered."""
 
 
 def digest(files: Iterable[Path], *more: object) -> str:

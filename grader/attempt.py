@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,10 +45,17 @@ class Prepared:
 class Attempt:
     """One submission being judged: its worker, replaced when lost, and what has been found."""
 
-    def __init__(self, source: Source, device: str, prepared: Prepared, submission: Submission) -> None:
+    def __init__(
+        self,
+        source: Source,
+        device: str,
+        prepared: Prepared,
+        submission: Submission,
+        note_isolation: Callable[[Isolation], None],
+    ) -> None:
         self.source, self.device = source, device
         self.prepared, self.submission = prepared, submission
-        self.isolation = Isolation()
+        self.note_isolation = note_isolation
         self.process: Process | None = None
         self.losses: list[WorkerLost] = []
         self.printed = ""
@@ -61,7 +69,7 @@ class Attempt:
             self.process.channel, CUDA_SECONDS if on_cuda else CALL_SECONDS, self.deadline
         )
         try:
-            self.isolation = Isolation(**student.greeting(CUDA_SECONDS if on_cuda else LOAD_SECONDS))
+            self.note_isolation(Isolation(**student.greeting(CUDA_SECONDS if on_cuda else LOAD_SECONDS)))
             answer = unwrap(student.ask({"load": self._loading()}, LOAD_SECONDS, []))
         except SubmissionFailed as failure:
             self.close()

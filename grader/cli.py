@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from grader.bank import SEED
 from grader.catalog import Course, CourseError, find_course
+from grader.formats.registry import NAMES as FORMATS
 from grader.kata import KataError
 from grader.opening import DeviceMissing, IsolationMissing, LibraryMissing
 
@@ -70,12 +71,19 @@ class Guarded(click.Command):
 @click.argument("names", nargs=-1, type=Names())
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
 @click.option("--exercises", type=click.Path(path_type=Path), help="The folder of exercises.")
+@click.option("--all", "all_katas", is_flag=True, help="Grade every kata; those not begun get no points.")
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
 @click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option(
-    "--format", "form", type=click.Choice(["terminal", "json"]), default="terminal", show_default=True
+    "--format",
+    "forms",
+    type=click.Choice(FORMATS),
+    multiple=True,
+    default=["terminal"],
+    show_default=True,
+    help="What the report is for; can be given several times.",
 )
 @click.option(
     "--isolation",
@@ -85,7 +93,7 @@ class Guarded(click.Command):
     help="Refuse to grade without a whole sandbox; take what this machine has; use a plain process.",
 )
 @click.option("--show-output", is_flag=True, help="Show what the code printed, quoted.")
-@click.option("--output", type=click.Path(path_type=Path), help="Write the report to this file.")
+@click.option("--output", help="Write the report to this file; several formats go to this folder.")
 def grade(names: tuple[str, ...], **options: Any) -> None:
     """Grade katas: those named, or all that are begun."""
     from grader import session

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
+from grader.answer_key import Recorded, RecordedMistake
 from grader.answers import Answers
 from grader.catalog import Card, Course
 from grader.checks import CheckPlan, Session, Skip
@@ -18,7 +19,7 @@ from grader.judging import Failure, Finding, judge_case
 from grader.kata import Case, Kata
 from grader.oracle import Oracle
 from grader.report import Mistake
-from grader.resemblance import alike
+from grader.resemblance import alike, record
 from grader.worker.local import LocalStudent
 
 #: The share of failing cases that a mistake must explain to be named.
@@ -37,14 +38,15 @@ class Replay:
     def __init__(self, mistake: Mistake, fresh: Callable[[], Session]) -> None:
         self.mistake, self.fresh = mistake, fresh
         self._sessions: dict[str, Session] = {}
-        self._outcomes: dict[str, list[Failure | None]] = {}
+        self._outcomes: dict[str, list[Recorded | None]] = {}
 
-    def outcome(self, plan: CheckPlan, index: int) -> Failure | None:
+    def outcome(self, plan: CheckPlan, index: int) -> Recorded | None:
         """How the mistake fails on the check's case number `index`, None where it passes."""
         done = self._outcomes.setdefault(plan.name, [])
         session = self._session(plan)
         while len(done) <= index:
-            done.append(_judge(plan, session, plan.cases[len(done)]))
+            failure = _judge(plan, session, plan.cases[len(done)])
+            done.append(None if failure is None else record(failure))
         return done[index]
 
     def passes(self, plan: CheckPlan) -> bool:
@@ -61,11 +63,30 @@ class Replay:
         return self._sessions[key]
 
 
+class Recall:
+    """One mistake as an answer key remembers it: the same outcomes, and no code to ask anything else."""
+
+    def __init__(self, recorded: RecordedMistake) -> None:
+        self.mistake = Mistake(recorded.id, recorded.text)
+        self._outcomes = recorded.outcomes
+
+    def outcome(self, plan: CheckPlan, index: int) -> Recorded | None:
+        """How the mistake fails on the check's case number `index`, None where it passes."""
+        return self._outcomes[plan.name][index]
+
+    def passes(self, plan: CheckPlan) -> bool:
+        """Whether it passes the whole check."""
+        return not any(self._outcomes[plan.name])
+
+
 class Lineup:
     """All mistakes of a kata, against which each submission that fails is held."""
 
     def __init__(self, kata: Kata, course: Course, card: Card, oracle: Oracle) -> None:
-        self.replays: list[Replay] = []
+        self.replays: list[Replay] | list[Recall] = []
+        if oracle.recorded is not None:
+            self.replays = [Recall(mistake) for mistake in oracle.recorded.mistakes]
+            return
         if not course.solution(card, "mistakes").is_file():
             return
         answers = Answers(course, card, "mistakes")
@@ -96,19 +117,20 @@ class Lineup:
 class Suspect:
     """One mistake, confronted with everything that was found about one submission."""
 
-    def __init__(self, replay: Replay, findings: list[Finding]) -> None:
+    def __init__(self, replay: Replay | Recall, findings: list[Finding]) -> None:
         self.mistake, self.replay, self.findings = replay.mistake, replay, findings
         self._explained: dict[str, set[int]] = {}
 
     @cached_property
     def _aside(self) -> Session:
+        assert isinstance(self.replay, Replay), "with a key alone no new case is asked"
         return self.replay.fresh()
 
     def explains_case(self, plan: CheckPlan, failure: Failure) -> bool:
         """Whether the mistake fails alike on one case that is not of the bank."""
         session = Session(self._aside.kata, self._aside.oracle, self._aside.student)
         mine = _judge(plan, session, failure.case)
-        return mine is not None and alike(failure, mine)
+        return mine is not None and alike(failure, record(mine))
 
     def explains(self, finding: Finding) -> bool:
         """All failing cases, or enough of them that a second mistake must account for the rest; and of

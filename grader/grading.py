@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from grader import bank
 from grader.attempt import Attempt, Prepared
@@ -35,8 +38,17 @@ class Grader:
     ) -> None:
         self.course, self.source, self.device, self.seed = course, source, device, seed
         self.shrinks = shrinks
-        self.isolation = Isolation()
+        self._isolation: Isolation | None = None
         self._prepared: dict[str, Prepared] = {}
+
+    @property
+    def isolation(self) -> Isolation:
+        """What held for every worker so far."""
+        return self._isolation or Isolation()
+
+    def note_isolation(self, found: Isolation) -> None:
+        """What a worker has said of itself before it knew a submission."""
+        self._isolation = self._isolation.weakened_by(found) if self._isolation else found
 
     def prepare(self, card: Card) -> Prepared:
         """Declaration, bank and expected values of a kata, made or read once."""
@@ -73,12 +85,13 @@ class Grader:
         )
 
     def _judge(self, prepared: Prepared, submission: Submission) -> tuple[list[Check], str]:
-        attempt = Attempt(self.source, self.device, prepared, submission)
-        try:
-            checks = self._conclude(attempt, attempt.run_all())
-        finally:
-            attempt.close()
-            self.isolation = attempt.isolation
+        attempt = Attempt(self.source, self.device, prepared, submission, self.note_isolation)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a law computes of strange answers is no news
+            try:
+                checks = self._conclude(attempt, attempt.run_all())
+            finally:
+                attempt.close()
         return checks, attempt.printed
 
     def _conclude(self, attempt: Attempt, findings: list[Finding]) -> list[Check]:

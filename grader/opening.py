@@ -7,11 +7,13 @@ import os
 import sys
 from pathlib import Path
 
+from grader.attempt import CUDA_SECONDS
 from grader.bank import SEED
 from grader.catalog import Card, Course
 from grader.grading import Grader
-from grader.report import KataReport
+from grader.report import Isolation, KataReport
 from grader.submission import Refused, read_submission
+from grader.worker.remote import RemoteStudent, WorkerLost
 from grader.worker.server import Source, open_source
 
 
@@ -21,6 +23,10 @@ class LibraryMissing(Exception):
 
 class DeviceMissing(Exception):
     """The device asked for is not there."""
+
+
+class IsolationMissing(Exception):
+    """This machine cannot isolate a submission as was asked for."""
 
 
 def require_library(cards: list[Card], device: str) -> None:
@@ -54,14 +60,47 @@ def _has_cuda() -> bool:
 
 
 def open_grader(
-    course: Course, cards: list[Card], device: str = "cpu", shrinks: bool = True, seed: int = SEED
+    course: Course,
+    cards: list[Card],
+    device: str = "cpu",
+    shrinks: bool = True,
+    seed: int = SEED,
+    isolation: str = "best",
 ) -> tuple[Grader, Source]:
     """The grader and its source of workers, which is opened before any solution is read."""
     library = (
         "torch" if any(card.library == "torch" and not lacks_library(card) for card in cards) else "numpy"
     )
-    source = open_source(library, os.environ.get("DOJO_WORKERS", ""))
+    source = open_source(library, os.environ.get("DOJO_WORKERS", ""), isolation)
+    if isolation == "required":
+        try:
+            _require_isolation(source, device)
+        except IsolationMissing:
+            source.close()
+            raise
     return Grader(course, source, device, seed, shrinks), source
+
+
+def _require_isolation(source: Source, device: str) -> None:
+    """One worker is started, to say what holds; it never sees a submission."""
+    process = source.start(device)
+    try:
+        held = Isolation(**RemoteStudent(process.channel).greeting(CUDA_SECONDS))
+    except WorkerLost as lost:
+        raise IsolationMissing(f"`--isolation required`: no worker can be started here. {lost}") from None
+    finally:
+        process.kill()
+    if not held.is_whole:
+        raise IsolationMissing(
+            f"`--isolation required`: this machine lacks {_lacking(held)}."
+            " `--isolation best` takes what there is."
+        )
+
+
+def _lacking(held: Isolation) -> str:
+    memory = held.limits or held.gpu
+    layers = {"Landlock": held.landlock_abi, "seccomp": held.seccomp, "a limit of memory": memory}
+    return " and ".join(name for name, holds in layers.items() if not holds)
 
 
 def is_begun(card: Card, path: Path) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from grader import answer_key, bank
-from grader.answer_key import AnswerKey, Expected
+from grader.answer_key import AnswerKey, Expected, RecordedKata
 from grader.catalog import Card, Course, load_file
 from grader.expect import SubmissionFailed
 from grader.kata import Case, Kata, KataError
@@ -19,9 +19,16 @@ class Oracle:
     """Expected values for the cases of the bank, and for new ones while shrinking."""
 
     def __init__(
-        self, kata: Kata, course: Course, card: Card, seed: int = bank.SEED, keeps: bool = True
+        self,
+        kata: Kata,
+        course: Course,
+        card: Card,
+        seed: int = bank.SEED,
+        keeps: bool = True,
+        recorded: RecordedKata | None = None,
     ) -> None:
         self.kata, self.course, self.card, self.seed, self.keeps = kata, course, card, seed, keeps
+        self.recorded = recorded
 
     @cached_property
     def reference(self) -> LocalStudent:
@@ -31,7 +38,10 @@ class Oracle:
 
     @cached_property
     def key(self) -> AnswerKey:
-        """The bank with its answers, from the cache or drawn now; `keeps` says whether it is cached."""
+        """The bank with its answers: from an answer key where one was given, from the cache, or drawn now;
+        `keeps` says whether it is cached."""
+        if self.recorded is not None:
+            return self.recorded.answers
         if not self.keeps:
             return self._draw()
         files = [self.card.path, self.course.solution(self.card, "reference")]

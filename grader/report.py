@@ -76,6 +76,22 @@ class Isolation:
     landlock_abi: int = 0
     seccomp: bool = False
     limits: bool = False
+    gpu: bool = False  # what CUDA needs was left open
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every layer held. On a GPU memory cannot be limited."""
+        return self.process and self.landlock_abi > 0 and self.seccomp and (self.limits or self.gpu)
+
+    def weakened_by(self, other: Isolation) -> Isolation:
+        """What held for both."""
+        return Isolation(
+            self.process and other.process,
+            min(self.landlock_abi, other.landlock_abi),
+            self.seccomp and other.seccomp,
+            self.limits and other.limits,
+            self.gpu or other.gpu,
+        )
 
 
 @dataclass(frozen=True)

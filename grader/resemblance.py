@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any
 
+from grader.answer_key import Answer, Recorded
 from grader.comparison import EPSILON, Tolerance, dtype_name, first_difference, float_dtype, terms_of
 from grader.judging import Failure
 from grader.worker.codec import Handle, Phantom
 from grader.worker.student import Call
 
 
-def alike(theirs: Failure, mine: Failure) -> bool:
+def record(failure: Failure) -> Recorded:
+    """All of a failure that is ever compared. What was said is kept as a digest: it may quote the code that
+    raised it, and an answer key is given to students."""
+    answers = tuple(map(_answer, failure.trace))
+    said = hashlib.sha256(_said(failure).encode("utf-8", "replace")).hexdigest()[:16]
+    return Recorded(failure.status, said, bool(failure.difference), answers)
+
+
+def _answer(call: Call) -> Answer:
+    if call.error:
+        return Answer(None, call.error[0])
+    return Answer(_without_handles(call.value), None, call.gradients)
+
+
+def alike(theirs: Failure, mine: Recorded) -> bool:
     """The same verdict after the same answers."""
-    if theirs.status != mine.status or len(theirs.trace) != len(mine.trace):
+    if theirs.status != mine.status or len(theirs.trace) != len(mine.answers):
         return False
-    if theirs.status == "error" and _said(theirs) != _said(mine):
-        return False
-    if theirs.status == "failed" and theirs.message.split(" (line")[0] != mine.message.split(" (line")[0]:
-        return bool(theirs.difference or mine.difference) and _same_calls(theirs, mine)
-    return _same_calls(theirs, mine)
+    recorded = record(theirs)
+    if theirs.status in ("error", "failed") and recorded.said != mine.said:
+        by_value = theirs.status == "failed" and (recorded.differs or mine.differs)
+        return by_value and _same_answers(theirs, recorded, mine)
+    return _same_answers(theirs, recorded, mine)
 
 
-def _same_calls(theirs: Failure, mine: Failure) -> bool:
-    tolerance = Tolerance(terms_of(theirs.case), 16)
-    finest = float_dtype(theirs.case)
-    return all(_same_answer(a, b, tolerance, finest) for a, b in zip(theirs.trace, mine.trace, strict=True))
+def _same_answers(failure: Failure, theirs: Recorded, mine: Recorded) -> bool:
+    tolerance, finest = Tolerance(terms_of(failure.case), 16), float_dtype(failure.case)
+    pairs = zip(theirs.answers, mine.answers, strict=True)
+    return all(_same_answer(a, b, tolerance, finest) for a, b in pairs)
 
 
-def _same_answer(theirs: Call, mine: Call, tolerance: Tolerance, given: str | None) -> bool:
+def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str | None) -> bool:
     if theirs.error or mine.error:
-        return theirs.error[:1] == mine.error[:1]
-    if isinstance(theirs.value, Handle | Phantom):
-        return type(theirs.value) is type(mine.value)
-    pair = _without_handles(theirs.value), _without_handles(mine.value)
+        return theirs.error == mine.error
+    pair = theirs.value, mine.value
     if (theirs.gradients is None) != (mine.gradients is None):
         return False
     dtype = _dtype_to_compare_in(_dtype(pair[0]), _dtype(pair[1]), given)
@@ -55,8 +69,10 @@ def _epsilon(dtype: str) -> float:
 
 
 def _said(failure: Failure) -> str:
-    """The message without its line and its numbers, which vary with the case and the code."""
-    return re.sub(r"\d+", "0", failure.message.split(" (line")[0])
+    """The message without its line and, where the code itself said it, without its numbers, which vary
+    with the case and the code."""
+    message = failure.message.split(" (line")[0]
+    return re.sub(r"\d+", "0", message) if failure.status == "error" else message
 
 
 def _dtype(value: Any) -> str:
@@ -66,8 +82,11 @@ def _dtype(value: Any) -> str:
 
 
 def _without_handles(value: Any) -> Any:
+    """The value with a mark in the place of what stays away, of which only the kind is known."""
     if isinstance(value, list | tuple):
         return [_without_handles(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_handles(item) for key, item in value.items()}
     if isinstance(value, Handle | Phantom):
-        return value.__class__.__name__
+        return f"<{type(value).__name__}>"
     return value

@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from grader.catalog import Card, Course, CourseError, find_course
+from grader.delivery import Delivery
 from grader.opening import grade_file, is_begun, open_grader, require_library
 from grader.report import Isolation, KataReport, Report
-from grader.speaker import Speaker, board, require_writable, welcome
+from grader.speaker import Speaker, board, welcome
 
 PASSED, FAILED, WRONG_INPUT = range(3)
 
@@ -27,15 +28,18 @@ class Wishes:
     hint: bool = False
     watch: bool = False
     device: str = "cpu"
-    form: str = "terminal"
-    output: Path | None = None
+    forms: tuple[str, ...] = ("terminal",)
+    output: str | None = None
+    isolation: str = "best"
+    show_output: bool = False
+    all_katas: bool = False
 
 
 def run(wishes: Wishes) -> int:
     """Do what was asked for; returns the exit code. Raises CourseError and its like for wrong input."""
     course = Course(find_course(Path.cwd()), wishes.exercises)
     cards = [course.card(name) for name in wishes.names]
-    require_writable(wishes.output)
+    delivery = Delivery(wishes.forms, wishes.output)
     if wishes.list_katas:
         click.echo(board(course), nl=False)
         return PASSED
@@ -43,17 +47,18 @@ def run(wishes: Wishes) -> int:
         return _give_hint(course, cards)
     paths = _chosen_files(course, cards, wishes)
     if not paths:
-        return _greet(course, wishes)
+        return _greet(course, wishes, delivery)
     require_library([card for card, _ in paths] if cards or wishes.file else [], wishes.device)
+    say = Speaker(delivery, len(paths), wishes.show_output)
     if wishes.watch:
         from grader.watch import watch  # watchfiles costs every other run its time
 
-        return watch(course, paths, wishes.device, Speaker(wishes.form, wishes.output, len(paths)))
-    return grade_once(course, paths, wishes)
+        return watch(course, paths, wishes.device, wishes.isolation, say)
+    return grade_once(course, paths, wishes, say)
 
 
 def _chosen_files(course: Course, cards: list[Card], wishes: Wishes) -> list[tuple[Card, Path]]:
-    """Which files are graded: the one given, those of the named katas, or all that are begun."""
+    """Which files are graded: the one given, those of the named katas, all, or all that are begun."""
     if wishes.file is not None:
         card = _only_card(course, cards, wishes.file)
         if not wishes.file.exists():
@@ -62,6 +67,8 @@ def _chosen_files(course: Course, cards: list[Card], wishes: Wishes) -> list[tup
     if cards:
         return [(card, course.stub(card)) for card in cards]
     stubs = [(card, course.stub(card)) for card in course.cards.values()]
+    if wishes.all_katas:
+        return stubs
     return [(card, path) for card, path in stubs if path.exists() and is_begun(card, path)]
 
 
@@ -73,10 +80,10 @@ def _only_card(course: Course, cards: list[Card], file: Path) -> Card:
     raise CourseError("`--file` goes with the name of one kata: grade softmax --file my_softmax.py.")
 
 
-def grade_once(course: Course, paths: list[tuple[Card, Path]], wishes: Wishes) -> int:
+def grade_once(course: Course, paths: list[tuple[Card, Path]], wishes: Wishes, say: Speaker) -> int:
     """Grade each file, show each report as it comes, write the whole at the end."""
-    say = Speaker(wishes.form, wishes.output, len(paths))
-    grader, source = open_grader(course, [card for card, _ in paths], wishes.device)
+    cards = [card for card, _ in paths]
+    grader, source = open_grader(course, cards, wishes.device, isolation=wishes.isolation)
     with closing(source):
         katas = []
         for card, path in paths:
@@ -96,11 +103,11 @@ def exit_code(report: Report) -> int:
     return PASSED if statuses <= {"passed"} else FAILED
 
 
-def _greet(course: Course, wishes: Wishes) -> int:
+def _greet(course: Course, wishes: Wishes, delivery: Delivery) -> int:
     """Nothing is begun yet: show the path and what to open first."""
-    if wishes.form == "json":
+    if delivery.forms:
         empty = [KataReport(c.name, c.track, "not_started", c.max_score) for c in course.cards.values()]
-        Speaker(wishes.form, wishes.output, 0).end(Report(tuple(empty), wishes.device, Isolation()))
+        delivery.deliver(Report(tuple(empty), wishes.device, Isolation()))
         return PASSED
     first = next(iter(course.cards.values()), None)
     if first is None:

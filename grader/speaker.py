@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 import click
 
-from grader.catalog import Card, Course, CourseError, shorten
-from grader.formats import json as json_format
+from grader.catalog import Card, Course, shorten
+from grader.delivery import Delivery
 from grader.formats import terminal
+from grader.formats.escaping import one_line
+from grader.formats.quoting import harmless
 from grader.opening import is_begun
 from grader.report import KataReport, Report
 
@@ -18,9 +19,10 @@ from grader.report import KataReport, Report
 class Speaker:
     """Says what is going on: reports on standard output, progress on standard error."""
 
-    def __init__(self, form: str, output: Path | None, total: int) -> None:
-        self.form, self.output, self.total, self.number = form, output, total, 0
-        self.live = form == "terminal" and output is None
+    def __init__(self, delivery: Delivery, total: int, shows_output: bool = False) -> None:
+        self.delivery, self.total, self.number = delivery, total, 0
+        self.shows_output = shows_output
+        self.live = delivery.is_live
         self.colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         self.shows_progress = sys.stderr.isatty()
 
@@ -33,33 +35,14 @@ class Speaker:
         if self.shows_progress:
             click.echo("\r\x1b[K", nl=False, err=True)
         if kata.status == "error":
-            click.echo(kata.message, err=True)
+            click.echo(harmless([one_line(kata.message)])[0], err=True)
         elif self.live:
-            click.echo(terminal.render_kata(kata, self.colour), color=self.colour)
+            click.echo(terminal.render_kata(kata, self.colour, self.shows_output), color=self.colour)
 
     def end(self, report: Report) -> None:
-        if self.live:
-            if len(report.katas) > 1:
-                click.echo(terminal.render_summary(report, self.colour), color=self.colour, nl=False)
-            return
-        text = json_format.render(report) if self.form == "json" else terminal.render(report)
-        if self.output is None:
-            click.echo(text, nl=False)
-        else:
-            _write(self.output, text)
-
-
-def require_writable(path: Path | None) -> None:
-    """A report that cannot be written is refused before anything is graded."""
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise CourseError(f"The report cannot be written to {path}: no such folder, or a folder itself.")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CourseError(f"The report cannot be written to {path}: {error.strerror}.") from None
+        if self.live and len(report.katas) > 1:
+            click.echo(terminal.render_summary(report, self.colour), color=self.colour, nl=False)
+        self.delivery.deliver(report, self.shows_output)
 
 
 def board(course: Course) -> str:

@@ -66,6 +66,8 @@ def _read(path: Path, label: str) -> str:
         raise Refused(f"{label} is a folder; a Python file is needed.")
     if not path.exists():
         raise Refused(f"There is no file {label}.")
+    if path.is_symlink():  # it could lead to the solution
+        raise Refused(f"{label} is a link; a Python file is needed.")
     if not path.is_file():
         raise Refused(f"{label} is no regular file.")
     try:

@@ -16,9 +16,9 @@ from grader.report import Report
 from grader.speaker import Speaker
 
 
-def watch(course: Course, paths: list[tuple[Card, Path]], device: str, say: Speaker) -> int:
+def watch(course: Course, paths: list[tuple[Card, Path]], device: str, isolation: str, say: Speaker) -> int:
     """Grade at once and after every change, until Ctrl-C."""
-    grader, source = open_grader(course, [card for card, _ in paths], device)
+    grader, source = open_grader(course, [card for card, _ in paths], device, isolation=isolation)
     with closing(source):
         try:
             _round(grader, paths, say)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
+from grader.formats.escaping import sound
+from grader.formats.quoting import harmless, quoted, visible
 from grader.report import Check, KataReport, Report
 
 WIDTH = 92
@@ -21,21 +23,21 @@ class Paint:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
 
-def render(report: Report, colour: bool = False) -> str:
+def render(report: Report, colour: bool = False, shows_output: bool = False) -> str:
     """The whole report; the last line is the score."""
-    paint = Paint(colour)
-    parts = [_kata(kata, paint) for kata in report.katas]
+    parts = [render_kata(kata, colour, shows_output) for kata in report.katas]
     if len(report.katas) > 1:
         parts.append(render_summary(report, colour))
     return "\n".join(parts)
 
 
-def render_kata(kata: KataReport, colour: bool = False) -> str:
-    """One kata, as soon as it is judged."""
-    return _kata(kata, Paint(colour))
+def render_kata(kata: KataReport, colour: bool = False, shows_output: bool = False) -> str:
+    """One kata, as soon as it is judged. What it printed is quoted in full on request, else the end of it
+    where something failed."""
+    return sound(_kata(kata, Paint(colour), shows_output))
 
 
-def _kata(kata: KataReport, paint: Paint) -> str:
+def _kata(kata: KataReport, paint: Paint, shows_output: bool) -> str:
     head = f"{paint(kata.name, BOLD)}  {points(kata.score)} / {points(kata.max_score)}"
     if not kata.checks:
         return f"{head}\n  {_status_line(kata)}\n"
@@ -44,7 +46,7 @@ def _kata(kata: KataReport, paint: Paint) -> str:
     told: set[str] = set()
     for check in kata.checks:
         lines += _check(check, paint, told, full=len(told) < 3 or check not in wrong)
-    lines += _closing(kata, wrong, paint)
+    lines += _closing(kata, wrong, paint, shows_output)
     return "\n".join(lines) + "\n"
 
 
@@ -83,7 +85,7 @@ def _details(check: Check) -> list[str]:
             lines += _rows(f"{'':20}{name:<{width}} = ", text)
     if check.expected is not None:
         lines += _rows(f"      {'expected':<12}", check.expected) + _rows(
-            f"      {'got':<12}", str(check.got)
+            f"      {'got':<12}", visible(str(check.got))
         )
         if check.difference:
             lines[-1] += f"    first difference at {check.difference}"
@@ -101,13 +103,13 @@ def _rows(lead: str, text: str) -> list[str]:
 
 def _labelled(label: str, text: str) -> list[str]:
     indent = " " * 6 + f"{label:<12}"
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=" " * 18) or [indent]
+    return harmless(textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=" " * 18)) or [indent]
 
 
-def _closing(kata: KataReport, wrong: list[Check], paint: Paint) -> list[str]:
+def _closing(kata: KataReport, wrong: list[Check], paint: Paint, shows_output: bool) -> list[str]:
     lines = []
-    if kata.output and wrong:
-        shown = [f"      | {line}" for line in kata.output[-600:].splitlines()[-8:]]
+    if kata.output and (wrong or shows_output):
+        shown = quoted(kata.output) if shows_output else quoted(kata.output[-600:])[-8:]
         lines += ["", paint("  The code printed:", DIM), *shown]
     if wrong:
         lines += ["", f"  next  grade --hint {kata.name}"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import threading
 from typing import Any
 
-from grader.worker import limits, rules
+from grader.worker import rules
 from grader.worker.channel import Channel, ChannelClosed
 from grader.worker.codec import Malformed, decode, encode
 from grader.worker.executor import Executor, Request, describe_error, load_module
+from grader.worker.sandbox import layers, opened, privacy
 
 
 class Worker:
@@ -57,8 +57,8 @@ class Worker:
 
     def _load(self, name: str, source: str, entry_points: list[str], forbidden: list[str]) -> dict[str, Any]:
         self.filename = f"{name}.py"
+        rules.refuse_while_running(forbidden)
         module = load_module(name, source)
-        rules.refuse_while_running(tuple(forbidden))
         self.executor = Executor(module, self._call_back, self.device)
         present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
         return {"entry_points": present}
@@ -80,19 +80,26 @@ def _unanswerable(error: Malformed) -> dict[str, Any]:
     return {"kinds": ["UnusableResult"], "message": str(error), "line": None}
 
 
-def run(reader: int, writer: int, printed: int, device: str) -> None:
+def run(reader: int, writer: int, printed: int, terms: layers.Terms) -> None:
     """Become a worker: redirect the standard streams, lock in, report what holds, serve."""
     _redirect(printed)
-    os.chdir(tempfile.gettempdir())
-    sys.path[:] = [path for path in sys.path if path not in ("", os.getcwd())]
+    layers.use_scratch(terms.scratch)
+    _import_packages_only()
     channel = Channel(reader, writer)
-    in_force = limits.lock_in(on_cuda=device != "cpu")
+    in_force = layers.lock_in(terms)
     if "torch" in sys.modules:
         torch = sys.modules["torch"]
         torch.set_num_threads(1)  # small inputs; and a fork must not inherit a thread pool
-        torch.zeros(1, device=device)  # a CUDA context takes seconds: make it before the clock of a call runs
+        # a CUDA context takes seconds: make it before the clock of a call runs
+        torch.zeros(1, device=terms.device)
     channel.send(*encode({"in_force": in_force.as_dict()}), 0)
-    Worker(channel, device).serve()
+    Worker(channel, terms.device).serve()
+
+
+def _import_packages_only() -> None:
+    """Nothing is imported from where the grader was started, nor from the folder written to."""
+    own = (*opened.libraries(), *(path for path in sys.path if path.endswith(("lib-dynload", ".zip"))))
+    sys.path[:] = [path for path in sys.path if path in own]
 
 
 def _redirect(printed: int) -> None:
@@ -108,11 +115,13 @@ def _redirect(printed: int) -> None:
 
 
 def main() -> None:
-    """Entry of a spawned worker: `python -I -m grader.worker.child DEVICE LIBRARY`."""
-    device, library = sys.argv[1:3]
-    __import__(library)
+    """Entry of a spawned worker: `python -I -m grader.worker.child TERMS LIBRARY`."""
+    terms = layers.read_terms(sys.argv[1].encode())
+    __import__(sys.argv[2])
+    privacy.die_with_parent()
+    layers.prepare(terms.layers)
     reader, writer = os.dup(0), os.dup(1)
-    run(reader, writer, os.dup(2), device)
+    run(reader, writer, os.dup(2), terms)
 
 
 if __name__ == "__main__":

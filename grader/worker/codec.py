@@ -204,14 +204,21 @@ def _decode(tree: Any, arrays: list[tuple[str, np.ndarray[Any, Any]]], device: s
         return arrays[content][1][()]
     if tag == "T":
         name, array = arrays[content]
-        return _to_tensor(name, array, device)
+        # A grader of NumPy katas has no PyTorch, and imports none because a submission wishes it.
+        return _to_tensor(name, array, device) if "torch" in sys.modules else Handle(0, "Tensor")
     return _decode_reference(tag, content)
+
+
+def in_one_line(text: str) -> str:
+    """A submission's words as they may stand in a sentence: no line of their own, nothing invisible."""
+    words = " ".join(text.split())
+    return words if words.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
 def _decode_reference(tag: str, content: Any) -> Any:
     if tag == "h":
         number, type_name, is_callable = content
-        return Handle(int(number), str(type_name)[:80], bool(is_callable))
+        return Handle(int(number), in_one_line(str(type_name)[:80]), bool(is_callable))
     if tag == "c":
         return Callback(int(content))
     if tag == "p":

@@ -10,7 +10,7 @@ from typing import Any
 
 from grader.expect import SubmissionFailed
 from grader.worker.channel import Channel, ChannelClosed, Flooded, TimedOut
-from grader.worker.codec import Callback, Handle, Malformed, decode, encode
+from grader.worker.codec import Callback, Handle, Malformed, decode, encode, in_one_line
 from grader.worker.executor import Outcome, Request
 from grader.worker.student import Student
 
@@ -68,14 +68,29 @@ class RemoteStudent(Student):
         request.kwargs = _numbered(request.kwargs, functions)
         answer = unwrap(self.ask({"request": request.message()}, self._call_seconds, functions))
         try:
-            return Outcome(**answer)
+            outcome = Outcome(**answer)
         except TypeError:
-            raise WorkerLost("The answer could not be read: it is no outcome.") from None
+            outcome = None
+        if outcome is None or not _is_sound(outcome, request):
+            raise WorkerLost("The answer could not be read: it is no outcome.")
+        return outcome
 
     @property
     def printed(self) -> str:
         """What the submission has printed so far, cut in the middle."""
         return self._channel.output.text()
+
+
+def _is_sound(outcome: Outcome, request: Request) -> bool:
+    """Whether what stands beside the value is what was asked for; a submission may have forged it."""
+    gradients, arguments = outcome.gradients, outcome.arguments
+    if type(outcome.flops) is not int or not (gradients is None or type(gradients) is dict):
+        return False
+    if arguments is None:
+        return True
+    if type(arguments) is not list or [type(part) for part in arguments] != [list, dict]:
+        return False
+    return len(arguments[0]) == len(request.args) and arguments[1].keys() == request.kwargs.keys()
 
 
 @contextmanager
@@ -100,9 +115,9 @@ def unwrap(reply: dict[str, Any]) -> Any:
         return reply.get("ok")
     told = reply["error"]
     try:
-        kinds = tuple(str(kind)[:80] for kind in told["kinds"]) or ("Exception",)
+        kinds = tuple(in_one_line(str(kind)[:80]) for kind in told["kinds"]) or ("Exception",)
         line = told["line"] if type(told["line"]) is int else None
-        raise SubmissionFailed(kinds, str(told["message"])[:2000], line)
+        raise SubmissionFailed(kinds, in_one_line(str(told["message"])[:2000]), line)
     except (KeyError, TypeError):
         raise WorkerLost("The answer could not be read: its error is no error.") from None
 

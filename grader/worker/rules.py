@@ -9,7 +9,11 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+from collections.abc import Iterable
 from typing import Any
+
+#: PyTorch has most functions in several places; a rule that names one of them means all.
+PLACES = ("torch", "torch.nn.functional", "torch.special", "torch.Tensor")
 
 
 class RuleBroken(Exception):
@@ -19,45 +23,73 @@ class RuleBroken(Exception):
 def broken_in_source(source: str, forbidden: tuple[str, ...]) -> tuple[str, int] | None:
     """The first forbidden dotted name that the source uses, and its line; aliases are followed."""
     tree = ast.parse(source)
-    aliases: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            aliases.update(
-                {
-                    a.asname or a.name.split(".")[0]: (a.asname and a.name) or a.name.split(".")[0]
-                    for a in node.names
-                }
-            )
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            aliases.update({a.asname or a.name: f"{node.module}.{a.name}" for a in node.names})
+    aliases = _aliases(tree)
+    refused = everywhere(forbidden)
     uses = [
         (name, node.lineno)
         for node in ast.walk(tree)
         if isinstance(node, ast.Name | ast.Attribute)
         for name in [_dotted(node, aliases)]
-        if name in forbidden
+        if name in refused
     ]
     return min(uses, key=lambda use: use[1], default=None)
 
 
+def _aliases(tree: ast.AST) -> dict[str, str]:
+    """What each imported name stands for."""
+    aliases: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                top = name.name.split(".")[0]
+                aliases[name.asname or top] = name.name if name.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            aliases.update({a.asname or a.name: f"{node.module}.{a.name}" for a in node.names})
+    return aliases
+
+
 def _dotted(node: ast.expr, aliases: dict[str, str]) -> str:
-    if isinstance(node, ast.Name):
-        return aliases.get(node.id, node.id)
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value, aliases)}.{node.attr}"
-    return ""
+    """The full name of `a.b.c`; empty where the chain does not begin with a name."""
+    attributes: list[str] = []
+    while isinstance(node, ast.Attribute):
+        attributes.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([aliases.get(node.id, node.id), *reversed(attributes)])
 
 
-def refuse_while_running(forbidden: tuple[str, ...]) -> None:
-    """Replace every forbidden function, where its library is installed, by one that raises."""
+def everywhere(forbidden: Iterable[str]) -> frozenset[str]:
+    """The names themselves, and the same functions of PyTorch in the other places that have them."""
+    names = set(forbidden)
     for dotted in forbidden:
+        place, _, name = dotted.rpartition(".")
+        if place in PLACES:
+            names |= {f"{other}.{name}" for other in PLACES}
+    return frozenset(names)
+
+
+def refuse_while_running(forbidden: Iterable[str]) -> None:
+    """Replace every forbidden function or method, where its library is installed, by one that raises."""
+    for dotted in sorted(everywhere(forbidden)):
         path, _, name = dotted.rpartition(".")
         try:
-            owner: Any = importlib.import_module(path)
+            owner = _found(path)
             original = getattr(owner, name)
         except (ImportError, AttributeError):
             continue
         setattr(owner, name, _refusal(dotted, original))
+
+
+def _found(path: str) -> Any:
+    """The module of that name, or the class of that name in its module."""
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError:
+        module, _, name = path.rpartition(".")
+        if not module:
+            raise
+        return getattr(_found(module), name)
 
 
 def _refusal(dotted: str, original: Any) -> Any:

@@ -10,15 +10,23 @@ import contextlib
 import faulthandler
 import itertools
 import os
+import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from grader.worker import child, measures
 from grader.worker.channel import Channel
+from grader.worker.sandbox import layers, privacy
+from grader.worker.sandbox.layers import ALL, ISOLATION, Terms
+
+START_SECONDS = 20.0  # for a fork, which takes milliseconds
+END_MILLISECONDS = 2000
 
 
 @dataclass
@@ -27,17 +35,52 @@ class Process:
 
     channel: Channel
     pid: int
+    scratch: str = ""
     popen: subprocess.Popen[bytes] | None = None
 
     def kill(self) -> None:
-        """End the worker at once, and everything in its session."""
+        """End the worker at once, and everything in its session; remove what it has written."""
         if self.popen is not None:
             self.popen.kill()
             self.popen.wait()
         else:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
+            self._await_end()
         self.channel.close()
+        remove_folder(self.scratch)
+
+    def _await_end(self) -> None:
+        """Nobody else holds the other end of the channel: it hangs up when the worker is no more."""
+        poll = select.poll()
+        poll.register(self.channel.reader, 0)
+        poll.poll(END_MILLISECONDS)
+
+
+def make_folder() -> str:
+    """A fresh folder that only this user may enter."""
+    return tempfile.mkdtemp(prefix="dojo-")
+
+
+def remove_folder(folder: str) -> None:
+    """The folder and all in it. It is flat where Landlock holds, and may be anything where it does not."""
+    if not folder:
+        return
+    try:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+    except OSError:
+        with contextlib.suppress(RecursionError):
+            shutil.rmtree(folder, onerror=_unlock)
+
+
+def _unlock(function: Any, path: str, _why: Any) -> None:
+    """What cannot be removed may lie in a folder that was closed."""
+    with contextlib.suppress(OSError):
+        os.chmod(os.path.dirname(path), 0o700)
+        os.chmod(path, 0o700)
+        function(path)
 
 
 class Source(Protocol):
@@ -51,29 +94,46 @@ class Source(Protocol):
 class ForkServer:
     """Forks a worker in a millisecond. Start it before any solution or key is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, library: str = "numpy", wanted: tuple[str, ...] = ALL) -> None:
+        self.library, self.layers = library, wanted
+        self._substitute: SpawnSource | None = None
         ours, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
             ours.close()
-            _serve_forks(theirs)
+            _serve_forks(theirs, wanted)
         theirs.close()
+        ours.settimeout(START_SECONDS)
         self._control = ours
 
     def start(self, device: str) -> Process:
         """A fresh worker. Its pid comes from the server; its end of the channel goes there."""
+        if self._substitute is None:
+            try:
+                return self._fork(device)
+            except (OSError, ValueError):
+                # The server is gone. A second one would be forked from a grader that has read solutions.
+                self._substitute = SpawnSource(self.library, self.layers)
+        return self._substitute.start(device)
+
+    def _fork(self, device: str) -> Process:
         ours, theirs = socket.socketpair()
         printed, prints = os.pipe()
+        scratch = make_folder()
         try:
-            socket.send_fds(self._control, [device.encode()], [theirs.fileno(), prints])
+            terms = Terms(device, self.layers, scratch)
+            socket.send_fds(self._control, [terms.message()], [theirs.fileno(), prints])
             pid = int(self._control.recv(32))
         except (OSError, ValueError):
-            raise RuntimeError("the server that forks workers is gone") from None
+            remove_folder(scratch)
+            ours.close()
+            os.close(printed)
+            raise
         finally:
             theirs.close()
             os.close(prints)
         fd = ours.detach()
-        return Process(Channel(fd, fd, printed), pid)
+        return Process(Channel(fd, fd, printed), pid, scratch)
 
     def close(self) -> None:
         """End the server; workers still running die with it."""
@@ -84,34 +144,38 @@ class ForkServer:
             os.waitpid(self.pid, 0)
 
 
-def _serve_forks(control: socket.socket) -> None:
+def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     """The server's whole life: one worker for each message, until the grader hangs up."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
     with contextlib.suppress(OSError):
+        layers.prepare(wanted)
         for served in itertools.count():
-            message, fds, _, _ = socket.recv_fds(control, 64, 2)
+            message, fds, _, _ = socket.recv_fds(control, 4096, 2)
             if not message:
                 break
             if served == 1 and "torch" in sys.modules:
                 measures.warm_up()  # a single worker pays for itself; from here on many share it
+            server = os.getpid()
             pid = os.fork()
             if pid == 0:
                 control.close()
-                _become_worker(fds, message.decode())
+                _become_worker(fds, layers.read_terms(message), server)
             for fd in fds:
                 os.close(fd)
             control.sendall(str(pid).encode())
     os._exit(0)
 
 
-def _become_worker(fds: list[int], device: str) -> None:
+def _become_worker(fds: list[int], terms: Terms, server: int) -> None:
     try:
         os.setsid()
-        _close_all_but(fds)
+        if "descriptors" in terms.layers:
+            _close_all_but(fds)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        child.run(fds[0], fds[0], fds[1], device)
+        privacy.die_with_parent(server)
+        child.run(fds[0], fds[0], fds[1], terms)
     finally:
         os._exit(0)
 
@@ -127,30 +191,38 @@ def _close_all_but(kept: list[int]) -> None:
 class SpawnSource:
     """Starts every worker as a fresh interpreter: slower, and it works everywhere."""
 
-    def __init__(self, library: str) -> None:
-        self.library = library
+    def __init__(self, library: str, wanted: tuple[str, ...] = ALL) -> None:
+        self.library, self.layers = library, wanted
 
     def start(self, device: str) -> Process:
-        command = [sys.executable, "-I", "-m", "grader.worker.child", device, self.library]
+        scratch = make_folder()
+        terms = Terms(device, self.layers, scratch).message().decode()
+        command = [sys.executable, "-I", "-m", "grader.worker.child", terms, self.library]
+        environment = privacy.environment() if "environment" in self.layers else None
         pipe: Any = subprocess.PIPE
-        popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+        popen = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=environment, start_new_session=True
+        )
         assert popen.stdin
         assert popen.stdout
         assert popen.stderr
         reader, writer, printed = (os.dup(s.fileno()) for s in (popen.stdout, popen.stdin, popen.stderr))
         for stream in (popen.stdin, popen.stdout, popen.stderr):
             stream.close()
-        return Process(Channel(reader, writer, printed), popen.pid, popen)
+        return Process(Channel(reader, writer, printed), popen.pid, scratch, popen)
 
     def close(self) -> None:
         """Nothing to end: every worker is its own."""
 
 
-def open_source(library: str, how: str = "") -> Source:
+def open_source(library: str, how: str = "", isolation: str = "best") -> Source:
     """The best source of workers here. The array library is imported first, so that forks share it."""
+    wanted = ISOLATION[isolation]
+    if "dumpable" in wanted:
+        privacy.hide()  # the grader itself, whose memory holds the solutions
     if how == "spawn" or not hasattr(os, "fork") or sys.platform == "darwin":
-        return SpawnSource(library)
+        return SpawnSource(library, wanted)
     module = __import__(library)
     if library == "torch":
         module.set_num_threads(1)  # the inputs are small, and a fork must not inherit a pool of threads
-    return ForkServer()
+    return ForkServer(library, wanted)

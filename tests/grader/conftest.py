@@ -33,6 +33,14 @@ def numpy_source():
 
 
 @pytest.fixture(scope="session")
+def plain_source():
+    """Workers without a sandbox, for what a submission could do there alone."""
+    source = open_source("numpy", isolation="none")
+    yield source
+    source.close()
+
+
+@pytest.fixture(scope="session")
 def torch_source():
     pytest.importorskip("torch", reason="PyTorch is not installed")
     source = open_source("torch")
@@ -45,8 +53,8 @@ def connect(request):
     """`connect(code)` loads code in a worker and returns the RemoteStudent."""
     processes = []
 
-    def start(code, *, library="numpy", entry_points=(), forbidden=(), call_seconds=5.0):
-        process = request.getfixturevalue(f"{library}_source").start("cpu")
+    def start(code, *, library="numpy", source="", entry_points=(), forbidden=(), call_seconds=5.0):
+        process = request.getfixturevalue(f"{source or library}_source").start("cpu")
         processes.append(process)
         student = RemoteStudent(process.channel, call_seconds)
         student.greeting(LOAD_SECONDS)

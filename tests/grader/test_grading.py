@@ -1,6 +1,7 @@
 """One submission, one report: scores, lost workers, refusals."""
 
 import textwrap
+import warnings
 
 import pytest
 
@@ -152,7 +153,7 @@ def test_what_cannot_be_loaded_is_refused(grade, code, sentence):
     assert str(refused.value) == sentence
 
 
-def test_a_submission_that_fails_only_when_imported_again_is_given_up(grade, tmp_path):
+def test_a_submission_that_fails_only_when_imported_again_is_given_up(tiny_course, plain_source, tmp_path):
     flag = tmp_path / "flag"
     code = f"""
         import os
@@ -161,7 +162,22 @@ def test_a_submission_that_fails_only_when_imported_again_is_given_up(grade, tmp
             open({str(flag)!r}, "w").close()
             os._exit(0)
     """
-    assert statuses(grade(code)) == ["error"] * 7
+    file = tmp_path / "double.py"
+    file.write_text(textwrap.dedent(code))
+    grader = Grader(tiny_course, plain_source)  # the sandbox leaves it no way to know that it was there
+    assert statuses(grader.grade(read_submission(tiny_course.card("double"), file))) == ["error"] * 7
+
+
+def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_path):
+    file = tmp_path / "softmax.py"
+    file.write_text(
+        "def softmax(x, axis=-1):\n    y = x * 0.0\n    y[::2] = 1e999\n    y[1::2] = -1e999\n    return y\n"
+    )
+    card = softmax_grader.course.card("softmax")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = softmax_grader.grade(read_submission(card, file))
+    assert "The result cannot be used" not in str(report)  # which a warning raised in a law would say
 
 
 FORGED = """

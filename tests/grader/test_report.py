@@ -44,7 +44,13 @@ def test_the_json_is_the_contract():
     data = to_json(REPORT)
     assert list(data) == ["schema_version", "score", "max_score", "device", "isolation", "katas"]
     assert (data["schema_version"], data["score"], data["max_score"]) == (1, 0.5, 20.0)
-    assert data["isolation"] == {"process": True, "landlock_abi": 0, "seccomp": False, "limits": True}
+    assert data["isolation"] == {
+        "process": True,
+        "landlock_abi": 0,
+        "seccomp": False,
+        "limits": True,
+        "gpu": False,
+    }
     kata = data["katas"][0]
     assert {"name", "track", "status", "score", "max_score", "seconds", "checks"} <= kata.keys()
     check = kata["checks"][1]

@@ -51,9 +51,13 @@ def test_the_first_line_is_named():
     assert broken_in_source(source, SOFTMAX) == (SOFTMAX[1], 3)
 
 
-@pytest.mark.xfail(strict=True, raises=RecursionError, reason="_dotted recurses into chains of any length")
 def test_a_long_chain_of_attributes_is_looked_through():
     assert broken_in_source("x = a" + ".b" * 1500, NORM) is None
+
+
+def test_a_function_of_pytorch_is_found_in_every_place_that_has_it():
+    source = "import torch.nn.functional as F\nF.softmax(x)"
+    assert broken_in_source(source, ("torch.softmax",)) == ("torch.nn.functional.softmax", 2)
 
 
 @pytest.fixture
@@ -72,7 +76,6 @@ def test_a_forbidden_function_raises_while_running(library):
         library.solve(1)
 
 
-@pytest.mark.xfail(strict=True, reason="import_module('lent.Tensor') fails, and methods are passed over")
 def test_a_forbidden_method_raises_while_running(library):
     rules.refuse_while_running(("lent.Tensor.solve",))
     with pytest.raises(RuleBroken):
@@ -94,10 +97,29 @@ def test_a_detour_by_getattr_is_refused_in_the_worker(connect):
     assert np.linalg.norm(np.ones(1)) == 1  # and the grader's own NumPy is as it was
 
 
-@pytest.mark.xfail(strict=True, reason="the submission is imported before its calls are refused")
 def test_a_detour_taken_at_import_is_refused_too(connect):
     from grader.expect import SubmissionFailed
 
     code = "import numpy as np\nnorm = getattr(np.linalg, 'no' + 'rm')\ndef f(x): return norm(x)"
     with pytest.raises(SubmissionFailed):
         connect(code, forbidden=NORM).f(np.ones(2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "call", ["x.softmax(-1)", "torch.nn.Softmax(-1)(x)", "F.softmax(x, -1)", "getattr(x, 'soft' + 'max')(-1)"]
+)
+def test_a_rule_for_a_function_of_pytorch_holds_for_methods_and_modules(connect, call):
+    from grader.expect import SubmissionFailed
+
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    code = f"import torch\nimport torch.nn.functional as F\ndef f(x): return {call}"
+    with pytest.raises(SubmissionFailed, match=r"softmax is what this kata asks you to build"):
+        connect(code, library="torch", forbidden=("torch.softmax",)).f(torch.ones(2))
+
+
+def test_a_rule_broken_by_the_import_itself_is_refused(connect):
+    from grader.expect import SubmissionFailed
+
+    with pytest.raises(SubmissionFailed, match=r"numpy\.linalg\.norm is what this kata asks you to build"):
+        connect("import numpy as np\nnp.linalg.__dict__['no' + 'rm'](np.ones(2))", forbidden=NORM)

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import signal
 import socket
 import sys
 import time
@@ -166,11 +167,17 @@ def test_the_server_leaves_no_zombies():
     server.close()
 
 
-def test_a_server_that_is_gone_is_said_to_be():
+@pytest.mark.parametrize("end", ["killed", "hung up"])
+def test_where_the_server_is_gone_workers_are_fresh_interpreters(end):
     server = ForkServer()
-    server._control.shutdown(socket.SHUT_RDWR)
-    with pytest.raises(RuntimeError, match=r"^the server that forks workers is gone$"):
-        server.start("cpu")
+    if end == "killed":
+        os.kill(server.pid, signal.SIGKILL)
+    else:
+        server._control.shutdown(socket.SHUT_RDWR)
+    process = server.start("cpu")
+    student, _ = load(process, "def f(): return 1")
+    assert (process.popen is not None, student.f()) == (True, 1)
+    process.kill()
     server.close()
 
 

@@ -300,7 +300,8 @@ def test_a_callback_from_another_thread_is_refused(connect):
                 except RuntimeError as error: told.append(str(error))
             thread = threading.Thread(target=work); thread.start(); thread.join()
             return told
-        """
+        """,
+        source="plain",  # in the sandbox there is no other thread
     )
     assert student.f(lambda: 1) == ["a supplied function may be called from the main thread only"]
 

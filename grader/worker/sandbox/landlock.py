@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import stat
 from collections.abc import Iterable
 
 from grader.worker.sandbox import system
@@ -31,12 +30,16 @@ LOG_NOTHING = 1  # a submission that tries a thousand doors must not fill the ma
 
 
 class _Ruleset(ctypes.Structure):
-    _fields_ = [("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]  # noqa: RUF012  # as ctypes wants it
+    _fields_ = [
+        ("files", ctypes.c_uint64),
+        ("network", ctypes.c_uint64),
+        ("scoped", ctypes.c_uint64),
+    ]  # as ctypes wants it
 
 
 class _PathBeneath(ctypes.Structure):
     _pack_ = 1
-    _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]  # noqa: RUF012  # as ctypes wants it
+    _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]  # as ctypes wants it
 
 
 def version() -> int:
@@ -59,7 +62,8 @@ def handled(abi: int) -> tuple[int, int, int]:
 
 
 def restrict(allowed: Iterable[tuple[str, int]], abi: int) -> None:
-    """Take everything away from this thread but `allowed`: pairs of a path and rights. Raises OSError."""
+    """Take everything away from this thread but `allowed`: pairs of a path and rights, of which a file has
+    those ABOUT_FILES alone. Raises OSError."""
     files, network, scoped = handled(abi)
     attributes = _Ruleset(files, network, scoped)
     size = 8 if abi < 4 else 16 if abi < 6 else 24
@@ -79,8 +83,6 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     except OSError:
         return
     try:
-        is_folder = stat.S_ISDIR(os.fstat(parent).st_mode)
-        rule = _PathBeneath(rights if is_folder else rights & ABOUT_FILES, parent)
-        system.call(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(rule), 0)
+        system.call(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(_PathBeneath(rights, parent)), 0)
     finally:
         os.close(parent)

@@ -6,9 +6,10 @@ import contextlib
 import json
 import os
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
-from grader.worker.sandbox import landlock, limits, opened, privacy, seccomp, system
+from grader.worker.sandbox import landlock, limits, opened, privacy, seccomp, system, threads
 
 #: Each can be left out, which is how the tests find out what it is good for.
 ALL = ("environment", "descriptors", "dumpable", "capabilities", "limits", "landlock", "seccomp")
@@ -57,32 +58,47 @@ class InForce:
         return asdict(self)
 
 
-def lock_in(terms: Terms) -> InForce:
-    """Put on every layer that is asked for and that this kernel has, and say which."""
-    wanted = terms.layers
-    limited = "limits" in wanted and limits.restrict(terms.gpu)
-    if not system.LINUX:
-        return InForce(limits=limited, gpu=terms.gpu)
+def prepare(wanted: tuple[str, ...]) -> None:
+    """What forked workers inherit is done once, in the warm server that forks them."""
+    if "environment" in wanted:
+        privacy.forget_environment()
+    if "dumpable" in wanted:
+        privacy.hide()
+    if "limits" in wanted:
+        limits.prepare()
     if "capabilities" in wanted:
         with contextlib.suppress(OSError):
             privacy.drop_capabilities()
-    if "dumpable" in wanted:
-        privacy.hide()
     if "landlock" in wanted or "seccomp" in wanted:
         system.no_new_privileges()
-    abi = _landlocked(terms) if "landlock" in wanted else 0
-    return InForce(True, abi, "seccomp" in wanted and _filtered(terms.gpu), limited, terms.gpu)
+    threads.do_without()
+    opened.always()
+    if seccomp.available():
+        seccomp.prepared(False)
+
+
+def lock_in(terms: Terms) -> InForce:
+    """Put on what a worker does not inherit, as far as this kernel has it, and say what holds."""
+    limited = "limits" in terms.layers and limits.restrict(terms.gpu)
+    abi = _landlocked(terms) if "landlock" in terms.layers else 0
+    filtered = "seccomp" in terms.layers and _filtered(terms.gpu)
+    return InForce(landlock_abi=abi, seccomp=filtered, limits=limited, gpu=terms.gpu)
 
 
 def _landlocked(terms: Terms) -> int:
     """The version of Landlock that holds from here on, 0 for none."""
-    abi = landlock.version()
+    abi = _version()
     if abi:
         try:
             landlock.restrict(opened.allowed(terms.scratch, terms.gpu), abi)
         except OSError:  # a container's own filter may refuse it
             return 0
     return abi
+
+
+@cache
+def _version() -> int:
+    return landlock.version()
 
 
 def _filtered(gpu: bool) -> bool:

@@ -7,16 +7,15 @@ import sys
 import sysconfig
 from functools import cache
 
-from grader.worker.sandbox.landlock import DEVICE, READ, SCRATCH, WRITE
+from grader.worker.sandbox.landlock import ABOUT_FILES, DEVICE, READ, SCRATCH, WRITE
 
 PACKAGES = ("site-packages", "dist-packages")
-#: Shared libraries, time zones and locales, and the two files by which the loader finds libraries.
+#: Shared libraries, time zones and locales, and where the loader finds libraries.
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo", "/nix/store")
-FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
+FILES = ("/etc/ld.so.cache", "/etc/localtime")
 #: What mathematical libraries ask when they are first used: how many processors there are, and which.
 PROCESSOR = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
-NOTHING = ("/dev/null", "/dev/zero", "/dev/full")
-RANDOM = ("/dev/urandom", "/dev/random")
+NOTHING, RANDOM = "/dev/null", "/dev/urandom"
 #: CUDA's driver: its devices, and what it asks about the machine and about this very process.
 CUDA_TOLD = ("/proc/driver/nvidia", "/proc/devices", "/proc/modules", "/sys/bus/pci", "/sys/devices")
 CUDA_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "nvidia-caps")
@@ -32,15 +31,26 @@ def libraries() -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(os.path.isdir, own)))
 
 
+@cache
+def always() -> tuple[tuple[str, int], ...]:
+    """What every worker may open, the same for all: only what there is, and nothing twice."""
+    wanted = (*libraries(), *SYSTEM, *FILES, *PROCESSOR, RANDOM)
+    readable: list[str] = []
+    for path in sorted(set(map(os.path.realpath, wanted))):
+        beneath = any(path.startswith(f"{folder}/") for folder in readable)
+        readable += [path] if os.path.exists(path) and not beneath else []
+    folders = [(path, READ if os.path.isdir(path) else READ & ABOUT_FILES) for path in readable]
+    return (*folders, (NOTHING, WRITE & ABOUT_FILES))
+
+
 def allowed(scratch: str, gpu: bool = False) -> list[tuple[str, int]]:
     """Every path that may be opened, and what may be done with it."""
-    readable = (*libraries(), *SYSTEM, *FILES, *PROCESSOR, *RANDOM)
-    found = [(path, READ) for path in readable] + [(path, WRITE) for path in NOTHING]
-    found += [(scratch, SCRATCH)] if scratch else []
-    return found + _for_cuda() if gpu else found
+    return [*always(), *([(scratch, SCRATCH)] if scratch else []), *(_for_cuda() if gpu else [])]
 
 
 def _for_cuda() -> list[tuple[str, int]]:
     numbered = [name for name in os.listdir("/dev") if name.startswith("nvidia") and name[6:].isdigit()]
-    devices = [(f"/dev/{name}", DEVICE | READ) for name in (*CUDA_DEVICES, *numbered)]
-    return [(path, READ) for path in (*CUDA_TOLD, f"/proc/{os.getpid()}")] + devices
+    devices = [f"/dev/{name}" for name in (*CUDA_DEVICES, *numbered)]
+    told = [*CUDA_TOLD, f"/proc/{os.getpid()}"]
+    rights = {**dict.fromkeys(told, READ), **dict.fromkeys(devices, DEVICE | READ)}
+    return [(path, mask if os.path.isdir(path) else mask & ABOUT_FILES) for path, mask in rights.items()]

@@ -72,12 +72,10 @@ def _overwrite_as_started() -> None:
 
 def drop_capabilities() -> bool:
     """What makes root more than an owner of files: the right to read and end any process, and the rest."""
-    if not system.LINUX:
-        return False
-    header = (ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0)
-    nothing = (ctypes.c_uint32 * 6)()
     numbers = {"x86_64": 126, "aarch64": 91}
     if system.MACHINE not in numbers:
         return False
+    header = (ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0)
+    nothing = (ctypes.c_uint32 * 6)()
     system.call(numbers[system.MACHINE], ctypes.byref(header), ctypes.byref(nothing))
     return True

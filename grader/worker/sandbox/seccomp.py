@@ -51,34 +51,42 @@ def available() -> bool:
 
 def restrict(gpu: bool = False) -> None:
     """Refuse this process what no submission needs. Raises OSError."""
-    code = program(system.MACHINE, gpu).replace(struct.pack("=I", _MYSELF), struct.pack("=I", os.getpid()))
+    code, filter_, mine = prepared(gpu)
+    for position in mine:
+        struct.pack_into("=I", code, position, os.getpid())
     number = ASKED["seccomp"][MACHINES[system.MACHINE]]
     assert number is not None
-    kept = ctypes.create_string_buffer(code, len(code))
-    filter_ = struct.pack("=HxxxxxxQ", len(code) // 8, ctypes.addressof(kept))
     try:
-        system.call(number, SET_FILTER, ALL_THREADS | NO_SLOWDOWN, ctypes.byref(_buffer(filter_)))
+        system.call(number, SET_FILTER, ALL_THREADS | NO_SLOWDOWN, filter_)
     except OSError as error:
         if error.errno != errno.EINVAL:  # a kernel before 4.17 does not know the second flag
             raise
-        system.call(number, SET_FILTER, ALL_THREADS, ctypes.byref(_buffer(filter_)))
+        system.call(number, SET_FILTER, ALL_THREADS, filter_)
 
 
-def _buffer(data: bytes) -> ctypes.Array[ctypes.c_char]:
-    return ctypes.create_string_buffer(data, len(data))
+Buffer = ctypes.Array[ctypes.c_char]
 
 
 @cache
-def program(machine: str, gpu: bool = False) -> bytes:
-    """The filter as the kernel wants it: eight bytes an instruction."""
+def prepared(gpu: bool) -> tuple[Buffer, Buffer, tuple[int, ...]]:
+    """The filter in memory, what the kernel is handed, and where the process id has to be written."""
+    steps = program(system.MACHINE, gpu)
+    mine = tuple(8 * i + 4 for i, (*_, value) in enumerate(steps) if value == _MYSELF)
+    packed = b"".join(struct.pack("=HBBI", *step) for step in steps)
+    code = ctypes.create_string_buffer(packed, len(packed))
+    handed = struct.pack("=HxxxxxxQ", len(steps), ctypes.addressof(code))
+    return code, ctypes.create_string_buffer(handed, len(handed)), mine
+
+
+def program(machine: str, gpu: bool = False) -> list[Instruction]:
+    """The filter, step by step."""
     head: list[Instruction] = [
         (LOAD, 0, 0, ARCHITECTURE),
         (IF_EQUAL, 1, 0, ARCHITECTURES[machine]),
         (RETURN, 0, 0, REFUSE),
         (LOAD, 0, 0, NUMBER),
     ]
-    decided = _decisions(MACHINES[machine], gpu)
-    return b"".join(struct.pack("=HBBI", *step) for step in head + _search(_intervals(decided)))
+    return head + _search(_intervals(_decisions(MACHINES[machine], gpu)))
 
 
 def _decisions(column: int, gpu: bool) -> dict[int, list[Instruction]]:

@@ -14,7 +14,7 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
 
 
-def call(number: int, *arguments: int | None | ctypes._CArgObject) -> int:
+def call(number: int, *arguments: int | ctypes._CArgObject | ctypes.Array[ctypes.c_char] | None) -> int:
     """The system call of that number. Raises OSError."""
     assert _libc is not None
     words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]

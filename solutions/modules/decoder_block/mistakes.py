@@ -194,22 +194,6 @@ class uses_another_eps(_Block):
     eps = 1e-6
 
 
-class _UnbiasedNorm(nn.LayerNorm):
-    def forward(self, x):
-        spread = torch.sqrt(x.var(-1, keepdim=True) + self.eps)
-        return (x - x.mean(-1, keepdim=True)) / spread * self.weight + self.bias
-
-
-class divides_by_one_feature_less(_Block):
-    """The norms' variance is too large: it divides by d_model - 1, which is the default of `var` and `std`.
-    Layer norm uses the biased variance, over d_model.
-    """
-
-    def __init__(self, d_model, num_heads, d_ff):
-        super().__init__(d_model, num_heads, d_ff)
-        self.norm1, self.norm2 = _UnbiasedNorm(d_model), _UnbiasedNorm(d_model)
-
-
 class _DetachedNorm(nn.LayerNorm):
     def forward(self, x):
         mean, spread = x.mean(-1, keepdim=True), torch.sqrt(x.var(-1, keepdim=True, correction=0) + self.eps)
@@ -273,19 +257,6 @@ class makes_the_mask_on_the_cpu(_Block):
     """
 
     attention_class = _OnTheCPU
-
-
-class _FullWidth(_Attention):
-    def _divisor(self, q):
-        return math.sqrt(q.shape[-1] * self.num_heads)
-
-
-class scales_by_the_full_width(_Block):
-    """With one head all is right, with several the attention is too flat: the scores are divided by
-    sqrt(d_model). Each head's dot product has d_head terms.
-    """
-
-    attention_class = _FullWidth
 
 
 class _HeadFirst(_Attention):

@@ -169,15 +169,6 @@ class forgets_the_residuals(_Transformer):
         return norm(self.drop(sublayer(x)))
 
 
-class adds_after_the_norm(_Transformer):
-    """The norm is applied to the sublayer's output, and x is added afterwards. It belongs around the sum of
-    both.
-    """
-
-    def add(self, norm, x, sublayer):
-        return x + norm(self.drop(sublayer(x)))
-
-
 class lets_the_decoder_see_the_future(_Transformer):
     """Target tokens attend to later ones: the decoder's mask hides padding alone. It must be causal too."""
 
@@ -289,17 +280,6 @@ class attends_to_itself_twice(_Transformer):
     def through_decoder(self, layer, x, memory, own, other):  # noqa: ARG002 - the mistake
         x = self.add(layer.norm1, x, lambda x: self.attend(layer.self_attn, x, x, own))
         x = self.add(layer.norm2, x, lambda x: self.attend(layer.cross_attn, x, x, own))
-        return self.add(layer.norm3, x, layer.ffn)
-
-
-class crosses_first(_Transformer):
-    """The decoder layer asks the memory before it asks the target: the order is self-attention,
-    cross-attention, feed-forward.
-    """
-
-    def through_decoder(self, layer, x, memory, own, other):
-        x = self.add(layer.norm2, x, lambda x: self.attend(layer.cross_attn, x, memory, other))
-        x = self.add(layer.norm1, x, lambda x: self.attend(layer.self_attn, x, x, own))
         return self.add(layer.norm3, x, layer.ffn)
 
 

@@ -43,15 +43,13 @@ class _Layer(nn.Module):
     """The right layer; mistakes override a part of it."""
 
     attention_class = _Attention
-    activation = nn.ReLU
-    eps = 1e-5
 
     def __init__(self, d_model, num_heads, d_ff, dropout=0.1):
         super().__init__()
-        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model, eps=self.eps) for _ in range(3))
+        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model) for _ in range(3))
         self.self_attn = self.attention_class(d_model, num_heads)
         self.cross_attn = self.attention_class(d_model, num_heads)
-        self.ffn = nn.Sequential(nn.Linear(d_model, d_ff), self.activation(), nn.Linear(d_ff, d_model))
+        self.ffn = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
         self.rate = dropout
 
     def forward(self, x, memory, tgt_mask=None, memory_mask=None):
@@ -119,19 +117,6 @@ class replaces_x_by_the_cross_attention(_Layer):
         return self._add(x, self.ffn(self.norm3(x)))
 
 
-class reads_the_memory_first(_Layer):
-    """The attentions have changed places: the cross-attention comes first and the self-attention reads its
-    result. Self-attention is the first sublayer.
-    """
-
-    def forward(self, x, memory, tgt_mask=None, memory_mask=None):
-        own, read = self._own(x, tgt_mask), self._read(x, memory, memory_mask)
-        x = self._add(x, self._cross(self.norm2(x), memory, read))
-        h = self.norm1(x)
-        x = self._add(x, self.self_attn(h, h, own))
-        return self._add(x, self.ffn(self.norm3(x)))
-
-
 class normalises_the_memory(_Layer):
     """The memory passes norm2 like the queries. It is used as it is: its encoder has normalised it, and the
     norm of a norm with other weights is another thing.
@@ -139,13 +124,6 @@ class normalises_the_memory(_Layer):
 
     def _cross(self, h, memory, read):
         return self.cross_attn(h, self.norm2(memory), read)
-
-
-class shares_one_attention(_Layer):
-    """Both attentions use the weights of `self_attn`; `cross_attn` is declared and never called."""
-
-    def _cross(self, h, memory, read):
-        return self.self_attn(h, memory, read)
 
 
 class uses_norms_in_another_order(_Layer):
@@ -219,20 +197,6 @@ class masks_the_memory_causally(_Layer):
         causal = torch.ones(x.shape[1], memory.shape[1], dtype=torch.bool, device=x.device).tril()
         both = allowed & causal
         return torch.where(both.any(-1, keepdim=True), both, allowed)
-
-
-class activates_with_gelu(_Layer):
-    """The feed-forward network lets a little of negative values through: its activation is GELU, where the
-    statement names ReLU.
-    """
-
-    activation = nn.GELU
-
-
-class uses_another_eps(_Layer):
-    """Results differ in the fifth digit or so: the norms have an eps of their own, where 1e-5 is due."""
-
-    eps = 1e-6
 
 
 class _StraightMerge(_Attention):

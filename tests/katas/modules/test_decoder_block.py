@@ -23,7 +23,7 @@ KATA = Kata(
     library="torch",
     grades_gradients=True,
     roundings=ROUNDINGS,
-    bank_size=17,
+    bank_size=11,
     axes={"x": "batch tokens d_model", "future": "batch tokens d_model"},
     hints=(
         "The last two lines of forward are the two lines of the statement. What stands to the left of each "

@@ -25,7 +25,7 @@ KATA = Kata(
     axes={"src": "batch source", "tgt": "batch target", "memory": "batch source d_model"},
     grades_gradients=True,
     roundings=ROUNDINGS,
-    bank_size=28,
+    bank_size=24,
     hints=(
         "Write one attention module first: x_q, x_kv and a mask that broadcasts to [B, H, Tq, Tk]. All "
         "three attentions of the model are this module; they differ in what they are given.",
@@ -243,7 +243,9 @@ def test_dropout_takes_everything(student, sizes, weights, src, tgt):
 def test_attention_weights_are_not_dropped(student):
     """In training an output of the attention is dropped or kept whole, never changed in between."""
     memory = memory_of_ones(student, copies=96)
-    patterns = {tuple(row) for row in np.round(memory.double().numpy(), 2).reshape(-1, 4).tolist()}
+    # Four equal features have no spread: their norm is zero, but for rounding that two norms have blown up.
+    normed = np.where(np.abs(memory) < 0.1, 0.0, np.round(memory.double().numpy(), 2))
+    patterns = {tuple(row) for row in normed.reshape(-1, 4).tolist()}
     strange = sorted(patterns - normed_patterns())
     expect.true(
         not strange,

@@ -27,7 +27,7 @@ KATA = Kata(
     library="torch",
     grades_gradients=True,
     roundings=ROUNDINGS,
-    bank_size=11,
+    bank_size=9,
     axes={
         "x": "batch T_tgt d_model",
         "memory": "batch T_src d_model",
@@ -40,8 +40,8 @@ KATA = Kata(
         "One attention module serves both times: it takes the rows that ask, the rows that are read, and a "
         "mask that may be None. What are the three in the self-attention, and what in the cross-attention?",
         "Scores are [B, H, Tq, Tk]. A mask [T_tgt, T_tgt] broadcasts against them as it is; a mask "
-        "[B, T_src] needs two axes in between, for the heads and for the queries. True is what may be seen, so hide "
-        "where it is False.",
+        "[B, T_src] needs two axes in between, for the heads and the queries. True is what may be seen, so "
+        "hide where it is False.",
         "The attention: four linear layers, heads split and brought before the tokens, scores over the root "
         "of d_head, -inf where the mask is False, softmax, times v, heads merged, o. The layer: three lines, "
         "each x plus the dropout of a sublayer of a norm of x; memory passes no norm. If tgt_mask is None, "
@@ -164,7 +164,11 @@ def observe(student, d_model, num_heads, d_ff, dropout, weights, x, memory, tgt_
     layer = loaded(student, d_model, num_heads, d_ff, dropout, weights)
     student.build(FREEZE, "freeze_key_biases", layer)
     masks = {"tgt_mask": tgt_mask, "memory_mask": memory_mask}
-    return {"result": layer(x, memory, **{name: mask for name, mask in masks.items() if mask is not None})}
+    given = {name: mask for name, mask in masks.items() if mask is not None}
+    seen = {"result": layer(x, memory, **given)}
+    if tgt_mask is not None:
+        seen["without_masks"] = layer(x, memory)
+    return seen
 
 
 def with_another_future(draw):

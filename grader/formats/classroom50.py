@@ -1,0 +1,54 @@
+"""Classroom 50: `result.json`, schema `classroom50/result/v1`. Its scores are integers, so one point of
+the course is 100 there and nothing is rounded. The text for the student, `release-body.md`, is `summary`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from grader.formats import account
+from grader.formats.escaping import one_line
+from grader.report import KataReport, Report
+
+FILE = "result.json"
+BODY = "release-body.md"
+TYPES = ("individual", "group", "team")
+LONGEST = 2_000
+
+
+def render(report: Report, setting: Mapping[str, str]) -> str:
+    """The result as JSON. `setting` is what the host says of the submission, in its own words: the
+    variables `CLASSROOM`, `ASSIGNMENT`, … and `DATETIME`, when it was handed in."""
+    return json.dumps(result(report, setting), indent=2, ensure_ascii=False) + "\n"
+
+
+def result(report: Report, setting: Mapping[str, str]) -> dict[str, Any]:
+    """The record that the host checks. Every score is within its maximum, and they add up."""
+    tests = [_test(kata) for kata in report.katas]
+    kind = setting.get("ASSIGNMENT_TYPE", "")
+    return {
+        "schema": "classroom50/result/v1",
+        "classroom": setting.get("CLASSROOM", ""),
+        "assignment": setting.get("ASSIGNMENT", ""),
+        "assignment_type": kind if kind in TYPES else TYPES[0],
+        "owner": setting.get("OWNER") or setting.get("USERNAME", ""),
+        "submission": setting.get("SUBMISSION_TAG", ""),
+        "commit": setting.get("COMMIT_URL", ""),
+        "release": setting.get("RELEASE_URL", ""),
+        "review": setting.get("REVIEW_URL") or setting.get("COMMIT_URL", ""),
+        "datetime": setting.get("DATETIME", ""),
+        "score": sum(test["score"] for test in tests),
+        "max-score": sum(test["max-score"] for test in tests),
+        "tests": tests,
+    }
+
+
+def _test(kata: KataReport) -> dict[str, Any]:
+    return {
+        "test-name": kata.name,
+        "passed": kata.status == "passed",
+        "score": min(max(kata.score, 0), kata.max_score),
+        "max-score": kata.max_score,
+        "message": one_line(account.summary_of(kata), LONGEST),
+    }

@@ -1,0 +1,68 @@
+"""Text of others in the hosts' languages: a submission's words can fill a place and never leave it.
+
+An error message is written by the code that raised it. It may hold the control sequences of a terminal,
+the end of a table, a workflow command: every format passes such text through here.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+CUT = " …"
+CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {127: 0x2421}
+#: Everything that ends a line for somebody: the runner of a host, a browser, a spreadsheet.
+LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+#: What Markdown, or a host's flavour of it, takes for more than a letter; `@` names people, `#` threads.
+MARKS = re.compile(r"[\\`*_\[\]#|~@$]")
+
+
+def plain(text: str, limit: int = 0) -> str:
+    """The text with one kind of line end, its control characters made visible and nothing that cannot be
+    written as UTF-8; cut at `limit` characters where one is given."""
+    shown = sound(LINE_ENDS.sub("\n", text).translate(CONTROL))
+    shown = shown.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
+    return shown if not limit or len(shown) <= limit else shown[: max(limit - len(CUT), 0)].rstrip() + CUT
+
+
+def sound(text: str) -> str:
+    """The text without half characters, which a submission can make and nobody can write as UTF-8."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def one_line(text: str, limit: int = 0) -> str:
+    """The text on one line."""
+    return plain(" ".join(plain(text).split()), limit)
+
+
+def logged(text: str, limit: int = 0) -> str:
+    """The text for a log whose lines a runner reads: every line is marked, so that none begins with `::`,
+    and the older `##[command]`, which counts anywhere in a line, is broken."""
+    lines = plain(text, limit).replace("##[", "# #[").splitlines()
+    return "\n".join(f"| {line}" for line in lines)
+
+
+def in_markdown(text: str, limit: int = 0) -> str:
+    """The text as words of a paragraph or of a table's cell."""
+    escaped = html.escape(one_line(text, limit), quote=False)
+    return MARKS.sub(lambda mark: f"&#{ord(mark.group())};", escaped.replace("&", "\0")).replace("\0", "&")
+
+
+def fenced(text: str, limit: int = 0) -> str:
+    """The text as a block of code, in a fence that is longer than any inside."""
+    block = plain(text, limit)
+    longest = max((len(run) for run in re.findall("`+", block)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{block}\n{fence}"
+
+
+def points(hundredths: int) -> str:
+    """Points as they are, without a needless fraction: `3`, `0.5`, `1234.25`."""
+    whole, rest = divmod(abs(hundredths), 100)
+    text = f"{whole}.{rest:02d}".rstrip("0").rstrip(".")
+    return f"-{text}" if hundredths < 0 else text
+
+
+def number(hundredths: int) -> int | float:
+    """Points as the number that a JSON shows them by: an integer where they are whole."""
+    return hundredths // 100 if hundredths % 100 == 0 else hundredths / 100

@@ -1,0 +1,53 @@
+"""The result of an Exercism-style test runner, version 3. It knows no points: a check passes or not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from grader.formats import account
+from grader.formats.escaping import one_line, plain
+from grader.report import Check, KataReport, Report
+
+FILE = "results.json"
+LONGEST = 500  # characters of a test's output
+
+
+def render(report: Report) -> str:
+    """The results as JSON. `error` is for what could not be graded at all, and then there are no tests."""
+    problems = [plain(kata.message) for kata in report.katas if kata.status == "error"]
+    tests = [test for index, kata in enumerate(report.katas, 1) for test in _tests(kata, index)]
+    nothing_ran = bool(problems) and not any(kata.checks for kata in report.katas)
+    passed = all(test["status"] == "pass" for test in tests)
+    results = {
+        "version": 3,
+        "status": "error" if nothing_ran else "pass" if passed and tests else "fail",
+        "message": "\n".join(problems) if nothing_ran else None,
+        "tests": [] if nothing_ran else tests,
+    }
+    return json.dumps(results, indent=2, ensure_ascii=False) + "\n"
+
+
+def _tests(kata: KataReport, task: int) -> list[dict[str, Any]]:
+    if not kata.checks:
+        told = plain(account.summary_of(kata))
+        return [_test(kata.name, account.verdict(kata.status), told, kata, "", task)]
+    return [_of_check(kata, check, task) for check in kata.checks]
+
+
+def _of_check(kata: KataReport, check: Check, task: int) -> dict[str, Any]:
+    status = account.verdict(check.status)
+    told = "" if status == "pass" else plain(account.of_check(check))
+    return _test(account.title_of(kata, check), status, told, kata, plain(check.call or ""), task)
+
+
+def _test(name: str, status: str, told: str, kata: KataReport, called: str, task: int) -> dict[str, Any]:
+    shows_output = status != "pass" and kata.output
+    return {
+        "name": one_line(name),
+        "status": status,
+        "message": None if status == "pass" else told,
+        "output": plain(kata.output, LONGEST) if shows_output else None,
+        "test_code": called,
+        "task_id": task,
+    }

@@ -1,0 +1,63 @@
+"""GitHub Actions: annotations, which are lines of the step's log. The job summary is `summary`."""
+
+from __future__ import annotations
+
+from grader.formats import account
+from grader.formats.escaping import one_line, points
+from grader.report import Check, KataReport, Report
+
+FILE = "annotations.txt"
+MOST = 10  # annotations of one kind that a step may make; more are dropped without a word
+LONGEST = 2_000
+
+
+def render(report: Report) -> str:
+    """At most ten errors, at most ten warnings and one notice; the last of a kind counts the rest."""
+    wrong = [(kata, check) for kata in report.katas for check in account.wrong(kata)]
+    errors = [_of_check(kata, check) for kata, check in wrong]
+    warnings = [_of_kata(kata) for kata in report.katas if kata.status == "error"]
+    total = f"{points(report.score)} of {points(report.max_score)} points"
+    return "".join(
+        f"{line}\n"
+        for line in [
+            *_within_limit(errors, "error", "checks do not hold"),
+            *_within_limit(warnings, "warning", "files could not be graded"),
+            command("notice", total, title="Score"),
+        ]
+    )
+
+
+def _within_limit(lines: list[str], kind: str, what: str) -> list[str]:
+    if len(lines) <= MOST:
+        return lines
+    left = len(lines) - MOST + 1
+    return [*lines[: MOST - 1], command(kind, f"{left} more {what}: the job summary lists them all.")]
+
+
+def _of_check(kata: KataReport, check: Check) -> str:
+    told = [check.message, check.mistake.text if check.mistake else ""]
+    if check.expected is not None:
+        told.insert(1, f"Expected {check.expected}, got {check.got}.")
+    place = {"file": account.file_of(kata), "line": str(account.line_of(check.message))}
+    message = one_line(" ".join(filter(None, told)) or check.title, LONGEST)
+    return command("error", message, **place, title=account.title_of(kata, check))
+
+
+def _of_kata(kata: KataReport) -> str:
+    message = one_line(account.summary_of(kata), LONGEST)
+    place = {"file": account.file_of(kata), "line": str(account.line_of(kata.message))}
+    return command("warning", message, **place, title=kata.name)
+
+
+def command(name: str, message: str, **properties: str) -> str:
+    """One workflow command; nothing in its message or properties can end it or begin another."""
+    shown = ",".join(f"{key}={_in_property(value)}" for key, value in properties.items())
+    return f"::{name}{' ' + shown if shown else ''}::{_in_data(message)}"
+
+
+def _in_data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _in_property(text: str) -> str:
+    return _in_data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,65 @@
+"""A report as one page of HTML: no scripts, nothing loaded, readable without styles."""
+
+from __future__ import annotations
+
+import html
+
+from grader.formats import account
+from grader.formats.escaping import plain, points
+from grader.report import Check, KataReport, Report
+
+LONGEST = 20_000
+MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h2 { margin-top: 2.5rem; } td, th { padding: .2rem .8rem .2rem 0; text-align: left; }
+.points { text-align: right; font-variant-numeric: tabular-nums; } .wrong { color: #b00020; }
+pre { overflow-x: auto; background: #f4f4f4; color: #111; padding: .8rem; }
+"""
+
+
+def render(report: Report) -> str:
+    """The whole page: all katas in a table, then each with its checks."""
+    total = f"{points(report.score)} of {points(report.max_score)} points"
+    rows = "".join(_row(kata) for kata in report.katas)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src'
+        f" 'unsafe-inline'\"><title>{total}</title><style>{STYLE}</style></head>\n"
+        f"<body><h1>{total}</h1>\n<table>{rows}</table>\n"
+        + "".join(_kata(kata) for kata in report.katas if kata.checks)
+        + "</body></html>\n"
+    )
+
+
+def _row(kata: KataReport) -> str:
+    name = _text(kata.name)
+    linked = f'<a href="#{name}">{name}</a>' if kata.checks else name
+    told = _text(account.summary_of(kata), 400)
+    return (
+        f"<tr><td>{_mark(kata.status)}</td><td>{linked}</td>"
+        f'<td class="points">{points(kata.score)} / {points(kata.max_score)}</td><td>{told}</td></tr>\n'
+    )
+
+
+def _kata(kata: KataReport) -> str:
+    checks = "".join(_check(check) for check in kata.checks)
+    printed = f"<p>The code printed:</p><pre>{_text(kata.output, LONGEST)}</pre>\n" if kata.output else ""
+    return f'<h2 id="{_text(kata.name)}">{_text(kata.name)}</h2>\n{checks}{printed}'
+
+
+def _check(check: Check) -> str:
+    head = (
+        f"<p>{_mark(check.status)} {_text(check.title)}"
+        f" <small>{points(check.score)} / {points(check.max_score)}</small></p>\n"
+    )
+    wrong = check.status in account.WRONG
+    return head + (f"<pre>{_text(account.of_check(check), LONGEST)}</pre>\n" if wrong else "")
+
+
+def _mark(status: str) -> str:
+    return MARKS.get(status) or '<span class="wrong">✗</span>'
+
+
+def _text(text: str, limit: int = 0) -> str:
+    return html.escape(plain(text, limit))

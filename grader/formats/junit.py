@@ -1,0 +1,70 @@
+"""JUnit's XML: a suite a kata, a case a check; points stand among the properties."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from grader.formats import account
+from grader.formats.escaping import one_line, plain, points
+from grader.report import Check, KataReport, Report
+
+FILE = "junit.xml"
+LONGEST = 20_000  # characters of one failure's text
+
+
+def render(report: Report) -> str:
+    """The report as XML, one trailing newline."""
+    suites = [_suite(kata) for kata in report.katas]
+    root = ET.Element("testsuites", {"name": "grade", **_sums(suites)})
+    root.extend(suites)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _sums(suites: list[ET.Element]) -> dict[str, str]:
+    counted = ("tests", "failures", "errors", "skipped")
+    sums = {name: str(sum(int(suite.attrib[name]) for suite in suites)) for name in counted}
+    return {**sums, "time": f"{sum(float(suite.attrib['time']) for suite in suites):.3f}"}
+
+
+def _suite(kata: KataReport) -> ET.Element:
+    cases = [_case(kata, check) for check in kata.checks] or [_only_case(kata)]
+    tags = [child.tag for case in cases for child in case]
+    suite = ET.Element(
+        "testsuite",
+        name=f"{kata.track}.{kata.name}",
+        tests=str(len(cases)),
+        failures=str(tags.count("failure")),
+        errors=str(tags.count("error")),
+        skipped=str(tags.count("skipped")),
+        time=f"{kata.seconds:.3f}",
+    )
+    properties = ET.SubElement(suite, "properties")
+    for name, value in (("score", kata.score), ("max_score", kata.max_score)):
+        ET.SubElement(properties, "property", name=name, value=points(value))
+    suite.extend(cases)
+    if kata.output:
+        ET.SubElement(suite, "system-out").text = plain(kata.output, LONGEST)
+    return suite
+
+
+def _case(kata: KataReport, check: Check) -> ET.Element:
+    case = ET.Element("testcase", classname=f"{kata.track}.{kata.name}", name=check.title, time="0.000")
+    tag = {"failed": "failure", "error": "error", "timeout": "error", "skipped": "skipped"}.get(check.status)
+    if tag == "skipped":
+        ET.SubElement(case, tag, message="No case of this check could be judged.")
+    elif tag:
+        told = check.mistake.text if check.mistake else check.message or check.title
+        fault = ET.SubElement(case, tag, type=check.status, message=one_line(told, 500))
+        fault.text = plain(account.of_check(check), LONGEST)
+    return case
+
+
+def _only_case(kata: KataReport) -> ET.Element:
+    """A kata that was not judged check by check is one case."""
+    case = ET.Element("testcase", classname=f"{kata.track}.{kata.name}", name=kata.name, time="0.000")
+    tag = {"passed": "", "failed": "failure", "error": "error"}.get(kata.status, "skipped")
+    if tag:
+        told = {"message": one_line(account.summary_of(kata), 500)}
+        ET.SubElement(case, tag, {**told, "type": kata.status} if tag != "skipped" else told)
+    return case

@@ -1,0 +1,68 @@
+"""PrairieLearn: `results.json`. What cannot be graded at all is not gradable, and costs no attempt."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from grader.formats import account
+from grader.formats.escaping import number, one_line, plain, points
+from grader.report import Check, KataReport, Report
+
+FILE = "results.json"
+LARGEST = 1_000_000  # bytes; the host refuses more
+LIMITS = (10_000, 2_000, 500, 100, 1)  # characters of one check's account, till all fit
+
+
+def render(report: Report) -> str:
+    """The results as JSON, with as long accounts of the checks as there is room for."""
+    texts = (json.dumps(results(report, limit), ensure_ascii=False) + "\n" for limit in LIMITS)
+    return next((text for text in texts if len(text.encode()) <= LARGEST), json.dumps(results(report, 1)))
+
+
+def results(report: Report, limit: int = LIMITS[0]) -> dict[str, Any]:
+    """The host's record; `score` is the share of the points."""
+    gradable = any(kata.status != "error" for kata in report.katas)
+    problems = [one_line(kata.message, 500) for kata in report.katas if kata.status == "error"]
+    return {
+        "gradable": gradable,
+        "score": report.score / report.max_score if gradable and report.max_score else 0.0,
+        "message": f"{points(report.score)} of {points(report.max_score)} points",
+        "output": "",
+        "format_errors": [] if gradable else problems,
+        "tests": [test for kata in report.katas for test in _tests(kata, limit)] if gradable else [],
+    }
+
+
+def _tests(kata: KataReport, limit: int) -> list[dict[str, Any]]:
+    if not kata.checks:
+        told = plain(account.summary_of(kata), limit)
+        return [_test(kata.name, "", 0, kata.max_score, told, "")]
+    return [
+        _test(
+            account.title_of(kata, check),
+            kata.track,
+            check.score,
+            check.max_score,
+            plain(check.mistake.text if check.mistake else check.message, limit),
+            _told(check, limit),
+        )
+        for check in kata.checks
+    ]
+
+
+def _told(check: Check, limit: int) -> str:
+    return "" if account.verdict(check.status) == "pass" else plain(account.of_check(check), limit)
+
+
+def _test(
+    name: str, description: str, score: int, max_score: int, message: str, output: str
+) -> dict[str, Any]:
+    return {
+        "name": one_line(name),
+        "description": description,
+        "points": number(score),
+        "max_points": number(max_score),
+        "message": message,
+        "output": output,
+    }

@@ -1,0 +1,49 @@
+"""A report as GitHub's Markdown: a table of the katas, then what does not hold, with counterexamples."""
+
+from __future__ import annotations
+
+from grader.formats import account
+from grader.formats.escaping import fenced, in_markdown, points
+from grader.report import KataReport, Report
+
+FILE = "summary.md"
+LARGEST = 900_000  # bytes; GitHub drops a summary of more than 1 MiB whole
+LONGEST = 20_000  # characters of one check's account
+MARKS = {"passed": "✅", "failed": "❌", "error": "⚠️", "not_started": "⬜", "waiting": "⏳"}
+CUT = "\nThe rest does not fit here: the report in the terminal has it.\n"
+
+
+def render(report: Report) -> str:
+    """The table of all katas, and as many accounts of what does not hold as there is room for."""
+    text = _table(report)
+    room = LARGEST - len(text.encode()) - len(CUT)
+    for kata in report.katas:
+        part = _details(kata)
+        room -= len(part.encode())
+        if room < 0:
+            return text + CUT
+        text += part
+    return text
+
+
+def _table(report: Report) -> str:
+    head = f"## {points(report.score)} of {points(report.max_score)} points\n\n"
+    rows = [
+        f"| {MARKS[kata.status]} | {in_markdown(kata.name)} | {points(kata.score)} / {points(kata.max_score)}"
+        f" | {in_markdown(account.summary_of(kata), 400)} |\n"
+        for kata in report.katas
+    ]
+    return head + "| | kata | points | |\n|---|---|---:|---|\n" + "".join(rows)
+
+
+def _details(kata: KataReport) -> str:
+    wrong = account.wrong(kata)
+    if not wrong:
+        return ""
+    blocks = [
+        f"\n**{in_markdown(check.title)}** {points(check.score)} / {points(check.max_score)}\n\n"
+        f"{fenced(account.of_check(check), LONGEST)}\n"
+        for check in wrong
+    ]
+    head = f"\n<details><summary>{in_markdown(kata.name)}</summary>\n"
+    return head + "".join(blocks) + f"\nNext: `grade --hint {kata.name}`\n\n</details>\n"

@@ -1,0 +1,225 @@
+"""A file of answer keys: what a course's solutions answer, without the solutions. docs/answer-keys.md
+
+    "DOJOKEYS" · version (u16) · length of the index (u32) · index · sections · SHA-256 of all before
+
+The index is JSON: the seed, the grader, and for each kata a digest of its declaration and the places of
+its two sections, `answers` and `mistakes`. A section is one message of `grader.worker.codec`, compressed.
+Nothing is unpickled or evaluated, and every size is checked before memory is taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import struct
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from grader.answer_key import Answer, AnswerKey, Expected, Recorded, RecordedMistake
+from grader.worker.codec import Malformed, decode, encode
+
+MAGIC = b"DOJOKEYS"
+VERSION = 1
+HEAD = struct.Struct(">HI")
+SHA256 = 32
+LARGEST_INDEX = 2**20
+LARGEST_HEADER = 4 * 2**20
+LARGEST_BODY = 64 * 2**20
+LZMA_MEMORY = 64 * 2**20
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
+
+
+class KeyUnusable(Exception):
+    """A file of answer keys cannot be used; the sentence says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One kata on its way into a file."""
+
+    name: str
+    declaration: str
+    answers: AnswerKey
+    mistakes: list[RecordedMistake]
+
+
+def write(entries: list[Entry], seed: int, made_by: str) -> bytes:
+    """The file's bytes; the same entries make the same bytes."""
+    sections: list[bytes] = []
+    katas = [
+        {
+            "name": entry.name,
+            "declaration": entry.declaration,
+            "answers": _add(sections, _answers_message(entry.answers)),
+            "mistakes": _add(sections, _mistakes_message(entry.mistakes)),
+        }
+        for entry in entries
+    ]
+    index = json.dumps({"seed": seed, "grader": made_by, "katas": katas}, sort_keys=True).encode()
+    data = b"".join((MAGIC, HEAD.pack(VERSION, len(index)), index, *sections))
+    return data + hashlib.sha256(data).digest()
+
+
+def _add(sections: list[bytes], message: dict[str, Any]) -> list[int]:
+    """Append a section; returns its place: offset, length, and the lengths of header and body inside."""
+    header, buffers = encode(message)
+    body = b"".join(buffers)
+    at = sum(map(len, sections))
+    sections.append(lzma.compress(header + body, lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=FILTERS))
+    return [at, len(sections[-1]), len(header), len(body)]
+
+
+def _answers_message(key: AnswerKey) -> dict[str, Any]:
+    expected = [vars(answer) for answer in key.expected]
+    return {"cases": key.cases, "expected": expected, "law_cases": key.law_cases}
+
+
+def _mistakes_message(mistakes: list[RecordedMistake]) -> dict[str, Any]:
+    """Values and whole records stand once each, however often they come."""
+    values, records = Numbered(), Numbered()
+
+    def number(recorded: Recorded | None) -> int | None:
+        if recorded is None:
+            return None
+        answers = [
+            [answer.error, values.number(answer.value), _gradients(answer, values)]
+            for answer in recorded.answers
+        ]
+        return records.number([recorded.status, recorded.said, recorded.differs, answers])
+
+    told = [
+        [m.id, m.text, {check: [number(one) for one in outcomes] for check, outcomes in m.outcomes.items()}]
+        for m in mistakes
+    ]
+    return {"values": values.items, "records": records.items, "mistakes": told}
+
+
+def _gradients(answer: Answer, values: Numbered) -> dict[str, int] | None:
+    if answer.gradients is None:
+        return None
+    return {name: values.number(gradient) for name, gradient in answer.gradients.items()}
+
+
+class Numbered:
+    """Values that can travel, each kept once."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+        self._known: dict[bytes, int] = {}
+
+    def number(self, value: Any) -> int:
+        """The place of `value` among the items. Raises Malformed for what cannot travel."""
+        header, buffers = encode({"value": value})
+        name = hashlib.sha256(b"".join((header, *buffers))).digest()
+        if name not in self._known:
+            self._known[name] = len(self.items)
+            self.items.append(value)
+        return self._known[name]
+
+
+class KeyFile:
+    """A file's bytes, checked as a whole; a kata's sections are read when they are asked for."""
+
+    def __init__(self, data: bytes, label: str) -> None:
+        """Raises KeyUnusable for anything that is no whole file of this version."""
+        self.data, self.label = data, label
+        if data[: len(MAGIC)] != MAGIC:
+            raise KeyUnusable(f"{label} is no file of answer keys.")
+        at = len(MAGIC) + HEAD.size
+        if len(data) < at + SHA256:
+            raise self.damaged()
+        version, length = HEAD.unpack_from(data, len(MAGIC))
+        if version != VERSION:
+            raise KeyUnusable(
+                f"{label} has version {version} of the format, and this grader reads version {VERSION};"
+                " make the key anew, or install the grader that it came with."
+            )
+        if hashlib.sha256(memoryview(data)[:-SHA256]).digest() != data[-SHA256:] or length > LARGEST_INDEX:
+            raise self.damaged()
+        self._begin = at + length
+        self.katas = self._read_index(data[at : self._begin])
+
+    def _read_index(self, text: bytes) -> dict[str, dict[str, Any]]:
+        try:
+            index = json.loads(text)
+            self.seed = int(index["seed"])
+            return {str(kata["name"]): dict(kata) for kata in index["katas"]}
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise self.damaged() from None
+
+    def damaged(self) -> KeyUnusable:
+        return KeyUnusable(f"{self.label} is cut off or damaged: fetch it again, or make it anew.")
+
+    @property
+    def digest(self) -> str:
+        """Names the file's contents."""
+        return self.data[-SHA256:].hex()[:16]
+
+    def section(self, kata: str, name: str) -> dict[str, Any]:
+        """The message of one section. Raises KeyUnusable."""
+        try:
+            at, length, header, body = self.katas[kata][name]
+            if not (0 <= header <= LARGEST_HEADER and 0 <= body <= LARGEST_BODY and at >= 0 and length >= 0):
+                raise ValueError
+            packed = self.data[self._begin + at : self._begin + at + length]
+            unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LZMA_MEMORY)
+            plain = unpacker.decompress(packed, max_length=header + body)
+            if len(plain) != header + body or len(packed) != length:
+                raise ValueError
+            return decode(plain[:header], bytearray(plain[header:]))
+        except (KeyError, TypeError, ValueError, lzma.LZMAError, Malformed):
+            raise self.damaged() from None
+
+
+class KataKey:
+    """One kata of a file."""
+
+    def __init__(self, file: KeyFile, name: str) -> None:
+        self.file, self.name = file, name
+
+    @cached_property
+    def answers(self) -> AnswerKey:
+        """The cases and what the reference answers. Raises KeyUnusable."""
+        message = self.file.section(self.name, "answers")
+        try:
+            expected = [Expected(**entry) for entry in message["expected"]]
+            if len(expected) != len(message["cases"]):
+                raise ValueError
+            return AnswerKey(message["cases"], expected, message["law_cases"])
+        except (KeyError, TypeError, ValueError):
+            raise self.file.damaged() from None
+
+    @cached_property
+    def mistakes(self) -> list[RecordedMistake]:
+        """What each mistake would have answered. Raises KeyUnusable."""
+        message = self.file.section(self.name, "mistakes")
+        try:
+            values = message["values"]
+            records = [_recorded(entry, values) for entry in message["records"]]
+            return [
+                RecordedMistake(
+                    name,
+                    text,
+                    {
+                        check: [None if number is None else records[number] for number in numbers]
+                        for check, numbers in outcomes.items()
+                    },
+                )
+                for name, text, outcomes in message["mistakes"]
+            ]
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+            raise self.file.damaged() from None
+
+
+def _recorded(entry: Any, values: list[Any]) -> Recorded:
+    status, said, differs, answers = entry
+    return Recorded(status, said, differs, tuple(_answer(answer, values) for answer in answers))
+
+
+def _answer(entry: Any, values: list[Any]) -> Answer:
+    error, value, gradients = entry
+    if gradients is not None:
+        gradients = {name: values[number] for name, number in gradients.items()}
+    return Answer(values[value], error, gradients)

@@ -1,0 +1,7 @@
+"""Returns every other element, backwards: no contiguous memory."""
+
+import numpy as np
+
+
+def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's
+    return np.repeat(x, 2, axis=-1)[..., ::-2] if x.ndim else x

@@ -1,0 +1,190 @@
+"""Bytes from a hostile process: a value, or one of the errors that the grader expects, and little memory."""
+
+import contextlib
+import json
+import os
+import random
+import socket
+import types
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from grader.expect import SubmissionFailed
+from grader.worker.channel import PREFIX, Channel, ChannelClosed, Flooded, TimedOut
+from grader.worker.child import Worker
+from grader.worker.codec import DTYPES, Malformed, decode, encode
+from grader.worker.executor import Executor
+from grader.worker.remote import RemoteStudent, WorkerLost
+from grader.worker.sandbox import limits
+
+EXAMPLES = int(os.environ.get("DOJO_FUZZ_EXAMPLES", "40"))  # for each of the claims below
+VARIANTS = 24  # of one frame
+MEMORY = 256 * 2**20  # frames are small here, whatever they announce
+fuzzed = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+numbers = st.integers() | st.integers(-2, 40) | st.just(2**63) | st.floats()
+plain = st.none() | st.booleans() | numbers | st.text(max_size=8)
+names = st.sampled_from([*sorted(DTYPES), "object", "O", "V8", ""])
+shapes = st.lists(st.integers(-1, 4) | st.just(2**62), max_size=18)
+entries = st.tuples(names | plain, shapes | plain, st.none() | shapes) | st.lists(plain, max_size=4)
+tags = st.sampled_from(["t", "d", "a", "s", "T", "h", "c", "p", "x"])
+trees = st.recursive(
+    plain,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(tags, inner | st.integers(0, 2), max_size=2)
+        | st.builds(lambda pairs: {"d": pairs}, st.lists(st.tuples(plain, inner), max_size=3))
+    ),
+    max_leaves=12,
+)
+arrays = st.builds(
+    lambda dtype, shape: np.zeros(shape, dtype),
+    st.sampled_from(["float32", "int8", "bool", "complex64"]),
+    st.lists(st.integers(0, 3), max_size=3),
+)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(max_size=8) | arrays,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+chances = st.integers(0, 2**32).map(random.Random)
+
+
+def frame(header, body=b"", nonce=1):
+    return PREFIX.pack(b"DOJO", len(header), len(body), nonce) + header + body
+
+
+def edited(data, chance):
+    """Some bytes set, put in, left out or doubled; or the end cut off."""
+    data = bytearray(data)
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        at, kind = chance.randrange(len(data) + 1), chance.randrange(6)
+        if kind == 0:
+            data[at:at] = chance.randbytes(chance.choice((1, 4)))
+        elif kind == 1:
+            del data[at : at + chance.choice((1, 4, 1000))]
+        elif kind == 2:
+            data[at:at] = data[at : at + 20]
+        else:
+            data[at : at + 1] = bytes(
+                [chance.choice((0, 34, 44, 91, 93, 123, 125, 255, chance.randrange(256)))]
+            )
+    return bytes(data) or b"D"
+
+
+def receive_all(data):
+    """Everything that arrives of these bytes; the other end is closed behind them."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(data)
+        theirs.close()
+        channel = Channel(ours.fileno(), ours.fileno())
+        with contextlib.suppress(ChannelClosed, Malformed, TimedOut, Flooded):
+            while True:
+                decode(*channel.receive()[:2])
+
+
+def ask_for_answer(data):
+    """A call of a student that is answered with these bytes."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(data)
+        theirs.shutdown(socket.SHUT_WR)
+        student = RemoteStudent(Channel(ours.fileno(), ours.fileno()), call_seconds=5.0)
+        with contextlib.suppress(WorkerLost, SubmissionFailed), student.watching_arguments():
+            student.f(np.ones(2), lambda x: x, name=[1])
+
+
+@pytest.fixture(autouse=True)
+def _little_memory():
+    """A frame that makes anybody take more than this fails with MemoryError."""
+    resource = pytest.importorskip("resource", reason="no limits on this platform")
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    held = limits.address_space.__wrapped__()
+    if held:
+        resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@fuzzed
+@given(st.binary(max_size=200), st.booleans())
+def test_any_bytes_are_refused_or_read(data, begins_well):
+    receive_all(b"DOJO" + data if begins_well else data)
+
+
+@fuzzed
+@given(values, chances)
+def test_a_frame_with_bytes_changed_is_refused_or_read(value, chance):
+    header, buffers = encode({"ok": value})
+    for _ in range(VARIANTS):
+        receive_all(edited(frame(header, b"".join(buffers)), chance))
+
+
+@fuzzed
+@given(trees, st.lists(entries, max_size=3) | plain, st.binary(max_size=64))
+def test_any_header_is_refused_or_read(tree, table, body):
+    try:
+        header = json.dumps([tree, table]).encode()
+    except ValueError:
+        assume(False)
+    with contextlib.suppress(Malformed):
+        decode(header, bytearray(body))
+
+
+@fuzzed
+@given(
+    trees, st.lists(entries, max_size=3), st.binary(max_size=64), st.sampled_from(["ok", "error", "callback"])
+)
+def test_any_answer_is_a_value_or_a_lost_worker(tree, table, body, kind):
+    header = json.dumps([{"d": [[kind, tree]]}, table]).encode()
+    ask_for_answer(frame(header, body))
+
+
+outcomes = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(("value", "arguments", "flops", "gradients", "other"), values)
+)
+
+
+@fuzzed
+@given(outcomes, chances)
+def test_any_outcome_is_a_value_or_a_lost_worker(outcome, chance):
+    header, buffers = encode({"ok": outcome})
+    ask_for_answer(frame(header, b"".join(buffers)))
+    for _ in range(VARIANTS):
+        ask_for_answer(edited(frame(header, b"".join(buffers)), chance))
+
+
+requests = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("name", "target", "args", "kwargs", "echo", "read", "other"), values),
+        **dict.fromkeys(("anatomy", "count_flops", "gradients", "pretend"), st.just(0)),  # need PyTorch
+    },
+)
+
+
+@fuzzed
+@given(st.dictionaries(st.sampled_from(["request", "answer", "ok"]), values | requests, max_size=2))
+def test_any_question_is_answered_by_a_worker(message):
+    worker = Worker(channel=None, device="cpu")
+    worker.executor = Executor(types.SimpleNamespace(f=lambda *args: args))
+    header, buffers = encode(message)
+    answer = worker._answer(decode(header, bytearray(b"".join(buffers))))
+    assert answer.keys() in ({"ok"}, {"error"})
+
+
+@fuzzed
+@given(values)
+def test_what_is_sent_arrives(value):
+    header, buffers = encode({"ok": value})
+    again, buffers_again = encode(decode(header, bytearray(b"".join(buffers))))
+    assert (again, b"".join(buffers_again)) == (header, b"".join(buffers))
