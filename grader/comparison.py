@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,16 @@ EPSILON = {
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a number may be from the exact one, per unit of size."""
+    """How far a number may be from the exact one, per unit of size. `floor` is a size below which
+    numbers are rounding noise beside others that were made with them."""
 
     terms: int = 1
     roundings: float = 1.0
+    floor: float = 0.0
+
+    def beside(self, tree: Any) -> Tolerance:
+        """The same for one of several results, whose largest entry sets the floor."""
+        return replace(self, floor=max(self.floor, largest(tree)))
 
     def relative(self, dtype: str) -> float:
         """Relative tolerance for results of `dtype`; 0 for integers and booleans."""
@@ -153,7 +159,7 @@ def _difference_of_arrays(
     kinds = {wanted.dtype.kind, have.dtype.kind} & {"b", "c", "O", "U", "S"}
     if kinds and wanted.dtype.kind != have.dtype.kind:
         return Difference("dtype", describe(expected), describe(got), path)
-    wrong = ~_is_close(wanted, have, tolerance.relative(dtype))
+    wrong = ~_is_close(wanted, have, tolerance.relative(dtype), tolerance.floor)
     if not wrong.any():
         return None
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -162,7 +168,7 @@ def _difference_of_arrays(
 
 
 def _is_close(
-    wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], relative: float
+    wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], relative: float, floor: float
 ) -> np.ndarray[Any, Any]:
     """Elementwise: equal, both NaN, or within the tolerance; infinities must match exactly."""
     if relative == 0.0 or wanted.dtype.kind != "f":
@@ -172,9 +178,9 @@ def _is_close(
     wanted = wanted.astype(np.float64)
     have = have.astype(np.float64)
     finite = np.isfinite(wanted)
-    largest = float(np.max(np.abs(wanted), where=finite, initial=0.0))
+    size = float(np.max(np.abs(wanted), where=finite, initial=floor))
     with np.errstate(invalid="ignore", over="ignore"):
-        allowed = relative * np.abs(wanted) + relative * largest
+        allowed = relative * np.abs(wanted) + relative * size
         near = np.abs(wanted - have) <= allowed
         _note_margin(wanted, have, allowed)
     same = (wanted == have) | (np.isnan(wanted) & np.isnan(have))
@@ -221,6 +227,16 @@ def show_pair(
         if texts[0] != texts[1]:
             break
     return texts
+
+
+def largest(tree: Any) -> float:
+    """The largest finite number in a tree of arrays, in size; 0 where there is none."""
+    if isinstance(tree, dict | list | tuple):
+        return max(map(largest, tree.values() if isinstance(tree, dict) else tree), default=0.0)
+    array = to_numpy(tree)
+    if array is None or array.dtype.kind not in "fiu":
+        return 0.0
+    return float(np.max(np.abs(array[np.isfinite(array)].astype(np.float64)), initial=0.0))
 
 
 def terms_of(case: Any) -> int:

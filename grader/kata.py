@@ -133,7 +133,7 @@ class Kata:
             draw = (cases or self.draw) if len(parameters) > 1 else None
             law = Law(
                 name=function.__name__.removeprefix("test_"),
-                title=inspect.cleandoc(function.__doc__ or "").splitlines()[0],
+                title=" ".join(inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].split()),
                 points=hundredths(points),
                 function=function,
                 draw=draw,

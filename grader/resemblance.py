@@ -52,7 +52,8 @@ def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str 
         return False
     dtype = _dtype_to_compare_in(_dtype(pair[0]), _dtype(pair[1]), given)
     same = first_difference(*pair, tolerance, dtype) is None
-    return same and first_difference(theirs.gradients, mine.gradients, tolerance, dtype) is None
+    beside = tolerance.beside(mine.gradients)
+    return same and first_difference(theirs.gradients, mine.gradients, beside, dtype) is None
 
 
 def _dtype_to_compare_in(theirs: str, mine: str, given: str | None) -> str:
