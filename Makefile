@@ -5,7 +5,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 SEEDS ?= 200
 
-.PHONY: grade install test lint docs verify-seeds bench clean
+.PHONY: grade install test lint docs verify-seeds bench fuzz endure isolation clean
 
 # A kata that is not solved yet makes `grade` exit with 1, which is news and no error of make's.
 grade: $(INSTALLED)
@@ -21,9 +21,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@touch $@
 
 test: lint
-	$(BIN)/pytest tests/grader -m 'not slow'
-	$(BIN)/pytest tests/grader -m slow
-	$(BIN)/pytest tests/katas --student=reference
+	$(BIN)/pytest -n 2 tests/grader -m 'not slow'
+	$(BIN)/pytest -n 2 tests/grader -m slow
+	$(BIN)/pytest -n 2 tests/katas --student=reference
 	$(BIN)/kata verify
 
 lint: $(INSTALLED)
@@ -41,6 +41,19 @@ verify-seeds: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/isolation.py
+
+# A hundred thousand frames, both ways.
+fuzz: $(INSTALLED)
+	DOJO_FUZZ_EXAMPLES=2000 $(BIN)/pytest tests/grader/test_fuzz.py
+
+# A thousand gradings in a row, every fifth one hostile: nothing may grow.
+endure: $(INSTALLED)
+	$(BIN)/python benchmarks/isolation.py --gradings 1000
+
+# Which hostile submission gets through where a layer of the sandbox is taken away.
+isolation: $(INSTALLED)
+	$(BIN)/python tests/grader/walking.py --layers
 
 clean:
 	rm -rf .venv build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -14,6 +14,7 @@ from grader.bank import SEED
 from grader.catalog import Course, CourseError, find_course
 from grader.formats.registry import NAMES as FORMATS
 from grader.kata import KataError
+from grader.key_file import KeyUnusable
 from grader.opening import DeviceMissing, IsolationMissing, LibraryMissing
 
 WRONG_INPUT, OUR_FAULT = 2, 3
@@ -52,7 +53,14 @@ class Guarded(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (CourseError, KataError, LibraryMissing, DeviceMissing, IsolationMissing) as error:
+        except (
+            CourseError,
+            KataError,
+            LibraryMissing,
+            DeviceMissing,
+            IsolationMissing,
+            KeyUnusable,
+        ) as error:
             raise Complaint(str(error)) from None
         except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
             raise
@@ -93,6 +101,8 @@ class Guarded(click.Command):
     help="Refuse to grade without a whole sandbox; take what this machine has; use a plain process.",
 )
 @click.option("--show-output", is_flag=True, help="Show what the code printed, quoted.")
+@click.option("--key", type=click.Path(path_type=Path), help="Grade with this answer key, file or folder.")
+@click.option("--secret", type=click.Path(path_type=Path), help="The file with a sealed key's secret.")
 @click.option("--output", help="Write the report to this file; several formats go to this folder.")
 def grade(names: tuple[str, ...], **options: Any) -> None:
     """Grade katas: those named, or all that are begun."""
@@ -121,6 +131,25 @@ def verify(names: tuple[str, ...], seed: int, seeds: int | None, isolated: bool)
     from grader.authoring.verify import verify_course
 
     sys.exit(verify_course(Course(find_course(Path.cwd())), names, seed, isolated))
+
+
+@kata.command(cls=Guarded)
+@click.argument("names", nargs=-1, type=Names())
+@click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
+@click.option("--output", type=click.Path(path_type=Path), help="A folder, or a file that ends in .key.")
+@click.option("--seal", is_flag=True, help="Draw from a fresh seed and encrypt; again to rotate.")
+@click.option("--secret", type=click.Path(path_type=Path), help="With --seal: the file of the secret.")
+def key(names: tuple[str, ...], seed: int, output: Path | None, seal: bool, secret: Path | None) -> None:
+    """Write answer keys, with which katas are graded where there are no solutions."""
+    from grader.authoring import keys
+
+    course = Course(find_course(Path.cwd()))
+    cards = [course.card(name) for name in names] or list(course.cards.values())
+    if seal:
+        click.echo(keys.write_sealed(course, cards, output or Path("sealed.key"), secret))
+        return
+    keys.write_keys(course, cards, seed, output or Path("keys"))
+    click.echo(f"Keys of {len(cards)} katas are in {output or 'keys'}.")
 
 
 @kata.command(cls=Guarded)

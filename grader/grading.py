@@ -13,6 +13,7 @@ from grader.attempt import Attempt, Prepared
 from grader.catalog import Card, Course
 from grader.judging import Finding
 from grader.kata import Kata
+from grader.keyring import Keyring
 from grader.oracle import Oracle
 from grader.plan import plan
 from grader.report import Check, Isolation, KataReport
@@ -35,9 +36,11 @@ class Grader:
         device: str = "cpu",
         seed: int = bank.SEED,
         shrinks: bool = True,
+        keyring: Keyring | None = None,
     ) -> None:
         self.course, self.source, self.device, self.seed = course, source, device, seed
-        self.shrinks = shrinks
+        self.keyring = keyring
+        self.shrinks = shrinks and keyring is None  # a key answers its own cases and no others
         self._isolation: Isolation | None = None
         self._prepared: dict[str, Prepared] = {}
 
@@ -54,7 +57,8 @@ class Grader:
         """Declaration, bank and expected values of a kata, made or read once."""
         if card.name not in self._prepared:
             kata = self.course.declaration(card)
-            oracle = Oracle(kata, self.course, card, self.seed)
+            recorded = self.keyring.kata(card) if self.keyring else None
+            oracle = Oracle(kata, self.course, card, self.seed, recorded=recorded)
             self._prepared[card.name] = Prepared(card, kata, oracle, plan(kata, oracle))
         return self._prepared[card.name]
 

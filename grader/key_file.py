@@ -11,38 +11,51 @@ from __future__ import annotations
 
 import hashlib
 import json
-import lzma
 import struct
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from grader.answer_key import Answer, AnswerKey, Expected, Recorded, RecordedMistake
-from grader.worker.codec import Malformed, decode, encode
+from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed, decode, encode
 
 MAGIC = b"DOJOKEYS"
 VERSION = 1
 HEAD = struct.Struct(">HI")
 SHA256 = 32
 LARGEST_INDEX = 2**20
-LARGEST_HEADER = 4 * 2**20
-LARGEST_BODY = 64 * 2**20
 LZMA_MEMORY = 64 * 2**20
-FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
 
 
 class KeyUnusable(Exception):
     """A file of answer keys cannot be used; the sentence says why, and what to do."""
 
 
+Section = tuple[bytes, int, int]
+
+
 @dataclass(frozen=True)
 class Entry:
-    """One kata on its way into a file."""
+    """One kata, packed: its two sections, each with the lengths of header and body inside."""
 
     name: str
     declaration: str
-    answers: AnswerKey
-    mistakes: list[RecordedMistake]
+    answers: Section
+    mistakes: Section
+
+
+def pack(name: str, declaration: str, answers: AnswerKey, mistakes: list[RecordedMistake]) -> Entry:
+    """A kata as it stands in a file. Raises Malformed for values that cannot travel."""
+    sections = map(_packed, (_answers_message(answers), _mistakes_message(mistakes)))
+    return Entry(name, declaration, *sections)
+
+
+def _packed(message: dict[str, Any]) -> Section:
+    import lzma  # a grading without a key needs none of it
+
+    header, buffers = encode(message)
+    body = b"".join(buffers)
+    return lzma.compress(header + body, lzma.FORMAT_XZ, lzma.CHECK_CRC32), len(header), len(body)
 
 
 def write(entries: list[Entry], seed: int, made_by: str) -> bytes:
@@ -52,8 +65,8 @@ def write(entries: list[Entry], seed: int, made_by: str) -> bytes:
         {
             "name": entry.name,
             "declaration": entry.declaration,
-            "answers": _add(sections, _answers_message(entry.answers)),
-            "mistakes": _add(sections, _mistakes_message(entry.mistakes)),
+            "answers": _add(sections, entry.answers),
+            "mistakes": _add(sections, entry.mistakes),
         }
         for entry in entries
     ]
@@ -62,13 +75,12 @@ def write(entries: list[Entry], seed: int, made_by: str) -> bytes:
     return data + hashlib.sha256(data).digest()
 
 
-def _add(sections: list[bytes], message: dict[str, Any]) -> list[int]:
+def _add(sections: list[bytes], section: Section) -> list[int]:
     """Append a section; returns its place: offset, length, and the lengths of header and body inside."""
-    header, buffers = encode(message)
-    body = b"".join(buffers)
+    packed, header, body = section
     at = sum(map(len, sections))
-    sections.append(lzma.compress(header + body, lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=FILTERS))
-    return [at, len(sections[-1]), len(header), len(body)]
+    sections.append(packed)
+    return [at, len(packed), header, body]
 
 
 def _answers_message(key: AnswerKey) -> dict[str, Any]:
@@ -157,19 +169,33 @@ class KeyFile:
         """Names the file's contents."""
         return self.data[-SHA256:].hex()[:16]
 
-    def section(self, kata: str, name: str) -> dict[str, Any]:
-        """The message of one section. Raises KeyUnusable."""
+    def entry(self, kata: str) -> Entry:
+        """A kata as it is packed. Raises KeyUnusable."""
+        sections = self._section(kata, "answers"), self._section(kata, "mistakes")
+        return Entry(kata, str(self.katas[kata].get("declaration")), *sections)
+
+    def _section(self, kata: str, name: str) -> Section:
         try:
             at, length, header, body = self.katas[kata][name]
-            if not (0 <= header <= LARGEST_HEADER and 0 <= body <= LARGEST_BODY and at >= 0 and length >= 0):
+            if not (0 <= header <= MAX_HEADER and 0 <= body <= MAX_BODY and at >= 0 and length >= 0):
                 raise ValueError
             packed = self.data[self._begin + at : self._begin + at + length]
+        except (KeyError, TypeError, ValueError):
+            raise self.damaged() from None
+        return packed, header, body
+
+    def message(self, kata: str, name: str) -> dict[str, Any]:
+        """What a section holds; no more is unpacked than it says. Raises KeyUnusable."""
+        import lzma  # a grading without a key needs none of it
+
+        packed, header, body = self._section(kata, name)
+        try:
             unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LZMA_MEMORY)
             plain = unpacker.decompress(packed, max_length=header + body)
-            if len(plain) != header + body or len(packed) != length:
+            if len(plain) != header + body:
                 raise ValueError
             return decode(plain[:header], bytearray(plain[header:]))
-        except (KeyError, TypeError, ValueError, lzma.LZMAError, Malformed):
+        except (ValueError, lzma.LZMAError, EOFError, Malformed):
             raise self.damaged() from None
 
 
@@ -182,7 +208,7 @@ class KataKey:
     @cached_property
     def answers(self) -> AnswerKey:
         """The cases and what the reference answers. Raises KeyUnusable."""
-        message = self.file.section(self.name, "answers")
+        message = self.file.message(self.name, "answers")
         try:
             expected = [Expected(**entry) for entry in message["expected"]]
             if len(expected) != len(message["cases"]):
@@ -194,7 +220,7 @@ class KataKey:
     @cached_property
     def mistakes(self) -> list[RecordedMistake]:
         """What each mistake would have answered. Raises KeyUnusable."""
-        message = self.file.section(self.name, "mistakes")
+        message = self.file.message(self.name, "mistakes")
         try:
             values = message["values"]
             records = [_recorded(entry, values) for entry in message["records"]]

@@ -11,6 +11,8 @@ from grader.attempt import CUDA_SECONDS
 from grader.bank import SEED
 from grader.catalog import Card, Course
 from grader.grading import Grader
+from grader.key_file import KeyUnusable
+from grader.keyring import open_keyring
 from grader.report import Isolation, KataReport
 from grader.submission import Refused, read_submission
 from grader.worker.remote import RemoteStudent, WorkerLost
@@ -66,19 +68,22 @@ def open_grader(
     shrinks: bool = True,
     seed: int = SEED,
     isolation: str = "best",
+    key: Path | None = None,
+    secret: Path | None = None,
 ) -> tuple[Grader, Source]:
-    """The grader and its source of workers, which is opened before any solution is read."""
+    """The grader and its source of workers, which is opened before any solution, key or secret is read."""
     library = (
         "torch" if any(card.library == "torch" and not lacks_library(card) for card in cards) else "numpy"
     )
     source = open_source(library, os.environ.get("DOJO_WORKERS", ""), isolation)
-    if isolation == "required":
-        try:
+    try:
+        if isolation == "required":
             _require_isolation(source, device)
-        except IsolationMissing:
-            source.close()
-            raise
-    return Grader(course, source, device, seed, shrinks), source
+        keyring = open_keyring(course, cards, key, secret)
+    except (IsolationMissing, KeyUnusable):
+        source.close()
+        raise
+    return Grader(course, source, device, seed, shrinks, keyring), source
 
 
 def _require_isolation(source: Source, device: str) -> None:

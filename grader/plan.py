@@ -9,7 +9,8 @@ from grader.free_checks import FREE_CHECKS
 from grader.kata import Case, Kata, Law
 from grader.oracle import Oracle
 
-LAW_CASES = 30  # a law takes several calls a case; agreement with the reference is asked on all
+FEWEST = 8
+LAW_SHARE = 2  # a law takes several calls a case: it is asked on half of them, agreement on all
 
 
 def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
@@ -41,5 +42,9 @@ def _plan_of_law(kata: Kata, oracle: Oracle, law: Law) -> CheckPlan:
     cases: list[Case] = [{}]
     if law.draw is not None:
         own = law.draw is not kata.draw
-        cases = oracle.key.law_cases[law.name] if own else bank.spread(oracle.key.cases, LAW_CASES)
+        cases = oracle.key.law_cases[law.name] if own else _half(oracle.key.cases)
     return CheckPlan(law.name, law.title, law.points, cases, judge, law.draw, law.parameters)
+
+
+def _half(cases: list[Case]) -> list[Case]:
+    return bank.spread(cases, max(FEWEST, len(cases) // LAW_SHARE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,6 +34,13 @@ class Wishes:
     isolation: str = "best"
     show_output: bool = False
     all_katas: bool = False
+    key: Path | None = None
+    secret: Path | None = None
+
+    @property
+    def for_the_grader(self) -> dict[str, Any]:
+        """What `open_grader` is told."""
+        return {name: getattr(self, name) for name in ("device", "isolation", "key", "secret")}
 
 
 def run(wishes: Wishes) -> int:
@@ -53,7 +61,7 @@ def run(wishes: Wishes) -> int:
     if wishes.watch:
         from grader.watch import watch  # watchfiles costs every other run its time
 
-        return watch(course, paths, wishes.device, wishes.isolation, say)
+        return watch(course, paths, say, wishes.for_the_grader)
     return grade_once(course, paths, wishes, say)
 
 
@@ -83,7 +91,7 @@ def _only_card(course: Course, cards: list[Card], file: Path) -> Card:
 def grade_once(course: Course, paths: list[tuple[Card, Path]], wishes: Wishes, say: Speaker) -> int:
     """Grade each file, show each report as it comes, write the whole at the end."""
     cards = [card for card, _ in paths]
-    grader, source = open_grader(course, cards, wishes.device, isolation=wishes.isolation)
+    grader, source = open_grader(course, cards, **wishes.for_the_grader)
     with closing(source):
         katas = []
         for card, path in paths:

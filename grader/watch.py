@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import click
 from watchfiles import watch as watch_files
@@ -16,9 +17,11 @@ from grader.report import Report
 from grader.speaker import Speaker
 
 
-def watch(course: Course, paths: list[tuple[Card, Path]], device: str, isolation: str, say: Speaker) -> int:
+def watch(
+    course: Course, paths: list[tuple[Card, Path]], say: Speaker, for_the_grader: dict[str, Any]
+) -> int:
     """Grade at once and after every change, until Ctrl-C."""
-    grader, source = open_grader(course, [card for card, _ in paths], device, isolation=isolation)
+    grader, source = open_grader(course, [card for card, _ in paths], **for_the_grader)
     with closing(source):
         try:
             _round(grader, paths, say)

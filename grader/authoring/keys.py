@@ -3,33 +3,105 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
+import os
+import secrets
+from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
-from grader.answer_key import RecordedMistake
-from grader.catalog import Card, Course
+import click
+
+from grader import sealing
+from grader.answer_key import RecordedMistake, cache_folder, digest
+from grader.catalog import Card, Course, CourseError, shorten
 from grader.diagnosis import Lineup, Replay
-from grader.kata import KataError
-from grader.key_file import Entry
-from grader.keyring import declaration_digest
+from grader.key_file import Entry, KeyFile, KeyUnusable, pack, write
+from grader.keyring import SUFFIX, declaration_digest
 from grader.oracle import Oracle
 from grader.plan import plan
-from grader.worker.codec import Malformed
+
+SEEDS = 2**31
+AT_ONCE = 2
+
+
+def write_keys(course: Course, cards: list[Card], seed: int, output: Path) -> None:
+    """One file a kata into a folder, or all into one file that ends in `.key`."""
+    require_solutions(course, cards)
+    drawn = told(draw_entries(course, cards, seed))
+    if output.suffix == SUFFIX:
+        save(output, write(list(drawn), seed, made_by()))
+        return
+    for entry in drawn:
+        save(output / f"{entry.name}{SUFFIX}", write([entry], seed, made_by()))
+
+
+def write_sealed(course: Course, cards: list[Card], output: Path, secret_file: Path | None) -> str:
+    """A sealed file with cases from a fresh seed. The secret is that of the file named, where it exists;
+    else it is new and written there, beside the key by default. Returns what to tell."""
+    require_solutions(course, cards)
+    file = secret_file or output.with_name(output.name + ".secret")
+    kept = secret_file is not None and file.exists()
+    secret = sealing.read_secret(file) if kept else sealing.new_secret()
+    sealing.seal(
+        b"", secret
+    )  # a missing package, or a secret that is none, is told before minutes of drawing
+    seed = secrets.randbelow(SEEDS)
+    save(output, sealing.seal(write(list(told(draw_entries(course, cards, seed))), seed, made_by()), secret))
+    if kept:
+        return f"{shorten(output)} is sealed anew; its secret is still that of {shorten(file)}."
+    save(file, f"{secret}\n".encode(), private=True)
+    return (
+        f"{shorten(output)} is sealed. Its secret is in {shorten(file)}: give it to the workflow as"
+        f" {sealing.VARIABLE}, and to nobody else."
+    )
+
+
+def require_solutions(course: Course, cards: list[Card]) -> None:
+    """Raises CourseError where a kata has no reference here."""
+    lacking = next((c for c in cards if not course.solution(c, "reference").is_file()), None)
+    if lacking is not None:
+        raise CourseError(f"A key is made from the solutions, and `{lacking.name}` has none here.")
+
+
+def told(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """The same, each kata's name said when it is there."""
+    for entry in entries:
+        click.echo(f"{entry.name} …", err=True)
+        yield entry
 
 
 def draw_entries(course: Course, cards: list[Card], seed: int) -> Iterator[Entry]:
-    """The katas one by one, each drawn in a process of its own, PyTorch's first. Raises KataError."""
+    """The katas one by one, each drawn in a process of its own, PyTorch's first. They come back packed:
+    tensors would be shared between processes, and their process ends. Raises KataError."""
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
     slow_first = sorted(cards, key=lambda card: card.library != "torch")
-    with context.Pool(min(2, len(cards)), maxtasksperchild=1) as pool:
-        jobs = {card.name: pool.apply_async(draw_entry, (course, card, seed)) for card in slow_first}
+    with context.Pool(min(AT_ONCE, len(cards)), maxtasksperchild=1) as pool:
+        jobs = {card.name: pool.apply_async(entry_of, (course, card, seed)) for card in slow_first}
         for card in cards:
             yield jobs[card.name].get()
 
 
+def entry_of(course: Course, card: Card, seed: int) -> Entry:
+    """A kata's entry: from the cache where its files, and all that draws and judges, are as they were."""
+    parts = [course.solution(card, part) for part in ("reference", "mistakes")]
+    own = sorted(Path(__file__).parents[1].rglob("*.py"))
+    name = digest([card.path, *filter(Path.is_file, parts), *own], "entry", seed)
+    file = cache_folder() / f"{card.name}-{name}{SUFFIX}"
+    try:
+        return KeyFile(file.read_bytes(), file.name).entry(card.name)
+    except (OSError, KeyUnusable):
+        entry = draw_entry(course, card, seed)
+    save(file, write([entry], seed, made_by()))
+    return entry
+
+
 def draw_entry(course: Course, card: Card, seed: int) -> Entry:
     """Draw a bank, ask the reference and every mistake, and write down what they answer."""
+    if card.library == "torch":
+        import torch  # a NumPy kata's key is drawn without it
+
+        torch.set_num_threads(1)  # the inputs are small: two threads wait for each other
     oracle = Oracle(course.declaration(card), course, card, seed, keeps=False)
     checks = plan(oracle.kata, oracle)
     mistakes = []
@@ -40,7 +112,7 @@ def draw_entry(course: Course, card: Card, seed: int) -> Entry:
             for check in checks
         }
         mistakes.append(RecordedMistake(replay.mistake.id, replay.mistake.text, outcomes))
-    return Entry(card.name, declaration_digest(card), oracle.key, mistakes)
+    return pack(card.name, declaration_digest(card), oracle.key, mistakes)
 
 
 def made_by() -> str:
@@ -49,3 +121,16 @@ def made_by() -> str:
         return version("decoder-dojo")
     except PackageNotFoundError:
         return "unknown"
+
+
+def save(path: Path, data: bytes, private: bool = False) -> None:
+    """Write a file, whole or not at all. Raises CourseError."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.touch(mode=0o600 if private else 0o644)
+        draft.write_bytes(data)
+        os.replace(draft, path)
+    except OSError as error:
+        told_ = (error.strerror or "unknown error").lower()
+        raise CourseError(f"{shorten(path)} cannot be written: {told_}.") from None

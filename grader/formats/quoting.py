@@ -10,8 +10,10 @@ CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"}
 
 
 def visible(text: str) -> str:
-    """The text with its control characters shown, not obeyed."""
-    return text.translate(CONTROL)
+    """The text with its control characters shown, not obeyed, and what else does not print spelt out: the
+    marks that turn the direction of reading, the controls beyond ASCII, half characters."""
+    shown = text.translate(CONTROL)
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in shown)
 
 
 def harmless(lines: list[str]) -> list[str]:

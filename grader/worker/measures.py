@@ -185,7 +185,9 @@ class Pretence:
             for module in modules:
                 state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
                 moved = self._move(torch, state)
-                stack.enter_context(torch.nn.utils.stateless._reparametrize_module(module, moved))
+                stack.enter_context(
+                    torch.nn.utils.stateless._reparametrize_module(module, moved, tie_weights=True)
+                )
             stack.enter_context(torch.no_grad())
             return function(*self._move(torch, args), **self._move(torch, kwargs))
 

@@ -152,6 +152,11 @@ class TestPretence:
     def test_a_module_among_the_arguments_is_moved(self):
         Pretence().call(lambda model, a: model(a), [Masked(registered=True), x(2)], {})
 
+    def test_a_weight_that_two_layers_share_moves_under_both_names(self):
+        pair = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False))
+        pair[1].weight = pair[0].weight
+        assert Pretence().call(pair, [x(2)], {}).device.type == "lazy"
+
     def test_results_can_be_handed_to_the_next_call(self):
         pretence = Pretence()
         first = pretence.call(lambda a: a * 2, [x(2)], {})

@@ -34,8 +34,8 @@ class Transformer(nn.Module):
 
     def encode(self, src):
         """Source ids to memory."""
-        visible = self.real(src)  # [B, 1, 1, T_src]
-        x = self.embed(self.src_emb, src)  # [B, T_src, d_model]
+        visible = self._real(src)  # [B, 1, 1, T_src]
+        x = self._embed(self.src_emb, src)  # [B, T_src, d_model]
         for layer in self.encoder:
             x = layer(x, visible)  # [B, T_src, d_model]
         return x
@@ -45,20 +45,20 @@ class Transformer(nn.Module):
         tokens = tgt.shape[1]
         causal = torch.ones(tokens, tokens, dtype=torch.bool, device=tgt.device).tril()  # [T_tgt, T_tgt]
         itself = torch.eye(tokens, dtype=torch.bool, device=tgt.device)  # so that no row is left with nothing
-        own = (causal & self.real(tgt)) | itself  # [B, 1, T_tgt, T_tgt]
-        x = self.embed(self.tgt_emb, tgt)  # [B, T_tgt, d_model]
+        own = (causal & self._real(tgt)) | itself  # [B, 1, T_tgt, T_tgt]
+        x = self._embed(self.tgt_emb, tgt)  # [B, T_tgt, d_model]
         for layer in self.decoder:
-            x = layer(x, memory, own, self.real(src))  # [B, T_tgt, d_model]
+            x = layer(x, memory, own, self._real(src))  # [B, T_tgt, d_model]
         return self.out_proj(x)  # [B, T_tgt, tgt_vocab]
 
     def forward(self, src, tgt):
         return self.decode(tgt, self.encode(src), src)  # [B, T_tgt, tgt_vocab]
 
-    def real(self, ids):
+    def _real(self, ids):
         """Which keys are no padding, [B, 1, 1, T]."""
         return (ids != self.pad_id)[:, None, None, :]
 
-    def embed(self, embedding, ids):
+    def _embed(self, embedding, ids):
         """Scaled token vectors plus positions."""
         x = embedding(ids) * math.sqrt(embedding.embedding_dim)  # [B, T, d_model]
         return self.dropout(x + self.pe[: ids.shape[1]].to(x.dtype))  # [B, T, d_model]

@@ -22,7 +22,7 @@ KATA = Kata(
     library="torch",
     axes={"tree": "prefixes vocab"},
     grades_device=False,
-    bank_size=48,
+    bank_size=32,
     hints=(
         "A beam is a sequence and its total. Which numbers must be compared to choose the next beams: those "
         "of one row of the model's answer, or those of all rows together? And is it the last token that "

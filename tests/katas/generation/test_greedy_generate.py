@@ -14,7 +14,7 @@ KATA = Kata(
     source="Vaswani et al. 2017, section 3.1; Radford et al. 2019, section 2",
     library="torch",
     axes={"ids": "batch tokens", "table": "position id vocab"},
-    bank_size=48,
+    bank_size=44,
     hints=(
         "Write the loop for one row, without eos_id and without a limit of the window. Which position's "
         "logits are about the next token, and what does the model see at the second step?",

@@ -20,7 +20,7 @@ KATA = Kata(
     axes={"ids": "batch tokens"},
     grades_gradients=True,
     roundings=ROUNDINGS,
-    bank_size=30,
+    bank_size=16,
     hints=(
         "Write the forward pass as the four lines of the statement, and make a module for each word in "
         "them: embed, a block, attn inside it, ln_f, head. The names in the contract are the names of "

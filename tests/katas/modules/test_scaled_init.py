@@ -19,7 +19,7 @@ KATA = Kata(
     source="Radford et al. 2019, section 2.3",
     library="torch",
     grades_device=False,
-    bank_size=24,
+    bank_size=16,
     hints=(
         "Two questions for each parameter: what kind of layer does it belong to, and what is its full "
         "name? One walk through the model answers both. Which method gives modules with their names?",

@@ -24,7 +24,7 @@ KATA = Kata(
     axes={"embedding": "vocab d_model", "head": "d_model vocab", "inputs": "batch tokens"},
     grades_device=False,
     roundings=ROUNDINGS,
-    bank_size=32,
+    bank_size=20,
     hints=(
         "A step has five lines, and two of them must stand outside the loop or everything begins again at"
         " each step. Which things are made once, and which are done every time?",

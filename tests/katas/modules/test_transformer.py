@@ -25,7 +25,7 @@ KATA = Kata(
     axes={"src": "batch source", "tgt": "batch target", "memory": "batch source d_model"},
     grades_gradients=True,
     roundings=ROUNDINGS,
-    bank_size=24,
+    bank_size=14,
     hints=(
         "Write one attention module first: x_q, x_kv and a mask that broadcasts to [B, H, Tq, Tk]. All "
         "three attentions of the model are this module; they differ in what they are given.",

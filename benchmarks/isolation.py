@@ -1,0 +1,135 @@
+"""What isolation costs: a passing NumPy kata judged in a worker and in this process, and the sandbox alone.
+
+python benchmarks/isolation.py [RUNS]                 times, contenders interleaved
+python benchmarks/isolation.py --gradings 1000        many gradings, hostile ones among them: what grows
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from grader import attempt
+from grader.catalog import Course, load_file
+from grader.checks import Session
+from grader.grading import Grader
+from grader.judging import run_check
+from grader.opening import grade_file
+from grader.worker.local import LocalStudent
+from grader.worker.remote import RemoteStudent
+from grader.worker.sandbox.layers import ALL, ISOLATION
+from grader.worker.server import ForkServer, open_source
+
+ROOT = Path(__file__).resolve().parents[1]
+HOSTILE = ROOT / "tests" / "grader" / "submissions"
+#: Every fifth grading of the long run is one of these; none of them takes a time limit to end.
+TRYING = (
+    "exits", "segfaults", "fork_bomb", "leaves_files", "answers_twice", "prints_a_lot", "returns_objects",
+    "signals_the_grader", "reads_descriptors", "raises_system_exit",
+)  # fmt: skip
+BAR = 2.0  # milliseconds that the sandbox may cost a worker
+
+
+def until_greeting(server: ForkServer) -> Callable[[], None]:
+    """Start a worker, wait until it has locked itself in, end it."""
+
+    def run() -> None:
+        process = server.start("cpu")
+        RemoteStudent(process.channel).greeting(20.0)
+        process.kill()
+
+    return run
+
+
+def contenders(course: Course) -> dict[str, Callable[[], None]]:
+    """What is timed, by the name of its row."""
+    card = course.card("softmax")
+    path = course.solution(card, "reference")
+    isolated = Grader(course, open_source("numpy"), shrinks=False)
+    plain = Grader(course, open_source("numpy", isolation="none"), shrinks=False)
+    prepared = isolated.prepare(card)
+
+    def in_this_process() -> None:
+        session = Session(prepared.kata, prepared.oracle, LocalStudent(load_file("softmax", path)))
+        assert all(run_check(check, session).status == "passed" for check in prepared.checks)
+
+    return {
+        "a worker, without a sandbox": until_greeting(ForkServer("numpy", ("descriptors",))),
+        "a worker, in the sandbox": until_greeting(ForkServer("numpy", ALL)),
+        "a worker, all but the kernel's layers": until_greeting(ForkServer("numpy", ISOLATION["none"])),
+        "softmax graded in this process": in_this_process,
+        "softmax graded in a plain worker": lambda: check(grade_file(plain, card, path).status),
+        "softmax graded in the sandbox": lambda: check(grade_file(isolated, card, path).status),
+    }
+
+
+def check(status: str) -> None:
+    """A grading that did not pass is no measurement."""
+    if status != "passed":
+        raise SystemExit(f"the reference is judged `{status}`")
+
+
+def compare(runs: int) -> int:
+    """Print the table; 1 where the sandbox costs more than its bar."""
+    rows = contenders(Course(ROOT))
+    seconds: dict[str, list[float]] = {name: [] for name in rows}
+    for turn in range(runs + 3):
+        for name, run in rows.items():
+            began = time.perf_counter()
+            run()
+            if turn >= 3:  # the first rounds fill caches
+                seconds[name].append(time.perf_counter() - began)
+    print("| | median | fastest | slowest |\n|---|---:|---:|---:|")
+    for name, times in seconds.items():
+        told = " | ".join(f"{1e3 * of(times):.2f} ms" for of in (statistics.median, min, max))
+        print(f"| {name} | {told} |")
+    plain, locked = (seconds[f"a worker, {how}"] for how in ("without a sandbox", "in the sandbox"))
+    cost = 1e3 * (statistics.median(locked) - statistics.median(plain))
+    print(f"\nThe sandbox costs {cost:.2f} ms a worker (at most {BAR:g}).")
+    return int(cost > BAR)
+
+
+def held() -> tuple[int, int, int]:
+    """Memory in KiB, open descriptors, children: of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return pages * os.sysconf("SC_PAGE_SIZE") >> 10, len(os.listdir("/proc/self/fd")), len(children)
+
+
+def endure(gradings: int) -> int:
+    """Grade that often; print what is held along the way; 1 where something has grown."""
+    attempt.CALL_SECONDS = 1.0
+    course = Course(ROOT)
+    card = course.card("softmax")
+    server = ForkServer("numpy")
+    grader = Grader(course, server, shrinks=False)
+    told = []
+    for number in range(gradings):
+        hostile = number % 5 == 4
+        path = (
+            HOSTILE / f"{TRYING[number // 5 % len(TRYING)]}.py"
+            if hostile
+            else course.solution(card, "reference")
+        )
+        report = grade_file(grader, card, path)
+        assert (report.status == "passed") is not hostile, (path.name, report.status)
+        if (number + 1) % max(1, gradings // 10) == 0:
+            told.append(held())
+            print(
+                "{} gradings: {} KiB, {} descriptors, {} children".format(number + 1, *told[-1]), flush=True
+            )
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    server.close()
+    grown = told[-1][0] > 1.05 * told[len(told) // 4][0] or told[-1][1:] != told[0][1:] or bool(children)
+    print("something has grown" if grown else "nothing has grown, and no process is left")
+    return int(grown)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--gradings"]:
+        sys.exit(endure(int(sys.argv[2])))
+    sys.exit(compare(int(sys.argv[1]) if sys.argv[1:] else 30))

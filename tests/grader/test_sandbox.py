@@ -1,0 +1,310 @@
+"""The layers of the sandbox: what each takes away, what stays open, what is said of it."""
+
+import errno
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from grader import opening
+from grader.cli import grade
+from grader.expect import SubmissionFailed
+from grader.report import Isolation
+from grader.worker.sandbox import (
+    landlock,
+    layers,
+    limits,
+    opened,
+    privacy,
+    seccomp,
+    syscalls,
+    system,
+    threads,
+)
+from grader.worker.sandbox.layers import Terms, read_terms
+
+LINUX = pytest.mark.skipif(not system.LINUX, reason="a sandbox of Linux")
+ROOT = Path(__file__).parents[2]
+HEADERS = {
+    0: Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    1: Path("/usr/include/asm-generic/unistd.h"),
+}
+ALL_CALLS = {**syscalls.NEVER, **syscalls.GPU, **syscalls.ASKED}
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_numbers_are_those_of_the_system_s_headers(column):
+    if not HEADERS[column].exists():
+        pytest.skip("the headers are not installed")
+    text = HEADERS[column].read_text()
+    told = re.findall(r"#define __NR(?:3264)?_(\w+) (\d+)", text)
+    known = {name: int(number) for name, number in told}
+    assert {
+        name: numbers[column]
+        for name, numbers in ALL_CALLS.items()
+        if name in known and numbers[column] != known[name]
+    } == {}
+
+
+def run_filter(steps, number, *arguments, machine="x86_64"):
+    """What the kernel would decide: the filter's program, step by step."""
+    words = [*arguments, *[0] * (6 - len(arguments))]
+    data = struct.pack("=IIQ6Q", number, seccomp.ARCHITECTURES[machine], 0, *words)
+    at, held = 0, 0
+    while True:
+        code, yes, no, value = steps[at]
+        at += 1
+        if code == seccomp.LOAD:
+            held = struct.unpack_from("=I", data, value)[0]
+        elif code == seccomp.JUMP:
+            at += value
+        elif code == seccomp.RETURN:
+            return value
+        else:
+            holds = {
+                seccomp.IF_EQUAL: held == value,
+                seccomp.IF_AT_LEAST: held >= value,
+                seccomp.IF_ANY_BIT: bool(held & value),
+            }[code]
+            at += yes if holds else no
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+@pytest.mark.parametrize("machine", list(syscalls.MACHINES))
+def test_the_filter_refuses_what_is_listed_and_allows_the_rest(machine, gpu):
+    column = syscalls.MACHINES[machine]
+    steps = seccomp.program(machine, gpu)
+    refused = {
+        numbers[column]
+        for numbers in (syscalls.NEVER if gpu else {**syscalls.NEVER, **syscalls.GPU}).values()
+    }
+    asked = {numbers[column] for numbers in syscalls.ASKED.values()}
+    for number in set(range(syscalls.NEWEST + 1)) - asked:
+        due = seccomp.REFUSE if number in refused else seccomp.ALLOW
+        assert run_filter(steps, number, machine=machine) == due, number
+    assert run_filter(steps, syscalls.NEWEST + 1, machine=machine) == seccomp.UNKNOWN
+    assert run_filter(steps, 0x40000000 + 1, machine=machine) == seccomp.UNKNOWN  # calls by the x32 interface
+
+
+@pytest.mark.parametrize("machine", list(syscalls.MACHINES))
+def test_another_machine_s_calls_are_refused(machine):
+    other = next(name for name in syscalls.MACHINES if name != machine)
+    assert run_filter(seccomp.program(machine), 0, machine=other) == seccomp.REFUSE
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "gpu", "due"),
+    [
+        ("kill", (seccomp._MYSELF, 9), False, seccomp.ALLOW),
+        ("kill", (1, 9), False, seccomp.REFUSE),
+        ("tgkill", (2**32 - 1, 5, 6), False, seccomp.REFUSE),
+        ("clone", (seccomp.CLONE_THREAD,), False, seccomp.REFUSE),
+        ("clone", (seccomp.CLONE_THREAD,), True, seccomp.ALLOW),
+        ("clone", (17,), True, seccomp.REFUSE),
+        ("clone3", (), True, seccomp.UNKNOWN),
+        ("prlimit64", (0, 7, 0, 1), False, seccomp.ALLOW),
+        ("prlimit64", (1, 7, 0, 1), False, seccomp.REFUSE),
+        ("prlimit64", (0, 7, 2**40, 0), False, seccomp.REFUSE),
+        ("prctl", (15,), False, seccomp.ALLOW),
+        ("prctl", (system.PR_SET_DUMPABLE, 1), False, seccomp.REFUSE),
+        ("fcntl", (3, 3), False, seccomp.ALLOW),
+        ("fcntl", (3, 8, 1), False, seccomp.REFUSE),
+        ("ioctl", (3, 0x5401), False, seccomp.ALLOW),
+        ("ioctl", (3, 0x5412), False, seccomp.REFUSE),
+    ],
+)
+def test_of_some_calls_it_depends_on_an_argument(name, arguments, gpu, due):
+    for machine, column in syscalls.MACHINES.items():
+        number = syscalls.ASKED[name][column]
+        assert run_filter(seccomp.program(machine, gpu), number, *arguments, machine=machine) == due
+
+
+@pytest.mark.parametrize(
+    ("abi", "bits", "network", "scoped"),
+    [(1, 13, 0, 0), (2, 14, 0, 0), (3, 15, 0, 0), (4, 15, 3, 0), (5, 16, 3, 0), (6, 16, 3, 3), (9, 16, 3, 3)],
+)
+def test_each_version_of_landlock_takes_away_what_it_can(abi, bits, network, scoped):
+    assert landlock.handled(abi) == ((1 << bits) - 1, network, scoped)
+
+
+def test_what_is_opened_is_libraries_and_holds_nothing_of_the_course():
+    folders = [path for path, _ in opened.allowed("/nowhere/scratch")]
+    assert folders[-1] == "/nowhere/scratch"
+    for secret in (
+        ROOT,
+        ROOT / "grader",
+        ROOT / "solutions",
+        ROOT / "tests",
+        Path.home(),
+        Path("/etc/passwd"),
+    ):
+        assert not [folder for folder in folders if secret == Path(folder) or Path(folder) in secret.parents]
+
+
+def test_cuda_opens_its_devices_and_nothing_else():
+    more = {path for path, _ in opened.allowed("", gpu=True)} - {path for path, _ in opened.allowed("")}
+    assert more
+    assert all(path.startswith(("/dev/nvidia", "/proc/", "/sys/")) for path in more)
+
+
+def test_terms_travel():
+    terms = Terms("cuda", ("limits",), "/tmp/ü")
+    assert read_terms(terms.message()) == terms
+
+
+def test_a_kernel_with_nothing_is_a_plain_process_and_said_to_be(monkeypatch):
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(seccomp, "available", lambda: False)
+    monkeypatch.setattr(limits, "restrict", lambda _gpu: False)
+    layers._version.cache_clear()
+    held = layers.lock_in(Terms())
+    layers._version.cache_clear()
+    assert held.as_dict() == {
+        "process": True, "landlock_abi": 0, "seccomp": False, "limits": False, "gpu": False,
+    }  # fmt: skip
+
+
+def test_a_container_that_forbids_the_sandbox_is_said_to_have_none(monkeypatch):
+    def refuse(*_arguments):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(landlock, "version", lambda: 7)
+    monkeypatch.setattr(landlock, "restrict", refuse)
+    monkeypatch.setattr(seccomp, "restrict", refuse)
+    monkeypatch.setattr(limits, "restrict", lambda _gpu: True)
+    layers._version.cache_clear()
+    held = layers.lock_in(Terms())
+    layers._version.cache_clear()
+    assert (held.landlock_abi, held.seccomp, held.limits) == (0, False, True)
+
+
+def test_what_held_for_two_workers_is_the_less_of_both():
+    one, two = Isolation(True, 7, True, True), Isolation(True, 3, False, True, gpu=True)
+    assert one.weakened_by(two) == Isolation(True, 3, False, True, gpu=True)
+    assert (one.is_whole, two.is_whole) == (True, False)
+
+
+@LINUX
+def test_the_environment_is_emptied_and_overwritten():
+    code = (
+        "import os; from grader.worker.sandbox import privacy; privacy.forget_environment();"
+        " told = open('/proc/self/environ').read() + open('/proc/self/cmdline').read();"
+        " print('hunter2' in told + str(os.environ), os.environ['LANG'], os.environ['USER'])"
+    )
+    environment = {**os.environ, "PASSWORD": "hunter2", "LANG": "C.UTF-8"}
+    command = [sys.executable, "-c", code, "hunter2"]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
+    assert found.stdout.split() == ["False", "C.UTF-8", "student"], found.stderr
+
+
+def test_only_listed_variables_are_kept(monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", "secret")
+    monkeypatch.setenv("TZ", "UTC")
+    kept = privacy.environment()
+    assert (kept.get("GITHUB_TOKEN"), kept["TZ"]) == (None, "UTC")
+    assert kept.keys() <= {*privacy.KEPT, *privacy.SET}
+
+
+@LINUX
+def test_large_products_are_computed_without_another_thread(connect):
+    student = connect("import numpy as np\ndef f(n): return float((np.ones((n, n)) @ np.ones((n, n))).sum())")
+    assert student.f(512) == 512.0**3
+
+
+def test_a_library_of_linear_algebra_is_told_to_use_one_thread():
+    told = []
+
+    class Library:
+        def scipy_openblas_set_num_threads64_(self, count):
+            told.append(count)
+
+    threads._tell(Library(), threads.SETTERS["openblas"])
+    assert told == [1]
+
+
+@LINUX
+def test_what_is_imported_late_is_still_found(connect):
+    code = "def f():\n    import xml.dom.minidom, numpy.polynomial\n    return numpy.polynomial.__name__"
+    assert connect(code).f() == "numpy.polynomial"
+
+
+@LINUX
+def test_the_scratch_folder_takes_files_and_is_removed(numpy_source):
+    from grader.worker.remote import RemoteStudent, unwrap
+
+    process = numpy_source.start("cpu")
+    student = RemoteStudent(process.channel)
+    student.greeting(20.0)
+    source = "def f():\n    open('x', 'w').write('1')\n    return open('x').read()"
+    unwrap(
+        student.ask({"load": {"name": "kata", "source": source, "entry_points": [], "forbidden": []}}, 20, [])
+    )
+    assert (student.f(), os.listdir(process.scratch)) == ("1", ["x"])
+    process.kill()
+    assert not os.path.exists(process.scratch)
+
+
+@LINUX
+@pytest.mark.skipif(not landlock.version(), reason="the kernel has no Landlock")
+def test_a_folder_in_the_scratch_folder_is_refused(connect):
+    with pytest.raises(SubmissionFailed, match="PermissionError"):
+        connect("import os\ndef f(): os.mkdir('deeper')").f()
+
+
+def run_grade(*arguments):
+    return CliRunner().invoke(
+        grade, ["softmax", "--file", "solutions/attention/softmax/reference.py", *arguments]
+    )
+
+
+@pytest.mark.parametrize("wish", ["best", "none"])
+def test_the_report_says_what_was_in_force(wish):
+    held = json.loads(run_grade("--isolation", wish, "--format", "json").output)["isolation"]
+    best = wish == "best"
+    due = {
+        "process": True,
+        "landlock_abi": landlock.version() if best else 0,
+        "seccomp": best and seccomp.available(),
+    }
+    assert {name: held[name] for name in due} == due
+
+
+def test_required_isolation_that_is_missing_is_refused_with_what_is_missing(monkeypatch):
+    from grader.worker import server
+
+    monkeypatch.setitem(server.ISOLATION, "required", ("limits",))
+    result = run_grade("--isolation", "required")
+    assert result.exit_code == 2
+    lacking = "Landlock and seccomp" if system.LINUX else "Landlock and seccomp and a limit of memory"
+    assert (
+        f"`--isolation required`: this machine lacks {lacking}. `--isolation best` takes what there is."
+        in result.output
+    )
+
+
+@LINUX
+@pytest.mark.skipif(not (landlock.version() and seccomp.available()), reason="the kernel lacks a layer")
+def test_required_isolation_that_is_there_grades():
+    assert run_grade("--isolation", "required").exit_code == 0
+
+
+def test_a_worker_that_cannot_be_started_is_said_to_be_missing(monkeypatch):
+    monkeypatch.setattr(opening.RemoteStudent, "greeting", _lost)
+    with pytest.raises(opening.IsolationMissing, match=r"no worker can be started here\. It is gone\."):
+        opening._require_isolation(_silent_source(), "cpu")
+
+
+def _lost(*_arguments):
+    raise opening.WorkerLost("It is gone.")
+
+
+def _silent_source():
+    process = types.SimpleNamespace(channel=None, kill=lambda: None)
+    return types.SimpleNamespace(start=lambda _device: process)
