@@ -80,6 +80,7 @@ class Guarded(click.Command):
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
 @click.option("--exercises", type=click.Path(path_type=Path), help="The folder of exercises.")
 @click.option("--all", "all_katas", is_flag=True, help="Grade every kata; those not begun get no points.")
+@click.option("--protect", is_flag=True, help="List the files of a release that were changed.")
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
 @click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
@@ -150,6 +151,35 @@ def key(names: tuple[str, ...], seed: int, output: Path | None, seal: bool, secr
         return
     keys.write_keys(course, cards, seed, output or Path("keys"))
     click.echo(f"Keys of {len(cards)} katas are in {output or 'keys'}.")
+
+
+@kata.command(cls=Guarded)
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("names", nargs=-1, type=Names())
+@click.option(
+    "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
+)
+@click.option(
+    "--host",
+    "hosts",
+    type=click.Choice(["actions", "classroom"]),
+    multiple=True,
+    default=["actions"],
+    show_default=True,
+    help="Whose workflow grades a push; can be given twice.",
+)
+@click.option(
+    "--sealed", type=click.Path(path_type=Path), help="A sealed key for the workflow to grade with."
+)
+@click.option(
+    "--gradescope", type=click.Path(path_type=Path), help="Write Gradescope's zip to this file too."
+)
+@click.option("--classroom50", type=click.Path(path_type=Path), help="Write Classroom 50's bundle here too.")
+def release(folder: Path, names: tuple[str, ...], **options: Any) -> None:
+    """Write a student's repository: stubs, properties, answer keys, the grader; no solutions."""
+    from grader.authoring.releasing import release_course
+
+    release_course(Course(find_course(Path.cwd())), folder, names, **options)
 
 
 @kata.command(cls=Guarded)

@@ -34,6 +34,7 @@ class Wishes:
     isolation: str = "best"
     show_output: bool = False
     all_katas: bool = False
+    protect: bool = False
     key: Path | None = None
     secret: Path | None = None
 
@@ -51,6 +52,8 @@ def run(wishes: Wishes) -> int:
     if wishes.list_katas:
         click.echo(board(course), nl=False)
         return PASSED
+    if wishes.protect:
+        return _protect(course)
     if wishes.hint:
         return _give_hint(course, cards)
     paths = _chosen_files(course, cards, wishes)
@@ -122,6 +125,18 @@ def _greet(course: Course, wishes: Wishes, delivery: Delivery) -> int:
         raise CourseError("The course has no katas yet.")
     click.echo(welcome(course, first), nl=False)
     return PASSED
+
+
+def _protect(course: Course) -> int:
+    """Which of the files that judge are no longer as they came."""
+    from grader.release_list import changed_files
+
+    changed = changed_files(course.root)
+    for name in changed:
+        click.echo(f"changed: {name}")
+    if not changed:
+        click.echo("Every file that judges is as it came.")
+    return FAILED if changed else PASSED
 
 
 def _give_hint(course: Course, cards: list[Card]) -> int:

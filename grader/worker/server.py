@@ -148,6 +148,7 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     """The server's whole life: one worker for each message, until the grader hangs up."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
+    folders: list[str] = []
     with contextlib.suppress(OSError):
         layers.prepare(wanted)
         for served in itertools.count():
@@ -156,14 +157,17 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
                 break
             if served == 1 and "torch" in sys.modules:
                 measures.warm_up()  # a single worker pays for itself; from here on many share it
-            server = os.getpid()
+            terms, server = layers.read_terms(message), os.getpid()
             pid = os.fork()
             if pid == 0:
                 control.close()
-                _become_worker(fds, layers.read_terms(message), server)
+                _become_worker(fds, terms, server)
+            folders = [folder for folder in (*folders, terms.scratch) if os.path.isdir(folder)]
             for fd in fds:
                 os.close(fd)
             control.sendall(str(pid).encode())
+    for folder in folders:  # of workers that a grader had no time to end; they die with this process
+        remove_folder(folder)
     os._exit(0)
 
 

@@ -102,8 +102,14 @@ def reporter(results):
 
 @pytest.mark.parametrize(
     ("fate", "annotation", "table", "exit_status"),
-    [("full", 10, 10, 0), ("partial", 19.33, 10, 1), ("zero", 0, 0, 1), ("error", 0, 0, 1), ("nothing", 0, 0, 1)],
-)  # fmt: skip
+    [
+        ("full", 10, 10, 0),
+        ("partial", 19.33, 10, 1),
+        ("zero", 0, 0, 1),
+        ("error", 0, 0, 1),
+        ("nothing", 0, 0, 1),
+    ],
+)
 def test_the_classroom_reporter_shows_the_points(fate, annotation, table, exit_status):
     assert reporter(record("classroom", FATES[fate])) == (annotation, table, exit_status)
 

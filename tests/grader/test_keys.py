@@ -107,7 +107,7 @@ def test_another_seed_makes_other_cases(tiny_course, double_key):
     assert entry.answers != KeyFile(double_key, "key").entry("double").answers
 
 
-def test_a_key_holds_no_code_and_no_docstring_of_a_reference(tiny_course, double_key):
+def test_a_key_holds_no_code_and_no_docstring_of_a_reference(double_key):
     file = KeyFile(double_key, "key")
     texts = repr([file.katas, file.message("double", "answers"), file.message("double", "mistakes")])
     assert "The sign was lost".lower() in texts.lower()
@@ -152,13 +152,18 @@ def with_index(data, change):
     return signed(MAGIC + HEAD.pack(version, len(text)) + text + data[at + length : -32])
 
 
-def sections_of(index, part):
-    return index["katas"][0][part]
+def changed(place, value, part="answers"):
+    """Another number in the place of a section: offset, length, header, body."""
+
+    def change(index):
+        index["katas"][0][part][place] = value
+
+    return lambda data: with_index(data, change)
 
 
 DAMAGED = "double.key is cut off or damaged: fetch it again, or make it anew."
 BROKEN = {
-    "empty": (lambda data: b"", "double.key is no file of answer keys."),
+    "empty": (lambda _: b"", "double.key is no file of answer keys."),
     "foreign": (lambda data: b"PK\x03\x04" + data, "double.key is no file of answer keys."),
     "head alone": (lambda data: data[:20], DAMAGED),
     "cut off": (lambda data: data[:-100], DAMAGED),
@@ -169,17 +174,13 @@ BROKEN = {
         "double.key has version 9 of the format, and this grader reads version 1; make the key anew, or"
         " install the grader that it came with.",
     ),
-    "index too long": (lambda data: signed(MAGIC + HEAD.pack(1, 2**31) + b"{}" * 50), DAMAGED),
-    "index no JSON": (lambda data: signed(MAGIC + HEAD.pack(1, 2) + b"{{"), DAMAGED),
+    "index too long": (lambda _: signed(MAGIC + HEAD.pack(1, 2**31) + b"{}" * 50), DAMAGED),
+    "index no JSON": (lambda _: signed(MAGIC + HEAD.pack(1, 2) + b"{{"), DAMAGED),
     "index no index": (lambda data: with_index(data, lambda index: index.pop("seed")), DAMAGED),
-    "section beyond the end": (
-        lambda data: with_index(data, lambda index: sections_of(index, "answers").__setitem__(0, 2**40)), DAMAGED),
-    "section of gigabytes": (
-        lambda data: with_index(data, lambda index: sections_of(index, "answers").__setitem__(3, 2**40)), DAMAGED),
-    "section of other lengths": (
-        lambda data: with_index(data, lambda index: sections_of(index, "answers").__setitem__(2, 5)), DAMAGED),
-    "section negative": (
-        lambda data: with_index(data, lambda index: sections_of(index, "answers").__setitem__(1, -5)), DAMAGED),
+    "section beyond the end": (changed(0, 2**40), DAMAGED),
+    "section of gigabytes": (changed(3, 2**40), DAMAGED),
+    "section of other lengths": (changed(2, 5), DAMAGED),
+    "section negative": (changed(1, -5), DAMAGED),
     "section missing": (
         lambda data: with_index(data, lambda index: index["katas"][0].pop("answers")), DAMAGED),
     "another kata": (
@@ -187,8 +188,8 @@ BROKEN = {
         "double.key holds no answers to `double`."),
     "another declaration": (
         lambda data: with_index(data, lambda index: index["katas"][0].update(declaration="0")),
-        "double.key: its answers to `double` belong to another state of test_double.py; restore that file,"
-        " or get a new key."),
+        "double.key: its answers to `double` belong to another state of"
+        " tests/katas/attention/test_double.py; restore that file, or get a new key."),
 }  # fmt: skip
 
 
@@ -235,7 +236,7 @@ def test_a_course_without_solutions_is_graded_with_its_keys(run):
 
 
 def test_a_larger_message_than_announced_is_never_unpacked(double_key):
-    file = KeyFile(with_index(double_key, lambda i: sections_of(i, "mistakes").__setitem__(3, 1)), "k")
+    file = KeyFile(changed(3, 1, "mistakes")(double_key), "k")
     with pytest.raises(KeyUnusable):
         file.message("double", "mistakes")
 

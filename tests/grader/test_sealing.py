@@ -52,19 +52,21 @@ def test_a_secret_may_stand_in_a_file(tmp_path):
 
 
 OTHER = "does not open with the secret in DOJO_SEAL: the secret is another, or the file is damaged."
+NO_SECRET = "The secret in DOJO_SEAL is no secret: 44 characters of base64 are due."
+DAMAGED = "ci.key is cut off or damaged: fetch it again, or make it anew."
 CASES = {
     "no secret": (lambda d: d, None, "ci.key is sealed: put its secret into the variable DOJO_SEAL, or name"
                   " its file with --secret."),
     "another secret": (lambda d: d, sealing.new_secret(), f"ci.key {OTHER}"),
-    "no base64": (lambda d: d, "x!", "The secret in DOJO_SEAL is no secret: 44 characters of base64 are due."),
-    "too short": (lambda d: d, "aGk=", "The secret in DOJO_SEAL is no secret: 44 characters of base64 are due."),
+    "no base64": (lambda d: d, "x!", NO_SECRET),
+    "too short": (lambda d: d, "aGk=", NO_SECRET),
     "cut off": (lambda d: d[:-1], SECRET, f"ci.key {OTHER}"),
     "one bit": (lambda d: d[:40] + bytes([d[40] ^ 1]) + d[41:], SECRET, f"ci.key {OTHER}"),
     "another nonce": (lambda d: d[:12] + bytes([d[12] ^ 1]) + d[13:], SECRET, f"ci.key {OTHER}"),
-    "the head alone": (lambda d: d[:30], SECRET, "ci.key is cut off or damaged: fetch it again, or make it anew."),
+    "the head alone": (lambda d: d[:30], SECRET, DAMAGED),
     "future": (lambda d: d[:8] + struct.pack(">H", 3) + d[10:], SECRET,
-               "ci.key is sealed in version 3 of the format, and this grader reads version 1; seal it anew, or"
-               " install the grader that it came with."),
+               "ci.key is sealed in version 3 of the format, and this grader reads version 1; seal it anew,"
+               " or install the grader that it came with."),
 }  # fmt: skip
 
 

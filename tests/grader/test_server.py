@@ -155,6 +155,16 @@ def test_workers_die_with_the_server():
 
 
 @LINUX
+def test_a_grader_that_is_killed_leaves_no_folder_behind():
+    server = ForkServer()
+    process = server.start("cpu")
+    load(process, "def f(): return 1")
+    server.close()  # as when the grader has ended: the server hears of it by the same way
+    assert not os.path.exists(process.scratch)
+    process.kill()
+
+
+@LINUX
 def test_the_server_leaves_no_zombies():
     server = ForkServer()
     for _ in range(3):

@@ -153,6 +153,22 @@ def padding_behind_and_in_the_middle():
     }
 
 
+@KATA.example
+def padding_in_front():
+    """Source and target that begin with padding, whose id is 2, beside rows without any."""
+    import torch
+
+    sizes = {"src_vocab": 4, "tgt_vocab": 4, "d_model": 4, "num_heads": 2, "d_ff": 3, "num_layers": 1}
+    sizes, rng = {**sizes, "pad_id": 2}, np.random.default_rng(18)
+    return {
+        "sizes": sizes,
+        "weights": drawn_weights(rng, sizes, "float32"),
+        "src": torch.tensor([[2, 3, 1], [0, 1, 3]]),
+        "tgt": torch.tensor([[2, 0, 3], [1, 0, 0]]),
+        "memory": normal_hundredths(rng, (2, 3, 4), "float32", scale=1.0),
+    }
+
+
 def loaded(student, sizes, weights, training=False):
     """The student's model with these weights, its padded positions set to zero."""
     model = expect.loads(student, student.Transformer(**sizes), weights)

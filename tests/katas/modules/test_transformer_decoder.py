@@ -121,6 +121,23 @@ def cases(draw):
     }
 
 
+@KATA.example
+def masks_of_all_kinds():
+    """Two weight matrices, a tgt_mask that shows some of the future and hides some of the past, padding."""
+    import torch
+
+    sizes = {"num_layers": 1, "d_model": 4, "num_heads": 2, "d_ff": 3, "vocab_size": 3, "tie_weights": False}
+    rng = np.random.default_rng(17)
+    return {
+        "sizes": sizes,
+        "weights": drawn_weights(rng, sizes, "float32"),
+        "ids": torch.tensor([[1, 0, 2], [2, 2, 0]]),
+        "memory": normal_hundredths(rng, (2, 2, 4), "float32", scale=1.0),
+        "tgt_mask": torch.tensor([[True, True, False], [False, True, True], [True, False, True]]),
+        "memory_mask": torch.tensor([[True, True], [False, True]]),
+    }
+
+
 def loaded(student, sizes, weights):
     """The student's decoder with these weights, in evaluation mode."""
     model = expect.loads(student, student.TransformerDecoder(**sizes), weights)

@@ -1,0 +1,370 @@
+"""A release holds no solution, grades like the instructor's repository, and keeps a student's work."""
+
+import ast
+import io
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from grader import cli, release_list, sealing
+from grader.authoring.wheel import build_wheel
+from grader.catalog import Course
+from grader.key_file import MAGIC, KeyFile
+
+ROOT = Path(__file__).resolve().parents[2]
+RIGHT = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x\n"
+WRONG = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return 3 * x\n"
+
+
+@pytest.fixture
+def release(tiny_course, tmp_path, monkeypatch):
+    """`release(*options)` writes a release of `double` into `tmp_path / "out"`."""
+    monkeypatch.chdir(tiny_course.root)
+
+    def release(*options, folder="out", name="double"):
+        arguments = ["release", str(tmp_path / folder), name, *map(str, options)]
+        return CliRunner().invoke(cli.kata, arguments)
+
+    return release
+
+
+def files_of(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+# --- no solution, anywhere --------------------------------------------------------------------------
+
+
+def contents(name, data):
+    """Every text in a file, archives and keys opened, with the name of where it stands."""
+    if data[:4] == b"PK\x03\x04":
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for inner in archive.namelist():
+                yield from contents(f"{name}!{inner}", archive.read(inner))
+    elif data[: len(MAGIC)] == MAGIC:
+        key = KeyFile(data, name)
+        yield name, json.dumps(key.katas)
+        for kata in key.katas:
+            for part in ("answers", "mistakes"):
+                yield f"{name}!{part}", "\n".join(strings(key.message(kata, part)))
+    else:
+        yield name, data.decode("utf-8", "replace")
+
+
+def strings(value):
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from (*strings(key), *strings(item))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from strings(item)
+
+
+def squeezed(text):
+    return " ".join(text.split())
+
+
+def functions(text):
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+
+
+def body_of(function):
+    """The statements of a function as normal text, without its docstring."""
+    rest = function.body[1:] if ast.get_docstring(function) else function.body
+    return squeezed("\n".join(map(ast.unparse, rest)))
+
+
+def secrets_of(solutions):
+    """Bodies of all functions (as written, and as normal text) and docstrings of references; trifles of a
+    line that says nothing are left out."""
+    for file in sorted(solutions.rglob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        for function in functions(text):
+            first = (
+                function.body[1] if ast.get_docstring(function) and function.body[1:] else function.body[0]
+            )
+            lines = text.splitlines()[first.lineno - 1 : function.end_lineno]
+            for body in {squeezed("\n".join(lines)), body_of(function)}:
+                if len(body) > 30:
+                    yield f"{file.parent.name}/{file.name}:{function.name}", body
+        if file.name == "reference.py":
+            for node in ast.walk(ast.parse(text)):
+                documented = isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module)
+                if documented and len(docstring := ast.get_docstring(node) or "") > 30:
+                    yield f"{file.parent.name}/{file.name}: a docstring", squeezed(docstring)
+
+
+def leaks(folder, solutions, public):
+    """What of the solutions stands in a folder and is not public anyway, in stubs and declarations."""
+    found = [(path.name, path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()]
+    texts = [(name, squeezed(text)) for file, data in found for name, text in contents(file, data)]
+    known = {squeezed(path.read_text("utf-8")) for part in public for path in part.rglob("*.py")}
+    known |= {body_of(function) for part in public for path in part.rglob("*.py")
+              for function in functions(path.read_text("utf-8"))}  # fmt: skip
+    return [
+        f"{whose} in {name}"
+        for whose, secret in secrets_of(solutions)
+        if not any(secret in text for text in known)
+        for name, text in texts
+        if secret in text
+    ]
+
+
+def test_a_release_holds_nothing_of_the_solutions(release, tiny_course, tmp_path):
+    bundle, archive = tmp_path / "out" / "bundle", tmp_path / "out" / "dojo.zip"
+    result = release("--gradescope", archive, "--classroom50", bundle)
+    assert result.exit_code == 0, result.output
+    public = [tiny_course.root / "exercises", tiny_course.root / "tests"]
+    assert leaks(tmp_path / "out", tiny_course.root / "solutions", public) == []
+
+
+@pytest.mark.parametrize("how", ["plain", "zipped", "in a wheel in a zip", "docstring"])
+def test_the_search_finds_what_is_hidden(how, tmp_path):
+    solutions, out = tmp_path / "solutions" / "k", tmp_path / "out"
+    solutions.mkdir(parents=True)
+    out.mkdir()
+    docstring, body = (
+        "It adds one to x and then returns what is due.",
+        "cubed = x + 1\n    return cubed**3 - cubed",
+    )
+    source = f'def f(x):\n    """{docstring}"""\n    {body}\n'
+    (solutions / "reference.py").write_text(source)
+    text = (docstring if how == "docstring" else body).replace(" ", "\n  ")
+    data = text.encode()
+    for _ in range(["plain", "zipped", "in a wheel in a zip"].index(how) if how != "docstring" else 0):
+        out_ = io.BytesIO()
+        with zipfile.ZipFile(out_, "w") as archive:
+            archive.writestr("a", data)
+        data = out_.getvalue()
+    (out / "innocent").write_bytes(data)
+    assert len(leaks(out, tmp_path / "solutions", [])) > 0
+
+
+@pytest.mark.slow
+def test_the_wheel_of_the_grader_holds_nothing_of_this_courses_solutions(tmp_path):
+    name, data = build_wheel()
+    (tmp_path / name).write_bytes(data)
+    assert leaks(tmp_path, ROOT / "solutions", [ROOT / "exercises", ROOT / "tests" / "katas"]) == []
+
+
+def test_a_release_holds_no_bytecode_and_no_history(release, tmp_path):
+    release()
+    with zipfile.ZipFile(next((tmp_path / "out" / "vendor").iterdir())) as wheel:
+        names = files_of(tmp_path / "out") | set(wheel.namelist())
+    assert not [
+        name for name in names if name.endswith((".pyc", ".pyo")) or "/.git/" in name or "__pycache__" in name
+    ]
+    assert not [name for name in names if "solutions" in name]
+
+
+# --- what it consists of ----------------------------------------------------------------------------
+
+
+def test_a_release_has_what_a_student_needs(release, tmp_path):
+    result = release("--host", "actions", "--host", "classroom")
+    assert result.exit_code == 0, result.output
+    assert files_of(tmp_path / "out") == {
+        ".devcontainer/devcontainer.json", ".dojo-release.json", ".github/workflows/classroom.yml",
+        ".github/workflows/grade.yml", ".gitignore", ".vscode/tasks.json", "CONTRIBUTING.md", "README.md",
+        "exercises/attention/double.py", "keys/double.key", "requirements.txt",
+        "tests/katas/attention/test_double.py", "tests/katas/path.toml",
+        "vendor/decoder_dojo-0.1.0-py3-none-any.whl",
+    }  # fmt: skip
+    texts = [
+        (tmp_path / "out" / name).read_text()
+        for name in files_of(tmp_path / "out")
+        if not name.endswith((".whl", ".key"))
+    ]
+    assert not [text for text in texts if "%%" in text]
+    assert not [text for text in texts if str(tmp_path) in text or str(ROOT) in text]
+    json.loads((tmp_path / "out" / ".vscode" / "tasks.json").read_text())
+    json.loads((tmp_path / "out" / ".devcontainer" / "devcontainer.json").read_text())
+    assert Course(tmp_path / "out").path == ["double"]
+
+
+def test_the_wheel_is_one_for_pip(tmp_path):
+    name, data = build_wheel()
+    assert build_wheel() == (name, data)
+    (tmp_path / name).write_bytes(data)
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target"]
+    done = subprocess.run([*command, tmp_path / "site", tmp_path / name], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "grader" / "authoring" / "templates" / "grade.yml").is_file()
+
+
+def test_a_sealed_key_goes_into_the_workflow_and_not_among_the_open_ones(release, tmp_path):
+    pytest.importorskip("cryptography", reason="an optional part of the installation")
+    (tmp_path / "ci.key").write_bytes(sealing.seal(b"x", sealing.new_secret()))
+    assert release("--sealed", tmp_path / "ci.key").exit_code == 0
+    workflow = (tmp_path / "out" / ".github" / "workflows" / "grade.yml").read_text()
+    assert "--key .github/sealed.key" in workflow
+    assert "DOJO_SEAL: ${{ secrets.DOJO_SEAL }}" in workflow
+    assert "cryptography" in (tmp_path / "out" / "requirements.txt").read_text()
+    refused = release("--sealed", tmp_path / "out" / "keys" / "double.key")
+    assert refused.exit_code == 2
+    assert refused.stderr == "double.key is no sealed key; make one with: kata key --seal\n"
+
+
+def test_a_stub_that_is_begun_is_not_handed_out(release, tiny_course):
+    stub = tiny_course.root / "exercises" / "attention" / "double.py"
+    before = stub.read_text()
+    try:
+        stub.write_text(RIGHT)
+        result = release()
+    finally:
+        stub.write_text(before)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "exercises/attention/double.py is begun; a release hands out the untouched stub.\n"
+    )
+
+
+def test_a_release_goes_into_no_folder_with_solutions(release, tmp_path):
+    (tmp_path / "out" / "solutions").mkdir(parents=True)
+    result = release()
+    assert (result.exit_code, files_of(tmp_path / "out")) == (2, set())
+
+
+# --- again, over a student's work -------------------------------------------------------------------
+
+
+def test_releasing_again_keeps_the_work_and_says_so(release, tmp_path):
+    release()
+    out = tmp_path / "out"
+    mine, readme = out / "exercises" / "attention" / "double.py", out / "README.md"
+    mine.write_text(RIGHT)
+    (out / "notes.txt").write_text("mine")
+    readme.unlink()
+    listed = json.loads((out / release_list.NAME).read_text())
+    listed["files"]["old.txt"] = release_list.digest(b"old")
+    (out / "old.txt").write_bytes(b"old")
+    (out / release_list.NAME).write_text(json.dumps(listed))
+    result = release()
+    assert "kept, since it was changed: exercises/attention/double.py\n" in result.stdout
+    assert "removed, since it is no longer part of the release: old.txt\n" in result.stdout
+    assert mine.read_text() == RIGHT
+    assert (out / "notes.txt").read_text() == "mine"
+    assert readme.is_file()
+    assert "kept, since it was changed: exercises/attention/double.py\n" in release().stdout
+
+
+def test_other_ends_of_lines_are_no_change(release, tmp_path):
+    release()
+    stub = tmp_path / "out" / "exercises" / "attention" / "double.py"
+    stub.write_bytes(stub.read_bytes().replace(b"\n", b"\r\n"))
+    assert "kept" not in release().stdout
+
+
+def test_protect_names_the_judging_files_that_were_changed(release, tmp_path, monkeypatch):
+    release()
+    monkeypatch.chdir(tmp_path / "out")
+    (tmp_path / "out" / "exercises" / "attention" / "double.py").write_text(RIGHT)
+    clean = CliRunner().invoke(cli.grade, ["--protect"])
+    assert (clean.exit_code, clean.stdout) == (0, "Every file that judges is as it came.\n")
+    law = tmp_path / "out" / "tests" / "katas" / "attention" / "test_double.py"
+    law.write_text(law.read_text() + "#")
+    (tmp_path / "out" / ".github" / "workflows" / "grade.yml").unlink()
+    changed = CliRunner().invoke(cli.grade, ["--protect"])
+    assert changed.exit_code == 1
+    assert changed.stdout.splitlines() == [
+        "changed: .github/workflows/grade.yml", "changed: tests/katas/attention/test_double.py",
+    ]  # fmt: skip
+
+
+# --- as a student, without the instructor's repository ----------------------------------------------
+
+
+@pytest.fixture
+def installed(release, tmp_path):
+    """A release and the environment that its wheel makes: `run(*words, cwd)`; the libraries are ours."""
+    result = release("--gradescope", tmp_path / "dojo.zip", "--classroom50", tmp_path / "bundle")
+    assert result.exit_code == 0, result.output
+    [wheel] = (tmp_path / "out" / "vendor").iterdir()
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "NO_COLOR": "1"}
+    environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def run(*words, cwd=tmp_path / "out"):
+        code = (
+            "import grader, sys; assert grader.__file__.startswith(sys.argv.pop(1)), grader.__file__\n"
+            "from grader.cli import grade; grade()"
+        )
+        command = [sys.executable, "-c", code, str(tmp_path / "site"), *map(str, words)]
+        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60)
+
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("source", "mistake"), [(RIGHT, None), (WRONG, "triples"), (None, None)])
+def test_a_student_gets_the_verdicts_of_the_instructor(source, mistake, installed, tmp_path, tiny_course):
+    stub = tmp_path / "out" / "exercises" / "attention" / "double.py"
+    stub.write_text(source or stub.read_text())
+    ran = installed("double", "--format", "json")
+    [kata] = json.loads(ran.stdout)["katas"]
+    words = ["double", "--file", str(stub), "--format", "json"]
+    os.chdir(tiny_course.root)
+    [theirs] = json.loads(CliRunner().invoke(cli.grade, words).stdout)["katas"]
+    judged = [
+        [(c["name"], c["status"], c["score"], c["mistake"]) for c in each["checks"]]
+        for each in (kata, theirs)
+    ]
+    assert judged[0] == judged[1]
+    assert (kata["status"], kata["score"]) == (theirs["status"], theirs["score"])
+    assert {c["mistake"]["id"] for c in kata["checks"] if c["mistake"]} == ({mistake} if mistake else set())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script of Gradescope's Linux images")
+@pytest.mark.usefixtures("installed")
+def test_the_gradescope_zip_grades_a_submission(tmp_path):
+    host = tmp_path / "autograder"
+    (host / "submission" / "anywhere").mkdir(parents=True)
+    (host / "submission" / "anywhere" / "double.py").write_text(WRONG)
+    with zipfile.ZipFile(tmp_path / "dojo.zip") as archive:
+        archive.extractall(host / "source")
+    script = host / "venv" / "bin" / "grade"
+    script.parent.mkdir(parents=True)
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m grader.cli "$@"\n')
+    script.chmod(0o755)
+    environment = {**os.environ, "AUTOGRADER": str(host), "PYTHONPATH": str(tmp_path / "site")}
+    ran = subprocess.run(
+        ["bash", host / "source" / "run_autograder"], env=environment, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    results = json.loads((host / "results" / "results.json").read_text())
+    assert 0 < results["score"] < 10
+    assert any(test["status"] == "failed" for test in results["tests"])
+
+
+@pytest.mark.slow
+def test_the_classroom50_bundle_grades_the_students_checkout(installed, tmp_path):
+    student = tmp_path / "student" / "exercises" / "attention"
+    student.mkdir(parents=True)
+    (student / "double.py").write_text(RIGHT)
+    words = ["--all", "--exercises", tmp_path / "student" / "exercises", "--format", "classroom50"]
+    ran = installed(*words, "--output", tmp_path / "student", cwd=tmp_path / "bundle")
+    assert ran.returncode == 0, ran.stderr
+    result = json.loads((tmp_path / "student" / "result.json").read_text())
+    assert (result["score"], result["max-score"]) == (1000, 1000)
+    assert (tmp_path / "student" / "release-body.md").read_text().startswith("## 10 of 10 points")
+    compile((tmp_path / "bundle" / "autograder.py").read_text(), "autograder.py", "exec")
+
+
+def test_texts_for_students_say_what_runs(release, tmp_path):
+    release()
+    readme = (tmp_path / "out" / "README.md").read_text()
+    first = readme.split("```")[1]
+    assert textwrap.dedent(first).split()[:6] == ["python", "-m", "pip", "install", "-r", "requirements.txt"]
+    assert "| `exercises/attention/double.py` | Twice as much |" in readme
