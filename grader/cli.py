@@ -145,7 +145,7 @@ def key(names: tuple[str, ...], seed: int, output: Path | None, seal: bool, secr
     from grader.authoring import keys
 
     course = Course(find_course(Path.cwd()))
-    cards = [course.card(name) for name in names] or list(course.cards.values())
+    cards = keys.chosen(course, names)
     if seal:
         click.echo(keys.write_sealed(course, cards, output or Path("sealed.key"), secret))
         return

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
 import time
 import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+import grader
 from grader import bank
 from grader.attempt import Attempt, Prepared
 from grader.catalog import Card, Course
@@ -16,7 +19,7 @@ from grader.kata import Kata
 from grader.keyring import Keyring
 from grader.oracle import Oracle
 from grader.plan import plan
-from grader.report import Check, Isolation, KataReport
+from grader.report import Check, Isolation, KataReport, Provenance
 from grader.submission import Submission
 from grader.telling import as_check
 from grader.worker.rules import broken_in_source
@@ -48,6 +51,18 @@ class Grader:
     def isolation(self) -> Isolation:
         """What held for every worker so far."""
         return self._isolation or Isolation()
+
+    @property
+    def provenance(self) -> Provenance:
+        """What judged, as far as it was loaded."""
+        torch = sys.modules.get("torch")
+        return Provenance(
+            grader.__version__,
+            ".".join(map(str, sys.version_info[:3])),
+            np.__version__,
+            str(torch.__version__) if torch else "",
+            self.keyring.digest if self.keyring else "",
+        )
 
     def note_isolation(self, found: Isolation) -> None:
         """What a worker has said of itself before it knew a submission."""
@@ -86,6 +101,7 @@ class Grader:
             time.monotonic() - began,
             checks=tuple(checks),
             output=output,
+            digest=hashlib.sha256(submission.source.encode()).hexdigest(),
         )
 
     def _judge(self, prepared: Prepared, submission: Submission) -> tuple[list[Check], str]:

@@ -19,6 +19,11 @@ class Keyring:
     def __init__(self, files: list[KeyFile], label: str) -> None:
         self.files, self.label = files, label
 
+    @property
+    def digest(self) -> str:
+        """Names the contents of all files."""
+        return hashlib.sha256("".join(file.digest for file in self.files).encode()).hexdigest()[:16]
+
     def kata(self, card: Card) -> KataKey:
         """The key of a kata. Raises KeyUnusable where there is none, or none for this declaration."""
         for file in self.files:

@@ -57,6 +57,7 @@ class KataReport:
     message: str = ""
     checks: tuple[Check, ...] = ()
     output: str = ""
+    digest: str = ""  # SHA-256 of the file that was graded
 
     @property
     def score(self) -> int:
@@ -95,12 +96,24 @@ class Isolation:
 
 
 @dataclass(frozen=True)
+class Provenance:
+    """What judged: versions, and the digest of the answer key where there was one."""
+
+    grader: str = ""
+    python: str = ""
+    numpy: str = ""
+    torch: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
 class Report:
     """One submission, graded."""
 
     katas: tuple[KataReport, ...]
     device: str = "cpu"
     isolation: Isolation = field(default_factory=Isolation)
+    provenance: Provenance = field(default_factory=Provenance)
 
     @property
     def score(self) -> int:
@@ -119,6 +132,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "max_score": report.max_score / 100,
         "device": report.device,
         "isolation": asdict(report.isolation),
+        "provenance": asdict(report.provenance),
         "katas": [_kata_to_json(kata) for kata in report.katas],
     }
 
@@ -133,6 +147,7 @@ def _kata_to_json(kata: KataReport) -> dict[str, Any]:
         "seconds": round(kata.seconds, 3),
         "message": kata.message,
         "output": kata.output,
+        "digest": kata.digest,
         "checks": [
             {**asdict(check), "score": check.score / 100, "max_score": check.max_score / 100}
             for check in kata.checks
@@ -150,6 +165,7 @@ def from_json(data: Any) -> Report:
             katas=tuple(_kata_from_json(kata) for kata in data["katas"]),
             device=data["device"],
             isolation=Isolation(**data["isolation"]),
+            provenance=Provenance(**data["provenance"]),
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise ReportError(f"The report is damaged: {error!r}.") from None

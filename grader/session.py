@@ -101,7 +101,7 @@ def grade_once(course: Course, paths: list[tuple[Card, Path]], wishes: Wishes, s
             say.beginning(card)
             katas.append(grade_file(grader, card, path))
             say.done(katas[-1])
-        report = Report(tuple(katas), wishes.device, grader.isolation)
+        report = Report(tuple(katas), wishes.device, grader.isolation, grader.provenance)
     say.end(report)
     return exit_code(report)
 

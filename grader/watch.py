@@ -42,5 +42,5 @@ def _round(grader: Grader, paths: list[tuple[Card, Path]], say: Speaker) -> None
     for card, path in paths:
         katas.append(grade_file(grader, card, path))
         say.done(katas[-1])
-    say.end(Report(tuple(katas), grader.device, grader.isolation))
+    say.end(Report(tuple(katas), grader.device, grader.isolation, grader.provenance))
     click.echo(f"{time.monotonic() - began:.2f} s. Watching; Ctrl-C ends.", err=True)

@@ -13,15 +13,17 @@ import click
 
 from grader import sealing
 from grader.answer_key import RecordedMistake, cache_folder, digest
+from grader.authoring.packing import pack, write
 from grader.catalog import Card, Course, CourseError, shorten
 from grader.diagnosis import Lineup, Replay
-from grader.key_file import Entry, KeyFile, KeyUnusable, pack, write
+from grader.key_file import Entry, KeyFile, KeyUnusable
 from grader.keyring import SUFFIX, declaration_digest
 from grader.oracle import Oracle
 from grader.plan import plan
 
 SEEDS = 2**31
 AT_ONCE = 2
+JUDGES_NOTHING = {"formats", "authoring", "sandbox"}  # parts of the package that change no key
 
 
 def write_keys(course: Course, cards: list[Card], seed: int, output: Path) -> None:
@@ -56,6 +58,15 @@ def write_sealed(course: Course, cards: list[Card], output: Path, secret_file: P
     )
 
 
+def chosen(course: Course, names: Iterable[str]) -> list[Card]:
+    """The named katas, or all, in the order of the path. Raises CourseError where there are none."""
+    wanted = {course.card(name).name for name in names}
+    cards = [card for card in course.cards.values() if not wanted or card.name in wanted]
+    if not cards:
+        raise CourseError("The course has no katas yet.")
+    return cards
+
+
 def require_solutions(course: Course, cards: list[Card]) -> None:
     """Raises CourseError where a kata has no reference here."""
     lacking = next((c for c in cards if not course.solution(c, "reference").is_file()), None)
@@ -85,7 +96,8 @@ def draw_entries(course: Course, cards: list[Card], seed: int) -> Iterator[Entry
 def entry_of(course: Course, card: Card, seed: int) -> Entry:
     """A kata's entry: from the cache where its files, and all that draws and judges, are as they were."""
     parts = [course.solution(card, part) for part in ("reference", "mistakes")]
-    own = sorted(Path(__file__).parents[1].rglob("*.py"))
+    package = Path(__file__).parents[1]
+    own = [path for path in sorted(package.rglob("*.py")) if not JUDGES_NOTHING & set(path.parts)]
     name = digest([card.path, *filter(Path.is_file, parts), *own], "entry", seed)
     file = cache_folder() / f"{card.name}-{name}{SUFFIX}"
     try:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from grader import release_list
 from grader.authoring import keys
+from grader.authoring.packing import write
 from grader.authoring.wheel import build_wheel, zipped
 from grader.catalog import Card, Course, CourseError, shorten
 from grader.kata import TRACKS
-from grader.key_file import write
 from grader.sealing import VARIABLE, is_sealed
 from grader.submission import read_submission
 
@@ -60,7 +60,7 @@ def student_files(
 ) -> dict[str, bytes]:
     """The whole repository: the core, what students read, and workflows for the hosts."""
     files = dict(core)
-    files["README.md"] = _template("README.md", KATAS=_table(cards)).encode()
+    files["README.md"] = _readme(cards).encode()
     files |= {name: _template(template).encode() for name, template in PLAIN.items()}
     key, secret = "", ""
     if sealed:
@@ -145,6 +145,12 @@ def _requirements(course: Course, cards: list[Card], wheel: str, is_sealed_too: 
     return "\n".join([f"./vendor/{wheel}", *(pins.get(name, name) for name in wanted), ""])
 
 
+def _readme(cards: list[Card]) -> str:
+    first = cards[0]
+    file, laws = f"exercises/{first.track}/{first.name}.py", f"tests/katas/{first.track}/{first.path.name}"
+    return _template("README.md", KATAS=_table(cards), NAME=first.name, FILE=file, LAWS=laws)
+
+
 def _table(cards: list[Card]) -> str:
     rows = [f"| `exercises/{card.track}/{card.name}.py` | {card.title} |" for card in cards]
     return "\n".join(["| file | kata |", "|---|---|", *rows])
@@ -155,9 +161,3 @@ def _template(name: str, **values: str) -> str:
     for key, value in values.items():
         text = text.replace(f"%%{key}%%", value)
     return text
-
-
-def ordered(course: Course, names: Iterable[str]) -> list[Card]:
-    """The named katas, or all, in the order of the path."""
-    chosen = {course.card(name).name for name in names}
-    return [card for card in course.cards.values() if not chosen or card.name in chosen]

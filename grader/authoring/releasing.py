@@ -11,7 +11,6 @@ from grader.authoring.release import (
     classroom50_bundle,
     core_files,
     gradescope_zip,
-    ordered,
     read_sealed,
     student_files,
     write_release,
@@ -30,7 +29,7 @@ def release_course(
     classroom50: Path | None,
 ) -> None:
     """Write the repository, and what hosts want besides; say what was kept. Raises CourseError."""
-    cards, sealed_key = ordered(course, names), read_sealed(sealed)
+    cards, sealed_key = keys.chosen(course, names), read_sealed(sealed)
     core = core_files(course, cards, seed, bool(sealed_key))
     outcome = write_release(folder, student_files(core, cards, hosts, sealed_key))
     click.echo(f"{len(cards)} katas, {len(outcome.written)} files are in {shorten(folder)}.")

@@ -11,12 +11,12 @@ import faulthandler
 import itertools
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,24 +63,30 @@ def make_folder() -> str:
 
 
 def remove_folder(folder: str) -> None:
-    """The folder and all in it. It is flat where Landlock holds, and may be anything where it does not."""
+    """The folder and all in it, however deep: each round lifts what lies one level down to the top, since
+    a submission can nest folders deeper than anything that calls itself can follow."""
     if not folder:
         return
-    try:
-        for name in os.listdir(folder):
-            os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
-    except OSError:
-        with contextlib.suppress(RecursionError):
-            shutil.rmtree(folder, onerror=_unlock)
-
-
-def _unlock(function: Any, path: str, _why: Any) -> None:
-    """What cannot be removed may lie in a folder that was closed."""
+    unused = (os.path.join(folder, os.urandom(8).hex()) for _ in itertools.count())
     with contextlib.suppress(OSError):
-        os.chmod(os.path.dirname(path), 0o700)
-        os.chmod(path, 0o700)
-        function(path)
+        while names := os.listdir(folder):
+            for name in names:
+                _remove(os.path.join(folder, name), unused)
+        os.rmdir(folder)
+
+
+def _remove(path: str, unused: Iterator[str]) -> None:
+    """A file, or a folder whose contents go up beside it."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        os.unlink(path)
+        return
+    os.chmod(path, 0o700)  # it may have been closed
+    for name in os.listdir(path):
+        inner = os.path.join(path, name)
+        if os.path.isdir(inner) and not os.path.islink(inner):
+            os.chmod(inner, 0o700)  # a folder that is moved is written to
+        os.rename(inner, next(unused))
+    os.rmdir(path)
 
 
 class Source(Protocol):

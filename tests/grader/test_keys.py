@@ -14,9 +14,10 @@ from click.testing import CliRunner
 from grader import cli, key_file
 from grader.answer_key import Answer, AnswerKey, Expected, Recorded, RecordedMistake
 from grader.authoring.keys import draw_entry
+from grader.authoring.packing import pack, write
 from grader.catalog import Course
 from grader.grading import Grader
-from grader.key_file import HEAD, MAGIC, KataKey, KeyFile, KeyUnusable, pack, write
+from grader.key_file import HEAD, MAGIC, KataKey, KeyFile, KeyUnusable
 from grader.keyring import Keyring, open_keyring
 from grader.submission import Submission
 
@@ -233,6 +234,13 @@ def test_a_course_without_solutions_is_graded_with_its_keys(run):
     result = run()
     assert result.exit_code == 0, result.stderr
     assert "10 / 10" in result.stdout
+
+
+def test_the_report_names_the_file_the_key_and_the_versions(run, tmp_path):
+    report = json.loads(run("--format", "json").stdout)
+    assert report["katas"][0]["digest"] == hashlib.sha256((tmp_path / "mine.py").read_bytes()).hexdigest()
+    assert report["provenance"]["numpy"] == np.__version__
+    assert len(report["provenance"]["key"]) == 16
 
 
 def test_a_larger_message_than_announced_is_never_unpacked(double_key):

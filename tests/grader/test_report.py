@@ -42,7 +42,9 @@ def test_scores_add_up():
 
 def test_the_json_is_the_contract():
     data = to_json(REPORT)
-    assert list(data) == ["schema_version", "score", "max_score", "device", "isolation", "katas"]
+    assert list(data) == [
+        "schema_version", "score", "max_score", "device", "isolation", "provenance", "katas",
+    ]  # fmt: skip
     assert (data["schema_version"], data["score"], data["max_score"]) == (1, 0.5, 20.0)
     assert data["isolation"] == {
         "process": True,

@@ -17,6 +17,7 @@ from grader import opening
 from grader.cli import grade
 from grader.expect import SubmissionFailed
 from grader.report import Isolation
+from grader.worker import server
 from grader.worker.sandbox import (
     landlock,
     layers,
@@ -253,9 +254,44 @@ def test_the_scratch_folder_takes_files_and_is_removed(numpy_source):
 
 @LINUX
 @pytest.mark.skipif(not landlock.version(), reason="the kernel has no Landlock")
-def test_a_folder_in_the_scratch_folder_is_refused(connect):
+@pytest.mark.parametrize(
+    "make", ["os.symlink('/etc', 'x')", "os.mkfifo('x')", "socket.socket(socket.AF_UNIX)"]
+)
+def test_links_pipes_and_sockets_in_the_scratch_folder_are_refused(connect, make):
     with pytest.raises(SubmissionFailed, match="PermissionError"):
-        connect("import os\ndef f(): os.mkdir('deeper')").f()
+        connect(f"import os, socket\ndef f(): {make}").f()
+
+
+def test_a_folder_is_removed_however_deep_and_closed_it_is(tmp_path):
+    folder = server.make_folder()
+    os.symlink(tmp_path, f"{folder}/link")
+    os.makedirs(f"{folder}/closed/inner")
+    os.chmod(f"{folder}/closed/inner", 0)
+    os.chmod(f"{folder}/closed", 0)
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=here)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+    os.close(here)
+    server.remove_folder(folder)
+    assert (os.path.exists(folder), tmp_path.is_dir()) == (False, True)
+
+
+@pytest.mark.slow
+def test_an_optimiser_of_pytorch_works_in_the_sandbox(connect):
+    code = """
+        import torch
+        def f(x):
+            x = torch.nn.Parameter(x)
+            steps = torch.optim.AdamW([x], lr=0.5)
+            (x ** 2).sum().backward()
+            steps.step()
+            return x.detach()
+    """
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    assert (connect(code, library="torch", call_seconds=60.0).f(torch.ones(2)) < 1).all()
 
 
 def run_grade(*arguments):
@@ -277,8 +313,6 @@ def test_the_report_says_what_was_in_force(wish):
 
 
 def test_required_isolation_that_is_missing_is_refused_with_what_is_missing(monkeypatch):
-    from grader.worker import server
-
     monkeypatch.setitem(server.ISOLATION, "required", ("limits",))
     result = run_grade("--isolation", "required")
     assert result.exit_code == 2

@@ -15,13 +15,14 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ASK_FOR_VERSION, PATH_BENEATH = 1, 1
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
-REMOVE_FILE, MAKE_REG, TRUNCATE, IOCTL_DEV = 1 << 5, 1 << 8, 1 << 14, 1 << 15
+REMOVE_DIR, REMOVE_FILE, MAKE_DIR, MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
+TRUNCATE, IOCTL_DEV = 1 << 14, 1 << 15
 ABOUT_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 
 READ = READ_FILE | READ_DIR
 WRITE = READ | WRITE_FILE | TRUNCATE
-#: Files may be made and removed in the scratch folder. Folders may not, so that it stays flat.
-SCRATCH = WRITE | MAKE_REG | REMOVE_FILE
+#: In the scratch folder files and folders may be made and removed; links, pipes and sockets may not.
+SCRATCH = WRITE | MAKE_REG | MAKE_DIR | REMOVE_FILE | REMOVE_DIR
 DEVICE = READ_FILE | WRITE_FILE | IOCTL_DEV
 
 TCP = 3  # bind and connect

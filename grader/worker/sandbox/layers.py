@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import tempfile
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -116,3 +117,4 @@ def use_scratch(folder: str) -> None:
     """Work, and keep temporary files, in that folder."""
     os.chdir(folder)
     os.environ.update(HOME=folder, TMPDIR=folder)
+    tempfile.tempdir = folder  # the grader may have asked already, and kept the answer

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 LIBC = ctypes.CDLL(None)
 PLACES = [".", "@OUTSIDE@", "/dev/shm", "/var/tmp", "@COURSE@"]
+DEEP = []
 SHMGET = {"x86_64": 29, "aarch64": 194}[os.uname().machine]
 
 
@@ -22,4 +23,7 @@ def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's
     for make in (os.mkdir, os.mkfifo):
         with suppress(OSError):
             make(f"made-by-{make.__name__}", 0)
+    for _ in range(500 if not DEEP else 0):
+        DEEP.append(os.mkdir("d"))
+        os.chdir("d")
     return x

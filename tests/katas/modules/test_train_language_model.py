@@ -21,7 +21,12 @@ KATA = Kata(
     title="The training loop",
     source="Loshchilov and Hutter 2019, algorithm 2; Radford et al. 2018, section 3.1",
     library="torch",
-    axes={"embedding": "vocab d_model", "head": "d_model vocab", "inputs": "batch tokens"},
+    axes={
+        "embedding": "vocab d_model",
+        "head": "d_model vocab",
+        "inputs": "batch tokens",
+        "targets": "batch tokens",
+    },
     grades_device=False,
     roundings=ROUNDINGS,
     bank_size=20,
