@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import secrets
+import warnings
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,9 +13,10 @@ from pathlib import Path
 import click
 
 from grader import sealing
-from grader.answer_key import RecordedMistake, cache_folder, digest
+from grader.answer_key import Recorded, RecordedMistake, cache_folder, digest
 from grader.authoring.packing import pack, write
 from grader.catalog import Card, Course, CourseError, shorten
+from grader.checks import CheckPlan
 from grader.diagnosis import Lineup, Replay
 from grader.key_file import Entry, KeyFile, KeyUnusable
 from grader.keyring import SUFFIX, declaration_digest
@@ -119,12 +121,17 @@ def draw_entry(course: Course, card: Card, seed: int) -> Entry:
     mistakes = []
     for replay in Lineup(oracle.kata, course, card, oracle).replays:
         assert isinstance(replay, Replay)
-        outcomes = {
+        mistakes.append(RecordedMistake(replay.mistake.id, replay.mistake.text, _outcomes(replay, checks)))
+    return pack(card.name, declaration_digest(card), oracle.key, mistakes)
+
+
+def _outcomes(replay: Replay, checks: list[CheckPlan]) -> dict[str, list[Recorded | None]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # wrong answers overflow, and laws add them up
+        return {
             check.name: [replay.outcome(check, index) for index in range(len(check.cases))]
             for check in checks
         }
-        mistakes.append(RecordedMistake(replay.mistake.id, replay.mistake.text, outcomes))
-    return pack(card.name, declaration_digest(card), oracle.key, mistakes)
 
 
 def made_by() -> str:

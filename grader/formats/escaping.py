@@ -20,6 +20,8 @@ MARKS = re.compile(r"[\\`*_\[\]#|~@$]")
 def plain(text: str, limit: int = 0) -> str:
     """The text with one kind of line end, its control characters made visible and nothing that cannot be
     written as UTF-8; cut at `limit` characters where one is given."""
+    if limit:
+        text = text[: 2 * limit + 2]  # two characters become one at most: enough to see that it is cut
     shown = sound(LINE_ENDS.sub("\n", text).translate(CONTROL))
     shown = shown.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
     return shown if not limit or len(shown) <= limit else shown[: max(limit - len(CUT), 0)].rstrip() + CUT

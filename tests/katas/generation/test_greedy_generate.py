@@ -131,6 +131,11 @@ def two_rows_that_end():
 
 
 @KATA.example
+def three_rows_that_end_one_by_one():
+    return counting_up([[2], [0], [1]], 9, eos_id=3)
+
+
+@KATA.example
 def eos_in_the_prompt():
     return counting_up([[0]], 2, eos_id=0)
 
@@ -186,8 +191,17 @@ def test_going_on_is_going_through(student, table, ids, first, max_new_tokens, c
 
 
 def texts_with_an_end(draw):
-    """Cases that have an eos_id and the time to meet it."""
-    return cases(draw, most_tokens=8, eos=st.integers(0, 2))
+    """A table and prompts from one seed, an eos_id, and the time to meet it."""
+    import torch
+
+    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+    return {
+        "table": torch.from_numpy(np.round(rng.standard_normal((2, 3, 3)) * 3)),
+        "ids": torch.from_numpy(rng.integers(0, 3, (3, 2))),
+        "max_new_tokens": draw(st.integers(1, 8)),
+        "context_length": 2,
+        "eos_id": draw(st.integers(0, 2)),
+    }
 
 
 @KATA.law(points=0.5, cases=texts_with_an_end)
