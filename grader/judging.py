@@ -45,7 +45,7 @@ class Finding:
 
 #: Failing cases after which a check has said enough. Agreement with the reference is asked to the end,
 #: since it is what tells mistakes apart.
-ENOUGH_FAILURES = 8
+ENOUGH_FAILURES = 12
 
 
 def run_check(plan: CheckPlan, session: Session) -> Finding:
