@@ -41,7 +41,7 @@ def spread(cases: list[Case], size: int) -> list[Case]:
     return [cases[round(i * (len(cases) - 1) / (size - 1))] for i in range(size)]
 
 
-def for_all(draw_case: DrawCase, check: Callable[[Case], None], examples: int = 60) -> None:
+def for_all(draw_case: DrawCase, check: Callable[[Case], None], examples: int = 30) -> None:
     """Run `check` on drawn cases under plain Hypothesis; a failing case is shrunk and shown."""
     _run(draw_case, check, examples=examples, seed=SEED, shrink=True)
 

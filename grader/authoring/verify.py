@@ -22,7 +22,6 @@ from grader.submission import Refused, Submission
 
 MISTAKES_DUE = 6
 VARIANTS_DUE = 3
-FEW_MISTAKES = {"parameter_count": 3, "shift_right": 4, "causal_mask": 6}
 
 
 @dataclass
@@ -148,9 +147,8 @@ def _verify_mistakes(course: Course, grader: Grader, verdict: Verdict, isolated:
     verdict.caught = sum(bool(outcome.failed) for outcome in found)
     verdict.named = sum(outcome.named == outcome.name for outcome in found)
     verdict.failed_checks = {name for outcome in found for name in outcome.failed}
-    due = FEW_MISTAKES.get(verdict.card.name, MISTAKES_DUE)
-    if len(found) < due:
-        verdict.gaps.append(f"{len(found)} mistakes; {due} are due.")
+    if len(found) < MISTAKES_DUE:
+        verdict.gaps.append(f"{len(found)} mistakes; {MISTAKES_DUE} are due.")
     verdict.gaps += [outcome.gap for outcome in found if outcome.gap]
     for outcome in found if isolated else found[:1]:
         otherwise = wrong_answers.differs_in_a_worker(course, grader, prepared, outcome)
