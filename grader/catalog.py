@@ -83,6 +83,11 @@ class Course:
 
     def card(self, name: str) -> Card:
         """The kata called `name`. Raises CourseError with the nearest name there is."""
+        declared = list(self.root.glob(f"tests/katas/*/test_{name}.py")) if name.isidentifier() else []
+        if len(declared) == 1 and "cards" not in vars(self):
+            card = read_card(declared[0])  # reading all of them takes as long as importing NumPy
+            if card.name == name and card.track in TRACKS:
+                return card
         if name in self.cards:
             return self.cards[name]
         near = difflib.get_close_matches(name, self.cards, n=1, cutoff=0.5)
