@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -63,6 +64,8 @@ class Guarded(click.Command):
         ) as error:
             raise Complaint(str(error)) from None
         except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
+            raise
+        except BrokenPipeError:  # the reader, `head` say, has seen enough; click ends quietly
             raise
         except Exception as error:
             if os.environ.get("DOJO_DEBUG"):
@@ -190,5 +193,18 @@ def overview() -> None:
     click.echo(table(Course(find_course(Path.cwd()))), nl=False)
 
 
+def main() -> None:
+    """`grade` as a program: it ends without taking PyTorch apart, which takes a fifth of the time."""
+    try:
+        grade()
+    except SystemExit as ended:
+        if sys.stdout is not None and sys.stderr is not None and isinstance(ended.code, int | None):
+            with contextlib.suppress(OSError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(ended.code or 0)
+        raise
+
+
 if __name__ == "__main__":
-    grade()
+    main()

@@ -1,6 +1,8 @@
 """`grade` as a student meets it: exit codes, sentences, formats."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -161,3 +163,21 @@ def test_one_hundred_runs_give_the_same_report_but_for_times(run):
     source = RIGHT.format(returned="np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)")
     first, *others = (without_times(run(source, "--format", "json").stdout) for _ in range(100))
     assert all(other == first for other in others)
+
+
+def as_program(*words, **options):
+    command = [sys.executable, "-m", "grader.cli", *words]
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+def test_the_program_s_exit_code_and_output_survive_its_quick_end():
+    listed, unknown = as_program("--list"), as_program("nope")
+    assert (listed.returncode, unknown.returncode) == (0, 2)
+    assert "softmax" in listed.stdout
+    assert unknown.stderr.startswith("There is no kata called `nope`.")
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault():
+    command = f"{sys.executable} -m grader.cli --list | true"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert result.stderr == ""
