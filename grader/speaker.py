@@ -54,7 +54,7 @@ def board(course: Course) -> str:
             lines += ["", f"  {track}"]
         path = course.stub(card)
         mark = "▸" if path.exists() and is_begun(card, path) else "·"
-        lines.append(f"    {mark} {card.name:<28}{card.title}")
+        lines.append(f"    {mark} {card.name:<30}{card.title}")
     return "\n".join(lines[1:]) + "\n\n  · not started   ▸ begun\n"
 
 

@@ -120,7 +120,7 @@ def render_summary(report: Report, colour: bool = False) -> str:
     """All katas in a table, and the points."""
     paint = Paint(colour)
     rows = [
-        f"  {_word(kata, paint)} {kata.name:<28}{points(kata.score):>6} / {points(kata.max_score)}"
+        f"  {_word(kata, paint)} {kata.name:<30}{points(kata.score):>6} / {points(kata.max_score)}"
         for kata in report.katas
     ]
     total = f"{points(report.score)} of {points(report.max_score)} points"
