@@ -153,6 +153,14 @@ def _is_upkeep(torch: Any, function: Function) -> bool:
     return getattr(function, "__name__", "") in vars(torch.nn.Module)
 
 
+def _start_autograd() -> None:
+    """The engine counts devices when it is first used, and starts a thread for each. Pretending wakes those
+    of a CUDA build, and a worker may start no threads; so it is used once before."""
+    import torch
+
+    torch.zeros(1, requires_grad=True).sum().backward()  # type: ignore[no-untyped-call]  # as PyTorch has it
+
+
 def warm_up() -> None:
     """Import what the first call on a pretended device imports, 0.6 s long."""
     import torch
@@ -196,6 +204,7 @@ class Pretence:
             from torch._subclasses.fake_tensor import FakeTensorMode
 
             _spare_dynamo(FakeTensorMode)
+            _start_autograd()
             logging.getLogger("torch._subclasses.fake_tensor").setLevel(
                 logging.CRITICAL
             )  # errors are raised too

@@ -48,14 +48,6 @@ def torch_source():
     source.close()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _server_before_any_gradient(request):
-    """As in the program: the server is forked before this process differentiates anything. PyTorch starts
-    threads for the second engine, and workers may start none."""
-    if "slow" in request.config.getoption("-m") and "not" not in request.config.getoption("-m"):
-        request.getfixturevalue("torch_source")
-
-
 @pytest.fixture
 def connect(request):
     """`connect(code)` loads code in a worker and returns the RemoteStudent."""
