@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from grader.answer_key import Expected
@@ -57,6 +58,10 @@ class Session:
                 failure = raised
         return Sighting(observed, failure, watched.changed, list(self.student.trace))
 
+    def anew(self) -> Session:
+        """The same student and kata, and nothing remembered."""
+        return Session(self.kata, self.oracle, self.student)
+
     def look_at_all(self) -> None:
         """Ask every case of the bank, in order, whatever comes of it."""
         for case in self.oracle.key.cases:
@@ -87,3 +92,8 @@ class CheckPlan:
     parameters: tuple[str, ...] | None = None  # the arguments that a law takes; None for all
     looks_only: bool = False  # it asks nothing beyond the one answer to each case of the bank
     asks_again: bool = False  # it asks once more when the whole bank has been answered
+
+    @cached_property
+    def positions(self) -> dict[int, int]:
+        """Where each case (by id) stands among `cases`."""
+        return {id(case): index for index, case in enumerate(self.cases)}

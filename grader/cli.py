@@ -63,9 +63,13 @@ class Guarded(click.Command):
             KeyUnusable,
         ) as error:
             raise Complaint(str(error)) from None
-        except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
-            raise
-        except BrokenPipeError:  # the reader, `head` say, has seen enough; click ends quietly
+        except (
+            click.ClickException,
+            click.exceptions.Exit,
+            click.Abort,
+            KeyboardInterrupt,
+            BrokenPipeError,  # the reader, `head` say, has seen enough; click ends quietly
+        ):
             raise
         except Exception as error:
             if os.environ.get("DOJO_DEBUG"):

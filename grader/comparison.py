@@ -239,6 +239,13 @@ def largest(tree: Any) -> float:
     return float(np.max(np.abs(array[np.isfinite(array)].astype(np.float64)), initial=0.0))
 
 
+def holds_arrays(tree: Any) -> bool:
+    """Whether there is an array or a tensor anywhere in the tree."""
+    if isinstance(tree, dict | list | tuple):
+        return any(map(holds_arrays, tree.values() if isinstance(tree, dict) else tree))
+    return hasattr(tree, "shape")
+
+
 def terms_of(case: Any) -> int:
     """The length of the longest sum that an entry of the case can make: its longest axis."""
     if isinstance(case, dict):

@@ -14,9 +14,9 @@ from typing import Any
 from grader.answer_key import Recorded, RecordedMistake
 from grader.answers import Answers
 from grader.catalog import Card, Course
-from grader.checks import CheckPlan, Session, Skip
-from grader.judging import Failure, Finding, judge_case
-from grader.kata import Case, Kata
+from grader.checks import CheckPlan, Session
+from grader.judging import Failure, Finding, failure_of
+from grader.kata import Kata
 from grader.oracle import Oracle
 from grader.report import Mistake
 from grader.resemblance import alike, record
@@ -45,7 +45,7 @@ class Replay:
         done = self._outcomes.setdefault(plan.name, [])
         session = self._session(plan)
         while len(done) <= index:
-            failure = _judge(plan, session, plan.cases[len(done)])
+            failure = failure_of(plan, session, plan.cases[len(done)])
             done.append(None if failure is None else record(failure))
         return done[index]
 
@@ -128,8 +128,7 @@ class Suspect:
 
     def explains_case(self, plan: CheckPlan, failure: Failure) -> bool:
         """Whether the mistake fails alike on one case that is not of the bank."""
-        session = Session(self._aside.kata, self._aside.oracle, self._aside.student)
-        mine = _judge(plan, session, failure.case)
+        mine = failure_of(plan, self._aside.anew(), failure.case)
         return mine is not None and alike(failure, record(mine))
 
     def explains(self, finding: Finding) -> bool:
@@ -138,7 +137,7 @@ class Suspect:
         if len(self.explained(finding)) < ENOUGH * len(finding.failures):
             return False
         failed = {id(failure.case) for failure in finding.failures}
-        order = {id(case): index for index, case in enumerate(finding.plan.cases)}
+        order = finding.plan.positions
         passed = [order[id(case)] for case in finding.asked if id(case) not in failed]
         alike = sum(self.replay.outcome(finding.plan, index) is None for index in passed)
         return alike >= ENOUGH * len(passed)
@@ -164,7 +163,7 @@ class Suspect:
 
     def _compare(self, finding: Finding) -> Iterator[int]:
         """The failing cases in order; a mistake that is wrong about the first few is asked no further."""
-        order = {id(case): index for index, case in enumerate(finding.plan.cases)}
+        order = finding.plan.positions
         hits = misses = 0
         for theirs in sorted(finding.failures, key=lambda failure: order.get(id(failure.case), len(order))):
             index = order.get(id(theirs.case))
@@ -193,10 +192,3 @@ def _best(fitting: list[Suspect], finding: Finding) -> Suspect:
         answers = [question(suspect) for suspect in fitting]
         fitting = [s for s, answer in zip(fitting, answers, strict=True) if answer == max(answers)]
     return fitting[0]
-
-
-def _judge(plan: CheckPlan, session: Session, case: Case) -> Failure | None:
-    try:
-        return judge_case(plan, session, case)
-    except Skip:
-        return None

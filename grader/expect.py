@@ -15,7 +15,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from grader.comparison import EPSILON, Difference, Tolerance, dtype_name, first_difference, float_dtype
+from grader.comparison import (
+    EPSILON,
+    Difference,
+    Tolerance,
+    dtype_name,
+    first_difference,
+    float_dtype,
+    show_pair,
+    to_numpy,
+)
 from grader.describing import show
 
 
@@ -83,8 +92,6 @@ def close(
 
 def decimals(got: Any, expected: Any, places: int, what: str) -> None:
     """Equal to `places` decimals, as a printed table gives them (one unit of the last place is allowed)."""
-    from grader.comparison import show_pair, to_numpy
-
     have, wanted = to_numpy(got), to_numpy(expected)
     if wanted is None:
         raise TypeError(f"expected={expected!r} is no array")

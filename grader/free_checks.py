@@ -15,6 +15,7 @@ from grader.comparison import (
     dtype_name,
     first_difference,
     float_dtype,
+    holds_arrays,
     terms_of,
     to_numpy,
 )
@@ -99,8 +100,8 @@ def _leaves(expected: Any, got: Any, name: str = "") -> list[tuple[str, Any, Any
     """Pairs of leaves with their names. Raises Unmet where the trees part."""
     if not isinstance(expected, dict | list | tuple):
         return [(name, expected, got)] if hasattr(expected, "shape") else []
-    if not _holds_arrays(expected):
-        return []
+    if not holds_arrays(expected):
+        return []  # plain numbers have no shape to keep; agreement judges them
     if isinstance(expected, dict) != isinstance(got, dict) or not isinstance(got, dict | list | tuple):
         raise Unmet(f"{name} is {describe_type(got)}, where {describe_type(expected)} is due.")
     keys = list(expected) if isinstance(expected, dict) else list(range(len(expected)))
@@ -112,13 +113,6 @@ def _leaves(expected: Any, got: Any, name: str = "") -> list[tuple[str, Any, Any
         for key in keys
         for leaf in _leaves(expected[key], got[key], "The result" if one else _path(name, key))
     ]
-
-
-def _holds_arrays(tree: Any) -> bool:
-    """Lists of plain numbers have no shape to keep; agreement judges them."""
-    if isinstance(tree, dict | list | tuple):
-        return any(map(_holds_arrays, tree.values() if isinstance(tree, dict) else tree))
-    return hasattr(tree, "shape")
 
 
 def _path(name: str, key: Any) -> str:

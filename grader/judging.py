@@ -67,6 +67,14 @@ def _outcomes(plan: CheckPlan, session: Session) -> Iterator[tuple[Case, Failure
             yield case, judge_case(plan, session, case)
 
 
+def failure_of(plan: CheckPlan, session: Session, case: Case) -> Failure | None:
+    """What is wrong with one case, None also where the check cannot judge it. Raises WorkerLost."""
+    try:
+        return judge_case(plan, session, case)
+    except Skip:
+        return None
+
+
 def judge_case(plan: CheckPlan, session: Session, case: Case) -> Failure | None:
     """What is wrong with one case, None where nothing is. Raises Skip, WorkerLost."""
     try:

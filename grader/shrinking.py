@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from grader import bank
-from grader.checks import CheckPlan, Session, Skip
+from grader.checks import Session
 from grader.diagnosis import Suspect
-from grader.judging import Failure, Finding, judge_case
+from grader.judging import Failure, Finding, failure_of
 from grader.worker.remote import WorkerLost
 
 SMALL = 6  # numbers in a case that needs no shrinking
@@ -20,7 +20,7 @@ def shrink(finding: Finding, suspect: Suspect | None, session: Session, seed: in
     found: list[Failure] = []
 
     def fails(case: dict[str, object]) -> bool:
-        failure = _judge_anew(finding.plan, session, case)
+        failure = failure_of(finding.plan, session.anew(), case)
         if failure is None or not _fails_alike(failure, first):
             return False
         if suspect is not None and not suspect.explains_case(finding.plan, failure):
@@ -39,11 +39,3 @@ def shrink(finding: Finding, suspect: Suspect | None, session: Session, seed: in
 
 def _fails_alike(failure: Failure, first: Failure) -> bool:
     return failure.status == first.status and bool(failure.difference) == bool(first.difference)
-
-
-def _judge_anew(check: CheckPlan, session: Session, case: dict[str, object]) -> Failure | None:
-    """Judged by a session of its own, which remembers nothing of the bank."""
-    try:
-        return judge_case(check, Session(session.kata, session.oracle, session.student), case)
-    except Skip:
-        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from grader.checks import CheckPlan
+from grader.comparison import holds_arrays
 from grader.describing import describe, show
 from grader.judging import Failure, Finding
 from grader.kata import Case
@@ -70,17 +71,10 @@ def _show_case(plan: CheckPlan, case: Case, axes: dict[str, str]) -> dict[str, s
 
 def _leaves(name: str, value: object) -> list[tuple[str, object]]:
     """A dict or list of arrays, array by array; anything else as it is."""
-    if not _holds_arrays(value):
+    if not isinstance(value, dict | list | tuple) or not holds_arrays(value):
         return [(name, value)]
     items = value.items() if isinstance(value, dict) else enumerate(cast("list[object]", value))
     return [leaf for key, item in items for leaf in _leaves(f"{name}[{key!r}]", item)]
-
-
-def _holds_arrays(value: object) -> bool:
-    if isinstance(value, dict | list | tuple):
-        inner = value.values() if isinstance(value, dict) else value
-        return any(hasattr(item, "shape") or _holds_arrays(item) for item in inner)
-    return False
 
 
 def _show_argument(value: object, axes: list[str]) -> str:

@@ -7,13 +7,12 @@ since they are the course's own; the checks are the very same.
 from __future__ import annotations
 
 import dataclasses
-import multiprocessing
-import os
 from dataclasses import dataclass, field
 
 import click
 
 from grader.answers import Answers
+from grader.authoring.side_by_side import for_each
 from grader.catalog import Card, Course, load_file
 from grader.checks import Session
 from grader.comparison import watching_margin
@@ -40,13 +39,10 @@ class Fairness:
 def verify_fairness(course: Course, names: tuple[str, ...], seeds: int) -> int:
     """Hold every right answer against `seeds` banks and print the table. 0 if none is refused."""
     cards = [course.card(name) for name in names] or list(course.cards.values())
-    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-    with multiprocessing.get_context(method).Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        jobs = [pool.apply_async(_hold, (course, card, seeds)) for card in cards]
-        found = []
-        for job in jobs:
-            found.append(job.get())
-            click.echo(_row(found[-1]))
+    found = []
+    for fairness in for_each(course, cards, _hold, seeds):
+        found.append(fairness)
+        click.echo(_row(fairness))
     refused = [line for fairness in found for line in fairness.refused]
     for line in refused:
         click.echo(f"✗ {line}")

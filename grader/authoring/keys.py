@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import secrets
 import warnings
@@ -15,6 +14,7 @@ import click
 from grader import sealing
 from grader.answer_key import Recorded, RecordedMistake, cache_folder, digest
 from grader.authoring.packing import pack, write
+from grader.authoring.side_by_side import for_each
 from grader.catalog import Card, Course, CourseError, shorten
 from grader.checks import CheckPlan
 from grader.diagnosis import Lineup, Replay
@@ -86,13 +86,7 @@ def told(entries: Iterable[Entry]) -> Iterator[Entry]:
 def draw_entries(course: Course, cards: list[Card], seed: int) -> Iterator[Entry]:
     """The katas one by one, each drawn in a process of its own, PyTorch's first. They come back packed:
     tensors would be shared between processes, and their process ends. Raises KataError."""
-    methods = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
-    slow_first = sorted(cards, key=lambda card: card.library != "torch")
-    with context.Pool(min(AT_ONCE, len(cards)), maxtasksperchild=1) as pool:
-        jobs = {card.name: pool.apply_async(entry_of, (course, card, seed)) for card in slow_first}
-        for card in cards:
-            yield jobs[card.name].get()
+    yield from for_each(course, cards, entry_of, seed, at_once=min(AT_ONCE, len(cards)))
 
 
 def entry_of(course: Course, card: Card, seed: int) -> Entry:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -12,6 +10,7 @@ import click
 
 from grader.authoring import statements, wrong_answers
 from grader.authoring.answers import standalone_sources
+from grader.authoring.side_by_side import for_each
 from grader.bank import SEED
 from grader.catalog import Card, Course, CourseError
 from grader.grading import Grader
@@ -45,7 +44,7 @@ def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isol
     cards = [course.card(name) for name in names] or list(course.cards.values())
     if not cards:
         raise CourseError("There are no katas to verify.")
-    verdicts = _verify_side_by_side(course, cards, seed, isolated)
+    verdicts = list(for_each(course, cards, _verify_alone, seed, isolated))
     click.echo(table(verdicts))
     stray = [] if names else statements.stray_files(course)
     gaps = [f"{verdict.card.name}: {gap}" for verdict in verdicts for gap in verdict.gaps] + stray
@@ -53,17 +52,6 @@ def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isol
         click.echo(f"✗ {gap}")
     click.echo("Every kata is ready." if not gaps else f"{len(gaps)} gaps.")
     return 1 if gaps else 0
-
-
-def _verify_side_by_side(course: Course, cards: list[Card], seed: int, isolated: bool) -> list[Verdict]:
-    """A process a kata, as many at a time as there are cores; the slow ones, PyTorch's, first."""
-    methods = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
-    slow_first = sorted(cards, key=lambda card: card.library != "torch")
-    with context.Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        jobs = [pool.apply_async(_verify_alone, (course, card, seed, isolated)) for card in slow_first]
-        verdicts = {job.get().card.name: job.get() for job in jobs}
-    return [verdicts[card.name] for card in cards]
 
 
 def _verify_alone(course: Course, card: Card, seed: int, isolated: bool) -> Verdict:

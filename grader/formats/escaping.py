@@ -9,8 +9,9 @@ from __future__ import annotations
 import html
 import re
 
+from grader.formats.quoting import CONTROL
+
 CUT = " …"
-CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {127: 0x2421}
 #: Everything that ends a line for somebody: the runner of a host, a browser, a spreadsheet.
 LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 #: What Markdown, or a host's flavour of it, takes for more than a letter; `@` names people, `#` threads.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from grader.formats.escaping import sound
+from grader.formats.escaping import points, sound
 from grader.formats.quoting import harmless, quoted, visible
 from grader.report import Check, KataReport, Report
 
@@ -130,8 +130,3 @@ def render_summary(report: Report, colour: bool = False) -> str:
 def _word(kata: KataReport, paint: Paint) -> str:
     mark = {"passed": ("✓", GREEN), "not_started": ("·", DIM), "waiting": ("…", YELLOW)}
     return paint(*mark.get(kata.status, ("✗", RED)))
-
-
-def points(hundredths: int) -> str:
-    """Points without a needless fraction: `3`, `0.5`, `2.25`."""
-    return f"{hundredths / 100:g}"

@@ -1,0 +1,26 @@
+"""Work on many katas, each in a process of its own, as many at a time as there are cores."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from grader.catalog import Card, Course
+
+Found = TypeVar("Found")
+
+
+def for_each(
+    course: Course, cards: list[Card], work: Callable[..., Found], *arguments: object, at_once: int = 0
+) -> Iterator[Found]:
+    """What `work(course, card, *arguments)` finds for each card, in their order. The slow ones, PyTorch's,
+    are begun first; at most `at_once` run at a time where that is given."""
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
+    slow_first = sorted(cards, key=lambda card: card.library != "torch")
+    with context.Pool(at_once or os.cpu_count(), maxtasksperchild=1) as pool:
+        jobs = {card.name: pool.apply_async(work, (course, card, *arguments)) for card in slow_first}
+        for card in cards:
+            yield jobs[card.name].get()
