@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from grader import cli, key_file
+from grader import cli, instructor, key_file
 from grader.answer_key import Answer, AnswerKey, Expected, Recorded, RecordedMistake
 from grader.authoring.keys import draw_entry
 from grader.authoring.packing import pack, write
@@ -266,7 +266,7 @@ def test_a_passing_grade_unpacks_no_mistakes_and_imports_nothing_heavy(released,
 
 def test_a_key_needs_solutions_to_be_made(released, monkeypatch):
     monkeypatch.chdir(released.root)
-    result = CliRunner().invoke(cli.kata, ["key", "double"])
+    result = CliRunner().invoke(instructor.kata, ["key", "double"])
     assert result.exit_code == 2
     assert result.stderr == "A key is made from the solutions, and `double` has none here.\n"
 
@@ -275,7 +275,7 @@ def test_keys_go_into_a_folder_or_one_file(tiny_course, tmp_path, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
     folder, file = tmp_path / "keys", tmp_path / "all.key"
     for output in (folder, file, file):
-        result = CliRunner().invoke(cli.kata, ["key", "double", "--output", str(output)])
+        result = CliRunner().invoke(instructor.kata, ["key", "double", "--output", str(output)])
         assert result.exit_code == 0, result.stderr
     assert (folder / "double.key").read_bytes() == file.read_bytes()
     assert key_file.KeyFile(file.read_bytes(), "").katas.keys() == {"double"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader import cli, release_list, sealing
+from grader import cli, instructor, release_list, sealing
 from grader.authoring.wheel import build_wheel
 from grader.catalog import Course
 from grader.key_file import MAGIC, KeyFile
@@ -30,7 +30,7 @@ def release(tiny_course, tmp_path, monkeypatch):
 
     def release(*options, folder="out", name="double"):
         arguments = ["release", str(tmp_path / folder), name, *map(str, options)]
-        return CliRunner().invoke(cli.kata, arguments)
+        return CliRunner().invoke(instructor.kata, arguments)
 
     return release
 

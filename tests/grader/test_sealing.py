@@ -8,7 +8,7 @@ import struct
 import pytest
 from click.testing import CliRunner
 
-from grader import cli, sealing
+from grader import cli, instructor, sealing
 from grader.key_file import KeyFile, KeyUnusable
 
 pytest.importorskip("cryptography", reason="an optional part of the installation")
@@ -99,7 +99,7 @@ def seal(tiny_course, tmp_path, monkeypatch):
 
     def seal(*options):
         arguments = ["key", "double", "--seal", "--output", str(tmp_path / "ci.key"), *map(str, options)]
-        return CliRunner().invoke(cli.kata, arguments)
+        return CliRunner().invoke(instructor.kata, arguments)
 
     return seal
 
