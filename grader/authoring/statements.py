@@ -42,7 +42,7 @@ def _gaps_of_statement(course: Course, card: Card) -> list[str]:
         found.append(f"the stub's docstring is no statement yet ({STATEMENT_LENGTH} characters are due).")
     if "grader" in _imported(tree):
         found.append("the stub imports the grader; a student's file must stand alone.")
-    if card.name not in course.path:
+    if card.name not in course.syllabus.order:
         found.append("tests/katas/path.toml does not list it; put it where it is best learnt.")
     return found
 

@@ -189,7 +189,7 @@ def test_a_release_has_what_a_student_needs(release, tmp_path):
     assert not [text for text in texts if str(tmp_path) in text or str(ROOT) in text]
     json.loads((tmp_path / "out" / ".vscode" / "tasks.json").read_text())
     json.loads((tmp_path / "out" / ".devcontainer" / "devcontainer.json").read_text())
-    assert Course(tmp_path / "out").path == ["double"]
+    assert Course(tmp_path / "out").syllabus.path == {"attention": ["double"]}
 
 
 def test_the_wheel_is_one_for_pip(tmp_path):
