@@ -14,14 +14,38 @@ from grader.commanding import Guarded, Names, course_option
 
 
 @click.command(cls=Guarded)
+@click.argument("place", metavar="TRACK/NAME")
+@click.option(
+    "--signature",
+    "signatures",
+    multiple=True,
+    help="'f(x, eps=1e-6)'; again for more, 'Cache.append(k, v)' for a method.",
+)
+@click.option("--library", type=click.Choice(["numpy", "torch"]), help="What its arrays are.")
+@click.option("--title", help="What it is about, in a few words.")
+@click.option("--source", help="The paper and the section.")
+@click.option("--new-track", is_flag=True, help="Begin a track of this name.")
+@course_option
+def new(place: str, new_track: bool, course: Path | None, **wishes: Any) -> None:
+    """Begin a kata: write its files, each with a part that works. Asks what is not given."""
+    from grader.authoring import newcomer
+
+    root = newcomer.open_place(course)
+    track, name = newcomer.place_for(root, place, new_track)
+    draft = newcomer.ask(track, name, **wishes)
+    for path in newcomer.write_kata(root, draft):
+        click.echo(f"wrote {path}")
+    where = f" --course {course}" if course else ""
+    click.echo(f"What is to be written, step by step: kata verify {name}{where}")
+
+
+@click.command(cls=Guarded)
 @click.argument("names", nargs=-1, type=Names())
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Hold right answers alone against this many banks of cases.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not the first alone.")
 @course_option
-def verify(
-    names: tuple[str, ...], seed: int, seeds: int | None, isolated: bool, course: Path | None
-) -> None:
+def verify(names: tuple[str, ...], seed: int, seeds: int | None, isolated: bool, course: Path | None) -> None:
     """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
     if seeds is not None:
         from grader.authoring.fairness import verify_fairness

@@ -56,7 +56,7 @@ def test_an_unknown_kata_is_told_the_nearest_name(course):
 
 def test_katas_are_ordered_by_track_then_path_then_name(course, write, tmp_path):
     there = course({"b": "generation", "z": "attention", "a": "attention", "m": "attention"})
-    write(tmp_path, {"tests/katas/path.toml": "[path]\nattention = [\"z\", \"m\"]\ngeneration = []"})
+    write(tmp_path, {"tests/katas/path.toml": '[path]\nattention = ["z", "m"]\ngeneration = []'})
     assert list(there.cards) == ["z", "m", "a", "b"]
 
 
@@ -136,7 +136,10 @@ def test_a_declaration_that_makes_no_sense_is_refused(course, more, sentence):
     [
         ("KATA = Kata(", "tests/k.py has a syntax error in line 1: '(' was never closed."),
         ("x = 1\nraise ValueError('no')", "tests/k.py cannot be loaded: line 2 raises ValueError: no."),
-        ("import nowhere", "tests/k.py cannot be loaded: line 1 raises ModuleNotFoundError: No module named 'nowhere'."),
+        (
+            "import nowhere",
+            "tests/k.py cannot be loaded: line 1 raises ModuleNotFoundError: No module named 'nowhere'.",
+        ),
     ],
 )
 def test_a_file_of_the_course_that_cannot_be_loaded_says_where(write, tmp_path, monkeypatch, code, sentence):

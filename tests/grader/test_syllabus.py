@@ -33,6 +33,6 @@ def test_without_the_file_tracks_go_by_their_names(tmp_path):
     ],
 )
 def test_a_file_that_is_wrong_is_refused_with_a_sentence(write, tmp_path, text, sentence):
-    with pytest.raises(CourseError, match="^tests/katas/path.toml") as refused:
+    with pytest.raises(CourseError, match=r"^tests/katas/path\.toml") as refused:
         syllabus(write, tmp_path, text)
     assert sentence in str(refused.value)
