@@ -65,7 +65,7 @@ class Draft:
     @property
     def imports(self) -> str:
         """The library, with `nn` where a module is written."""
-        needs_nn = self.library == "torch" and any(entry.is_class for entry in self.entries)
+        needs_nn = any(base_of(self, entry) for entry in self.entries)
         return self.dialect.imports + ("\nfrom torch import nn" if needs_nn else "")
 
     @property
@@ -92,5 +92,9 @@ class Draft:
 
 def base_of(draft: Draft, entry: EntryPoint) -> str:
     """What a class of PyTorch that has a `forward` is derived from."""
-    is_module = draft.library == "torch" and any(method.name == "forward" for method in entry.methods)
+    is_module = (
+        draft.library == "torch"
+        and entry.is_class
+        and any(method.name == "forward" for method in entry.methods)
+    )
     return "(nn.Module)" if is_module else ""

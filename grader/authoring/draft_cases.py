@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from grader.authoring.dialect import Draft
+from grader.authoring.dialect import Draft, base_of
 from grader.authoring.signatures import Callee, Parameter
 
 DECLARATION = '''\
@@ -67,7 +67,7 @@ def declaration(draft: Draft) -> str:
         track=json.dumps(draft.track),
         title=json.dumps(draft.title, ensure_ascii=False),
         source=json.dumps(draft.source, ensure_ascii=False),
-        entry_points=f"({', '.join(json.dumps(entry.name) for entry in draft.entries)},)",
+        entry_points=_tuple([entry.name for entry in draft.entries]),
         library='    library="torch",\n' if draft.library == "torch" else "",
         imports=_imports(draft, bool(law)),
         shape="    shape, dtype = draw(st.shapes(2)), draw(st.float_dtypes())\n" if arrays else "",
@@ -75,6 +75,10 @@ def declaration(draft: Draft) -> str:
         observe=_observe(draft, names),
         law=law,
     )
+
+
+def _tuple(names: list[str]) -> str:
+    return f"({', '.join(map(json.dumps, names))}{',' if len(names) == 1 else ''})"
 
 
 def _imports(draft: Draft, has_law: bool) -> str:
@@ -119,7 +123,7 @@ def _observe(draft: Draft, names: str) -> str:
         if not entry.is_class:
             results.append(f'"{entry.name}": student.{_call(entry.callee)}')
             continue
-        thing = "module" if draft.library == "torch" else "made"
+        thing = "module" if base_of(draft, entry) else "made"
         made += f"    {thing} = student.{_call(entry.callee)}\n"
         results += [f'"{method.name}": {_method_call(thing, method)}' for method in entry.methods]
     return OBSERVE.format(names=names, made=made, results=", ".join(results))

@@ -86,7 +86,7 @@ def _ask_for_library() -> Library:
     return "torch" if answer == "torch" else "numpy"
 
 
-def write_kata(root: Path, draft: Draft, title: str = "") -> list[str]:
+def write_kata(root: Path, draft: Draft) -> list[str]:
     """Write the kata's files, and the course's where it is new; none is ever overwritten. Returns the names
     of what was written. Raises CourseError, and then nothing was."""
     files = _kata_files(draft)
@@ -94,7 +94,7 @@ def write_kata(root: Path, draft: Draft, title: str = "") -> list[str]:
     if there is not None:
         raise CourseError(f"{there} is there already, and is not overwritten; move it, or take another name.")
     path = root / FILE
-    begun = path.read_text("utf-8") if path.is_file() else to_text(Syllabus(title or root.resolve().name))
+    begun = path.read_text("utf-8") if path.is_file() else to_text(Syllabus(root.resolve().name))
     if not (root / FOLDER / "conftest.py").exists():
         files[f"{FOLDER}/conftest.py"] = CONFTEST.read_text("utf-8")
     listed = with_kata(begun, draft.track, draft.name)

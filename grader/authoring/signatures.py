@@ -12,7 +12,7 @@ from grader.catalog import CourseError
 Kind = Literal["array", "integers", "mask", "int", "float", "bool", "other"]
 
 KINDS: dict[str, Kind] = {"int": "int", "float": "float", "bool": "bool"}
-COUNTS = re.compile(r"^(n|num|d|max)_|_(len|id|size)$|^k$")
+COUNTS = re.compile(r"^(n|num|d|max)_|_(len|id|size)$")  # no `k`: it is keys more often than a number
 FRACTIONS = ("p", "eps", "temperature", "base", "theta")
 
 

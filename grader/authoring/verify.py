@@ -115,26 +115,26 @@ def _verify_stub(course: Course, grader: Grader, verdict: Verdict) -> None:
 
 def _verify_right_answers(course: Course, grader: Grader, verdict: Verdict) -> None:
     reference = course.solution(verdict.card, "reference").read_text(encoding="utf-8")
-    _require_full_marks(grader, verdict, "the reference", reference)
-    sources, path = (
-        standalone_sources(course, verdict.card, "variants"),
-        course.solution(verdict.card, "variants"),
-    )
+    where = place(course, course.solution(verdict.card, "reference"))
+    _require_full_marks(grader, verdict, where, "the reference", reference)
+    path = course.solution(verdict.card, "variants")
+    sources = standalone_sources(course, verdict.card, "variants")
     verdict.variants = len(sources)
     if len(sources) < VARIANTS_DUE:
         where = place(course, path, last_line(path))
         verdict.gaps.append(f"{where}: {len(sources)} variants; {VARIANTS_DUE} are due, in other styles.")
     for name, source in sources.items():
-        verdict.passed += _require_full_marks(grader, verdict, f"the variant `{name}`", source)
+        where = place(course, path, line_of_definition(path, name))
+        verdict.passed += _require_full_marks(grader, verdict, where, f"the variant `{name}`", source)
 
 
-def _require_full_marks(grader: Grader, verdict: Verdict, what: str, source: str) -> bool:
+def _require_full_marks(grader: Grader, verdict: Verdict, where: str, what: str, source: str) -> bool:
     report = _grade_source(grader, verdict, what, source)
     if report is None or report.score == report.max_score:
         return report is not None
     check = next(check for check in report.checks if check.score < check.max_score)
     verdict.gaps.append(
-        f"{what} is refused by `{check.name}`: {check.message or 'a value differs'} ({check.call},"
+        f"{where}: {what} is refused by `{check.name}`: {check.message or 'a value differs'} ({check.call},"
         f" expected {check.expected}, got {check.got}). Mend the answer or the check."
     )
     return False
