@@ -39,7 +39,7 @@ def rotary_embedding(x: np.ndarray, positions: np.ndarray, base: float = 10000.0
     """Turn each token's pairs of neighbouring columns by its position.
 
     x:         [..., T, d_head], queries or keys, any axes in front of the tokens or none; d_head is even.
-    positions: [T], integers of any integer dtype from 0 to 100, in any order: where each token stands.
+    positions: [T], integers from 0 to 250, of any integer dtype and in any order: where each token stands.
     base:      above 1; the larger, the slower the last pairs turn.
     returns:   [..., T, d_head], in the dtype of `x`. With a float32 `x` the angles may be float32 too.
 

@@ -1,4 +1,5 @@
-"""What goes wrong in grouped_query_attention: one function a mistake, its docstring what the student is told."""
+"""What goes wrong in grouped_query_attention: one function a mistake, its docstring what the student is
+told."""
 
 import numpy as np
 
@@ -36,23 +37,23 @@ def _right(q, k, v, **changes):
 
 
 def deals_the_heads_in_turn(q, k, v):
-    """Right with one group and with H groups; else the heads read the wrong keys: query head h reads head h % G.
-    Neighbours belong together: the first H / G heads read head 0. Check `tile` against `repeat`, or the order
-    of the two axes that a reshape makes."""
+    """Right with one group and with H groups; else the heads read the wrong keys: query head h reads head h %
+    G. Neighbours belong together: the first H / G heads read head 0. Check `tile` against `repeat`, or the
+    order of the two axes that a reshape makes."""
     members = _require_groups(q, k)
     return _weights(q, np.tile(k, (1, members, 1, 1))) @ np.tile(v, (1, members, 1, 1))
 
 
 def deals_the_values_in_turn(q, k, v):
-    """Weights are right and values come from the wrong heads: keys are repeated head by head, values as a whole
-    list. Both are shared by the same groups."""
+    """Weights are right and values come from the wrong heads: keys are repeated head by head, values as a
+    whole list. Both are shared by the same groups."""
     members = _require_groups(q, k)
     return _weights(q, _shared(k, members)) @ np.tile(v, (1, members, 1, 1))
 
 
 def deals_the_keys_in_turn(q, k, v):
-    """Values come from the right heads, weights from the wrong ones: values are repeated head by head, keys as a
-    whole list. Both are shared by the same groups."""
+    """Values come from the right heads, weights from the wrong ones: values are repeated head by head, keys
+    as a whole list. Both are shared by the same groups."""
     members = _require_groups(q, k)
     return _weights(q, np.tile(k, (1, members, 1, 1))) @ _shared(v, members)
 
@@ -81,8 +82,8 @@ def averages_the_key_heads(q, k, v):
 
 
 def runs_out_of_key_heads(q, k, v):
-    """The first G query heads read a head each, and all others read the last: query head h was given head h, as
-    far as they go. Each head of keys serves H / G neighbours."""
+    """The first G query heads read a head each, and all others read the last: query head h was given head h,
+    as far as they go. Each head of keys serves H / G neighbours."""
     _require_groups(q, k)
     chosen = np.minimum(np.arange(q.shape[1]), k.shape[1] - 1)
     return _weights(q, k[:, chosen]) @ v[:, chosen]
@@ -111,15 +112,15 @@ def expects_as_many_key_heads(q, k, v):
 
 
 def leaves_the_sharing_to_broadcasting(q, k, v):
-    """Right with one group and with H groups; else shapes do not fit, since broadcasting stretches only an axis
-    of length 1. Give the groups an axis of their own, or repeat the heads."""
+    """Right with one group and with H groups; else shapes do not fit, since broadcasting stretches only an
+    axis of length 1. Give the groups an axis of their own, or repeat the heads."""
     _require_groups(q, k)
     return _weights(q, k) @ v
 
 
 def accepts_uneven_groups(q, k, v):
-    """Three query heads and two of keys are answered: the heads are shared as far as they go. There is no even
-    share; a clear ValueError says so."""
+    """Three query heads and two of keys are answered: the heads are shared as far as they go. There is no
+    even share; a clear ValueError says so."""
     heads, groups = q.shape[1], k.shape[1]
     chosen = np.arange(heads) * groups // heads
     return _weights(q, k[:, chosen]) @ v[:, chosen]
@@ -143,8 +144,8 @@ def scales_by_the_full_width(q, k, v):
 
 
 def scales_by_the_width_of_the_values(q, k, v):
-    """Right where d_v and d_head are equal: the scale is the root of d_v. A score is a sum of d_head products;
-    the values have no part in it."""
+    """Right where d_v and d_head are equal: the scale is the root of d_v. A score is a sum of d_head
+    products; the values have no part in it."""
     return _right(q, k, v, scale=v.shape[-1] ** 0.5)
 
 
@@ -161,22 +162,22 @@ def puts_the_triangle_in_the_wrong_corner(q, k, v):
 
 
 def hides_the_token_itself(q, k, v):
-    """Each query misses the key at its own position, and a first token is left with none, which gives NaN: the
-    triangle includes the diagonal. Its own key belongs to what a query sees."""
+    """Each query misses the key at its own position, and a first token is left with none, which gives NaN:
+    the triangle includes the diagonal. Its own key belongs to what a query sees."""
     keys = k.shape[2]
     return _right(q, k, v, later=np.arange(keys) >= np.arange(keys - q.shape[2], keys)[:, None])
 
 
 def hides_the_earlier_keys(q, k, v):
-    """Queries read what comes after them and not what came before: the triangle is turned over. Key j is hidden
-    from query i where j is the later position."""
+    """Queries read what comes after them and not what came before: the triangle is turned over. Key j is
+    hidden from query i where j is the later position."""
     keys = k.shape[2]
     return _right(q, k, v, later=np.arange(keys) < np.arange(keys - q.shape[2], keys)[:, None])
 
 
 def hides_after_the_softmax(q, k, v):
-    """Results are too small wherever something is hidden: weights were set to 0 after the softmax, and the rest
-    no longer sums to one. Hide in the scores."""
+    """Results are too small wherever something is hidden: weights were set to 0 after the softmax, and the
+    rest no longer sums to one. Hide in the scores."""
     members = _require_groups(q, k)
     seen = ~_later(q, k)
     return (_weights(q, _shared(k, members), later=~np.ones_like(seen)) * seen) @ _shared(v, members)
@@ -207,7 +208,9 @@ def takes_the_softmax_over_the_queries(q, k, v):
     attention among the keys, the last axis."""
 
     def softmax(scores):
-        return np.nan_to_num(_softmax(np.where(np.isneginf(scores), scores.dtype.type(-1e9), scores), axis=-2))
+        return np.nan_to_num(
+            _softmax(np.where(np.isneginf(scores), scores.dtype.type(-1e9), scores), axis=-2)
+        )
 
     return _right(q, k, v, softmax=softmax)
 
@@ -218,27 +221,27 @@ def reads_the_first_sequence_for_all(q, k, v):
 
 
 def moves_the_heads_behind_the_tokens(q, k, v):
-    """The result is [B, Tq, H, d_v], as it would be before heads are merged. It is to be [B, H, Tq, d_v], like
-    the queries."""
+    """The result is [B, Tq, H, d_v], as it would be before heads are merged. It is to be [B, H, Tq, d_v],
+    like the queries."""
     return _right(q, k, v).swapaxes(1, 2)
 
 
 def merges_the_heads(q, k, v):
-    """The result is [B, Tq, H * d_v]: the heads were merged. That belongs to the layer around it; here each head
-    keeps its axis."""
+    """The result is [B, Tq, H * d_v]: the heads were merged. That belongs to the layer around it; here each
+    head keeps its axis."""
     result = _right(q, k, v).swapaxes(1, 2)
     return result.reshape(*result.shape[:2], -1)
 
 
 def trusts_the_memory_layout(q, k, v):
-    """Where q is a transposed view the result is wrong, elsewhere right: its numbers are taken in the order that
-    they have in memory. Check what becomes of q when its heads are cut into groups."""
+    """Where q is a transposed view the result is wrong, elsewhere right: its numbers are taken in the order
+    that they have in memory. Check what becomes of q when its heads are cut into groups."""
     return _right(q.ravel(order="K").reshape(q.shape), k, v)
 
 
 def overwrites_the_queries(q, k, v):
-    """The caller's q is scaled after the call: `/=` on an argument writes into the caller's memory. Make a new
-    array, or scale the scores."""
+    """The caller's q is scaled after the call: `/=` on an argument writes into the caller's memory. Make a
+    new array, or scale the scores."""
     q /= q.dtype.type(q.shape[-1]) ** 0.5
     return _right(q, k, v, scale=1)
 
@@ -250,6 +253,6 @@ def widens_to_float64(q, k, v):
 
 
 def computes_in_float32(q, k, v):
-    """float64 arguments get results with half of their digits: the work was done in float32. The result has the
-    dtype of the arguments, in its digits too; check casts."""
+    """float64 arguments get results with half of their digits: the work was done in float32. The result has
+    the dtype of the arguments, in its digits too; check casts."""
     return _right(*(x.astype(np.float32) for x in (q, k, v))).astype(q.dtype)

@@ -1,4 +1,5 @@
-"""Ainslie et al. 2023, section 2.2: the query heads by groups, each group with one head of keys and values."""
+"""Ainslie et al. 2023, section 2.2: the query heads by groups, each group with one head of keys and
+values."""
 
 import numpy as np
 

@@ -167,8 +167,8 @@ def trusts_the_memory_layout(x, gamma, eps=1e-6):
 
 
 def answers_as_the_first_time(x, gamma, eps=1e-6):
-    """The first call is right, and later ones of the same shape get its divisors again: something outlives the
-    call. Check what is kept between calls."""
+    """The first call is right, and later ones of the same shape get its divisors again: something outlives
+    the call. Check what is kept between calls."""
     root = np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
     return gamma * (x / _SEEN.setdefault((x.shape, x.dtype), root))
 

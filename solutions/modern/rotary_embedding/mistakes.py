@@ -48,8 +48,8 @@ def pairs_the_halves(x, positions, base=10000.0):
 
 
 def leaves_the_coordinates_in_halves(x, positions, base=10000.0):
-    """Every number is right and stands in the wrong column: all first coordinates come before all second ones.
-    They were taken in turn, and have to be put back in turn."""
+    """Every number is right and stands in the wrong column: all first coordinates come before all second
+    ones. They were taken in turn, and have to be put back in turn."""
     first, second, cos, sin = _coordinates(x, positions, base)
     return np.concatenate([first * cos - second * sin, first * sin + second * cos], axis=-1)
 
@@ -69,15 +69,15 @@ def swaps_sine_and_cosine(x, positions, base=10000.0):
 
 
 def mirrors_the_pairs(x, positions, base=10000.0):
-    """Position 0 turns the sign of every second column: the minus stands in the second line of the formula and
-    not in the first. That is a reflection; two of them are no turn."""
+    """Position 0 turns the sign of every second column: the minus stands in the second line of the formula
+    and not in the first. That is a reflection; two of them are no turn."""
     first, second, cos, sin = _coordinates(x, positions, base)
     return _in_turn(first * cos + second * sin, first * sin - second * cos)
 
 
 def adds_where_it_must_subtract(x, positions, base=10000.0):
-    """Pairs grow and shrink as positions change: both lines of the formula have a plus. The minus of the first
-    line is what makes it a turn."""
+    """Pairs grow and shrink as positions change: both lines of the formula have a plus. The minus of the
+    first line is what makes it a turn."""
     first, second, cos, sin = _coordinates(x, positions, base)
     return _in_turn(first * cos + second * sin, first * sin + second * cos)
 
@@ -90,8 +90,8 @@ def turns_no_number_with_its_partner(x, positions, base=10000.0):
 
 
 def reads_what_it_has_overwritten(x, positions, base=10000.0):
-    """Even columns are right and odd ones wrong: when the second coordinate is computed, the first one has been
-    replaced by its new value. Both need the old pair; make the results in a new array."""
+    """Even columns are right and odd ones wrong: when the second coordinate is computed, the first one has
+    been replaced by its new value. Both need the old pair; make the results in a new array."""
     first, second, cos, sin = _coordinates(x, positions, base)
     first = first * cos - second * sin
     return _in_turn(first, first * sin + second * cos)
@@ -105,23 +105,23 @@ def turns_all_pairs_alike(x, positions, base=10000.0):
 
 
 def halves_the_exponent(x, positions, base=10000.0):
-    """The first pair is right, later ones turn too fast: the exponent is i / d_head for pair i. The formula has
-    2i, so that the last pairs come near 1 / base."""
+    """The first pair is right, later ones turn too fast: the exponent is i / d_head for pair i. The formula
+    has 2i, so that the last pairs come near 1 / base."""
     _require_pairs(x)
     return _turn(x, np.asarray(positions)[:, None] * base ** (-np.arange(x.shape[-1] // 2) / x.shape[-1]))
 
 
 def doubles_the_exponent(x, positions, base=10000.0):
-    """The first pair is right, later ones turn too slowly: the exponent is divided by the number of pairs with
-    a 2i above it. It is 2i over d_head; a step of two in the range has made the 2 already."""
+    """The first pair is right, later ones turn too slowly: the exponent is divided by the number of pairs
+    with a 2i above it. It is 2i over d_head; a step of two in the range has made the 2 already."""
     _require_pairs(x)
     pairs = x.shape[-1] // 2
     return _turn(x, np.asarray(positions)[:, None] * base ** (-2 * np.arange(pairs) / pairs))
 
 
 def counts_pairs_from_one(x, positions, base=10000.0):
-    """Even the first pair turns too slowly: pairs are counted from 1. The first pair has i = 0 and turns by one
-    radian a position."""
+    """Even the first pair turns too slowly: pairs are counted from 1. The first pair has i = 0 and turns by
+    one radian a position."""
     _require_pairs(x)
     exponents = np.arange(2, x.shape[-1] + 2, 2) / x.shape[-1]
     return _turn(x, np.asarray(positions)[:, None] * base**-exponents)
@@ -135,8 +135,8 @@ def runs_the_frequencies_backwards(x, positions, base=10000.0):
 
 
 def turns_faster_from_pair_to_pair(x, positions, base=10000.0):
-    """The first pair is right, later ones spin: the sign of the exponent is lost, and the angle is the position
-    times a power of base. Frequencies fall from 1 towards 1 / base."""
+    """The first pair is right, later ones spin: the sign of the exponent is lost, and the angle is the
+    position times a power of base. Frequencies fall from 1 towards 1 / base."""
     _require_pairs(x)
     return _turn(x, np.asarray(positions)[:, None] * base ** (np.arange(0, x.shape[-1], 2) / x.shape[-1]))
 
@@ -154,8 +154,8 @@ def takes_the_first_position_for_the_start(x, positions, base=10000.0):
 
 
 def counts_from_the_first_position(x, positions, base=10000.0):
-    """Right where the first position is 0; a cache makes no difference: the first position was subtracted from
-    all. Distances within one call survive that, those to cached keys do not."""
+    """Right where the first position is 0; a cache makes no difference: the first position was subtracted
+    from all. Distances within one call survive that, those to cached keys do not."""
     return _right(x, np.asarray(positions) - int(positions[0]), base)
 
 
@@ -166,8 +166,8 @@ def counts_positions_from_one(x, positions, base=10000.0):
 
 
 def sorts_the_positions(x, positions, base=10000.0):
-    """Right where positions rise; in another order, tokens are turned for each other's positions. The order of
-    `positions` is that of the tokens."""
+    """Right where positions rise; in another order, tokens are turned for each other's positions. The order
+    of `positions` is that of the tokens."""
     return _right(x, np.sort(positions), base)
 
 
@@ -178,8 +178,8 @@ def ignores_the_base_given(x, positions, base=10000.0):  # noqa: ARG001 - the mi
 
 
 def has_another_default(x, positions, base=1000.0):
-    """Right where base is given; without it, all pairs but the first turn too fast. The default of base is not
-    the 10000 of the statement. Check the signature."""
+    """Right where base is given; without it, all pairs but the first turn too fast. The default of base is
+    not the 10000 of the statement. Check the signature."""
     return _right(x, positions, base)
 
 
@@ -191,16 +191,16 @@ def adds_the_waves(x, positions, base=10000.0):
 
 
 def turns_the_first_half_alone(x, positions, base=10000.0):
-    """The later pairs are as they came: only the first half of the pairs is turned, as some models do. Here all
-    d_head numbers take part."""
+    """The later pairs are as they came: only the first half of the pairs is turned, as some models do. Here
+    all d_head numbers take part."""
     angles = _angles(x.shape[-1], positions, base)
     angles[:, (x.shape[-1] // 2 + 1) // 2 :] = 0
     return _turn(x, angles)
 
 
 def reads_positions_along_the_first_axis(x, positions, base=10000.0):
-    """Right without axes in front of the tokens, and where the first axis happens to be as long: the positions
-    were given to the first axis. Tokens are the last axis but one."""
+    """Right without axes in front of the tokens, and where the first axis happens to be as long: the
+    positions were given to the first axis. Tokens are the last axis but one."""
     _require_pairs(x)
     if x.ndim == 2 or x.shape[0] != len(positions):
         return _right(x, positions, base)
@@ -223,8 +223,8 @@ def accepts_an_odd_width(x, positions, base=10000.0):
 
 
 def keeps_the_table_of_an_earlier_call(x, positions, base=10000.0):
-    """The first call is right; later ones of the same shape are turned by its angles, for whichever positions.
-    A table that is kept must be kept by position and by base. Check what outlives the call."""
+    """The first call is right; later ones of the same shape are turned by its angles, for whichever
+    positions. A table that is kept must be kept by position and by base. Check what outlives the call."""
     _require_pairs(x)
     return _turn(x, _SEEN.setdefault(x.shape[-2:], _angles(x.shape[-1], positions, base)))
 
@@ -249,8 +249,8 @@ def widens_to_float64(x, positions, base=10000.0):
 
 
 def computes_in_float32(x, positions, base=10000.0):
-    """float64 vectors get results with half of their digits: the tables were made in float32. Make them in the
-    dtype of x, or in float64 and cast."""
+    """float64 vectors get results with half of their digits: the tables were made in float32. Make them in
+    the dtype of x, or in float64 and cast."""
     _require_pairs(x)
     angles = _angles(x.shape[-1], positions, base).astype(np.float32)
     return _turn(x.astype(np.float32), angles).astype(x.dtype)

@@ -22,12 +22,12 @@ KATA = Kata(
     hints=(
         "Write down, for H = 4 and G = 2, which head of keys each query head reads. Then for G = 1 and for "
         "G = 4: which two rules give the same answer there, and differ for G = 2?",
-        "Either repeat each head of keys and values as often as its group is large, neighbours together, or cut "
-        "the axis of the query heads into groups and members. The rest is causal attention; with a cache, the "
-        "queries are the last positions.",
-        "Check that G divides H. Repeat k and v along the axis of heads, each head H / G times in a row. Scores "
-        "over the root of d_head; hide key j from query i where j > Tk - Tq + i; a stable softmax along the keys; "
-        "times v.",
+        "Either repeat each head of keys and values as often as its group is large, neighbours together, or"
+        " cut the axis of the query heads into groups and members. The rest is causal attention; with a "
+        "cache, the queries are the last positions.",
+        "Check that G divides H. Repeat k and v along the axis of heads, each head H / G times in a row. "
+        "Scores over the root of d_head; hide key j from query i where j > Tk - Tq + i; a stable softmax "
+        "along the keys; times v.",
     ),
     roundings=ROUNDINGS,
     bank_size=40,
@@ -70,7 +70,9 @@ def attended(student, q, k, v):
     """The result, once it is an array of the due shape."""
     result = student.grouped_query_attention(q, k, v)
     due, shape = (*q.shape[:3], v.shape[-1]), getattr(result, "shape", None)
-    expect.true(shape == due, f"The result must have the shape [B, H, Tq, d_v] = {due}; it came with {shape}.")
+    expect.true(
+        shape == due, f"The result must have the shape [B, H, Tq, d_v] = {due}; it came with {shape}."
+    )
     return result
 
 
@@ -117,7 +119,11 @@ def test_later_keys_are_hidden(student, q, k, v):
     last[:, :, -1] = 100
     before, after = attended(student, q, k, v), attended(student, q, k * last[..., :1], v * last)
     expect.close(
-        after[:, :, :-1], before[:, :, :-1], "the result of all queries but the last", terms=8, roundings=ROUNDINGS
+        after[:, :, :-1],
+        before[:, :, :-1],
+        "the result of all queries but the last",
+        terms=8,
+        roundings=ROUNDINGS,
     )
 
 
