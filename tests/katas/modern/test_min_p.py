@@ -99,6 +99,14 @@ def the_best_alone():
 
 
 @KATA.example
+def a_small_share():
+    """Two tokens far below the best, with p between their shares."""
+    import torch
+
+    return {"logits": torch.tensor([[5.0, 0.0, -3.0], [0.0, 4.0, -1.0]]), "p": 0.002}
+
+
+@KATA.example
 def a_tail_that_is_rounded_to_nothing():
     """p = 0 keeps even what has the probability 0.0."""
     import torch
