@@ -8,6 +8,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -125,9 +126,16 @@ def with_kata(text: str, track: str, name: str) -> str:
         return text
     names.append(name)
     changed = _inserted(text, track, name)
-    if tomllib.loads(changed) != wanted:
+    if _read(changed) != wanted:
         raise CourseError(f'{FILE.as_posix()}: add "{name}" to its list `{track}`, then say this again.')
     return changed
+
+
+def _read(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _inserted(text: str, track: str, name: str) -> str:

@@ -27,7 +27,8 @@ AGREEMENT_DUE = 300  # hundredths of a point that stay for agreeing with the ref
 
 
 def gaps(course: Course, card: Card) -> list[str]:
-    """What keeps a kata from being judged at all, in the order in which one would write it."""
+    """What keeps a kata from being judged at all, in the order in which one would write it. Raises KataError
+    where a file is no Python."""
     missing = [
         f"{place(course, path)} is missing; write it."
         for path in files_of(course, card)
@@ -35,6 +36,8 @@ def gaps(course: Course, card: Card) -> list[str]:
     ]
     if missing:
         return missing
+    for path in files_of(course, card):
+        parse(path)
     code, _ = unwritten(course, card)
     return code or [
         *_gaps_of_signatures(course, card),
