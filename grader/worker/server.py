@@ -24,6 +24,7 @@ from grader.worker import child, measures
 from grader.worker.channel import Channel
 from grader.worker.sandbox import layers, privacy
 from grader.worker.sandbox.layers import ALL, ISOLATION, Terms
+from grader.worker.window import Window, make_window
 
 START_SECONDS = 20.0  # for a fork, which takes milliseconds
 END_MILLISECONDS = 2000
@@ -125,21 +126,24 @@ class ForkServer:
     def _fork(self, device: str) -> Process:
         ours, theirs = socket.socketpair()
         printed, prints = os.pipe()
-        scratch = make_folder()
+        scratch, window = make_folder(), make_window()
         try:
             terms = Terms(device, self.layers, scratch)
-            socket.send_fds(self._control, [terms.message()], [theirs.fileno(), prints])
+            handed = [theirs.fileno(), prints, *([window.fd] if window else [])]
+            socket.send_fds(self._control, [terms.message()], handed)
             pid = int(self._control.recv(32))
         except (OSError, ValueError):
             remove_folder(scratch)
             ours.close()
             os.close(printed)
+            if window:
+                window.close()
             raise
         finally:
             theirs.close()
             os.close(prints)
         fd = ours.detach()
-        return Process(Channel(fd, fd, printed), pid, scratch)
+        return Process(Channel(fd, fd, printed, window), pid, scratch)
 
     def close(self) -> None:
         """End the server; workers still running die with it."""
@@ -158,7 +162,7 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     with contextlib.suppress(OSError):
         layers.prepare(wanted)
         for served in itertools.count():
-            message, fds, _, _ = socket.recv_fds(control, 4096, 2)
+            message, fds, _, _ = socket.recv_fds(control, 4096, 3)
             if not message:
                 break
             if served == 1 and "torch" in sys.modules:
@@ -185,7 +189,8 @@ def _become_worker(fds: list[int], terms: Terms, server: int) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         privacy.die_with_parent(server)
-        child.run(fds[0], fds[0], fds[1], terms)
+        window = Window(fds[2]) if len(fds) > 2 else None
+        child.run(fds[0], fds[0], fds[1], terms, window)
     finally:
         os._exit(0)
 
