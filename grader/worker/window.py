@@ -7,29 +7,32 @@ it stays what was checked, whatever the other process writes meanwhile.
 
 from __future__ import annotations
 
-import contextlib
+import ctypes
 import mmap
 import os
 import sys
+from functools import cache
 
 from grader.worker.codec import MAX_BODY
 
 LARGE = 2**20  # bytes of a body from which on the window is worth its pages
+FAILED = ctypes.c_void_p(-1).value
 
 
 class Window:
-    """One end. Pages take memory once they are written to, and are gone with the last process."""
+    """One end. Pages take memory once they are written to, and are gone with the last process.
+
+    The descriptor is closed as soon as the memory is mapped, so that a submission finds none to try its
+    luck on; `mmap.mmap` would keep a copy of it.
+    """
 
     def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self._memory: mmap.mmap | None = None
-
-    @property
-    def memory(self) -> mmap.mmap:
-        """Mapped when it is first asked for: most submissions never hand over anything large."""
-        if self._memory is None:
-            self._memory = mmap.mmap(self.fd, MAX_BODY)
-        return self._memory
+        access = mmap.PROT_READ | mmap.PROT_WRITE
+        self._address = _library().mmap(None, MAX_BODY, access, mmap.MAP_SHARED, fd, 0)
+        os.close(fd)
+        if self._address == FAILED:
+            raise OSError(ctypes.get_errno(), "the shared memory cannot be mapped")
+        self.memory = memoryview((ctypes.c_char * MAX_BODY).from_address(self._address)).cast("B")
 
     def put(self, buffers: list[bytes]) -> None:
         """Lay the buffers down one behind the other."""
@@ -40,17 +43,26 @@ class Window:
 
     def take(self, size: int) -> bytearray:
         """A copy of the first `size` bytes, which are at most MAX_BODY."""
-        return bytearray(memoryview(self.memory)[:size])
+        return bytearray(self.memory[:size])
 
     def close(self) -> None:
-        """Give back what this end holds."""
-        if self._memory is not None:
-            self._memory.close()
-        os.close(self.fd)
+        """Give the memory back."""
+        self.memory.release()
+        _library().munmap(self._address, MAX_BODY)
 
 
-def make_window() -> Window | None:
-    """A fresh window, None where the system has no sealed memory; arrays then travel in their frames."""
+@cache
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mmap.restype = ctypes.c_void_p
+    library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    return library
+
+
+def sealed_memory() -> int | None:
+    """A descriptor of fresh memory, None where the system has none that can be sealed; arrays then
+    travel in their frames."""
     if "linux" not in sys.platform:
         return None
     import fcntl
@@ -63,7 +75,6 @@ def make_window() -> Window | None:
         os.ftruncate(fd, MAX_BODY)
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
     except OSError:
-        with contextlib.suppress(OSError):
-            os.close(fd)
+        os.close(fd)
         return None
-    return Window(fd)
+    return fd

@@ -11,17 +11,17 @@ from grader.worker.channel import BESIDE, PREFIX, Channel
 from grader.worker.codec import MAX_BODY, Malformed
 from grader.worker.remote import RemoteStudent
 from grader.worker.server import ForkServer
-from grader.worker.window import LARGE, Window, make_window
+from grader.worker.window import LARGE, Window, sealed_memory
 
-pytestmark = pytest.mark.skipif(make_window() is None, reason="this system has no sealed memory")
+pytestmark = pytest.mark.skipif(sealed_memory() is None, reason="this system has no sealed memory")
 
 
 @pytest.fixture
 def ends():
     """Two ends of a channel with a window between them."""
     near, far = socket.socketpair()
-    window = make_window()
-    other = Window(os.dup(window.fd))
+    memory = sealed_memory()
+    window, other = Window(os.dup(memory)), Window(memory)
     channels = [Channel(s.detach(), fd, window=w) for s, fd, w in _with_writers((near, window), (far, other))]
     yield channels
     for channel in channels:
@@ -55,12 +55,12 @@ def test_what_was_received_stays_as_it_was(ends):
 
 @pytest.mark.parametrize("size", [0, MAX_BODY - 1, MAX_BODY + 1])
 def test_nobody_can_change_the_size_of_the_memory(size):
-    window = make_window()
+    memory = sealed_memory()
     with pytest.raises(PermissionError):
-        os.ftruncate(window.fd, size)
+        os.ftruncate(memory, size)
     with pytest.raises(PermissionError):
-        fcntl.fcntl(window.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
-    window.close()
+        fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+    os.close(memory)
 
 
 def test_a_body_beyond_the_cap_is_refused_before_it_is_taken(ends):
@@ -106,7 +106,7 @@ def test_a_grader_gives_the_memory_back():
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         process = server.start("cpu")
-        assert process.channel.window.memory
+        assert process.channel.window
         process.kill()
     assert len(os.listdir("/proc/self/fd")) == before
     server.close()
