@@ -106,10 +106,6 @@ def entry_of(course: Course, card: Card, seed: int) -> Entry:
 
 def draw_entry(course: Course, card: Card, seed: int) -> Entry:
     """Draw a bank, ask the reference and every mistake, and write down what they answer."""
-    if card.library == "torch":
-        import torch  # a NumPy kata's key is drawn without it
-
-        torch.set_num_threads(1)  # the inputs are small: two threads wait for each other
     oracle = Oracle(course.declaration(card), course, card, seed, keeps=False)
     checks = plan(oracle.kata, oracle)
     mistakes = []

@@ -21,6 +21,15 @@ def for_each(
     context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
     slow_first = sorted(cards, key=lambda card: card.library != "torch")
     with context.Pool(at_once or os.cpu_count(), maxtasksperchild=1) as pool:
-        jobs = {card.name: pool.apply_async(work, (course, card, *arguments)) for card in slow_first}
+        jobs = {card.name: pool.apply_async(_alone, (work, course, card, *arguments)) for card in slow_first}
         for card in cards:
             yield jobs[card.name].get()
+
+
+def _alone(work: Callable[..., Found], course: Course, card: Card, *arguments: object) -> Found:
+    """One thread a process: the inputs are small, and threads of two processes wait for each other."""
+    if card.library == "torch":
+        import torch  # a NumPy kata is worked on without it
+
+        torch.set_num_threads(1)
+    return work(course, card, *arguments)

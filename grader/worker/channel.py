@@ -1,6 +1,7 @@
 """Frames over a pair of descriptors, with time limits and caps; the child's output drained beside.
 
     frame = "DOJO" · header length (u32) · body length (u64) · nonce (u64) · header · body
+    frame = "DOJW" · the same, its body in the window that both ends share (`window`)
 
 Sizes are checked before anything is allocated. A reply must carry the nonce of its call: an answer
 prepared in advance, sent twice or too early does not.
@@ -16,8 +17,9 @@ import struct
 import time
 
 from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed
+from grader.worker.window import LARGE, Window
 
-MAGIC = b"DOJO"
+MAGIC, BESIDE = b"DOJO", b"DOJW"
 PREFIX = struct.Struct(">4sIQQ")
 CHUNK = 1 << 18
 PATIENCE = struct.pack("ll", 0, 20_000)  # a timeval: 20 ms
@@ -69,8 +71,10 @@ def _never_block_for_long(fd: int) -> None:
 class Channel:
     """One end: reads frames from `reader`, writes them to `writer`, drains `printed` meanwhile."""
 
-    def __init__(self, reader: int, writer: int, printed: int | None = None) -> None:
-        self.reader, self.writer, self.printed = reader, writer, printed
+    def __init__(
+        self, reader: int, writer: int, printed: int | None = None, window: Window | None = None
+    ) -> None:
+        self.reader, self.writer, self.printed, self.window = reader, writer, printed, window
         self.output = Output()
         self._ahead = bytearray()  # read already, not asked for yet
         for fd in {reader, writer} if printed is not None else ():
@@ -78,8 +82,11 @@ class Channel:
 
     def send(self, header: bytes, buffers: list[bytes], nonce: int, deadline: float | None = None) -> None:
         """Write one frame. Raises ChannelClosed, TimedOut, Flooded."""
-        body = sum(map(len, buffers))
-        view = memoryview(b"".join((PREFIX.pack(MAGIC, len(header), body, nonce), header, *buffers)))
+        body, magic = sum(map(len, buffers)), MAGIC
+        if self.window is not None and body >= LARGE:
+            self.window.put(buffers)
+            magic, buffers = BESIDE, []
+        view = memoryview(b"".join((PREFIX.pack(magic, len(header), body, nonce), header, *buffers)))
         while view:
             try:
                 view = view[os.write(self.writer, view[:CHUNK]) :]
@@ -93,11 +100,14 @@ class Channel:
         if deadline is not None and time.monotonic() >= deadline:
             raise TimedOut
         magic, header_size, body_size, nonce = PREFIX.unpack(self._read(PREFIX.size, deadline))
-        if magic != MAGIC:
+        if magic != MAGIC and (magic != BESIDE or self.window is None):
             raise Malformed("a frame does not begin as one")
         if header_size > MAX_HEADER or body_size > MAX_BODY:
             raise Malformed("a frame is larger than allowed")
-        return bytes(self._read(header_size, deadline)), self._read(body_size, deadline), nonce
+        header = bytes(self._read(header_size, deadline))
+        if magic == BESIDE and self.window is not None:
+            return header, self.window.take(body_size), nonce
+        return header, self._read(body_size, deadline), nonce
 
     def _read(self, size: int, deadline: float | None) -> bytearray:
         while len(self._ahead) < size:
@@ -147,3 +157,5 @@ class Channel:
         for fd in {self.reader, self.writer, self.printed} - {None}:
             os.close(fd)  # type: ignore[arg-type]  # None is taken out of the set above
         self.printed = None
+        if self.window is not None:
+            self.window.close()

@@ -12,6 +12,7 @@ from grader.worker.channel import Channel, ChannelClosed
 from grader.worker.codec import Malformed, decode, encode
 from grader.worker.executor import Executor, Request, describe_error, load_module
 from grader.worker.sandbox import layers, opened, privacy
+from grader.worker.window import Window
 
 
 class Worker:
@@ -80,12 +81,12 @@ def _unanswerable(error: Malformed) -> dict[str, Any]:
     return {"kinds": ["UnusableResult"], "message": str(error), "line": None}
 
 
-def run(reader: int, writer: int, printed: int, terms: layers.Terms) -> None:
+def run(reader: int, writer: int, printed: int, terms: layers.Terms, window: Window | None = None) -> None:
     """Become a worker: redirect the standard streams, lock in, report what holds, serve."""
     _redirect(printed)
     layers.use_scratch(terms.scratch)
     _import_packages_only()
-    channel = Channel(reader, writer)
+    channel = Channel(reader, writer, window=window)
     in_force = layers.lock_in(terms)
     if "torch" in sys.modules:
         torch = sys.modules["torch"]

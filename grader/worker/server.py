@@ -15,8 +15,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,6 +22,8 @@ from grader.worker import child, measures
 from grader.worker.channel import Channel
 from grader.worker.sandbox import layers, privacy
 from grader.worker.sandbox.layers import ALL, ISOLATION, Terms
+from grader.worker.scratch import make_folder, remove_folder
+from grader.worker.window import Window, sealed_memory
 
 START_SECONDS = 20.0  # for a fork, which takes milliseconds
 END_MILLISECONDS = 2000
@@ -55,38 +55,6 @@ class Process:
         poll = select.poll()
         poll.register(self.channel.reader, 0)
         poll.poll(END_MILLISECONDS)
-
-
-def make_folder() -> str:
-    """A fresh folder that only this user may enter."""
-    return tempfile.mkdtemp(prefix="dojo-")
-
-
-def remove_folder(folder: str) -> None:
-    """The folder and all in it, however deep: each round lifts what lies one level down to the top, since
-    a submission can nest folders deeper than anything that calls itself can follow."""
-    if not folder:
-        return
-    unused = (os.path.join(folder, os.urandom(8).hex()) for _ in itertools.count())
-    with contextlib.suppress(OSError):
-        while names := os.listdir(folder):
-            for name in names:
-                _remove(os.path.join(folder, name), unused)
-        os.rmdir(folder)
-
-
-def _remove(path: str, unused: Iterator[str]) -> None:
-    """A file, or a folder whose contents go up beside it."""
-    if os.path.islink(path) or not os.path.isdir(path):
-        os.unlink(path)
-        return
-    os.chmod(path, 0o700)  # it may have been closed
-    for name in os.listdir(path):
-        inner = os.path.join(path, name)
-        if os.path.isdir(inner) and not os.path.islink(inner):
-            os.chmod(inner, 0o700)  # a folder that is moved is written to
-        os.rename(inner, next(unused))
-    os.rmdir(path)
 
 
 class Source(Protocol):
@@ -125,21 +93,24 @@ class ForkServer:
     def _fork(self, device: str) -> Process:
         ours, theirs = socket.socketpair()
         printed, prints = os.pipe()
-        scratch = make_folder()
+        scratch, memory = make_folder(), sealed_memory()
         try:
             terms = Terms(device, self.layers, scratch)
-            socket.send_fds(self._control, [terms.message()], [theirs.fileno(), prints])
+            handed = [theirs.fileno(), prints, *([] if memory is None else [memory])]
+            socket.send_fds(self._control, [terms.message()], handed)
             pid = int(self._control.recv(32))
         except (OSError, ValueError):
             remove_folder(scratch)
             ours.close()
             os.close(printed)
+            if memory is not None:
+                os.close(memory)
             raise
         finally:
             theirs.close()
             os.close(prints)
-        fd = ours.detach()
-        return Process(Channel(fd, fd, printed), pid, scratch)
+        fd, window = ours.detach(), None if memory is None else Window(memory)
+        return Process(Channel(fd, fd, printed, window), pid, scratch)
 
     def close(self) -> None:
         """End the server; workers still running die with it."""
@@ -158,7 +129,7 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     with contextlib.suppress(OSError):
         layers.prepare(wanted)
         for served in itertools.count():
-            message, fds, _, _ = socket.recv_fds(control, 4096, 2)
+            message, fds, _, _ = socket.recv_fds(control, 4096, 3)
             if not message:
                 break
             if served == 1 and "torch" in sys.modules:
@@ -185,7 +156,8 @@ def _become_worker(fds: list[int], terms: Terms, server: int) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         privacy.die_with_parent(server)
-        child.run(fds[0], fds[0], fds[1], terms)
+        window = Window(fds[2]) if len(fds) > 2 else None
+        child.run(fds[0], fds[0], fds[1], terms, window)
     finally:
         os._exit(0)
 

@@ -17,7 +17,7 @@ from grader import opening
 from grader.cli import grade
 from grader.expect import SubmissionFailed
 from grader.report import Isolation
-from grader.worker import server
+from grader.worker import scratch, server
 from grader.worker.sandbox import (
     landlock,
     layers,
@@ -263,7 +263,7 @@ def test_links_pipes_and_sockets_in_the_scratch_folder_are_refused(connect, make
 
 
 def test_a_folder_is_removed_however_deep_and_closed_it_is(tmp_path):
-    folder = server.make_folder()
+    folder = scratch.make_folder()
     os.symlink(tmp_path, f"{folder}/link")
     os.makedirs(f"{folder}/closed/inner")
     os.chmod(f"{folder}/closed/inner", 0)
@@ -275,7 +275,7 @@ def test_a_folder_is_removed_however_deep_and_closed_it_is(tmp_path):
         os.close(here)
         here = deeper
     os.close(here)
-    server.remove_folder(folder)
+    scratch.remove_folder(folder)
     assert (os.path.exists(folder), tmp_path.is_dir()) == (False, True)
 
 

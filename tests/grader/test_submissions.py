@@ -60,7 +60,8 @@ THREATS = {
     "configuration and modules beside it": "imports_its_neighbours",
     "score lines and commands": "prints_score_lines raises_commands",
     "results and files of the host": "writes_the_results",
-    "the worker's protocol": "answers_twice announces_a_huge_frame sends_a_frame_cut_off patches_the_worker",
+    "the worker's protocol": "answers_twice announces_a_huge_frame sends_a_frame_cut_off patches_the_worker"
+    " spoils_the_window",
     "a signal to the parent": "signals_the_grader",
     "subclasses that are equal to everything": "forged_equality forged_tensor forged_array forged_class_name",
     "objects, and arrays of them": "returns_objects",

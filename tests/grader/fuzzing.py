@@ -1,0 +1,71 @@
+"""Frames grown by coverage: atheris looks for bytes that take the border's code down a new path.
+
+    python tests/grader/fuzzing.py [-atheris_runs=100000] [other options of libFuzzer]
+
+It stops at the first bytes that raise anything but the errors a grader expects, hang for more than a
+second, or make it take more memory than a cap. `make fuzz` runs it where atheris installs, after the
+fuzzing of `test_fuzz.py`, which needs nothing.
+"""
+
+import contextlib
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["grader.worker", "json"]):
+    from grader.expect import SubmissionFailed
+    from grader.worker.child import Worker
+    from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed, decode, encode
+    from grader.worker.executor import Executor
+    from grader.worker.remote import WorkerLost, unwrap
+
+MEMORY = "-rss_limit_mb=512"
+RUNS = "-atheris_runs=100000"
+#: Whole headers to start from; libFuzzer cuts and joins them.
+SEEDS = (
+    b'[{"d":[["ok",{"d":[["value",{"a":0}],["arguments",null]]}]]},[["float32",[2],null]]]',
+    b'[{"d":[["error",{"d":[["kinds",["E"]],["message","m"],["line",3]]}]]},[]]',
+    b'[{"d":[["request",{"d":[["name","f"],["args",[{"t":[1,{"s":0}]}]]]}]]},[["int8",[],null]]]',
+    b'[{"d":[["callback",0],["args",[{"h":[1,"T",true]},{"c":0},{"p":["f",[1],"d"]}]]]},[]]',
+)
+
+
+class Functions:
+    """What a worker has loaded: it hands back what it is given."""
+
+    @staticmethod
+    def f(*args, **kwargs):
+        return args, kwargs
+
+
+def reads_or_refuses(data):
+    """Header and body from one string of bytes, as a grader and as a worker read them."""
+    header, _, body = data.partition(b"\0\0")
+    if len(header) > MAX_HEADER or len(body) > MAX_BODY:
+        return
+    try:
+        message = decode(header, bytearray(body))
+    except Malformed:
+        return
+    with contextlib.suppress(Malformed):
+        encode(message)
+    with contextlib.suppress(WorkerLost, SubmissionFailed):
+        unwrap(message)
+    worker = Worker(channel=None, device="cpu")
+    worker.executor = Executor(Functions)
+    assert worker._answer(message).keys() in ({"ok"}, {"error"})
+
+
+def main():
+    with tempfile.TemporaryDirectory() as corpus:
+        for number, seed in enumerate(SEEDS):
+            Path(corpus, str(number)).write_bytes(seed + b"\0\0" + bytes(8))
+        options = [sys.argv[0], MEMORY, "-timeout=1", "-max_len=4096", RUNS, *sys.argv[1:], corpus]
+        atheris.Setup(options, reads_or_refuses)
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
