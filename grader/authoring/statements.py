@@ -41,6 +41,7 @@ def gaps(course: Course, card: Card) -> list[str]:
     code, _ = unwritten(course, card)
     return code or [
         *_gaps_of_signatures(course, card),
+        *_gaps_of_names(course, card),
         *_gaps_of_points(course, card),
         *_gaps_of_needs(course, card),
         *_gaps_of_answers(course, card),
@@ -126,6 +127,17 @@ def _parameters(node: ast.FunctionDef) -> str:
     return f"({ast.unparse(bare)})"
 
 
+def _gaps_of_names(course: Course, card: Card) -> list[str]:
+    """Laws that hide one another."""
+    laws = Counter(law.name for law in course.declaration(card).laws)
+    return [
+        f"{place(course, card.path, line_of_definition(card.path, f'test_{name}'))}: {times} laws are called"
+        f" `{name}`; rename all but one."
+        for name, times in laws.items()
+        if times > 1
+    ]
+
+
 def _gaps_of_points(course: Course, card: Card) -> list[str]:
     kata, where = course.declaration(card), place(course, card.path)
     if kata.draw is None:
@@ -179,6 +191,15 @@ def _gaps_of_answers(course: Course, card: Card) -> list[str]:
             elif part == "mistakes" and not ast.get_docstring(node):
                 found.append(f"{where} has no docstring; say symptom, cause and what to check.")
     return found
+
+
+def listed_in_vain(course: Course) -> list[str]:
+    """Names in path.toml that no declaration has."""
+    return [
+        f"tests/katas/path.toml lists `{name}`, and there is no such kata; write it, or take the name out."
+        for name in course.syllabus.order
+        if name not in course.cards
+    ]
 
 
 def stray_files(course: Course) -> list[str]:

@@ -48,7 +48,7 @@ def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isol
         raise CourseError("There are no katas to verify.")
     verdicts = list(for_each(course, cards, _verify_alone, seed, isolated))
     click.echo(table(verdicts))
-    stray = [] if names else statements.stray_files(course)
+    stray = [] if names else statements.listed_in_vain(course) + statements.stray_files(course)
     gaps = [f"{verdict.card.name}: {gap}" for verdict in verdicts for gap in verdict.gaps] + stray
     if gaps:
         click.echo(f"next: {gaps[0]}")

@@ -78,6 +78,20 @@ def test_a_syntax_error_is_told_with_file_and_line(write, tmp_path, monkeypatch,
     assert str(refused.value) == f"{file} has a syntax error in line {line}: unmatched ')'."
 
 
+def test_laws_of_one_name_hide_each_other(said):
+    gaps = said(CARD, "def test_refuses_text", "def test_twice_is_a_sum")
+    assert f"{CARD}:33: 2 laws are called `twice_is_a_sum`; rename all but one." in gaps
+
+
+def test_a_name_listed_in_vain_is_told(write, tmp_path):
+    course = Course(
+        write(tmp_path, {**DOUBLE, "tests/katas/path.toml": '[path]\nattention = ["double", "x"]'})
+    )
+    assert statements.listed_in_vain(course) == [
+        "tests/katas/path.toml lists `x`, and there is no such kata; write it, or take the name out."
+    ]
+
+
 def test_a_file_that_is_no_text_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.py").write_bytes(b"x = 1\0")
