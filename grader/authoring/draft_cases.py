@@ -99,6 +99,9 @@ def _drawn(draft: Draft, parameter: Parameter) -> str:
         return wrapped("st.just(np.random.default_rng(draw(st.integers(0, 99))).integers(0, 6, shape))")
     if parameter.kind == "mask":
         return wrapped("st.just(np.random.default_rng(draw(st.integers(0, 99))).random(shape) < 0.5)")
+    arrays = any(p.kind == "array" for p in draft.parameters.values())
+    if parameter.name.startswith("d_") and parameter.default is None and arrays:
+        return "shape[-1]"  # d_model and its like: the width of the vectors
     return _drawn_number(parameter)
 
 
