@@ -131,7 +131,9 @@ def find_course(start: Path) -> Path:
     for folder in (start, *start.parents, shipped):
         if (folder / "tests" / "katas").is_dir():
             return folder
-    raise CourseError("There is no course here: no folder `tests/katas` at or above this one.")
+    raise CourseError(
+        "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
+    )
 
 
 def read_card(path: Path) -> Card:
