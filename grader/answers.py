@@ -36,7 +36,10 @@ def replaced_by(answer: Any, reference: Any, entry_points: tuple[str, ...]) -> d
         == list(inspect.signature(answer).parameters)
     ]
     if len(same) != 1:
-        raise KataError(f"{answer.__name__} has the parameters of no single entry point of {entry_points}.")
+        raise KataError(
+            f"`{answer.__name__}` has the parameters of no single entry point ({', '.join(entry_points)});"
+            " give it those of the one that it stands in for."
+        )
     return {same[0]: answer}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.kata import Case, DrawCase
+from grader.kata import Case, DrawCase, KataError
 from grader.worker.codec import encode
 
 SEED = 20170612
@@ -28,6 +28,8 @@ def draw_bank(draw_case: DrawCase, size: int, seed: int = SEED) -> list[Case]:
     drawn: dict[bytes, Case] = {}
 
     def keep(case: Case) -> None:
+        if not isinstance(case, dict):
+            raise KataError(f"a case is a dict of arguments by name, and {type(case).__name__} was returned")
         drawn.setdefault(fingerprint(case), case)
 
     _run(draw_case, keep, examples=DRAWS * size, seed=seed, shrink=False)

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import ast
 import difflib
-import importlib.util
-import sys
-import tomllib
-import types
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from grader.kata import TRACKS, Kata, KataError
-
-
-class CourseError(Exception):
-    """A file or a name is wrong; the sentence says which, and what would be right."""
+from grader.kata import Kata, KataError
+from grader.loading import load_file as load_file  # every caller knows these three by this place
+from grader.loading import parse
+from grader.loading import shorten as shorten
+from grader.syllabus import CourseError as CourseError
+from grader.syllabus import Syllabus, read_syllabus
 
 
 @dataclass(frozen=True)
@@ -55,38 +52,43 @@ class Course:
             raise CourseError(f"There is no exercises folder at {shorten(self.exercises)}.")
 
     @cached_property
-    def cards(self) -> dict[str, Card]:
-        """Every kata by name, in the order in which they are best learnt."""
-        files = sorted((self.root / "tests" / "katas").glob("*/test_*.py"))
-        cards = {card.name: card for card in map(read_card, files)}
-        known = {name: index for index, name in enumerate(self.path)}
-        for card in cards.values():
-            if card.track not in TRACKS:
-                known_ones = ", ".join(TRACKS)
-                raise KataError(f"{shorten(card.path)}: no track is called `{card.track}`; say {known_ones}.")
-        ranked = sorted(cards.values(), key=lambda c: (TRACKS.index(c.track), known.get(c.name, len(known))))
-        return {card.name: card for card in ranked}
+    def syllabus(self) -> Syllabus:
+        """Title, tracks and the order of the katas."""
+        return read_syllabus(self.root)
 
     @cached_property
-    def path(self) -> list[str]:
-        """The order of the katas, from `tests/katas/path.toml`."""
-        file = self.root / "tests" / "katas" / "path.toml"
-        if not file.is_file():
-            return []
-        try:
-            tracks = tomllib.loads(file.read_text(encoding="utf-8"))["path"]
-            return [name for names in tracks.values() for name in names]
-        except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError):
-            raise CourseError(
-                f"{shorten(file)} must hold a table [path] with a list of katas for each track."
-            ) from None
+    def cards(self) -> dict[str, Card]:
+        """Every kata by name, in the order in which they are best learnt."""
+        found: dict[str, Card] = {}
+        for card in map(read_card, sorted((self.root / "tests" / "katas").glob("*/test_*.py"))):
+            if card.name in found:
+                places = f"{shorten(found[card.name].path)} and {shorten(card.path)}"
+                raise KataError(f"Two katas are called `{card.name}`: {places}. Rename one of them.")
+            self._require_track(card)
+            found[card.name] = card
+        ranked = sorted(found.values(), key=lambda card: self.syllabus.rank(card.track, card.name))
+        return {card.name: card for card in ranked}
+
+    def _require_track(self, card: Card) -> None:
+        tracks = list(self.syllabus.path)
+        if tracks and card.track not in tracks:
+            raise KataError(
+                f"{shorten(card.path)}: no track is called `{card.track}`; say {', '.join(tracks)}, or add a"
+                " list of that name to tests/katas/path.toml."
+            )
+        if card.track != card.path.parent.name:
+            raise KataError(
+                f"{shorten(card.path)} says track={card.track!r} and lies in the folder"
+                f" {card.path.parent.name}; make them one."
+            )
 
     def card(self, name: str) -> Card:
         """The kata called `name`. Raises CourseError with the nearest name there is."""
         declared = list(self.root.glob(f"tests/katas/*/test_{name}.py")) if name.isidentifier() else []
         if len(declared) == 1 and "cards" not in vars(self):
             card = read_card(declared[0])  # reading all of them takes as long as importing NumPy
-            if card.name == name and card.track in TRACKS:
+            self._require_track(card)
+            if card.name == name:
                 return card
         if name in self.cards:
             return self.cards[name]
@@ -111,18 +113,32 @@ class Course:
         return self.root / "solutions" / card.track / card.name / f"{part}.py"
 
 
+def open_course(folder: Path | None, exercises: Path | None = None) -> Course:
+    """The course in `folder`, else the nearest one. Raises CourseError where there is none."""
+    if folder is None:
+        return Course(find_course(Path.cwd()), exercises)
+    if not (folder / "tests" / "katas").is_dir():
+        raise CourseError(
+            f"There is no course in {folder}: it has no folder tests/katas."
+            f" Start one: kata new --course {folder} TRACK/NAME"
+        )
+    return Course(folder, exercises)
+
+
 def find_course(start: Path) -> Path:
     """The nearest folder at or above `start` that holds `tests/katas`, else the one that ships the grader."""
     shipped = Path(__file__).resolve().parents[1]
     for folder in (start, *start.parents, shipped):
         if (folder / "tests" / "katas").is_dir():
             return folder
-    raise CourseError("There is no course here: no folder `tests/katas` at or above this one.")
+    raise CourseError(
+        "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
+    )
 
 
 def read_card(path: Path) -> Card:
     """The literal arguments of `KATA = Kata(…)` in a declaration. Raises KataError."""
-    call = _kata_call(ast.parse(path.read_text(encoding="utf-8"), filename=path.name))
+    call = _kata_call(parse(path))
     if call is None:
         raise KataError(f"{path.name} must bind KATA = Kata(…) at its top level.")
     found = {
@@ -140,6 +156,11 @@ def read_card(path: Path) -> Card:
     missing = wanted - found.keys()
     if missing:
         raise KataError(f"{path.name}: Kata(…) lacks {', '.join(sorted(missing))}.")
+    for name in ("needs", "hints", "entry_points"):
+        if isinstance(found[name], str):  # the comma was forgotten that makes a tuple of one
+            raise KataError(f'{path.name}: {name} is one text; write {name}=("…",), with a comma.')
+    if isinstance(found["points"], bool | str) or not found["points"] > 0:
+        raise KataError(f"{path.name}: points={found['points']!r} must be a number above 0.")
     return Card(path=path, **found)
 
 
@@ -157,24 +178,3 @@ def _literal(keyword: ast.keyword, path: Path) -> Any:
         return ast.literal_eval(keyword.value)
     except ValueError:
         raise KataError(f"{path.name}: {keyword.arg} must be a literal, so that it can be listed.") from None
-
-
-def load_file(name: str, path: Path) -> types.ModuleType:
-    """Import one of the course's own files under `name`. Never used for a submission."""
-    if not path.is_file():
-        raise CourseError(f"The file {shorten(path)} is missing.")
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def shorten(path: Path) -> str:
-    """The path relative to the current folder where it lies below it; its name otherwise."""
-    try:
-        return str(path.absolute().relative_to(Path.cwd()))
-    except ValueError:
-        return path.name

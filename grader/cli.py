@@ -10,13 +10,14 @@ from typing import Any
 
 import click
 
-from grader.commanding import Guarded, Names
+from grader.commanding import Guarded, Names, course_option
 from grader.formats.registry import NAMES as FORMATS
 
 
 @click.command(cls=Guarded, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, type=Names())
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
+@course_option
 @click.option("--exercises", type=click.Path(path_type=Path), help="The folder of exercises.")
 @click.option("--all", "all_katas", is_flag=True, help="Grade every kata; those not begun get no points.")
 @click.option("--protect", is_flag=True, help="List the files of a release that were changed.")

@@ -10,12 +10,20 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from grader.catalog import Course, CourseError, find_course
+from grader.catalog import CourseError, open_course
 from grader.kata import KataError
 from grader.key_file import KeyUnusable
 from grader.opening import DeviceMissing, IsolationMissing, LibraryMissing
 
 WRONG_INPUT, OUR_FAULT = 2, 3
+
+#: Which course a command is about; it fills the parameter `course`.
+course_option = click.option(
+    "--course",
+    type=click.Path(path_type=Path, file_okay=False),
+    is_eager=True,  # so that names are completed from it
+    help="The folder of the course, where it is not the one around this folder.",
+)
 
 
 class Complaint(click.ClickException):
@@ -34,12 +42,12 @@ class Names(click.ParamType[str]):
 
     def shell_complete(
         self,
-        ctx: click.Context,  # noqa: ARG002  # the signature is click's
-        param: click.Parameter,  # noqa: ARG002
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG002  # the signature is click's
         incomplete: str,
     ) -> list[CompletionItem]:
         try:
-            names = Course(find_course(Path.cwd())).cards
+            names = open_course(ctx.params.get("course")).cards
         except (CourseError, KataError):
             return []
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]

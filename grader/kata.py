@@ -26,8 +26,6 @@ Case = dict[str, Any]
 Draw = Callable[[Any], Any]
 DrawCase = Callable[[Draw], Case]
 
-TRACKS = ("attention", "blocks", "modules", "generation", "debugging")
-
 #: Points of the checks that come free for every kata; `agrees_with_reference` takes what is left.
 FREE_POINTS = {
     "has_the_right_shape": 50,

@@ -10,8 +10,9 @@ import numpy as np
 from grader import answer_key, bank
 from grader.answer_key import AnswerKey, Expected, RecordedKata
 from grader.catalog import Card, Course, load_file
-from grader.expect import SubmissionFailed
-from grader.kata import Case, Kata, KataError
+from grader.expect import SubmissionFailed, Unmet
+from grader.kata import Case, DrawCase, Kata, KataError
+from grader.loading import line_of, told
 from grader.worker.local import LocalStudent
 
 
@@ -55,19 +56,46 @@ class Oracle:
     def _draw(self) -> AnswerKey:
         kata = self.kata
         assert kata.draw is not None
-        cases = [*kata.examples, *bank.draw_bank(kata.draw, kata.bank_size, self.seed)]
+        cases = [*kata.examples, *self._bank("its cases", kata.draw, kata.bank_size)]
         own = [law for law in kata.laws if law.draw not in (None, kata.draw)]
-        try:
-            expected = [self.expect(case) for case in cases]
-        except SubmissionFailed as failure:
-            raise KataError(
-                f"{kata.name}: the reference fails on a case of its own bank: {failure}."
-            ) from None
         return AnswerKey(
             cases,
-            expected,
-            {law.name: bank.draw_bank(law.draw, kata.bank_size // 2, self.seed) for law in own if law.draw},
+            self._answers(cases),
+            {
+                law.name: self._bank(f"the cases of `{law.name}`", law.draw, kata.bank_size // 2)
+                for law in own
+                if law.draw
+            },
         )
+
+    def _bank(self, whose: str, draw: DrawCase, size: int) -> list[Case]:
+        """Cases drawn for the kata or for one of its laws. Raises KataError where that cannot be done."""
+        from hypothesis.errors import Unsatisfiable
+
+        try:
+            return bank.draw_bank(draw, size, self.seed)
+        except Unsatisfiable:
+            why = "every one is filtered away; draw what is wanted instead of filtering out what is not"
+        except KataError as error:
+            why = str(error)
+        except Exception as error:
+            why = f"line {line_of(error, self.card.path)} of {self.card.path.name} raises {told(error)}"
+        raise KataError(f"{self.kata.name}: {whose} cannot be drawn: {why}.") from None
+
+    def _answers(self, cases: list[Case]) -> list[Expected]:
+        """What the reference answers to each. Raises KataError where it does not."""
+        try:
+            return [self.expect(case) for case in cases]
+        except (SubmissionFailed, Unmet) as failure:
+            raise KataError(
+                f"{self.kata.name}: the reference fails on a case of its own bank: {failure}."
+            ) from None
+        except Exception as error:
+            line = line_of(error, self.card.path)
+            raise KataError(
+                f"{self.kata.name}: line {line} of {self.card.path.name} raises {told(error)}, when the"
+                " reference is asked."
+            ) from error
 
     def expect(self, case: Case) -> Expected:
         """What the reference answers to `case`, exactly and in the case's own dtypes."""

@@ -6,7 +6,7 @@ from grader import bank
 from grader.checks import CheckPlan, Session
 from grader.expect import judged_in_the_precision_of
 from grader.free_checks import FREE_CHECKS
-from grader.kata import Case, Kata, Law
+from grader.kata import Case, Kata, KataError, Law
 from grader.oracle import Oracle
 
 FEWEST = 8
@@ -43,7 +43,18 @@ def _plan_of_law(kata: Kata, oracle: Oracle, law: Law) -> CheckPlan:
     if law.draw is not None:
         own = law.draw is not kata.draw
         cases = oracle.key.law_cases[law.name] if own else _half(oracle.key.cases)
+        _require_arguments(kata, law, cases)
     return CheckPlan(law.name, law.title, law.points, cases, judge, law.draw, law.parameters)
+
+
+def _require_arguments(kata: Kata, law: Law, cases: list[Case]) -> None:
+    """Raises KataError where a law asks for what its cases do not hold."""
+    lacking = [name for name in law.parameters if cases and name not in cases[0]]
+    if lacking:
+        raise KataError(
+            f"{kata.name}: the law `{law.name}` asks for `{lacking[0]}`, and its cases hold"
+            f" {', '.join(cases[0])}; take a name of theirs, or draw it."
+        )
 
 
 def _half(cases: list[Case]) -> list[Case]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from grader.catalog import Card, Course, CourseError, find_course
+from grader.catalog import Card, Course, CourseError, open_course
 from grader.delivery import Delivery
-from grader.opening import grade_file, is_begun, open_grader, require_library
+from grader.needs import Needs, with_needs
+from grader.opening import is_begun, open_grader, require_library
 from grader.report import Isolation, KataReport, Report
 from grader.speaker import Speaker, board, welcome
 
@@ -24,6 +25,7 @@ class Wishes:
 
     names: tuple[str, ...] = ()
     file: Path | None = None
+    course: Path | None = None
     exercises: Path | None = None
     list_katas: bool = False
     hint: bool = False
@@ -46,7 +48,7 @@ class Wishes:
 
 def run(wishes: Wishes) -> int:
     """Do what was asked for; returns the exit code. Raises CourseError and its like for wrong input."""
-    course = Course(find_course(Path.cwd()), wishes.exercises)
+    course = open_course(wishes.course, wishes.exercises)
     cards = [course.card(name) for name in wishes.names]
     delivery = Delivery(wishes.forms, wishes.output)
     if wishes.list_katas:
@@ -93,13 +95,14 @@ def _only_card(course: Course, cards: list[Card], file: Path) -> Card:
 
 def grade_once(course: Course, paths: list[tuple[Card, Path]], wishes: Wishes, say: Speaker) -> int:
     """Grade each file, show each report as it comes, write the whole at the end."""
-    cards = [card for card, _ in paths]
+    cards = with_needs(course, [card for card, _ in paths])
     grader, source = open_grader(course, cards, **wishes.for_the_grader)
+    needs = Needs(grader, course.stub)
     with closing(source):
         katas = []
         for card, path in paths:
             say.beginning(card)
-            katas.append(grade_file(grader, card, path))
+            katas.append(needs.grade(card, path))
             say.done(katas[-1])
         report = Report(tuple(katas), wishes.device, grader.isolation, grader.provenance)
     say.end(report)

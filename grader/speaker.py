@@ -60,8 +60,9 @@ def board(course: Course) -> str:
 
 def welcome(course: Course, first: Card) -> str:
     """The board, and what to open first."""
+    greeting = f"Welcome to {course.syllabus.title}. {course.syllabus.about}".rstrip()
     return (
-        "Welcome to the dojo. You will build a Transformer decoder by hand, one kata at a time.\n\n"
+        f"{greeting}\n\n"
         f"{board(course)}\n"
         f"Start with {shorten(course.stub(first))}: its docstring is the statement.\n"
         f"Then run:  grade {first.name}      stuck?  grade --hint {first.name}\n"

@@ -11,8 +11,8 @@ import click
 from watchfiles import watch as watch_files
 
 from grader.catalog import Card, Course
-from grader.grading import Grader
-from grader.opening import grade_file, open_grader
+from grader.needs import Needs, with_needs
+from grader.opening import open_grader
 from grader.report import Report
 from grader.speaker import Speaker
 
@@ -21,26 +21,29 @@ def watch(
     course: Course, paths: list[tuple[Card, Path]], say: Speaker, for_the_grader: dict[str, Any]
 ) -> int:
     """Grade at once and after every change, until Ctrl-C."""
-    grader, source = open_grader(course, [card for card, _ in paths], **for_the_grader)
+    cards = with_needs(course, [card for card, _ in paths])
+    grader, source = open_grader(course, cards, **for_the_grader)
+    needs = Needs(grader, course.stub)
     with closing(source):
         try:
-            _round(grader, paths, say)
+            _round(needs, paths, say)
             folders = {str(path.resolve().parent) for _, path in paths}
             for changes in watch_files(*folders, debounce=60, step=20, raise_interrupt=True):
                 changed = {Path(name).resolve() for _, name in changes}
                 touched = [(card, path) for card, path in paths if path.resolve() in changed]
                 if touched:
-                    _round(grader, touched, say)
+                    _round(needs, touched, say)
         except KeyboardInterrupt:
             click.echo("\nStopped watching.")
     return 0
 
 
-def _round(grader: Grader, paths: list[tuple[Card, Path]], say: Speaker) -> None:
+def _round(needs: Needs, paths: list[tuple[Card, Path]], say: Speaker) -> None:
     began = time.monotonic()
     katas = []
     for card, path in paths:
-        katas.append(grade_file(grader, card, path))
+        katas.append(needs.grade(card, path))
         say.done(katas[-1])
+    grader = needs.grader
     say.end(Report(tuple(katas), grader.device, grader.isolation, grader.provenance))
     click.echo(f"{time.monotonic() - began:.2f} s. Watching; Ctrl-C ends.", err=True)

@@ -9,8 +9,34 @@ from typing import Any
 import click
 
 from grader.bank import SEED
-from grader.catalog import Course, find_course
-from grader.commanding import Guarded, Names
+from grader.catalog import open_course
+from grader.commanding import Guarded, Names, course_option
+
+
+@click.command(cls=Guarded)
+@click.argument("place", metavar="TRACK/NAME")
+@click.option(
+    "--signature",
+    "signatures",
+    multiple=True,
+    help="'f(x, eps=1e-6)'; again for more, 'Cache.append(k, v)' for a method.",
+)
+@click.option("--library", type=click.Choice(["numpy", "torch"]), help="What its arrays are.")
+@click.option("--title", help="What it is about, in a few words.")
+@click.option("--source", help="The paper and the section.")
+@click.option("--new-track", is_flag=True, help="Begin a track of this name.")
+@course_option
+def new(place: str, new_track: bool, course: Path | None, **wishes: Any) -> None:
+    """Begin a kata: write its files, each with a part that works. Asks what is not given."""
+    from grader.authoring import newcomer
+
+    root = newcomer.open_place(course)
+    track, name = newcomer.place_for(root, place, new_track)
+    draft = newcomer.ask(track, name, **wishes)
+    for path in newcomer.write_kata(root, draft):
+        click.echo(f"wrote {path}")
+    where = f" --course {course}" if course else ""
+    click.echo(f"What is to be written, step by step: kata verify {name}{where}")
 
 
 @click.command(cls=Guarded)
@@ -18,15 +44,16 @@ from grader.commanding import Guarded, Names
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Hold right answers alone against this many banks of cases.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not the first alone.")
-def verify(names: tuple[str, ...], seed: int, seeds: int | None, isolated: bool) -> None:
+@course_option
+def verify(names: tuple[str, ...], seed: int, seeds: int | None, isolated: bool, course: Path | None) -> None:
     """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
     if seeds is not None:
         from grader.authoring.fairness import verify_fairness
 
-        sys.exit(verify_fairness(Course(find_course(Path.cwd())), names, seeds))
+        sys.exit(verify_fairness(open_course(course), names, seeds))
     from grader.authoring.verify import verify_course
 
-    sys.exit(verify_course(Course(find_course(Path.cwd())), names, seed, isolated))
+    sys.exit(verify_course(open_course(course), names, seed, isolated))
 
 
 @click.command(cls=Guarded)
@@ -35,16 +62,24 @@ def verify(names: tuple[str, ...], seed: int, seeds: int | None, isolated: bool)
 @click.option("--output", type=click.Path(path_type=Path), help="A folder, or a file that ends in .key.")
 @click.option("--seal", is_flag=True, help="Draw from a fresh seed and encrypt; again to rotate.")
 @click.option("--secret", type=click.Path(path_type=Path), help="With --seal: the file of the secret.")
-def key(names: tuple[str, ...], seed: int, output: Path | None, seal: bool, secret: Path | None) -> None:
+@course_option
+def key(
+    names: tuple[str, ...],
+    seed: int,
+    output: Path | None,
+    seal: bool,
+    secret: Path | None,
+    course: Path | None,
+) -> None:
     """Write answer keys, with which katas are graded where there are no solutions."""
     from grader.authoring import keys
 
-    course = Course(find_course(Path.cwd()))
-    cards = keys.chosen(course, names)
+    here = open_course(course)
+    cards = keys.chosen(here, names)
     if seal:
-        click.echo(keys.write_sealed(course, cards, output or Path("sealed.key"), secret))
+        click.echo(keys.write_sealed(here, cards, output or Path("sealed.key"), secret))
         return
-    keys.write_keys(course, cards, seed, output or Path("keys"))
+    keys.write_keys(here, cards, seed, output or Path("keys"))
     click.echo(f"Keys of {len(cards)} katas are in {output or 'keys'}.")
 
 
@@ -70,16 +105,18 @@ def key(names: tuple[str, ...], seed: int, output: Path | None, seal: bool, secr
     "--gradescope", type=click.Path(path_type=Path), help="Write Gradescope's zip to this file too."
 )
 @click.option("--classroom50", type=click.Path(path_type=Path), help="Write Classroom 50's bundle here too.")
-def release(folder: Path, names: tuple[str, ...], **options: Any) -> None:
+@course_option
+def release(folder: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
     """Write a student's repository: stubs, properties, answer keys, the grader; no solutions."""
     from grader.authoring.releasing import release_course
 
-    release_course(Course(find_course(Path.cwd())), folder, names, **options)
+    release_course(open_course(course), folder, names, **options)
 
 
 @click.command(cls=Guarded)
-def overview() -> None:
+@course_option
+def overview(course: Path | None) -> None:
     """Print a table of all katas: checks, laws, mistakes, variants, sources (docs/katas.md)."""
     from grader.authoring.overview import overview as table
 
-    click.echo(table(Course(find_course(Path.cwd()))), nl=False)
+    click.echo(table(open_course(course)), nl=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from grader import release_list
@@ -11,9 +13,10 @@ from grader.authoring import keys
 from grader.authoring.packing import write
 from grader.authoring.wheel import build_wheel, zipped
 from grader.catalog import Card, Course, CourseError, shorten
-from grader.kata import TRACKS
+from grader.needs import with_needs
 from grader.sealing import VARIABLE, is_sealed
 from grader.submission import read_submission
+from grader.syllabus import Syllabus, to_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 SEALED = ".github/sealed.key"
@@ -38,11 +41,12 @@ class Outcome:
 
 def core_files(course: Course, cards: list[Card], seed: int, is_sealed_too: bool = False) -> dict[str, bytes]:
     """What grades anywhere: stubs, properties, keys, the grader, what to install."""
+    _require_needs(course, cards)
     files: dict[str, bytes] = {}
     for card in cards:
         files[f"exercises/{card.track}/{card.name}.py"] = _stub(course, card)
         files[f"tests/katas/{card.track}/{card.path.name}"] = card.path.read_bytes()
-    files["tests/katas/path.toml"] = _path(cards).encode()
+    files["tests/katas/path.toml"] = to_text(_syllabus(course, cards)).encode()
     conftest = course.root / "tests" / "katas" / "conftest.py"
     if conftest.is_file():
         files["tests/katas/conftest.py"] = conftest.read_bytes()
@@ -56,11 +60,11 @@ def core_files(course: Course, cards: list[Card], seed: int, is_sealed_too: bool
 
 
 def student_files(
-    core: dict[str, bytes], cards: list[Card], hosts: Iterable[str], sealed: bytes
+    course: Course, core: dict[str, bytes], cards: list[Card], hosts: Iterable[str], sealed: bytes
 ) -> dict[str, bytes]:
     """The whole repository: the core, what students read, and workflows for the hosts."""
     files = dict(core)
-    files["README.md"] = _readme(cards).encode()
+    files["README.md"] = _readme(course.syllabus, cards).encode()
     files |= {name: _template(template).encode() for name, template in PLAIN.items()}
     key, secret = "", ""
     if sealed:
@@ -124,16 +128,24 @@ def _stub(course: Course, card: Card) -> bytes:
     return path.read_bytes()
 
 
-def _path(cards: list[Card]) -> str:
-    tracks = {track: [card.name for card in cards if card.track == track] for track in TRACKS}
-    lines = [f"{track} = {names}".replace("'", '"') for track, names in tracks.items() if names]
-    return "\n".join(
-        ["# The order in which the katas are best learnt, track by track.", "[path]", *lines, ""]
-    )
+def _require_needs(course: Course, cards: list[Card]) -> None:
+    """Raises CourseError where a kata would wait for one that nobody was given."""
+    lacking = [card.name for card in with_needs(course, cards) if card not in cards]
+    if lacking:
+        raise CourseError(f"`{lacking[0]}` is needed by these katas, and is not among them; name it too.")
+
+
+def _syllabus(course: Course, cards: list[Card]) -> Syllabus:
+    """The course's syllabus, of these katas alone."""
+    path: dict[str, list[str]] = {}
+    for card in cards:
+        path.setdefault(card.track, []).append(card.name)
+    return dataclasses.replace(course.syllabus, path=path)
 
 
 def _requirements(course: Course, cards: list[Card], wheel: str, is_sealed_too: bool) -> str:
-    """The grader's wheel and exact versions of what it needs, from the course's own constraints."""
+    """The grader's wheel and exact versions of what it needs: those of the course's own constraints, else
+    those with which the keys were made."""
     pins = {}
     constraints = course.root / "constraints.txt"
     if constraints.is_file():
@@ -142,13 +154,21 @@ def _requirements(course: Course, cards: list[Card], wheel: str, is_sealed_too: 
     wanted = ["click", "numpy", "hypothesis", "watchfiles", "pytest"]
     wanted += ["torch"] if any(card.library == "torch" for card in cards) else []
     wanted += ["cryptography"] if is_sealed_too else []
-    return "\n".join([f"./vendor/{wheel}", *(pins.get(name, name) for name in wanted), ""])
+    return "\n".join([f"./vendor/{wheel}", *(pins.get(name) or _installed(name) for name in wanted), ""])
 
 
-def _readme(cards: list[Card]) -> str:
+def _installed(package: str) -> str:
+    try:
+        return f"{package}=={version(package).partition('+')[0]}"  # a build's own label is on no index
+    except PackageNotFoundError:
+        return package
+
+
+def _readme(syllabus: Syllabus, cards: list[Card]) -> str:
     first = cards[0]
     file, laws = f"exercises/{first.track}/{first.name}.py", f"tests/katas/{first.track}/{first.path.name}"
-    return _template("README.md", KATAS=_table(cards), NAME=first.name, FILE=file, LAWS=laws)
+    said = {"TITLE": syllabus.title, "ABOUT": f"{syllabus.about}\n\n" if syllabus.about else ""}
+    return _template("README.md", KATAS=_table(cards), NAME=first.name, FILE=file, LAWS=laws, **said)
 
 
 def _table(cards: list[Card]) -> str:

@@ -31,7 +31,7 @@ def release_course(
     """Write the repository, and what hosts want besides; say what was kept. Raises CourseError."""
     cards, sealed_key = keys.chosen(course, names), read_sealed(sealed)
     core = core_files(course, cards, seed, bool(sealed_key))
-    outcome = write_release(folder, student_files(core, cards, hosts, sealed_key))
+    outcome = write_release(folder, student_files(course, core, cards, hosts, sealed_key))
     click.echo(f"{len(cards)} katas, {len(outcome.written)} files are in {shorten(folder)}.")
     for name in outcome.kept:
         click.echo(f"kept, since it was changed: {name}")

@@ -1,48 +1,69 @@
-"""What `kata verify` reads without running anything: files, statement, hints, points, rules."""
+"""What `kata verify` reads without running anything: files, signatures, points, needs, and the texts."""
 
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+import copy
+from collections import Counter
 
+from grader.authoring.places import (
+    PARTS,
+    files_of,
+    line_of_definition,
+    place,
+    public_definitions,
+    unwritten,
+)
 from grader.catalog import Card, Course, shorten
 from grader.kata import KataError
+from grader.loading import parse
+from grader.needs import with_needs
 from grader.submission import digest
 from grader.worker.rules import broken_in_source
 
-PARTS = ("reference", "mistakes", "variants")
 STATEMENT_LENGTH = 400
 HINTS_DUE = 3
 AGREEMENT_DUE = 300  # hundredths of a point that stay for agreeing with the reference
 
 
 def gaps(course: Course, card: Card) -> list[str]:
-    """What the files of a kata lack, in the order in which one would write them."""
+    """What keeps a kata from being judged at all, in the order in which one would write it. Raises KataError
+    where a file is no Python."""
     missing = [
-        f"{shorten(path)} is missing; write it."
-        for path in (course.stub(card), *(course.solution(card, part) for part in PARTS))
+        f"{place(course, path)} is missing; write it."
+        for path in files_of(course, card)
         if not path.is_file()
     ]
     if missing:
         return missing
-    return [
-        *_gaps_of_statement(course, card),
-        *_gaps_of_digest(course, card),
-        *_gaps_of_hints(card),
+    for path in files_of(course, card):
+        parse(path)
+    code, _ = unwritten(course, card)
+    return code or [
         *_gaps_of_signatures(course, card),
+        *_gaps_of_names(course, card),
         *_gaps_of_points(course, card),
         *_gaps_of_needs(course, card),
+        *_gaps_of_answers(course, card),
     ]
 
 
+def unfinished(course: Course, card: Card) -> list[str]:
+    """What a kata that can be judged still lacks: its texts."""
+    if not all(path.is_file() for path in files_of(course, card)):
+        return []
+    _, rest = unwritten(course, card)
+    return [*rest, *_gaps_of_statement(course, card), *_gaps_of_digest(course, card), *_gaps_of_hints(card)]
+
+
 def _gaps_of_statement(course: Course, card: Card) -> list[str]:
-    tree = _parse(course.stub(card))
+    tree, where = parse(course.stub(card)), place(course, course.stub(card), 1)
     found = []
     if len(ast.get_docstring(tree) or "") < STATEMENT_LENGTH:
-        found.append(f"the stub's docstring is no statement yet ({STATEMENT_LENGTH} characters are due).")
+        found.append(f"{where}: the docstring is no statement yet ({STATEMENT_LENGTH} characters are due).")
     if "grader" in _imported(tree):
-        found.append("the stub imports the grader; a student's file must stand alone.")
-    if card.name not in course.path:
+        found.append(f"{where}: the stub imports the grader; a student's file must stand alone.")
+    if card.name not in course.syllabus.order:
         found.append("tests/katas/path.toml does not list it; put it where it is best learnt.")
     return found
 
@@ -67,12 +88,19 @@ def _gaps_of_hints(card: Card) -> list[str]:
 
 
 def _gaps_of_signatures(course: Course, card: Card) -> list[str]:
-    stub = _signatures(_parse(course.stub(card)))
-    reference = _signatures(_parse(course.solution(card, "reference")))
-    return [
-        f"`{name}` is {stub.get(name)} in the stub and {reference.get(name)} in the reference; make them one."
+    stub, reference = course.stub(card), course.solution(card, "reference")
+    shown, due = _signatures(parse(stub)), _signatures(parse(reference))
+    lacking = [
+        f"{place(course, path)}: there is no `{name}`, which entry_points names; write it."
+        for path, found in ((stub, shown), (reference, due))
         for name in card.entry_points
-        if name not in stub or stub.get(name) != reference.get(name)
+        if name not in found
+    ]
+    return lacking or [
+        f"{place(course, stub, line_of_definition(stub, name))}: `{name}` is {shown[name]} in the stub and"
+        f" {due[name]} in the reference; make them one."
+        for name in card.entry_points
+        if shown[name] != due[name]
     ]
 
 
@@ -91,36 +119,87 @@ def _signatures(tree: ast.Module) -> dict[str, str]:
 
 
 def _parameters(node: ast.FunctionDef) -> str:
-    names = [arg.arg for arg in node.args.args]
-    defaults = [ast.unparse(value) for value in node.args.defaults]
-    tail = [f"{n}={d}" for n, d in zip(names[len(names) - len(defaults) :], defaults, strict=True)]
-    return f"({', '.join(names[: len(names) - len(defaults)] + tail)})"
+    """The names and defaults, without annotations."""
+    bare = copy.deepcopy(node.args)
+    for argument in ast.walk(bare):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    return f"({ast.unparse(bare)})"
+
+
+def _gaps_of_names(course: Course, card: Card) -> list[str]:
+    """Laws that hide one another."""
+    laws = Counter(law.name for law in course.declaration(card).laws)
+    return [
+        f"{place(course, card.path, line_of_definition(card.path, f'test_{name}'))}: {times} laws are called"
+        f" `{name}`; rename all but one."
+        for name, times in laws.items()
+        if times > 1
+    ]
 
 
 def _gaps_of_points(course: Course, card: Card) -> list[str]:
-    kata = course.declaration(card)
+    kata, where = course.declaration(card), place(course, card.path)
     if kata.draw is None:
-        return ["it draws no cases; decorate a function with @KATA.cases."]
+        return [f"{where}: it draws no cases; decorate a function with @KATA.cases."]
+    nothing = [
+        f"{place(course, card.path, line_of_definition(card.path, f'test_{law.name}'))}: the law `{law.name}`"
+        f" is worth {law.points / 100:g} points; give it some."
+        for law in kata.laws
+        if law.points <= 0
+    ]
+    spent = sum(law.points for law in kata.laws) / 100
     left = kata.free_points()["agrees_with_reference"]
     if left < AGREEMENT_DUE:
-        return [f"its laws leave {left / 100:g} points for agreeing with the reference; leave at least 3."]
-    nothing = [law.name for law in kata.laws if law.points <= 0]
-    return [f"the law `{name}` is worth no points; give it some." for name in nothing]
+        free = card.points - spent - left / 100
+        return nothing or [
+            f"{where}: its laws are worth {spent:g} of {card.points:g} points and the free checks {free:g};"
+            f" leave at least {AGREEMENT_DUE / 100:g} for agreeing with the reference."
+        ]
+    return nothing
 
 
 def _gaps_of_needs(course: Course, card: Card) -> list[str]:
-    unknown = [
-        f"it needs `{name}`, and there is no such kata." for name in card.needs if name not in course.cards
-    ]
-    rules = course.declaration(card).rules
-    broken = [
-        f"the {part} breaks a rule of its own kata: line {found[1]} uses {found[0]}."
+    try:
+        with_needs(course, [card])
+    except KataError as error:
+        return [f"{place(course, card.path)}: {error}"]
+    return [
+        f"{place(course, course.solution(card, part), found[1])}: the {part} breaks a rule of its own kata:"
+        f" it uses {found[0]}."
         for part in ("reference", "variants")
-        for rule in rules
-        for found in [broken_in_source(course.solution(card, part).read_text(), rule.forbidden)]
+        for rule in course.declaration(card).rules
+        for found in [broken_in_source(course.solution(card, part).read_text("utf-8"), rule.forbidden)]
         if found
     ]
-    return unknown + broken
+
+
+def _gaps_of_answers(course: Course, card: Card) -> list[str]:
+    """Names that hide one another, and mistakes that say nothing."""
+    found = []
+    for part in ("mistakes", "variants"):
+        path = course.solution(card, part)
+        names = Counter(node.name for node in public_definitions(path))
+        for node in public_definitions(path):
+            where = f"{place(course, path, node.lineno)}: `{node.name}`"
+            if names[node.name] > 1:
+                found.append(
+                    f"{where} is defined {names[node.name]} times; the last hides the others. Rename."
+                )
+            elif part == "mistakes" and node.name in card.entry_points:
+                found.append(f"{where} is the name of an entry point; name the mistake by what goes wrong.")
+            elif part == "mistakes" and not ast.get_docstring(node):
+                found.append(f"{where} has no docstring; say symptom, cause and what to check.")
+    return found
+
+
+def listed_in_vain(course: Course) -> list[str]:
+    """Names in path.toml that no declaration has."""
+    return [
+        f"tests/katas/path.toml lists `{name}`, and there is no such kata; write it, or take the name out."
+        for name in course.syllabus.order
+        if name not in course.cards
+    ]
 
 
 def stray_files(course: Course) -> list[str]:
@@ -132,10 +211,3 @@ def stray_files(course: Course) -> list[str]:
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     strays = [path for path in found if path not in known and "__pycache__" not in path.parts]
     return [f"{shorten(path)} belongs to no kata; move or remove it." for path in sorted(strays)]
-
-
-def _parse(path: Path) -> ast.Module:
-    try:
-        return ast.parse(path.read_text(encoding="utf-8"), filename=path.name)
-    except SyntaxError as error:
-        raise KataError(f"{shorten(path)} has a syntax error in line {error.lineno}: {error.msg}.") from None

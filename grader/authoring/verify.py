@@ -10,7 +10,9 @@ import click
 
 from grader.authoring import statements, wrong_answers
 from grader.authoring.answers import standalone_sources
+from grader.authoring.places import last_line, line_of_definition, place
 from grader.authoring.side_by_side import for_each
+from grader.authoring.sound_laws import unsound_laws
 from grader.bank import SEED
 from grader.catalog import Card, Course, CourseError
 from grader.grading import Grader
@@ -46,8 +48,10 @@ def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isol
         raise CourseError("There are no katas to verify.")
     verdicts = list(for_each(course, cards, _verify_alone, seed, isolated))
     click.echo(table(verdicts))
-    stray = [] if names else statements.stray_files(course)
+    stray = [] if names else statements.listed_in_vain(course) + statements.stray_files(course)
     gaps = [f"{verdict.card.name}: {gap}" for verdict in verdicts for gap in verdict.gaps] + stray
+    if gaps:
+        click.echo(f"next: {gaps[0]}")
     for gap in gaps:
         click.echo(f"✗ {gap}")
     click.echo("Every kata is ready." if not gaps else f"{len(gaps)} gaps.")
@@ -70,20 +74,32 @@ def verify_kata(course: Course, grader: Grader, card: Card, isolated: bool = Fal
     verdict = Verdict(card)
     verdict.gaps += statements.gaps(course, card)
     if not verdict.gaps:
-        prepared = grader.prepare(card)
+        _judge(course, grader, verdict, isolated)
+    verdict.gaps += statements.unfinished(course, card)
+    verdict.seconds = time.monotonic() - began
+    return verdict
+
+
+def _judge(course: Course, grader: Grader, verdict: Verdict, isolated: bool) -> None:
+    """What running the kata shows. A kata that cannot be drawn or judged has that one gap."""
+    try:
+        prepared = grader.prepare(verdict.card)
         verdict.checks = len(prepared.checks)
+        verdict.gaps += unsound_laws(course, prepared)
         _verify_stub(course, grader, verdict)
         _verify_right_answers(course, grader, verdict)
         _verify_mistakes(course, grader, verdict, isolated)
-        never = [check.name for check in prepared.checks if check.name not in verdict.failed_checks]
-        own = {law.name for law in prepared.kata.laws}
-        verdict.gaps += [
-            f"no mistake fails the law `{name}`; add the mistake that it guards against, or drop it."
-            for name in never
-            if name in own
-        ]
-    verdict.seconds = time.monotonic() - began
-    return verdict
+    except KataError as error:
+        where = place(course, verdict.card.path)
+        verdict.gaps.append(f"{where}: {str(error).removeprefix(f'{verdict.card.name}: ')}")
+        return
+    path = verdict.card.path
+    verdict.gaps += [
+        f"{place(course, path, line_of_definition(path, f'test_{law.name}'))}: no mistake fails the law"
+        f" `{law.name}`; add the mistake that it guards against, or drop it."
+        for law in prepared.kata.laws
+        if law.name not in verdict.failed_checks
+    ]
 
 
 def _verify_stub(course: Course, grader: Grader, verdict: Verdict) -> None:
@@ -99,22 +115,26 @@ def _verify_stub(course: Course, grader: Grader, verdict: Verdict) -> None:
 
 def _verify_right_answers(course: Course, grader: Grader, verdict: Verdict) -> None:
     reference = course.solution(verdict.card, "reference").read_text(encoding="utf-8")
-    _require_full_marks(grader, verdict, "the reference", reference)
+    where = place(course, course.solution(verdict.card, "reference"))
+    _require_full_marks(grader, verdict, where, "the reference", reference)
+    path = course.solution(verdict.card, "variants")
     sources = standalone_sources(course, verdict.card, "variants")
     verdict.variants = len(sources)
     if len(sources) < VARIANTS_DUE:
-        verdict.gaps.append(f"{len(sources)} variants; {VARIANTS_DUE} are due, in other styles.")
+        where = place(course, path, last_line(path))
+        verdict.gaps.append(f"{where}: {len(sources)} variants; {VARIANTS_DUE} are due, in other styles.")
     for name, source in sources.items():
-        verdict.passed += _require_full_marks(grader, verdict, f"the variant `{name}`", source)
+        where = place(course, path, line_of_definition(path, name))
+        verdict.passed += _require_full_marks(grader, verdict, where, f"the variant `{name}`", source)
 
 
-def _require_full_marks(grader: Grader, verdict: Verdict, what: str, source: str) -> bool:
+def _require_full_marks(grader: Grader, verdict: Verdict, where: str, what: str, source: str) -> bool:
     report = _grade_source(grader, verdict, what, source)
     if report is None or report.score == report.max_score:
         return report is not None
     check = next(check for check in report.checks if check.score < check.max_score)
     verdict.gaps.append(
-        f"{what} is refused by `{check.name}`: {check.message or 'a value differs'} ({check.call},"
+        f"{where}: {what} is refused by `{check.name}`: {check.message or 'a value differs'} ({check.call},"
         f" expected {check.expected}, got {check.got}). Mend the answer or the check."
     )
     return False
@@ -130,14 +150,20 @@ def _grade_source(grader: Grader, verdict: Verdict, what: str, source: str) -> K
 
 def _verify_mistakes(course: Course, grader: Grader, verdict: Verdict, isolated: bool) -> None:
     prepared = grader.prepare(verdict.card)
-    found = wrong_answers.outcomes(course, grader, prepared)
+    found, path = wrong_answers.outcomes(course, grader, prepared), course.solution(verdict.card, "mistakes")
     verdict.mistakes = len(found)
     verdict.caught = sum(bool(outcome.failed) for outcome in found)
     verdict.named = sum(outcome.named == outcome.name for outcome in found)
     verdict.failed_checks = {name for outcome in found for name in outcome.failed}
     if len(found) < MISTAKES_DUE:
-        verdict.gaps.append(f"{len(found)} mistakes; {MISTAKES_DUE} are due.")
-    verdict.gaps += [outcome.gap for outcome in found if outcome.gap]
+        verdict.gaps.append(
+            f"{place(course, path, last_line(path))}: {len(found)} mistakes; {MISTAKES_DUE} are due."
+        )
+    verdict.gaps += [
+        f"{place(course, path, line_of_definition(path, outcome.name))}: {outcome.gap}"
+        for outcome in found
+        if outcome.gap
+    ]
     for outcome in found if isolated else found[:1]:
         otherwise = wrong_answers.differs_in_a_worker(course, grader, prepared, outcome)
         verdict.gaps += [otherwise] if otherwise else []

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from grader.catalog import Course, CourseError, find_course, load_file, read_card, shorten
+from grader.catalog import Course, CourseError, find_course, load_file, open_course, read_card, shorten
 from grader.kata import Kata, KataError
 
 CARD = """
@@ -56,7 +56,7 @@ def test_an_unknown_kata_is_told_the_nearest_name(course):
 
 def test_katas_are_ordered_by_track_then_path_then_name(course, write, tmp_path):
     there = course({"b": "generation", "z": "attention", "a": "attention", "m": "attention"})
-    write(tmp_path, {"tests/katas/path.toml": '[path]\nattention = ["z", "m"]'})
+    write(tmp_path, {"tests/katas/path.toml": '[path]\nattention = ["z", "m"]\ngeneration = []'})
     assert list(there.cards) == ["z", "m", "a", "b"]
 
 
@@ -90,8 +90,61 @@ def test_a_declaration_that_cannot_be_listed_is_refused(tmp_path, write, code, s
     assert refusal(read_card, tmp_path / "test_k.py") == sentence
 
 
-def test_an_unknown_track_is_refused_with_a_sentence(course):
-    assert "swimming" in refusal(lambda: course({"k": "swimming"}).cards)
+def test_an_unknown_track_is_refused_with_a_sentence(course, write, tmp_path, monkeypatch):
+    there = course({"k": "swimming"})
+    write(tmp_path, {"tests/katas/path.toml": "[path]\nattention = []\nblocks = []"})
+    monkeypatch.chdir(tmp_path)
+    assert refusal(lambda: there.cards) == (
+        "tests/katas/swimming/test_k.py: no track is called `swimming`; say attention, blocks, or add a list"
+        " of that name to tests/katas/path.toml."
+    )
+
+
+def test_a_track_is_the_folder_of_its_declarations(course, tmp_path, monkeypatch):
+    there = course({"k": "attention"})
+    (tmp_path / "tests" / "katas" / "attention").rename(tmp_path / "tests" / "katas" / "blocks")
+    monkeypatch.chdir(tmp_path)
+    assert refusal(there.card, "k") == (
+        "tests/katas/blocks/test_k.py says track='attention' and lies in the folder blocks; make them one."
+    )
+
+
+def test_two_katas_of_one_name_are_refused(course, tmp_path, monkeypatch):
+    there = course({"k": "attention"})
+    course({"k": "blocks"})
+    monkeypatch.chdir(tmp_path)
+    assert refusal(there.card, "k") == (
+        "Two katas are called `k`: tests/katas/attention/test_k.py and tests/katas/blocks/test_k.py."
+        " Rename one of them."
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (", points=0", "test_k.py: points=0 must be a number above 0."),
+        (", points=-2.5", "test_k.py: points=-2.5 must be a number above 0."),
+        (', needs=("softmax")', 'test_k.py: needs is one text; write needs=("…",), with a comma.'),
+    ],
+)
+def test_a_declaration_that_makes_no_sense_is_refused(course, more, sentence):
+    assert refusal(course({"k": "attention"}, more).card, "k") == sentence
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("KATA = Kata(", "tests/k.py has a syntax error in line 1: '(' was never closed."),
+        ("x = 1\nraise ValueError('no')", "tests/k.py cannot be loaded: line 2 raises ValueError: no."),
+        (
+            "import nowhere",
+            "tests/k.py cannot be loaded: line 1 raises ModuleNotFoundError: No module named 'nowhere'.",
+        ),
+    ],
+)
+def test_a_file_of_the_course_that_cannot_be_loaded_says_where(write, tmp_path, monkeypatch, code, sentence):
+    monkeypatch.chdir(write(tmp_path, {"tests/k.py": code}))
+    assert refusal(load_file, "k", tmp_path / "tests" / "k.py") == sentence
 
 
 def test_a_declaration_is_loaded_when_it_is_needed(tiny_course):
@@ -126,6 +179,15 @@ def test_the_course_is_found_from_below(course, tmp_path):
 
 def test_away_from_any_course_the_one_that_ships_the_grader_is_taken(tmp_path):
     assert (find_course(tmp_path) / "grader").is_dir()
+
+
+def test_a_course_can_be_named(course, tmp_path, monkeypatch):
+    course({"k": "attention"})
+    monkeypatch.chdir(tmp_path.parent)
+    assert list(open_course(tmp_path).cards) == ["k"]
+    assert refusal(open_course, tmp_path / "none").endswith(
+        f"none: it has no folder tests/katas. Start one: kata new --course {tmp_path / 'none'} TRACK/NAME"
+    )
 
 
 def test_a_path_is_shown_from_here_or_by_its_name(tmp_path, monkeypatch):

@@ -181,3 +181,21 @@ def test_a_reader_that_has_seen_enough_is_no_fault():
     command = f"{sys.executable} -m grader.cli --list | true"
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert result.stderr == ""
+
+
+def test_another_course_can_be_graded(run, tiny_course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    course = ("--course", str(tiny_course.root))
+    assert "double" in run(None, *course, "--list", name="double").stdout
+    double = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
+    done = run(double, *course, name="double")
+    assert (done.exit_code, done.stdout.split("\n")[0]) == (0, "double  10 / 10")
+
+
+def test_a_folder_that_holds_no_course_is_told(run, tmp_path):
+    done = run(None, "--course", str(tmp_path))
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f"There is no course in {tmp_path}: it has no folder tests/katas."
+        f" Start one: kata new --course {tmp_path} TRACK/NAME\n"
+    )

@@ -121,7 +121,7 @@ def test_a_function_of_other_parameters_is_refused():
     def wrong(z):
         pass
 
-    with pytest.raises(KataError, match="wrong has the parameters of no single entry point"):
+    with pytest.raises(KataError, match="`wrong` has the parameters of no single entry point"):
         replaced_by(wrong, reference(), ("f", "g"))
 
 

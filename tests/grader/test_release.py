@@ -18,6 +18,8 @@ from grader.authoring.wheel import build_wheel
 from grader.catalog import Course
 from grader.key_file import MAGIC, KeyFile
 
+from .conftest import CENTER, DOUBLE
+
 ROOT = Path(__file__).resolve().parents[2]
 RIGHT = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x\n"
 WRONG = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return 3 * x\n"
@@ -189,7 +191,7 @@ def test_a_release_has_what_a_student_needs(release, tmp_path):
     assert not [text for text in texts if str(tmp_path) in text or str(ROOT) in text]
     json.loads((tmp_path / "out" / ".vscode" / "tasks.json").read_text())
     json.loads((tmp_path / "out" / ".devcontainer" / "devcontainer.json").read_text())
-    assert Course(tmp_path / "out").path == ["double"]
+    assert Course(tmp_path / "out").syllabus.path == {"attention": ["double"]}
 
 
 def test_the_wheel_is_one_for_pip(tmp_path):
@@ -368,3 +370,35 @@ def test_texts_for_students_say_what_runs(release, tmp_path):
     first = readme.split("```")[1]
     assert textwrap.dedent(first).split()[:6] == ["python", "-m", "pip", "install", "-r", "requirements.txt"]
     assert "| `exercises/attention/double.py` | Twice as much |" in readme
+
+
+# --- other courses, and katas that need others -------------------------------------------------------
+
+
+def test_a_course_elsewhere_is_released(tiny_course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["release", "out", "double", "--course", str(tiny_course.root)]
+    result = CliRunner().invoke(instructor.kata, arguments)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out" / "README.md").read_text().startswith("# the dojo\n")
+    pins = (tmp_path / "out" / "requirements.txt").read_text().splitlines()
+    assert [pin.split("==")[0] for pin in pins[1:]] == [
+        "click",
+        "numpy",
+        "hypothesis",
+        "watchfiles",
+        "pytest",
+    ]
+    assert all("==" in pin for pin in pins[1:])
+
+
+def test_a_kata_is_not_released_without_those_that_it_needs(write, tmp_path, monkeypatch):
+    card = "tests/katas/attention/test_double.py"
+    changed = {card: DOUBLE[card].replace("bank_size=8", 'needs=("center",)')}
+    write(tmp_path / "in", {**DOUBLE, **CENTER, **changed})
+    monkeypatch.chdir(tmp_path / "in")
+    result = CliRunner().invoke(instructor.kata, ["release", str(tmp_path / "out"), "double"])
+    assert (result.exit_code, result.stderr) == (
+        2, "`center` is needed by these katas, and is not among them; name it too.\n",
+    )  # fmt: skip
+    assert not (tmp_path / "out").exists()

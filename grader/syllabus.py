@@ -1,0 +1,96 @@
+"""What a course is called, which tracks it has and in which order its katas are best learnt.
+
+All of it stands in `tests/katas/path.toml`:
+
+    title = "Decoder Dojo"
+    about = "Build the decoder of a Transformer by hand, one kata at a time."
+
+    [path]
+    attention = ["softmax", "token_embedding"]
+    blocks = ["layer_norm"]
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FILE = Path("tests", "katas", "path.toml")
+TITLE = "the dojo"
+
+
+class CourseError(Exception):
+    """A file or a name is wrong; the sentence says which, and what would be right."""
+
+
+@dataclass(frozen=True)
+class Syllabus:
+    """The course's title, one sentence about it, and its katas by track. A course without the file has no
+    tracks listed: each folder of declarations is one, in the order of the alphabet."""
+
+    title: str = TITLE
+    about: str = ""
+    path: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def order(self) -> list[str]:
+        """All names, track by track."""
+        return [name for names in self.path.values() for name in names]
+
+    def rank(self, track: str, name: str) -> tuple[int, str, int, str]:
+        """What katas are sorted by; those that are not listed come last in their track, by name."""
+        tracks, order = list(self.path), self.order
+        at_track = tracks.index(track) if track in tracks else len(tracks)
+        return at_track, track, order.index(name) if name in order else len(order), name
+
+
+def read_syllabus(root: Path) -> Syllabus:
+    """The syllabus of the course in `root`. Raises CourseError."""
+    file = root / FILE
+    if not file.is_file():
+        return Syllabus()
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CourseError(f"{FILE.as_posix()} cannot be read as TOML: {error}.") from None
+    _require(found)
+    return Syllabus(**found)
+
+
+def _require(found: dict[str, Any]) -> None:
+    unknown = found.keys() - {"title", "about", "path"}
+    if unknown:
+        raise CourseError(
+            f"{FILE.as_posix()}: nothing is called `{min(unknown)}`; there are title, about and [path]."
+        )
+    for name in ("title", "about"):
+        if not isinstance(found.get(name, ""), str):
+            raise CourseError(f'{FILE.as_posix()}: {name} is a text in quotes: {name} = "…".')
+    path = found.get("path")
+    if not isinstance(path, dict) or not all(map(_is_list_of_names, path.values())):
+        raise CourseError(f"{FILE.as_posix()} must hold a table [path] with a list of katas for each track.")
+    names = [name for listed in path.values() for name in listed]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise CourseError(f"{FILE.as_posix()} lists `{twice}` twice; take one of them out.")
+
+
+def _is_list_of_names(names: object) -> bool:
+    return isinstance(names, list) and all(isinstance(name, str) for name in names)
+
+
+def to_text(syllabus: Syllabus) -> str:
+    """The syllabus as the text of its file."""
+    said = {"title": syllabus.title, "about": syllabus.about}
+    lines = [f"{name} = {_quoted(text)}" for name, text in said.items() if text]
+    lines += ["", "# The order in which the katas are best learnt, track by track.", "[path]"]
+    lines += [f"{track} = {_quoted(names)}" for track, names in syllabus.path.items()]
+    return "\n".join([*lines, ""])
+
+
+def _quoted(value: str | list[str]) -> str:
+    """A text or a list of texts, which TOML writes as JSON does."""
+    return json.dumps(value, ensure_ascii=False)

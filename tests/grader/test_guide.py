@@ -1,0 +1,70 @@
+"""The guide for instructors, followed word by word: its files written, its commands run and compared."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = ROOT / "docs" / "instructors.md"
+BLOCK = re.compile(
+    r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+PROGRAMS = {
+    "kata": "from grader.instructor import kata; kata()",
+    "grade": "from grader.cli import main; main()",
+}
+SECONDS = re.compile(r" +\d+\.\d$", re.MULTILINE)
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """`shell(command, folder)` is what a command prints, with `kata` and `grade` at hand."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, code in PROGRAMS.items():
+        (programs / name).write_text(f"#!/bin/sh\nexec {sys.executable} -c '{code}' \"$@\"\n")
+        (programs / name).chmod(0o755)
+    variables = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+
+    def run(command, folder):
+        return subprocess.run(
+            command, shell=True, cwd=folder, env=variables, capture_output=True, text=True, timeout=240
+        ).stdout
+
+    return run
+
+
+def commands(text):
+    """Each command of a console block with what it prints."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, output = part.partition("\n")
+        yield command, output
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the guide's commands are those of a POSIX shell")
+def test_the_guide_does_what_it_says(shell, tmp_path):
+    folder, seen = tmp_path, []
+    for block in BLOCK.finditer(GUIDE.read_text(encoding="utf-8")):
+        if block["file"]:
+            (folder / block["file"]).write_text(block["text"], encoding="utf-8")
+            continue
+        for command, output in commands(block["text"]):
+            if command.startswith("cd "):
+                folder = (folder / command.removeprefix("cd ")).resolve()
+                continue
+            seen.append(command.split()[0])
+            said = shell(command, folder)
+            assert SECONDS.sub("", said).rstrip() == SECONDS.sub("", output).rstrip(), command
+    assert seen.count("kata") >= 5
+    assert "grade" in seen
+
+
+def test_every_page_that_the_guide_names_is_there():
+    pages = set(re.findall(r"\]\(([\w-]+\.md)\)", GUIDE.read_text(encoding="utf-8")))
+    lacking = {page for page in pages if not (GUIDE.parent / page).is_file()}
+    assert lacking <= {"grading-a-class.md", "notebooks.md"}, lacking
