@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from grader.attempt import CUDA_SECONDS
@@ -14,9 +15,13 @@ from grader.grading import Grader
 from grader.key_file import KeyUnusable
 from grader.keyring import open_keyring
 from grader.report import Isolation, KataReport
-from grader.submission import Refused, read_submission
+from grader.submission import Refused, Submission, read_submission
 from grader.worker.remote import RemoteStudent, WorkerLost
 from grader.worker.server import Source, open_source
+
+
+#: How the source of a kata is got from a file.
+Reader = Callable[[Card, Path], Submission]
 
 
 class LibraryMissing(Exception):
@@ -70,12 +75,14 @@ def open_grader(
     isolation: str = "best",
     key: Path | None = None,
     secret: Path | None = None,
+    workers: str = "",
 ) -> tuple[Grader, Source]:
-    """The grader and its source of workers, which is opened before any solution, key or secret is read."""
+    """The grader and its source of workers, which is opened before any solution, key or secret is read;
+    `workers="spawn"` where that is too late, or the process has threads."""
     library = (
         "torch" if any(card.library == "torch" and not lacks_library(card) for card in cards) else "numpy"
     )
-    source = open_source(library, os.environ.get("DOJO_WORKERS", ""), isolation)
+    source = open_source(library, workers or os.environ.get("DOJO_WORKERS", ""), isolation)
     try:
         if isolation == "required":
             _require_isolation(source, device)
@@ -115,12 +122,12 @@ def is_begun(card: Card, path: Path) -> bool:
         return True
 
 
-def grade_file(grader: Grader, card: Card, path: Path) -> KataReport:
+def grade_file(grader: Grader, card: Card, path: Path, read: Reader = read_submission) -> KataReport:
     """One file's report; a file that cannot be graded, or is not begun, has one too."""
     if lacks_library(card):
         return KataReport(card.name, card.track, "error", card.max_score, message=_what_to_install(card))
     try:
-        submission = read_submission(card, path)
+        submission = read(card, path)
         if not submission.begun:
             message = f"Not started yet: open {submission.label}, read its docstring, write the code."
             return KataReport(card.name, card.track, "not_started", card.max_score, message=message)
