@@ -19,7 +19,6 @@ from grader.submission import Refused, Submission, read_submission
 from grader.worker.remote import RemoteStudent, WorkerLost
 from grader.worker.server import Source, open_source
 
-
 #: How the source of a kata is got from a file.
 Reader = Callable[[Card, Path], Submission]
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from grader.catalog import Card, Course, CourseError, find_course
+from grader.catalog import Card, Course, CourseError, find_course, shorten
 from grader.delivery import Delivery
-from grader.opening import grade_file, is_begun, open_grader, require_library
+from grader.opening import Reader, grade_file, is_begun, open_grader, require_library
 from grader.report import Isolation, KataReport, Report
 from grader.speaker import Speaker, board, welcome
+from grader.submission import Refused, read_submission
 
 PASSED, FAILED, WRONG_INPUT = range(3)
 
@@ -47,7 +48,7 @@ class Wishes:
 def run(wishes: Wishes) -> int:
     """Do what was asked for; returns the exit code. Raises CourseError and its like for wrong input."""
     course = Course(find_course(Path.cwd()), wishes.exercises)
-    cards = [course.card(name) for name in wishes.names]
+    cards = [course.card(name) for name in wishes.names if not _is_notebook(Path(name))]
     delivery = Delivery(wishes.forms, wishes.output)
     if wishes.list_katas:
         click.echo(board(course), nl=False)
@@ -64,7 +65,7 @@ def run(wishes: Wishes) -> int:
     if wishes.watch:
         from grader.watch import watch  # watchfiles costs every other run its time
 
-        return watch(course, paths, say, wishes.for_the_grader)
+        return watch(course, paths, say, wishes.for_the_grader, reader_of)
     return grade_once(course, paths, wishes, say)
 
 
@@ -75,12 +76,42 @@ def _chosen_files(course: Course, cards: list[Card], wishes: Wishes) -> list[tup
         if not wishes.file.exists():
             raise CourseError(f"There is no file {wishes.file}.")
         return [(card, wishes.file)]
-    if cards:
-        return [(card, course.stub(card)) for card in cards]
+    if wishes.names:
+        notebooks = [Path(name) for name in wishes.names if _is_notebook(Path(name))]
+        return [(card, course.stub(card)) for card in cards] + _answered(course, notebooks)
     stubs = [(card, course.stub(card)) for card in course.cards.values()]
     if wishes.all_katas:
         return stubs
     return [(card, path) for card, path in stubs if path.exists() and is_begun(card, path)]
+
+
+def _is_notebook(file: Path) -> bool:
+    return file.suffix == ".ipynb"
+
+
+def _answered(course: Course, notebooks: list[Path]) -> list[tuple[Card, Path]]:
+    """The katas that notebooks answer. Raises CourseError where one answers none, or cannot be read."""
+    from grader.notebooks.cells import katas_in
+
+    found = []
+    for file in notebooks:
+        try:
+            names = katas_in(file, course.cards)
+        except Refused as refused:
+            raise CourseError(str(refused)) from None
+        if not names:
+            raise CourseError(f"{shorten(file)} answers no kata: no cell begins with %%kata and a name.")
+        found += [(course.cards[name], file) for name in names]
+    return found
+
+
+def reader_of(file: Path) -> Reader:
+    """How the answer to a kata is read from a file: all of it, or the kata's cell of a notebook."""
+    if not _is_notebook(file):
+        return read_submission
+    from grader.notebooks.cells import read_from_notebook
+
+    return read_from_notebook
 
 
 def _only_card(course: Course, cards: list[Card], file: Path) -> Card:
@@ -99,7 +130,7 @@ def grade_once(course: Course, paths: list[tuple[Card, Path]], wishes: Wishes, s
         katas = []
         for card, path in paths:
             say.beginning(card)
-            katas.append(grade_file(grader, card, path))
+            katas.append(grade_file(grader, card, path, reader_of(path)))
             say.done(katas[-1])
         report = Report(tuple(katas), wishes.device, grader.isolation, grader.provenance)
     say.end(report)

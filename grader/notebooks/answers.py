@@ -13,6 +13,7 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = "raise NotImplementedError"
 
 Named = ast.FunctionDef | ast.ClassDef
+SIMPLE = ast.Import | ast.ImportFrom | ast.Assign
 
 
 def handed_out(stub: str) -> str:
@@ -81,7 +82,7 @@ class Answer:
                 found += [*[""] * gap, *self._text(node)]
             elif isinstance(node, Named):
                 found += [f"{node.name} = {ast.unparse(by)}({node.name})" for by in node.decorator_list]
-            elif isinstance(node, ast.Import | ast.ImportFrom | ast.Assign) and ast.unparse(node) not in known:
+            elif isinstance(node, SIMPLE) and ast.unparse(node) not in known:
                 found += ["", *self._text(node)]
         return found
 

@@ -40,7 +40,7 @@ def configure(config: Any) -> None:
     config.Autograde.autograde_preprocessors = [Judge if step is Execute else step for step in autograde]
 
 
-class Restore(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader is untyped
+class Restore(NbGraderPreprocessor):
     """Cells as the gradebook knows them; of two under one name the last is kept, as nbgrader does."""
 
     def preprocess(self, nb: Any, resources: Resources) -> tuple[Any, Resources]:
@@ -80,7 +80,7 @@ def _put_back(kind: str, source: str, part: dict[str, Any]) -> Any:
     return make(text, metadata={"nbgrader": part})
 
 
-class Judge(NbGraderPreprocessor):  # type: ignore[misc]
+class Judge(NbGraderPreprocessor):
     """Scores of katas from the source of their cells. What other tests grade is run in a kernel, as ever."""
 
     course = Unicode("", help="The course whose answers count; by default the folder of nbgrader's.").tag(
@@ -117,5 +117,5 @@ def _asked(place: dict[str, str]) -> list[str]:
     """Every kata of the assignment, so that all of its notebooks are graded by workers from one source."""
     with Gradebook(place["db_url"]) as gradebook:
         notebooks = gradebook.find_assignment(place["assignment"]).notebooks
-        found = [name for book in notebooks for cell in book.source_cells for name in ASKS.findall(cell.source)]
-    return sorted(set(found))
+        sources = [cell.source for notebook in notebooks for cell in notebook.source_cells]
+    return sorted({name for source in sources for name in ASKS.findall(source)})

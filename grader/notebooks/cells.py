@@ -31,7 +31,7 @@ def source_of(path: Path, kata_name: str) -> str:
     """The code of the cell that answers a kata, its lines numbered as in the cell. Raises Refused."""
     source = answer_to(kata_name, read_cells(path))
     if source is None:
-        raise Refused(f"{shorten(path)} holds no answer to `{kata_name}`: no cell begins with %%kata {kata_name}.")
+        raise Refused(f"{shorten(path)} holds no answer: no cell begins with %%kata {kata_name}.")
     return source
 
 

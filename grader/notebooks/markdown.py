@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
+INDENT = "    "
 HEADINGS = ("Example", "What goes wrong", "What must hold", "Source")
 CODE = re.compile(r"(`[^`]*`)")
 SPECIAL = re.compile(r"([\\*_\[\]<>$#|~])")
@@ -19,7 +20,7 @@ def to_markdown(docstring: str) -> str:
 
 def _blocks(lines: list[str]) -> Iterator[str]:
     joined = _with_inner_gaps(lines)
-    for is_code, block in groupby(joined, key=lambda line: line.startswith("    ")):
+    for is_code, block in groupby(joined, key=lambda line: line.startswith(INDENT)):
         if is_code:
             yield from ("```text", *(line[4:].rstrip() for line in block), "```")
         else:
@@ -28,11 +29,12 @@ def _blocks(lines: list[str]) -> Iterator[str]:
 
 def _with_inner_gaps(lines: list[str]) -> list[str]:
     """The lines, an empty one between two indented ones counted as part of their block."""
-    shown = list(lines)
+    shown, before = [], ""
     for index, line in enumerate(lines):
-        following = next((later for later in lines[index:] if later.strip()), "")
-        if not line.strip() and index and shown[index - 1].startswith("    ") and following.startswith("    "):
-            shown[index] = "    "
+        after = next((later for later in lines[index:] if later.strip()), "")
+        before = line if line.strip() else before
+        is_inner = before.startswith(INDENT) and after.startswith(INDENT)
+        shown.append(line if line.strip() or not is_inner else INDENT)
     return shown
 
 

@@ -16,11 +16,11 @@ KERNEL = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "py
 
 HOW_TO = """\
 Write your code in the cells that begin with `%%kata`. All that a kata needs stands in its one cell, imports
-too: that cell is graded by itself, and it counts whether it was run or not. Run it, then run `%grade` below it
-to see what holds. Stuck? `%hint {name}` in a cell of your own, and again for one more.
+too: that cell is graded by itself. Run it, then the `%grade` below it, to see what holds. Stuck?
+`%hint {name}` in a cell of your own, and again for one more.
 """
 
-#: The first line is what students get and may run; nbgrader hides the second, which asks the instructor's keys.
+#: The first line is the student's to run; nbgrader hides what follows, which asks the instructor's keys.
 SCORE = """\
 %grade --score {name}
 ### BEGIN HIDDEN TESTS
