@@ -32,15 +32,6 @@ def render(report: Report) -> str:
     )
 
 
-def fragment(kata: KataReport) -> str:
-    """One kata as a piece of another page, such as a notebook's, whose styles it leaves alone."""
-    checks = "".join(_check(check) for check in kata.checks)
-    message = f"<p>{_text(account.summary_of(kata), LONGEST)}</p>\n" if not kata.checks else ""
-    score = f"{points(kata.score)} / {points(kata.max_score)}"
-    head = f"<p>{_mark(kata.status)} <strong>{_text(kata.name)}</strong> &nbsp; {score}</p>\n"
-    return f"<div>{head}{message}{checks}{_printed(kata)}</div>\n"
-
-
 def _row(kata: KataReport) -> str:
     name = _text(kata.name)
     linked = f'<a href="#{name}">{name}</a>' if kata.checks else name
@@ -53,11 +44,8 @@ def _row(kata: KataReport) -> str:
 
 def _kata(kata: KataReport) -> str:
     checks = "".join(_check(check) for check in kata.checks)
-    return f'<h2 id="{_text(kata.name)}">{_text(kata.name)}</h2>\n{checks}{_printed(kata)}'
-
-
-def _printed(kata: KataReport) -> str:
-    return f"<p>The code printed:</p><pre>{_text(kata.output, LONGEST)}</pre>\n" if kata.output else ""
+    printed = f"<p>The code printed:</p><pre>{_text(kata.output, LONGEST)}</pre>\n" if kata.output else ""
+    return f'<h2 id="{_text(kata.name)}">{_text(kata.name)}</h2>\n{checks}{printed}'
 
 
 def _check(check: Check) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from grader.formats import html, terminal
+from grader.formats import fragment, terminal
 from grader.report import KataReport
 
 
 def bundle(kata: KataReport) -> dict[str, str]:
     """The report for a front end, and as text where there is none."""
-    return {"text/html": html.fragment(kata), "text/plain": terminal.render_kata(kata)}
+    return {"text/html": fragment.render_kata(kata), "text/plain": terminal.render_kata(kata)}
 
 
 def score_of(kata: KataReport, points: float | None = None) -> float:
