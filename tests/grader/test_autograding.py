@@ -19,7 +19,7 @@ GUARD = "    if isinstance(x, str): raise ValueError\n"
 RIGHT = f"def double(x):\n{GUARD}    return x + x\n"
 PARTLY = f"def double(x):\n{GUARD}    return 3 * x\n"
 
-#: Cells put before the kata's. Run in a kernel, each would get its author full marks, or harm.
+#: Cells put before the kata's. In a kernel they would gain points, or ruin the gradebook, or try to.
 FIRST_CELLS = {
     "patches_the_grader": "import grader.notebooks.outputs as o\no.score_of = lambda *a: 10.0",
     "patches_numpy": "import numpy.testing as t\nt.assert_allclose = lambda *a, **k: None",
@@ -134,7 +134,7 @@ TRICKS = {
 }  # fmt: skip
 
 
-def convert(root, converter):
+def convert(root, converter, assignment="attention"):
     """What one of nbgrader's commands does, in this process. Importing nbgrader takes seconds."""
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     from nbgrader import converters
@@ -146,7 +146,7 @@ def convert(root, converter):
     config = Config()
     config.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
     configure(config)
-    folder = CourseDirectory(root=str(root), assignment_id="attention")
+    folder = CourseDirectory(root=str(root), assignment_id=assignment)
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")  # nbgrader's own, of SQLAlchemy
         patch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")  # where nbgrader's alembic is
@@ -243,6 +243,32 @@ def test_students_get_the_stub_and_nothing_of_the_solution(classroom, tiny_cours
     texts = [path.read_bytes() for path in (classroom / "release").rglob("*") if path.is_file()]
     assert not any(b"return x + x" in text for text in texts)
     assert "return x + x" in reference
+
+
+def test_tests_of_ones_own_are_run_as_ever_beside_a_kata(classroom):
+    """Their cell fails where the kernel says so; the kata's score is the worker's all the same."""
+    source = json.loads((classroom / "source" / "attention" / "double.ipynb").read_text("utf-8"))
+    part(source, "double")["source"] = f"%%kata double\n{PARTLY}"
+    for name, test in {"holds": "assert double(2) == 6", "fails": "assert double(2) == 4"}.items():
+        own = copy.deepcopy(part(source, "double-score"))
+        own["metadata"]["nbgrader"] |= {"grade_id": name, "points": 2}
+        source["cells"].append(own | {"source": test, "id": name})
+    source["cells"].insert(0, code_cell("first", FIRST_CELLS["patches_the_grader"]))
+    for folder in ("source/mixed", "submitted/somebody/mixed"):
+        (classroom / folder).mkdir(parents=True)
+        (classroom / folder / "double.ipynb").write_text(json.dumps(source), encoding="utf-8")
+    convert(classroom, "GenerateAssignment", "mixed")
+    convert(classroom, "Autograde", "mixed")
+    file = classroom / "autograded" / "somebody" / "mixed" / "double.ipynb"
+    score = part(json.loads(file.read_text("utf-8")), "double-score")
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{classroom}/gradebook.db") as gradebook:
+        found = gradebook.find_submission_notebook("double", "mixed", "somebody")
+        scores = {grade.name: grade.auto_score for grade in found.grades}
+    judged = float("".join(score["outputs"][1]["data"]["text/plain"]))
+    assert scores == {"double-score": judged, "holds": 2.0, "fails": 0.0}
+    assert 0 < judged < 10
 
 
 def test_a_course_knows_what_was_changed_in_it(classroom, tiny_course, monkeypatch):
