@@ -14,6 +14,7 @@ LONGEST = 20_000
 MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}
 RED, ASIDE = "color: #d2333f", "margin: .3em 0 .6em 1.4em"
 PRE = f"{ASIDE}; white-space: pre; overflow-x: auto"
+SUMMARY = '<summary style="display: list-item; cursor: pointer">'  # the triangle, which some pages hide
 
 
 def render_kata(kata: KataReport) -> str:
@@ -43,11 +44,11 @@ def _check(check: Check, told: set[str]) -> str:
     )
     told |= {mistake.id if mistake else check.name}
     unfolded = " open" if is_news else ""
-    return f'<details{unfolded}><summary>{line}</summary><pre style="{PRE}">{facts}</pre>{looks}</details>'
+    return f'<details{unfolded}>{SUMMARY}{line}</summary><pre style="{PRE}">{facts}</pre>{looks}</details>'
 
 
 def _printed(output: str) -> str:
-    return f'\n<details><summary>The code printed</summary><pre style="{PRE}">{_text(output)}</pre></details>'
+    return f'\n<details>{SUMMARY}The code printed</summary><pre style="{PRE}">{_text(output)}</pre></details>'
 
 
 def _points(score: int, max_score: int) -> str:

@@ -8,7 +8,6 @@ started, and no line of a student's code runs with the rights of who grades.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from grader.notebooks.examiner import Terms, examiner
 from grader.notebooks.marks import marks
 from grader.notebooks.outputs import outputs_of
 
-ASKS = re.compile(r"^%grade[ \t].*?(\w+)[ \t]*$", re.MULTILINE)
 GONE = "This cell was missing from the submission; it is back for grading."
 
 Resources = dict[str, Any]
@@ -93,7 +91,7 @@ class Judge(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: Resources) -> tuple[Any, Resources]:
         graded = [cell for cell in nb.cells if is_grade(cell) and not is_solution(cell)]
-        asking = [(cell, ASKS.findall(cell.source)) for cell in graded if cell.cell_type == "code"]
+        asking = [(cell, cells.katas_asked(cell.source)) for cell in graded if cell.cell_type == "code"]
         if not all(names for _, names in asking):
             self.log.warning("Tests other than katas': the student's code is run with your rights.")
             nb, resources = Execute(parent=self.parent)(nb, resources)
@@ -118,4 +116,4 @@ def _asked(place: dict[str, str]) -> list[str]:
     with Gradebook(place["db_url"]) as gradebook:
         notebooks = gradebook.find_assignment(place["assignment"]).notebooks
         sources = [cell.source for notebook in notebooks for cell in notebook.source_cells]
-    return sorted({name for source in sources for name in ASKS.findall(source)})
+    return sorted({name for source in sources for name in cells.katas_asked(source)})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from grader.submission import MAX_BYTES, Refused, Submission, parse, read_text
 SUFFIX = ".ipynb"
 LARGEST = 32 * MAX_BYTES  # outputs may hold pictures
 OPENING = re.compile(r"%%kata[ \t]+(\w+)[ \t]*(?:\r?\n|$)")
+
+WITH_VALUE = ("--key", "--device")  # options of %grade
 
 Cell = Mapping[str, Any]
 
@@ -73,6 +76,13 @@ def text_of(cell: Cell) -> str:
 def without_magic(source: str) -> str:
     """The code below `%%kata NAME`; an empty line stands for the magic, so that lines keep their numbers."""
     return OPENING.sub("\n", source, count=1) if OPENING.match(source) else source
+
+
+def katas_asked(source: str) -> list[str]:
+    """The katas for whose score a cell asks, by `%grade`."""
+    words = [line.split() for line in source.splitlines() if line.startswith("%grade")]
+    pairs = [pair for line in words for pair in pairwise(line)]
+    return [word for before, word in pairs if not word.startswith("-") and before not in WITH_VALUE]
 
 
 def _opened_kata(cell: Cell) -> str:

@@ -12,7 +12,7 @@ from grader.catalog import Course, CourseError
 from grader.formats import fragment
 from grader.notebooks import extra
 from grader.notebooks.answers import STUB, handed_out, solved
-from grader.notebooks.cells import katas_in, source_of
+from grader.notebooks.cells import katas_asked, katas_in, source_of
 from grader.notebooks.markdown import to_markdown
 from grader.report import Check, KataReport, Mistake
 from grader.submission import Refused
@@ -96,6 +96,20 @@ def test_a_file_that_is_no_notebook(tmp_path, data, told):
     with pytest.raises(Refused) as refused:
         source_of(path, "double")
     assert str(refused.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("source", "asked"),
+    [
+        ("%grade softmax", ["softmax"]),
+        ("%grade --score softmax\n### BEGIN\n%grade --score --key ../keys softmax", ["softmax"] * 2),
+        ("%grade softmax --device cuda --score", ["softmax"]),
+        ("x = 1\nprint('%grade softmax')", []),
+        ("%grade", []),
+    ],
+)
+def test_which_score_a_cell_asks_for(source, asked):
+    assert katas_asked(source) == asked
 
 
 def test_a_folder_is_no_notebook(tmp_path):
