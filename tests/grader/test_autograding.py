@@ -185,9 +185,8 @@ def autograded(classroom, student):
     return json.loads(file.read_text("utf-8"))
 
 
-@pytest.fixture(scope="module")
-def scores(classroom):
-    """Every submission's score, after one run of `nbgrader autograde` for all."""
+def test_a_submission_gets_the_points_of_its_code_whatever_it_tries(classroom, grade):
+    """All in one run of `nbgrader autograde`, since each run takes seconds to begin."""
     for name, code in ANSWERS.items():
         submit(classroom, name, code)
     for name, trick in TRICKS.items():
@@ -197,39 +196,34 @@ def scores(classroom):
 
     with Gradebook(f"sqlite:///{classroom}/gradebook.db") as gradebook:
         found = gradebook.assignment_submissions("attention")
-        return {submission.student_id: submission.score for submission in found}
+        scores = {submission.student_id: submission.score for submission in found}
+    partly = points(grade, PARTLY)
+    assert 0 < partly < points(grade, RIGHT) == 10
+    assert scores == {name: points(grade, code) for name, code in ANSWERS.items()} | dict.fromkeys(
+        TRICKS, partly
+    )
+    assert_no_kernel_has_run_a_cell(autograded(classroom, "prepare_the_kernel"))
+    assert_report_stands_above_the_score(autograded(classroom, "ends_its_process"))
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_gets_what_grade_gives_it(scores, grade, name):
+def points(grade, code):
+    """What `grade` gives this code."""
+    if code == ANSWERS["is_not_begun"]:
+        return 0.0
     try:
-        due = grade(ANSWERS[name]).score / 100
-    except (Refused, SyntaxError):
-        due = 0.0
-    assert scores[name] == (0.0 if name == "is_not_begun" else due)
+        return grade(code).score / 100
+    except Refused:
+        return 0.0
 
 
-@pytest.mark.parametrize("name", TRICKS)
-def test_no_trick_gains_a_point(scores, grade, name):
-    assert scores[name] == grade(PARTLY).score / 100
-    assert 0 < scores[name] < 10
-
-
-def test_a_right_answer_gets_all_points(scores):
-    assert scores["right"] == 10.0
-
-
-@pytest.mark.usefixtures("scores")
-def test_no_kernel_has_run_a_cell(classroom):
-    cells = autograded(classroom, "prepare_the_kernel")["cells"]
-    assert {cell["id"] for cell in cells} >= FIRST_CELLS.keys()
-    ran = [cell for cell in cells if cell.get("execution_count") or cell.get("outputs")]
+def assert_no_kernel_has_run_a_cell(notebook):
+    assert {cell["id"] for cell in notebook["cells"]} >= FIRST_CELLS.keys()
+    ran = [cell for cell in notebook["cells"] if cell.get("execution_count") or cell.get("outputs")]
     assert [grade_id(cell) for cell in ran] == ["double-score"]
 
 
-@pytest.mark.usefixtures("scores")
-def test_the_report_stands_above_the_score(classroom):
-    report, result = part(autograded(classroom, "ends_its_process"), "double-score")["outputs"]
+def assert_report_stands_above_the_score(notebook):
+    report, result = part(notebook, "double-score")["outputs"]
     assert "ended in the middle of a call." in "".join(report["data"]["text/html"])
     assert "".join(result["data"]["text/plain"]) == "0.0"
 

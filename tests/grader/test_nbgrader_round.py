@@ -75,7 +75,8 @@ def hand_in(folder, student, notebook, code):
     path.write_text(json.dumps(notebook), encoding="utf-8")
 
 
-def test_the_grades_are_those_of_grade(graded, run):
+def test_the_grades_are_those_of_grade_and_feedback_names_the_mistake(graded, run):
+    """One test, so that the round is made once."""
     rows = list(csv.DictReader((graded / "grades.csv").read_text().splitlines()))
     exported = {row["student_id"]: row["score"] for row in rows}
     assert exported.keys() == ANSWERS.keys()
@@ -83,19 +84,15 @@ def test_the_grades_are_those_of_grade(graded, run):
         notebook = f"submitted/{student}/attention/causal_mask.ipynb"
         done = run("grade", notebook, "--format", "json", codes=(0, 1, 2), cwd=graded)
         assert float(score) == json.loads(done.stdout)["score"]
-    assert exported["right"] == "10.0"
+    assert (exported["right"], exported["kills_its_kernel"]) == ("10.0", "0.0")
     assert 0 < float(exported["partly_right"]) < 10
-    assert exported["kills_its_kernel"] == "0.0"
-
-
-def test_feedback_names_the_mistake_and_holds_no_solution(graded):
     told = {
         student: (graded / f"feedback/{student}/attention/causal_mask.html").read_text("utf-8")
         for student in ANSWERS
     }
     assert "With a cache the triangle sits in the wrong corner" in told["partly_right"]
     assert "ended in the middle of a call." in told["kills_its_kernel"]
-    body = REFERENCE.split('"""', 2)[2].splitlines()[-1].strip().partition("  #")[0]
-    assert body not in told["partly_right"]
-    assert body in (graded / "source/attention/causal_mask.ipynb").read_text("utf-8")
-    assert body not in (graded / "release/attention/causal_mask.ipynb").read_text("utf-8")
+    secret = REFERENCE.split('"""', 2)[2].splitlines()[-1].strip().partition("  #")[0]
+    assert secret not in told["partly_right"]
+    assert secret not in (graded / "release/attention/causal_mask.ipynb").read_text("utf-8")
+    assert secret in (graded / "source/attention/causal_mask.ipynb").read_text("utf-8")
