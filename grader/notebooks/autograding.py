@@ -18,13 +18,18 @@ from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution
 from traitlets import Enum, Unicode
 
-from grader.catalog import Course, find_course
+from grader.catalog import Course, CourseError, find_course
+from grader.kata import KataError
+from grader.key_file import KeyUnusable
 from grader.notebooks import cells
 from grader.notebooks.examiner import Terms, examiner
 from grader.notebooks.marks import marks
 from grader.notebooks.outputs import outputs_of
+from grader.opening import IsolationMissing
 
 GONE = "This cell was missing from the submission; it is back for grading."
+
+WRONG_INPUT = (CourseError, KataError, KeyUnusable, IsolationMissing)
 
 Resources = dict[str, Any]
 
@@ -96,8 +101,12 @@ class Judge(NbGraderPreprocessor):
             self.log.warning("Tests other than katas': the student's code is run with your rights.")
             nb, resources = Execute(parent=self.parent)(nb, resources)
         judged = [(cell, names[-1]) for cell, names in asking if names]
-        if judged:
-            self._judge(nb, judged, resources["nbgrader"])
+        try:
+            if judged:
+                self._judge(nb, judged, resources["nbgrader"])
+        except WRONG_INPUT as error:
+            self.log.error("%s", error)  # nbgrader shows a traceback besides, and gives no score
+            raise
         return nb, resources
 
     def _judge(self, nb: Any, judged: list[tuple[Any, str]], place: dict[str, str]) -> None:
