@@ -1,3 +1,12 @@
 """Decoder Dojo: Transformer-decoder katas and the grader that judges them."""
 
+from typing import Any
+
 __version__ = "0.1.0"
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext grader` in a notebook: the magics %%kata, %grade and %hint."""
+    from grader.notebooks.magics import load
+
+    load(shell)

@@ -9,15 +9,15 @@ from grader.answer_key import cache_folder
 from grader.catalog import Card, Course
 
 
-def next_hint(course: Course, card: Card) -> str:
-    """The hint after the last one shown, with its number; after the last one, the first again."""
+def next_hint(course: Course, card: Card, again: str = "grade --hint") -> str:
+    """The hint after the last one shown, with its number and how to ask again; after the last, the first."""
     if not card.hints:
         return f"{card.name} has no hints: its statement says it all."
     seen = _seen()
     name = f"{course.root.resolve()}:{card.name}"
     number = seen.get(name, 0) % len(card.hints)
     _remember({**seen, name: number + 1})
-    more = "" if number + 1 == len(card.hints) else f"\n\nOne more:  grade --hint {card.name}"
+    more = "" if number + 1 == len(card.hints) else f"\n\nOne more:  {again} {card.name}"
     return f"Hint {number + 1} of {len(card.hints)}: {card.hints[number]}{more}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from grader.authoring import commands as authoring
+from grader.notebooks import commands as notebooks
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -14,3 +15,4 @@ def kata() -> None:
 
 for command in (authoring.new, authoring.verify, authoring.key, authoring.release, authoring.overview):
     kata.add_command(command)
+kata.add_command(notebooks.notebooks)

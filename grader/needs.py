@@ -8,9 +8,9 @@ from pathlib import Path
 from grader.catalog import Card, Course
 from grader.grading import Grader
 from grader.kata import KataError
-from grader.opening import grade_file, lacks_library
+from grader.opening import grade_file, lacks_library, read_answer
 from grader.report import KataReport
-from grader.submission import Refused, read_submission
+from grader.submission import Refused
 
 
 def with_needs(course: Course, cards: list[Card]) -> list[Card]:
@@ -60,9 +60,15 @@ class Needs:
         return self.grade(card, path).status == "passed" if known is None else known
 
 
+def given_or_stub(course: Course, paths: list[tuple[Card, Path]]) -> Callable[[Card], Path]:
+    """Where a needed kata is looked for: in the file that was given for it, else among the exercises."""
+    given = {card.name: path for card, path in paths}
+    return lambda card: given.get(card.name, course.stub(card))
+
+
 def _is_gradable(card: Card, path: Path) -> bool:
     try:
-        return not lacks_library(card) and read_submission(card, path).begun
+        return not lacks_library(card) and read_answer(card, path).begun
     except Refused:
         return False
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from grader.attempt import CUDA_SECONDS
 from grader.bank import SEED
 from grader.catalog import Card, Course
+from grader.cells import is_notebook, read_from_notebook
 from grader.grading import Grader
 from grader.key_file import KeyUnusable
 from grader.keyring import open_keyring
 from grader.report import Isolation, KataReport
-from grader.submission import Refused, read_submission
+from grader.submission import Refused, Submission, read_submission
 from grader.worker.remote import RemoteStudent, WorkerLost
 from grader.worker.server import Source, open_source
 
@@ -70,12 +72,14 @@ def open_grader(
     isolation: str = "best",
     key: Path | None = None,
     secret: Path | None = None,
+    workers: str = "",
 ) -> tuple[Grader, Source]:
-    """The grader and its source of workers, which is opened before any solution, key or secret is read."""
+    """The grader and its source of workers, which is opened before any solution, key or secret is read;
+    `workers="spawn"` where that is too late, or the process has threads."""
     library = (
         "torch" if any(card.library == "torch" and not lacks_library(card) for card in cards) else "numpy"
     )
-    source = open_source(library, os.environ.get("DOJO_WORKERS", ""), isolation)
+    source = open_source(library, workers or os.environ.get("DOJO_WORKERS", ""), isolation)
     try:
         if isolation == "required":
             _require_isolation(source, device)
@@ -115,12 +119,22 @@ def is_begun(card: Card, path: Path) -> bool:
         return True
 
 
+def read_answer(card: Card, path: Path) -> Submission:
+    """The answer to a kata: all of a file, or the kata's cell of a notebook. Raises Refused."""
+    return read_from_notebook(card, path) if is_notebook(path) else read_submission(card, path)
+
+
 def grade_file(grader: Grader, card: Card, path: Path) -> KataReport:
     """One file's report; a file that cannot be graded, or is not begun, has one too."""
+    return grade_read(grader, card, lambda: read_answer(card, path))
+
+
+def grade_read(grader: Grader, card: Card, read: Callable[[], Submission]) -> KataReport:
+    """The report of what `read` brings, which may raise Refused."""
     if lacks_library(card):
         return KataReport(card.name, card.track, "error", card.max_score, message=_what_to_install(card))
     try:
-        submission = read_submission(card, path)
+        submission = read()
         if not submission.begun:
             message = f"Not started yet: open {submission.label}, read its docstring, write the code."
             return KataReport(card.name, card.track, "not_started", card.max_score, message=message)

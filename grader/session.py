@@ -9,12 +9,14 @@ from typing import Any
 
 import click
 
-from grader.catalog import Card, Course, CourseError, open_course
+from grader.catalog import Card, Course, CourseError, open_course, shorten
+from grader.cells import is_notebook, katas_in
 from grader.delivery import Delivery
-from grader.needs import Needs, with_needs
+from grader.needs import Needs, given_or_stub, with_needs
 from grader.opening import is_begun, open_grader, require_library
 from grader.report import Isolation, KataReport, Report
 from grader.speaker import Speaker, board, welcome
+from grader.submission import Refused
 
 PASSED, FAILED, WRONG_INPUT = range(3)
 
@@ -49,7 +51,7 @@ class Wishes:
 def run(wishes: Wishes) -> int:
     """Do what was asked for; returns the exit code. Raises CourseError and its like for wrong input."""
     course = open_course(wishes.course, wishes.exercises)
-    cards = [course.card(name) for name in wishes.names]
+    cards = [course.card(name) for name in wishes.names if not is_notebook(Path(name))]
     delivery = Delivery(wishes.forms, wishes.output)
     if wishes.list_katas:
         click.echo(board(course), nl=False)
@@ -77,12 +79,27 @@ def _chosen_files(course: Course, cards: list[Card], wishes: Wishes) -> list[tup
         if not wishes.file.exists():
             raise CourseError(f"There is no file {wishes.file}.")
         return [(card, wishes.file)]
-    if cards:
-        return [(card, course.stub(card)) for card in cards]
+    if wishes.names:
+        notebooks = [Path(name) for name in wishes.names if is_notebook(Path(name))]
+        return [(card, course.stub(card)) for card in cards] + _answered(course, notebooks)
     stubs = [(card, course.stub(card)) for card in course.cards.values()]
     if wishes.all_katas:
         return stubs
     return [(card, path) for card, path in stubs if path.exists() and is_begun(card, path)]
+
+
+def _answered(course: Course, notebooks: list[Path]) -> list[tuple[Card, Path]]:
+    """The katas that notebooks answer. Raises CourseError where one answers none, or cannot be read."""
+    found = []
+    for file in notebooks:
+        try:
+            names = katas_in(file, course.cards)
+        except Refused as refused:
+            raise CourseError(str(refused)) from None
+        if not names:
+            raise CourseError(f"{shorten(file)} answers no kata: no cell begins with %%kata and a name.")
+        found += [(course.cards[name], file) for name in names]
+    return found
 
 
 def _only_card(course: Course, cards: list[Card], file: Path) -> Card:
@@ -97,7 +114,7 @@ def grade_once(course: Course, paths: list[tuple[Card, Path]], wishes: Wishes, s
     """Grade each file, show each report as it comes, write the whole at the end."""
     cards = with_needs(course, [card for card, _ in paths])
     grader, source = open_grader(course, cards, **wishes.for_the_grader)
-    needs = Needs(grader, course.stub)
+    needs = Needs(grader, given_or_stub(course, paths))
     with closing(source):
         katas = []
         for card, path in paths:

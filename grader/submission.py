@@ -47,7 +47,11 @@ def digest(source: str) -> str:
 def read_submission(card: Card, path: Path) -> Submission:
     """Read and parse a file. Raises Refused with one sentence."""
     label = shorten(path)
-    source = _read(path, label)
+    return parse(card, read_text(path, label), label)
+
+
+def parse(card: Card, source: str, label: str) -> Submission:
+    """A source as a submission, wherever it came from. Raises Refused where it is no Python."""
     try:
         if "\0" in source:
             raise ValueError
@@ -61,22 +65,23 @@ def read_submission(card: Card, path: Path) -> Submission:
     return Submission(card, source, label)
 
 
-def _read(path: Path, label: str) -> str:
+def read_text(path: Path, label: str, limit: int = MAX_BYTES, what: str = "a Python file") -> str:
+    """The text of a regular file of at most `limit` bytes. Raises Refused."""
     if path.is_dir():
-        raise Refused(f"{label} is a folder; a Python file is needed.")
+        raise Refused(f"{label} is a folder; {what} is needed.")
     if not path.exists():
         raise Refused(f"There is no file {label}.")
     if path.is_symlink():  # it could lead to the solution
-        raise Refused(f"{label} is a link; a Python file is needed.")
+        raise Refused(f"{label} is a link; {what} is needed.")
     if not path.is_file():
         raise Refused(f"{label} is no regular file.")
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(limit + 1)
     except OSError as error:
         raise Refused(f"{label} cannot be read: {(error.strerror or 'unknown error').lower()}.") from None
-    if len(data) > MAX_BYTES:
-        raise Refused(f"{label} is larger than 1 MiB.")
+    if len(data) > limit:
+        raise Refused(f"{label} is larger than {limit >> 20} MiB.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ import click
 from watchfiles import watch as watch_files
 
 from grader.catalog import Card, Course
-from grader.needs import Needs, with_needs
+from grader.needs import Needs, given_or_stub, with_needs
 from grader.opening import open_grader
 from grader.report import Report
 from grader.speaker import Speaker
@@ -23,7 +23,7 @@ def watch(
     """Grade at once and after every change, until Ctrl-C."""
     cards = with_needs(course, [card for card, _ in paths])
     grader, source = open_grader(course, cards, **for_the_grader)
-    needs = Needs(grader, course.stub)
+    needs = Needs(grader, given_or_stub(course, paths))
     with closing(source):
         try:
             _round(needs, paths, say)

@@ -1,0 +1,63 @@
+"""A kata's report as a piece of HTML for somebody else's page, a notebook's say: no scripts, no styles for
+the page, nothing loaded. What does not hold unfolds; each mistake is explained once."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import replace
+
+from grader.formats import account
+from grader.formats.escaping import plain, points
+from grader.report import Check, KataReport
+
+LONGEST = 20_000
+MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}
+RED, ASIDE = "color: #d2333f", "margin: .3em 0 .6em 1.4em"
+PRE = f"{ASIDE}; white-space: pre; overflow-x: auto"
+SUMMARY = '<summary style="display: list-item; cursor: pointer">'  # the triangle, which some pages hide
+
+
+def render_kata(kata: KataReport) -> str:
+    """The score, every check, and what the code printed where something does not hold."""
+    score = _points(kata.score, kata.max_score)
+    head = f"{_mark(kata.status)} <strong>{_text(kata.name)}</strong> &nbsp; {score}"
+    told: set[str] = set()
+    checks = [_check(check, told) for check in kata.checks]
+    if not checks:
+        checks = [f'<div style="{ASIDE}">{_text(account.summary_of(kata))}</div>']
+    printed = _printed(kata.output) if account.wrong(kata) and kata.output else ""
+    return f'<div><div style="margin: .3em 0">{head}</div>\n' + "\n".join(checks) + f"{printed}</div>\n"
+
+
+def _check(check: Check, told: set[str]) -> str:
+    """One check; the first that does not hold is unfolded, and so is each that tells of another mistake."""
+    line = (
+        f"{_mark(check.status)} {_text(check.title)} <small>{_points(check.score, check.max_score)}</small>"
+    )
+    if check.status not in account.WRONG:
+        return f"<div>{line}</div>"
+    mistake = check.mistake
+    is_news = not told or (mistake is not None and mistake.id not in told)
+    facts = _text(account.of_check(replace(check, mistake=None)))
+    looks = (
+        f'<div style="{ASIDE}"><em>looks like</em> {_text(mistake.text)}</div>' if mistake and is_news else ""
+    )
+    told |= {mistake.id if mistake else check.name}
+    unfolded = " open" if is_news else ""
+    return f'<details{unfolded}>{SUMMARY}{line}</summary><pre style="{PRE}">{facts}</pre>{looks}</details>'
+
+
+def _printed(output: str) -> str:
+    return f'\n<details>{SUMMARY}The code printed</summary><pre style="{PRE}">{_text(output)}</pre></details>'
+
+
+def _points(score: int, max_score: int) -> str:
+    return f"{points(score)} / {points(max_score)}"
+
+
+def _mark(status: str) -> str:
+    return MARKS.get(status) or f'<span style="{RED}">✗</span>'
+
+
+def _text(text: str) -> str:
+    return html.escape(plain(text, LONGEST))

@@ -1,0 +1,102 @@
+"""Scores into nbgrader's gradebook: an assignment a track, a notebook a kata, as `kata notebooks` has them.
+
+Nothing is run and no notebook is needed, so that files graded elsewhere stand beside notebooks in the
+formgrader and in `nbgrader export`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from grader.catalog import Card, CourseError
+from grader.cells import score_id
+from grader.notebooks.extra import require
+from grader.report import KataReport, Report
+
+
+def write_scores(url: str, scores: Mapping[str, Report], katas: Sequence[Card]) -> None:
+    """Each student's score for each kata, 0 where a report lacks it; points given by hand are left alone.
+    Raises CourseError where the gradebook cannot be opened or written."""
+    with _opened(url) as gradebook:
+        for card in katas:
+            _enter_kata(gradebook, card)
+        for student, report in scores.items():
+            _enter_student(gradebook, student, {kata.name: kata for kata in report.katas}, katas)
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Any]:
+    """The gradebook at an address of SQLAlchemy's, or at a path; a new one where there is none."""
+    require("A gradebook", "nbgrader")
+    from nbgrader.api import Gradebook
+    from sqlalchemy.exc import SAWarning, SQLAlchemyError
+
+    address = url if "://" in url else f"sqlite:///{Path(url).absolute()}"
+    try:
+        with warnings.catch_warnings(), _with_own_programs():
+            warnings.simplefilter("ignore", SAWarning)  # of nbgrader's own doing
+            with Gradebook(address) as gradebook:
+                yield gradebook
+    except SQLAlchemyError as error:
+        told = str(error).splitlines()[0]
+        raise CourseError(f"The gradebook {url} cannot be written: {told}") from None
+    except ModuleNotFoundError as missing:
+        raise CourseError(f"The gradebook {url} needs a driver: pip install {missing.name}") from None
+
+
+@contextmanager
+def _with_own_programs() -> Iterator[None]:
+    """nbgrader starts `alembic` for a new gradebook; it lies beside the interpreter, on no path perhaps."""
+    before = os.environ.get("PATH", "")
+    os.environ["PATH"] = os.pathsep.join([before, str(Path(sys.executable).parent)])
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
+
+
+def _enter_kata(gradebook: Any, card: Card) -> None:
+    """The kata's assignment, notebook and cell, where they are not there already."""
+    gradebook.update_or_create_assignment(card.track)
+    gradebook.update_or_create_notebook(card.name, card.track)
+    gradebook.update_or_create_grade_cell(
+        score_id(card.name), card.name, card.track, max_score=card.points, cell_type="code"
+    )
+
+
+def _enter_student(
+    gradebook: Any, student: str, reports: Mapping[str, KataReport], katas: Sequence[Card]
+) -> None:
+    gradebook.update_or_create_student(student)
+    for track in dict.fromkeys(card.track for card in katas):
+        submission = gradebook.update_or_create_submission(track, student)
+        _complete(gradebook, submission)
+    for card in katas:
+        kata = reports.get(card.name)
+        grade = gradebook.find_grade(score_id(card.name), card.name, card.track, student)
+        grade.auto_score = kata.score / 100 if kata else 0.0
+        grade.needs_manual_grade = grade.manual_score is not None
+    gradebook.db.commit()
+
+
+def _complete(gradebook: Any, submission: Any) -> None:
+    """A submission made before the assignment grew lacks the new notebooks' grades."""
+    from nbgrader.api import Grade, SubmittedNotebook
+
+    there = {notebook.notebook_id: notebook for notebook in submission.notebooks}
+    for notebook in submission.assignment.notebooks:
+        own = there.get(notebook.id)
+        if own is None:
+            own = SubmittedNotebook(notebook=notebook, assignment=submission)
+            gradebook.db.add(own)
+        graded = {grade.cell_id for grade in own.grades}
+        for cell in notebook.grade_cells:
+            if cell.id not in graded:
+                gradebook.db.add(Grade(cell_id=cell.id, notebook=own))
+    gradebook.db.commit()

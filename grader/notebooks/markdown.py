@@ -1,0 +1,54 @@
+"""A stub's docstring as Markdown: what is indented stays as it is aligned, the rest is text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+INDENT = "    "
+HEADINGS = ("Example", "What goes wrong", "What must hold", "Source")
+CODE = re.compile(r"(`[^`]*`)")
+SPECIAL = re.compile(r"([\\*_\[\]<>$#|~])")
+
+
+def to_markdown(docstring: str) -> str:
+    """The first line as a title, formulas and shapes as blocks, paragraphs with their opening words bold."""
+    title, *lines = docstring.strip().splitlines()
+    return "\n".join([f"## {escape(title.rstrip('.'))}", *_blocks(lines)]) + "\n"
+
+
+def _blocks(lines: list[str]) -> Iterator[str]:
+    joined = _with_inner_gaps(lines)
+    for is_code, block in groupby(joined, key=lambda line: line.startswith(INDENT)):
+        if is_code:
+            yield from ("```text", *(line[4:].rstrip() for line in block), "```")
+        else:
+            yield from map(_text, block)
+
+
+def _with_inner_gaps(lines: list[str]) -> list[str]:
+    """The lines, an empty one between two indented ones counted as part of their block."""
+    shown, before = [], ""
+    for index, line in enumerate(lines):
+        after = next((later for later in lines[index:] if later.strip()), "")
+        before = line if line.strip() else before
+        is_inner = before.startswith(INDENT) and after.startswith(INDENT)
+        shown.append(line if line.strip() or not is_inner else INDENT)
+    return shown
+
+
+def _text(line: str) -> str:
+    lead, _, rest = line.partition(":")
+    first, _, second = lead.partition(", ")
+    if first in HEADINGS and not second and rest[:1] in ("", " "):
+        return f"**{lead}:**{escape(rest)}"
+    bullet = re.match(r"- |  (?=\S)", line)
+    start = bullet[0] if bullet else ""
+    return start + escape(line[len(start) :])
+
+
+def escape(text: str) -> str:
+    """Text that means itself in Markdown; what stands in backticks stays code."""
+    pieces = CODE.split(text)
+    return "".join(piece if index % 2 else SPECIAL.sub(r"\\\1", piece) for index, piece in enumerate(pieces))

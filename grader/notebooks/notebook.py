@@ -1,0 +1,68 @@
+"""One notebook: for each kata its statement, the student's cell, and the cell that holds its score."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from grader.catalog import Card, Course
+from grader.cells import score_id
+from grader.notebooks.answers import handed_out, solved
+from grader.notebooks.markdown import to_markdown
+from grader.notebooks.marks import marks
+
+KERNEL = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
+
+HOW_TO = """\
+Write your code in the cells that begin with `%%kata`. All that a kata needs stands in its one cell, imports
+too: that cell is graded by itself. Run it, then the `%grade` below it, to see what holds. Stuck?
+`%hint {name}` in a cell of your own, and again for one more.
+"""
+
+#: The first line is the student's to run; nbgrader hides what follows, which asks the instructor's keys.
+SCORE = """\
+%grade --score {name}
+### BEGIN HIDDEN TESTS
+%grade --score --key ../../../keys {name}
+### END HIDDEN TESTS"""
+
+
+def notebook_of(course: Course, cards: list[Card], title: str = "") -> str:
+    """The instructor's notebook of some katas, as nbgrader's `source/` holds it."""
+    import nbformat
+    from nbformat import v4
+
+    heading = f"# {title}\n\n" if title else ""
+    cells = [
+        _cell(v4.new_markdown_cell, "how-to", heading + HOW_TO.format(name=cards[0].name)),
+        _cell(v4.new_code_cell, "extension", "%load_ext grader"),
+        *(cell for card in cards for cell in _cells_of(course, card)),
+    ]
+    return str(nbformat.writes(v4.new_notebook(cells=cells, metadata=KERNEL))) + "\n"
+
+
+def _cells_of(course: Course, card: Card) -> Iterator[Any]:
+    """A kata's three cells. Code that is handed out wrong is no solution that nbgrader could cut out: such
+    a cell is the student's from the beginning, and known by its first line alone."""
+    from nbformat import v4
+
+    stub = course.stub(card).read_text(encoding="utf-8")
+    statement = to_markdown(ast.get_docstring(ast.parse(stub)) or card.title)
+    yield _cell(v4.new_markdown_cell, f"{card.name}-statement", statement)
+    code = handed_out(stub)
+    if not card.ships_wrong_code:
+        code = solved(code, course.solution(card, "reference").read_text(encoding="utf-8"))
+    answer = _cell(v4.new_code_cell, card.name, f"%%kata {card.name}\n{code}")
+    if card.ships_wrong_code:
+        answer.metadata["deletable"] = False
+    else:
+        answer.metadata["nbgrader"] = marks(card.name, solution=True)
+    yield answer
+    score = _cell(v4.new_code_cell, score_id(card.name), SCORE.format(name=card.name))
+    score.metadata["nbgrader"] = marks(score_id(card.name), points=card.points)
+    yield score
+
+
+def _cell(make: Any, name: str, source: str) -> Any:
+    return make(source.rstrip("\n"), id=name[:64])

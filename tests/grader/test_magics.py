@@ -1,0 +1,131 @@
+"""`%%kata`, `%grade` and `%hint`, said to a shell of IPython's."""
+
+import pytest
+
+import grader
+from grader.notebooks import errand
+from grader.report import Check, KataReport
+
+pytest.importorskip("IPython", reason="IPython is not installed")
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from grader.notebooks import magics
+
+RIGHT = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x\n"
+
+
+@pytest.fixture
+def shell(tiny_course, monkeypatch):
+    """A shell in which the extension is loaded, as `%load_ext grader` loads it."""
+    monkeypatch.chdir(tiny_course.root)
+    shell = InteractiveShell.instance(colors="nocolor")
+    grader.load_ipython_extension(shell)
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def say(shell):
+    """`say(cell)` runs a cell; what comes back has stdout, stderr, outputs and the value."""
+
+    def run(cell):
+        with capture_output() as captured:
+            captured.result = shell.run_cell(cell)
+        return captured
+
+    return run
+
+
+@pytest.fixture
+def graded(monkeypatch):
+    """What was asked of `grade`; the score is always 3.5."""
+    asked = []
+
+    def grade_source(card, source, key, device):
+        asked.append((card.name, source, key, device))
+        check = Check("a", "A title.", "failed", 350, 1000)
+        return KataReport(card.name, card.track, "failed", 1000, checks=(check,))
+
+    monkeypatch.setattr(magics, "grade_source", grade_source)
+    return asked
+
+
+def test_a_kata_is_defined_as_usual_and_remembered(shell, say, graded):
+    said = say(f"%%kata double\n{RIGHT}")
+    assert (said.stdout, said.stderr, said.result.success) == ("", "", True)
+    assert shell.user_ns["double"](2) == 4
+    say("%grade double")
+    assert graded == [("double", f"\n{RIGHT}", "", "cpu")]
+
+
+def test_the_last_cell_that_was_run_counts(say, graded):
+    say("%%kata double\nx = 1\n")
+    say("%%kata double\nx = 2\n")
+    say("%grade --key some.key --device cuda double")
+    assert graded == [("double", "\nx = 2\n", "some.key", "cuda")]
+
+
+def test_a_report_is_shown_as_html_and_as_text(say, graded):
+    say("%%kata double\nx = 1\n")
+    said = say("%grade double")
+    [shown] = said.outputs
+    assert "<strong>double</strong> &nbsp; 3.5 / 10" in shown.data["text/html"]
+    assert shown.data["text/plain"].startswith("double  3.5 / 10")
+    assert said.result.result is None
+    assert graded
+
+
+def test_a_score_is_a_plain_float_with_nothing_on_standard_error(say, graded):
+    say("%%kata double\nx = 1\n")
+    said = say("%grade --score double")
+    assert (type(said.result.result), said.result.result, said.stderr) == (float, 3.5, "")
+    assert graded
+
+
+def test_a_kata_that_was_not_run_scores_nothing(say, graded):
+    said = say("%grade --score double")
+    assert (said.result.result, said.stderr, graded) == (0.0, "", [])
+    assert "Run the cell that begins with %%kata double first." in said.outputs[0].data["text/html"]
+
+
+def test_a_cell_that_fails_is_told_once_remembered_and_stops_the_notebook(say, graded):
+    said = say("%%kata double\nx = 1\n1 / 0\n")
+    assert said.stdout.count("ZeroDivisionError: division by zero") == 1
+    assert not said.result.success
+    say("%grade double")
+    assert graded[0][1] == "\nx = 1\n1 / 0\n"
+
+
+@pytest.mark.parametrize("cell", ["%%kata doubel\nx = 1\n", "%grade doubel", "%hint doubel"])
+def test_a_wrong_name_is_told_with_the_nearest_one(shell, say, cell):
+    said = say(cell)
+    assert "There is no kata called `doubel`. Did you mean `double`?" in said.stderr + said.stdout
+    assert "Traceback" not in said.stderr + said.stdout
+    assert "x" not in shell.user_ns
+
+
+def test_hints_come_one_by_one(say):
+    assert say("%hint double").stdout == "Hint 1 of 1: Think of two.\n"
+
+
+def test_loading_again_forgets_nothing(shell, say, graded):
+    say("%%kata double\nx = 1\n")
+    grader.load_ipython_extension(shell)
+    say("%grade double")
+    assert len(graded) == 1
+
+
+def test_grade_is_run_beside_the_kernel(tiny_course, monkeypatch, tmp_path):
+    (tmp_path / "numpy.py").write_text("raise SystemExit('not the library')")
+    monkeypatch.chdir(tiny_course.root)
+    monkeypatch.setenv("PYTHONPATH", str(grader.__path__[0]) + "/..", prepend=":")
+    kata = errand.grade_source(tiny_course.card("double"), f"\n{RIGHT}")
+    assert (kata.status, kata.score) == ("passed", 1000)
+
+
+def test_what_grade_refuses_is_said(tiny_course, monkeypatch):
+    monkeypatch.chdir(tiny_course.root)
+    with pytest.raises(errand.CourseError, match=r"^The key none\.key cannot be read: no such file"):
+        errand.grade_source(tiny_course.card("double"), RIGHT, key="none.key")

@@ -1,0 +1,284 @@
+"""Notebooks as files: which cell answers a kata, what is handed out, and what `grade` makes of one."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from grader import cli, instructor
+from grader.catalog import Course, CourseError
+from grader.cells import katas_asked, katas_in, source_of
+from grader.formats import fragment
+from grader.notebooks import extra
+from grader.notebooks.answers import STUB, handed_out, solved
+from grader.notebooks.markdown import to_markdown
+from grader.report import Check, KataReport, Mistake
+from grader.submission import Refused
+
+ROOT = Path(__file__).resolve().parents[2]
+COURSE = Course(ROOT)
+KATAS = list(COURSE.cards.values())
+DOUBLE = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x\n"
+
+
+def code(source, **nbgrader):
+    metadata = {"nbgrader": nbgrader} if nbgrader else {}
+    return {"cell_type": "code", "metadata": metadata, "source": source, "outputs": []}
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """`notebook(*cells)` is the path of a notebook of these cells."""
+
+    def write(*cells, name="mine.ipynb"):
+        path = tmp_path / name
+        path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+        return path
+
+    return write
+
+
+# --- which cell answers a kata ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cells", "answer"),
+    [
+        ([code("%%kata double\nx = 1")], "\nx = 1"),
+        ([code(["%%kata double\n", "x = 1\n", "y = 2"])], "\nx = 1\ny = 2"),
+        ([code("%%kata   double  \nx = 1"), code("%%kata other\nx = 2")], "\nx = 1"),
+        ([code("%%kata double\nx = 1"), code("%%kata double\nx = 2")], "\nx = 2"),
+        ([code("%%kata double\nx = 1", grade_id="double"), code("%%kata double\nx = 2")], "\nx = 1"),
+        ([code("# my own words\nx = 1", grade_id="double")], "# my own words\nx = 1"),
+        ([code("%%kata double", grade_id=["double"])], "\n"),
+        ([{**code("%%kata double\nx = 1"), "metadata": "none"}], "\nx = 1"),
+    ],
+    ids=["text", "lines", "spaces", "last", "nbgrader_first", "magic_lost", "odd_name", "odd_metadata"],
+)
+def test_the_cell_that_counts(notebook, cells, answer):
+    assert source_of(notebook(*cells), "double") == answer
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {**code("%%kata double\nx = 1"), "cell_type": "markdown"},
+        code("\n%%kata double\nx = 1"),
+        code("%%kata doubles\nx = 1"),
+        code("print('%%kata double')"),
+        {"source": 5},
+        "%%kata double",
+    ],
+    ids=["markdown", "not_first", "longer_name", "quoted", "no_text", "no_cell"],
+)
+def test_cells_that_answer_nothing(notebook, cell):
+    with pytest.raises(Refused, match=r"^mine.ipynb holds no answer: no cell begins with %%kata double\.$"):
+        source_of(notebook(cell), "double")
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b'{"cells": [', "mine.ipynb is no notebook, or a damaged one: it cannot be read as JSON."),
+        (b"[" * 100_000, "mine.ipynb is no notebook, or a damaged one: it cannot be read as JSON."),
+        (b"[]", "mine.ipynb holds no cells; open it in Jupyter and save it as a notebook of version 4."),
+        (b'{"worksheets": []}', "mine.ipynb holds no cells; open it in Jupyter and save it as a notebook of"),
+        (b'"\xff"', "mine.ipynb is not UTF-8: byte 1 cannot be read. Save it as UTF-8."),
+        (b" " * (32 * 2**20 + 1), "mine.ipynb is larger than 32 MiB."),
+    ],
+    ids=["cut_off", "nested", "a_list", "version_3", "not_utf_8", "too_large"],
+)
+def test_a_file_that_is_no_notebook(tmp_path, data, told):
+    path = tmp_path / "mine.ipynb"
+    path.write_bytes(data)
+    with pytest.raises(Refused) as refused:
+        source_of(path, "double")
+    assert str(refused.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("source", "asked"),
+    [
+        ("%grade softmax", ["softmax"]),
+        ("%grade --score softmax\n### BEGIN\n%grade --score --key ../keys softmax", ["softmax"] * 2),
+        ("%grade softmax --device cuda --score", ["softmax"]),
+        ("x = 1\nprint('%grade softmax')", []),
+        ("%grade", []),
+    ],
+)
+def test_which_score_a_cell_asks_for(source, asked):
+    assert katas_asked(source) == asked
+
+
+def test_a_folder_is_no_notebook(tmp_path):
+    with pytest.raises(Refused, match=r"is a folder; a notebook is needed\.$"):
+        source_of(tmp_path, "double")
+
+
+def test_the_katas_of_a_notebook_come_in_the_order_of_the_course(notebook):
+    path = notebook(code("%%kata b\n1"), code("%%kata a\n1"), code("%%kata unknown\n1"))
+    assert katas_in(path, ["a", "b", "c"]) == ["a", "b"]
+
+
+# --- grade --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def grade_command(tiny_course, monkeypatch):
+    monkeypatch.chdir(tiny_course.root)
+    return lambda *arguments: CliRunner().invoke(cli.grade, [*map(str, arguments), "--format", "json"])
+
+
+def test_grade_takes_a_notebook(grade_command, notebook):
+    path = notebook(code("import os; os._exit(0)"), code(f"%%kata double\n{DOUBLE}"))
+    for arguments in ([path], ["double", "--file", path]):
+        [kata] = json.loads(grade_command(*arguments).stdout)["katas"]
+        assert (kata["name"], kata["score"], kata["status"]) == ("double", 10.0, "passed")
+
+
+def test_lines_are_numbered_as_in_the_cell(grade_command, notebook):
+    result = grade_command(notebook(code("%%kata double\n\ndef double(x:\n    pass")))
+    assert "mine.ipynb (cell double) has a syntax error in line 3: '(' was never closed." in result.output
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ([code("x = 1")], "mine.ipynb answers no kata: no cell begins with %%kata and a name."),
+        ([code("%%kata doubles\n1")], "mine.ipynb answers no kata: no cell begins with %%kata and a name."),
+    ],
+)
+def test_a_notebook_without_answers_is_refused(grade_command, notebook, cells, told):
+    result = grade_command(notebook(*cells))
+    assert (result.exit_code, result.stderr) == (2, f"{told}\n")
+
+
+def test_a_notebook_that_is_missing_is_refused(grade_command):
+    result = grade_command("missing.ipynb")
+    assert (result.exit_code, result.stderr) == (2, "There is no file missing.ipynb.\n")
+
+
+# --- statements and code ------------------------------------------------------------------------------
+
+
+def test_a_statement_in_markdown():
+    docstring = (
+        "A title: with *stars*.\n\nThat 2**3 is `x_i ** 2`, and [a](b) <c>:\n\n    y  = x_1\n\n    z\n\n"
+        "Example, the smallest: $5.\n- an item\n  of two lines\n"
+    )
+    assert to_markdown(docstring) == (
+        "## A title: with \\*stars\\*\n\nThat 2\\*\\*3 is `x_i ** 2`, and \\[a\\](b) \\<c\\>:\n\n"
+        "```text\ny  = x_1\n\nz\n```\n\n"
+        "Example, the smallest: \\$5.\n- an item\n  of two lines\n"
+    )
+
+
+@pytest.mark.parametrize("card", KATAS, ids=lambda card: card.name)
+def test_formulas_and_shapes_stay_aligned(card):
+    docstring = ast.get_docstring(ast.parse(COURSE.stub(card).read_text("utf-8")))
+    shown = to_markdown(docstring)
+    assert shown.count("```") % 2 == 0
+    blocks = "\n".join(shown.split("```")[1::2]).splitlines()
+    indented = [line[4:].rstrip() for line in docstring.splitlines() if line.startswith("    ")]
+    assert [line for line in indented if line not in blocks] == []
+
+
+def functions(source):
+    """The bodies of functions and the bases of classes, without docstrings, annotations and decorators."""
+    found = {}
+
+    def visit(node, place):
+        for inner in getattr(node, "body", []):
+            if isinstance(inner, ast.FunctionDef | ast.ClassDef):
+                where = (*place, inner.name)
+                if isinstance(inner, ast.ClassDef):
+                    found[where] = list(map(ast.unparse, inner.bases))
+                else:
+                    body = inner.body[1:] if ast.get_docstring(inner) else inner.body
+                    found[where] = "\n".join(map(ast.unparse, body))
+                visit(inner, where)
+
+    visit(ast.parse(source), ())
+    return found
+
+
+@pytest.mark.parametrize("card", [card for card in KATAS if not card.ships_wrong_code], ids=lambda c: c.name)
+def test_the_instructors_cell_holds_the_whole_reference(card):
+    stub = handed_out(COURSE.stub(card).read_text("utf-8"))
+    reference = COURSE.solution(card, "reference").read_text("utf-8")
+    answer = solved(stub, reference)
+    assert functions(answer) == functions(reference)
+    assert f"{STUB}\n" not in answer
+    decorated = [n for n in ast.parse(reference).body if getattr(n, "decorator_list", [])]
+    for node in decorated:
+        assert f"{node.name} = {ast.unparse(node.decorator_list[0])}({node.name})" in answer
+
+
+def test_code_that_is_handed_out_wrong_has_no_solution_in_its_notebook():
+    for card in KATAS:
+        if card.ships_wrong_code:
+            stub = COURSE.stub(card).read_text("utf-8")
+            assert solved(handed_out(stub), COURSE.solution(card, "reference").read_text()) == handed_out(
+                stub
+            )
+
+
+# --- the report in a notebook ---------------------------------------------------------------------------
+
+
+def failed(name, told):
+    return Check(name, f"Title of {name}.", "failed", 0, 500, expected="1", got="<2>", mistake=told)
+
+
+def test_a_mistake_is_told_once_and_everything_is_quoted():
+    told = Mistake("halves", "Halved & <b>lost</b>.")
+    kata = KataReport(
+        "double",
+        "attention",
+        "failed",
+        1000,
+        checks=(failed("a", told), failed("b", told)),
+        output="<i>\x1b[1m",
+    )
+    shown = fragment.render_kata(kata)
+    assert shown.count("Halved &amp; &lt;b&gt;lost&lt;/b&gt;.") == 1
+    assert shown.count("<details open>") == 1
+    assert "0 / 10" in shown
+    assert "&lt;2&gt;" in shown
+    assert "\x1b" not in shown
+    assert not {"<b>", "<i>", "<2>"} & set(shown.replace(">", ">\n").split())
+
+
+def test_a_kata_without_checks_says_why():
+    kata = KataReport("double", "attention", "error", 1000, message="mine.ipynb holds no answer.")
+    assert "mine.ipynb holds no answer." in fragment.render_kata(kata)
+
+
+# --- without the packages -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _without_jupyter(monkeypatch):
+    monkeypatch.setattr(extra.importlib.util, "find_spec", lambda _: None)
+
+
+@pytest.mark.usefixtures("_without_jupyter")
+def test_what_to_install_is_said(tiny_course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tiny_course.root)
+    result = CliRunner().invoke(instructor.kata, ["notebooks", str(tmp_path / "out")])
+    told = "`kata notebooks` needs nbformat: pip install 'decoder-dojo[notebooks]'\n"
+    assert (result.exit_code, result.stderr) == (2, told)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("_without_jupyter")
+def test_a_gradebook_says_what_to_install():
+    from grader.notebooks.gradebook import write_scores
+
+    with pytest.raises(
+        CourseError, match=r"^A gradebook needs nbgrader: pip install 'decoder-dojo\[notebooks\]'$"
+    ):
+        write_scores("gradebook.db", {}, [])
