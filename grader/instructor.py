@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from grader.authoring import commands as authoring
+from grader.cohort import command as cohort
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -12,5 +13,5 @@ def kata() -> None:
     """Look after a course: its katas, their checks, its classes."""
 
 
-for command in (authoring.verify, authoring.key, authoring.release, authoring.overview):
+for command in (authoring.verify, authoring.key, authoring.release, authoring.overview, cohort.grade):
     kata.add_command(command)

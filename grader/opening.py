@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from grader.attempt import CUDA_SECONDS
@@ -14,7 +15,7 @@ from grader.grading import Grader
 from grader.key_file import KeyUnusable
 from grader.keyring import open_keyring
 from grader.report import Isolation, KataReport
-from grader.submission import Refused, read_submission
+from grader.submission import Refused, Submission, read_submission
 from grader.worker.remote import RemoteStudent, WorkerLost
 from grader.worker.server import Source, open_source
 
@@ -117,10 +118,15 @@ def is_begun(card: Card, path: Path) -> bool:
 
 def grade_file(grader: Grader, card: Card, path: Path) -> KataReport:
     """One file's report; a file that cannot be graded, or is not begun, has one too."""
+    return grade_read(grader, card, lambda: read_submission(card, path))
+
+
+def grade_read(grader: Grader, card: Card, read: Callable[[], Submission]) -> KataReport:
+    """The report of what `read` brings, which may raise Refused."""
     if lacks_library(card):
         return KataReport(card.name, card.track, "error", card.max_score, message=_what_to_install(card))
     try:
-        submission = read_submission(card, path)
+        submission = read()
         if not submission.begun:
             message = f"Not started yet: open {submission.label}, read its docstring, write the code."
             return KataReport(card.name, card.track, "not_started", card.max_score, message=message)

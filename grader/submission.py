@@ -47,7 +47,12 @@ def digest(source: str) -> str:
 def read_submission(card: Card, path: Path) -> Submission:
     """Read and parse a file. Raises Refused with one sentence."""
     label = shorten(path)
-    source = _read(path, label)
+    return parse_submission(card, read_bytes(path, label), label)
+
+
+def parse_submission(card: Card, data: bytes, label: str) -> Submission:
+    """The submission that these bytes are. Raises Refused with one sentence."""
+    source = _decoded(data, label)
     try:
         if "\0" in source:
             raise ValueError
@@ -61,7 +66,8 @@ def read_submission(card: Card, path: Path) -> Submission:
     return Submission(card, source, label)
 
 
-def _read(path: Path, label: str) -> str:
+def read_bytes(path: Path, label: str, limit: int = MAX_BYTES) -> bytes:
+    """What a regular file holds, one byte more than the limit at most. Raises Refused where it is none."""
     if path.is_dir():
         raise Refused(f"{label} is a folder; a Python file is needed.")
     if not path.exists():
@@ -72,9 +78,13 @@ def _read(path: Path, label: str) -> str:
         raise Refused(f"{label} is no regular file.")
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(limit + 1)
     except OSError as error:
         raise Refused(f"{label} cannot be read: {(error.strerror or 'unknown error').lower()}.") from None
+    return data
+
+
+def _decoded(data: bytes, label: str) -> str:
     if len(data) > MAX_BYTES:
         raise Refused(f"{label} is larger than 1 MiB.")
     try:
