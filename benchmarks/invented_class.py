@@ -51,7 +51,8 @@ def differences(lines: Iterator[str], made: dict[tuple[str, str], str]) -> Itera
             named = [check["mistake"]["id"] for check in kata["checks"] if check["mistake"]]
             right = kata["status"] == "passed" if not mistake else named[:1] == [mistake]
             if not right:
-                yield f"{line['student']} {kata['name']}: {kata['status']} {named[:1]}, made {mistake or 'none'}"
+                told = f"{kata['status']} {named[:1]}, made {mistake or 'none'}"
+                yield f"{line['student']} {kata['name']}: {told}"
     yield from (f"{student} {kata}: not graded" for student, kata in made.keys() - seen)
 
 

@@ -16,16 +16,20 @@ MOST_ROWS = 2000  # students that the page lists; of a larger class the gradeboo
 LONGEST = 1500
 MARKS = {"passed": "p", "failed": "f", "error": "e", "not_started": "n", "waiting": "n"}
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
-h1 { margin-bottom: 0; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc; } h3 { margin: 1.6rem 0 .3rem; }
-table { border-collapse: collapse; } td, th { padding: .15rem .7rem .15rem 0; text-align: left; vertical-align: top; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
+body { color: #1b1b1b; background: #fff; } h1 { margin-bottom: 0; } h3 { margin: 1.6rem 0 .3rem; }
+h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc; } table { border-collapse: collapse; }
+td, th { padding: .15rem .7rem .15rem 0; text-align: left; vertical-align: top; }
 .r { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.bar { display: inline-block; width: 12rem; background: #e6e6e6; } .bar i { display: block; height: .8rem; background: #2f7d4f; }
-.share { display: inline-block; width: 6rem; } .share i { display: block; height: .6rem; background: #b5482f; }
-pre { overflow-x: auto; background: #f4f4f4; padding: .6rem .8rem; font-size: .85rem; } small, .quiet { color: #666; }
-.all { font-size: .85rem; } .all th { writing-mode: vertical-rl; transform: rotate(180deg); font-weight: normal; padding: 0 .2rem; }
-.all th.who { writing-mode: initial; transform: none; } .all td { padding: .05rem .5rem; border-top: 1px solid #eee; }
-.p { background: #e3f2e8; } .f { background: #fdeeea; } .e { background: #fdf3d8; } .n { color: #999; } .p, .f, .e, .n { text-align: right; }
+.bar, .share { display: inline-block; width: 12rem; background: #e6e6e6; } .share { width: 6rem; }
+.bar i, .share i { display: block; height: .8rem; background: #2f7d4f; } .share i { background: #b5482f; }
+pre { overflow-x: auto; background: #f4f4f4; padding: .6rem .8rem; font-size: .85rem; }
+small, .quiet { color: #666; } .all { font-size: .85rem; }
+.all th { writing-mode: vertical-rl; transform: rotate(180deg); font-weight: normal; padding: 0 .2rem; }
+.all th.who { writing-mode: initial; transform: none; vertical-align: bottom; }
+.all td { padding: .05rem .5rem; border-top: 1px solid #eee; }
+.p, .f, .e, .n { text-align: right; font-variant-numeric: tabular-nums; }
+.p { background: #e3f2e8; } .f { background: #fdeeea; } .e { background: #fdf3d8; } .n { color: #999; }
 """
 
 
@@ -133,10 +137,10 @@ def _unexplained(groups: list[Unexplained]) -> str:
 
 def _alike(insight: ClassInsight) -> str:
     told = (
-        '<p class="quiet">The longest and rarest first. A short or usual answer is found by many on their own:'
-        f" files of fewer than {FEWEST_TOKENS} tokens are not compared ({insight.short} of this class), and what the"
-        " stub gave everybody does not count. That two files are the same says nothing of how that came"
-        " about.</p>\n"
+        '<p class="quiet">The longest and rarest first. A short or usual answer is found by many on their'
+        f" own: files of fewer than {FEWEST_TOKENS} tokens are not compared ({insight.short} of this class),"
+        " and what the stub gave everybody does not count. That two files are the same says nothing of how"
+        " that came about.</p>\n"
     )
     rows = "".join(map(_alike_row, insight.alike))
     return told + (f"<table>{rows}</table>\n" if rows else "<p>No two files are.</p>\n")

@@ -1,4 +1,4 @@
-"""What a run says in the terminal when it is done: how each kata went, which mistakes lead, what to look at."""
+"""What a run says in the terminal when it is done: each kata, its leading mistakes, what to look at."""
 
 from __future__ import annotations
 

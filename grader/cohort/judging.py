@@ -34,10 +34,16 @@ class Order:
     isolation: str = "best"
     key: Path | None = None
     secret: Path | None = None
+    shrinks: bool = False  # ten times the time, for a counterexample that `grade` shows the student anyway
 
     @property
     def course(self) -> Course:
         return Course(self.root, self.exercises)
+
+    @property
+    def terms(self) -> tuple[object, ...]:
+        """What changes a report, beside the course."""
+        return self.device, self.isolation, self.shrinks
 
     def cards(self) -> list[Card]:
         course = self.course
@@ -139,4 +145,4 @@ def judging_digest(order: Order, course: Course, card: Card, key: str) -> str:
             path for part in ("reference", "mistakes") if (path := course.solution(card, part)).is_file()
         ]
     torch = version("torch") if card.library == "torch" and find_spec("torch") else ""
-    return answer_key.digest(parts, SEED, grader.__version__, torch, key, order.device, order.isolation)
+    return answer_key.digest(parts, SEED, grader.__version__, torch, key, *order.terms)

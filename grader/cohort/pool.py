@@ -135,6 +135,7 @@ def serve(channel: Any, order: Order) -> None:
             course,
             list(cards.values()),
             device=order.device,
+            shrinks=order.shrinks,
             isolation=order.isolation,
             key=order.key,
             secret=order.secret,

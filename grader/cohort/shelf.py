@@ -47,7 +47,8 @@ class Shelf:
             self._sort_zip(path)
         if not self._piles:
             raise CourseError(
-                f"No submission was found in {self.label}: a folder a student is expected, or a platform's zip."
+                f"No submission was found in {self.label}: a folder a student is expected,"
+                " or a learning platform's zip."
             )
 
     def __len__(self) -> int:
