@@ -128,11 +128,14 @@ def _unexplained(groups: list[Unexplained]) -> str:
     told = (
         '<p class="quiet">Files of one group compute alike: candidates for a new mistake of the kata.</p>\n'
     )
-    return told + "".join(
-        f"<details><summary>{_text(group.kata)}: {_files(group.files)}, {_text(group.check.title)}</summary>"
-        f"<pre>{_text(account.of_check(group.check), LONGEST)}</pre>{_names(group.students, group.files)}</details>\n"
-        for group in groups
-    )
+    return told + "".join(map(_unexplained_group, groups))
+
+
+def _unexplained_group(group: Unexplained) -> str:
+    head = f"{_text(group.kata)}: {_files(group.files)}, {_text(group.check.title)}"
+    told = _text(account.of_check(group.check), LONGEST)
+    names = _names(group.students, group.files)
+    return f"<details><summary>{head}</summary><pre>{told}</pre>{names}</details>\n"
 
 
 def _alike(insight: ClassInsight) -> str:
