@@ -1,6 +1,6 @@
 """A class graded side by side: here, by nbgrader, by otter-grader, and by pytest in a process a submission.
 
-python benchmarks/cohort.py [STUDENTS] [FOLDER]     the same submissions to everybody; needs a network once
+python benchmarks/cohort.py [STUDENTS] [THEIRS]     the others grade the first THEIRS of them; a network once
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -144,32 +143,40 @@ def _put(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def compare(students: int, folder: Path) -> int:
+def compare(students: int, theirs: int, folder: Path) -> int:
     """Print the table; 1 where a bar is missed."""
-    made = invent(folder / "class", students)
-    wrong = {job for job, mistake in made.items() if mistake}
+    known = {"class": invent(folder / "class", students), "part": invent(folder / "part", theirs)}
     environment()
     contenders = {"kata grade": ours, "nbgrader autograde": nbgrader, "otter run": otter, "pytest": pytest}
-    print(f"{len(made)} gradings, {len(wrong)} of wrong submissions, {CORES} cores\n")
-    print("| | a grading | ratio | largest process | wrong ones caught | right ones refused |")
-    print("|---|---:|---:|---:|---:|---:|")
+    print(
+        f"{CORES} cores\n\n| | gradings | a grading | ratio | largest process | wrong caught | right refused |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    each: dict[str, float] = {}
     for name, grade in contenders.items():
+        handed_in = "class" if grade is ours else "part"
+        made = known[handed_in]
         work = folder / name.replace(" ", "-")
         work.mkdir()
         with clock(f"{name}, all of it"):
-            passed = grade(folder / "class", work)
-        seconds = clock.seconds[name] = clock.seconds.get(name, clock.seconds[f"{name}, all of it"])
-        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10  # the largest so far
-        ratio = seconds / clock.seconds["kata grade"]
-        refused = made.keys() - wrong - passed
-        told = f"{1e3 * seconds / len(made):.0f} ms | {ratio:.1f} × | ≤ {memory} MiB"
-        print(f"| `{name}` | {told} | {len(wrong - passed)} of {len(wrong)} | {len(refused)} |", flush=True)
-    slow = [clock.seconds[name] / clock.seconds["kata grade"] for name in ("nbgrader autograde", "otter run")]
-    return int(min(slow) < BAR)
+            passed = grade(folder / handed_in, work)
+        each[name] = clock.seconds.get(name, clock.seconds[f"{name}, all of it"]) / len(made)
+        print(row(name, each, made, passed), flush=True)
+    return int(min(each[name] for name in ("nbgrader autograde", "otter run")) < BAR * each["kata grade"])
+
+
+def row(name: str, each: dict[str, float], made: dict[tuple[str, str], str], passed: Found) -> str:
+    """A row of the table, from the seconds of a grading and from who passed."""
+    wrong = {job for job, mistake in made.items() if mistake}
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10  # the largest so far
+    told = (
+        f"{len(made)} | {1e3 * each[name]:.0f} ms | {each[name] / each['kata grade']:.1f} × | ≤ {memory} MiB"
+    )
+    refused = len(made.keys() - wrong - passed)
+    return f"| `{name}` | {told} | {len(wrong - passed)} of {len(wrong)} | {refused} |"
 
 
 if __name__ == "__main__":
-    place = Path(sys.argv[2]) if sys.argv[2:] else Path(tempfile.mkdtemp(prefix="dojo-bench-"))
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
-    sys.exit(compare(int(sys.argv[1]) if sys.argv[1:] else 10, place))
+    with tempfile.TemporaryDirectory(prefix="dojo-bench-") as place:
+        numbers = [int(number) for number in sys.argv[1:3]]
+        sys.exit(compare(*(numbers + [60, 5][len(numbers) :]), Path(place)))

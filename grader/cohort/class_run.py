@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from grader.catalog import Card
 from grader.cohort.engine import Engine
@@ -28,11 +29,14 @@ class Tally:
     strangers: int = 0
     faults: int = 0
     notes: list[str] = field(default_factory=list)
+    unsaid: int = 0
 
     def note(self, text: str) -> None:
-        """A sentence for the instructor, of each kind the first few."""
+        """A sentence for the instructor; the first few are kept, the others counted."""
         if len(self.notes) < MOST_NOTES:
             self.notes.append(text)
+        else:
+            self.unsaid += 1
 
 
 class ClassRun:
@@ -66,9 +70,13 @@ class ClassRun:
         for student, files in self.shelf.students():
             member = self._member(student)
             if member is not None:
-                for handed in chosen(files, self.cards):
+                told = partial(self._told_of, member)
+                for handed in chosen(files, self.cards, told):
                     yield from self._task(member, handed)
             arrived()
+
+    def _told_of(self, member: Member, text: str) -> None:
+        self.tally.note(f"{member.id}: {text}")
 
     def _member(self, student: Student) -> Member | None:
         """Who a student is in this class; None for the second of two who are the same."""

@@ -15,6 +15,7 @@ def render(insight: ClassInsight, tally: Tally, folder: Path) -> str:
     """The whole text."""
     parts = [_head(insight, tally), *map(_kata, insight.katas.values()), *_looks(insight)]
     notes = [f"note  {one_line(note, 300)}\n" for note in tally.notes]
+    notes += [f"note  {tally.unsaid:,} more of these\n"] if tally.unsaid else []
     where = f"\n{folder / 'class.html'} shows the class; gradebooks and everybody's page lie beside it.\n"
     return "".join([*parts, "\n" if notes else "", *notes, where])
 

@@ -7,6 +7,7 @@ an actor anew, elsewhere if it must, when its machine is lost, and asks it again
 from __future__ import annotations
 
 import io
+import os
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -51,7 +52,8 @@ class Cluster:
     def __init__(self, order: Order, size: int = 0, address: str = "") -> None:
         self._ray = ray = _import_ray()
         try:
-            ray.init(address=address or None, log_to_driver=False, logging_level="error")
+            own: dict[str, Any] = {} if address else {"include_dashboard": False}
+            ray.init(address=address or None, log_to_driver=False, logging_level="error", **own)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise CourseError(f"No Ray cluster answers at {address or 'this machine'}: {error}") from None
         needs = {"num_cpus": 1, "num_gpus": int(order.device == "cuda")}
@@ -74,19 +76,23 @@ class Cluster:
             raise cause or CourseError(f"No grader could be started on the cluster: {told}") from None
 
     def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
-        """Verdicts as they come; each grader has one task, and is given the next when it is done."""
-        busy: dict[Any, tuple[Any, Task]] = {}
-        for seat in self._seats:
-            self._ask(busy, seat, next(tasks, None))
-        while busy:
-            for answer in self._ray.wait(list(busy), num_returns=1)[0]:
-                seat, task = busy.pop(answer)
-                yield task, self._verdict(answer)
-                self._ask(busy, seat, next(tasks, None))
-
-    def _ask(self, busy: dict[Any, tuple[Any, Task]], seat: Any, task: Task | None) -> None:
-        if task is not None:
-            busy[seat.judge.remote(task)] = seat, task
+        """Verdicts as they come; each grader has one task, and is given the next when it is done. At the
+        end those who are idle judge what others still hold: a machine may be gone, and none replace it."""
+        held: dict[Any, tuple[Any, Task]] = {}
+        for seat, task in zip(self._seats, tasks, strict=False):
+            held[seat.judge.remote(task)] = seat, task
+        while held:
+            for answer in self._ray.wait(list(held), num_returns=1)[0]:
+                seat, task = held.pop(answer)
+                twins = [other for other, (_, same) in held.items() if same is task]
+                verdict = self._verdict(answer)
+                if not (verdict.fault and twins):
+                    for twin in twins:
+                        del held[twin]
+                    yield task, verdict
+                following = next(tasks, None) or _held_once(held)
+                if following is not None:
+                    held[seat.judge.remote(following)] = seat, following
 
     def _verdict(self, answer: Any) -> Verdict:
         try:
@@ -100,7 +106,14 @@ class Cluster:
         self._ray.shutdown()
 
 
+def _held_once(held: dict[Any, tuple[Any, Task]]) -> Task | None:
+    """A task that one grader has and no other."""
+    tasks = [task for _, task in held.values()]
+    return next((task for task in tasks if sum(task is other for other in tasks) == 1), None)
+
+
 def _import_ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a class is nobody else's business
     try:
         import ray
     except ModuleNotFoundError:

@@ -42,12 +42,12 @@ class Pool:
         self.order = order
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(WARM + _libraries(order))
-        self._seats = [self._open()]
+        self._losses: dict[tuple[str, str], int] = {}
+        self._seats = [self._open()]  # alone, until it is known that one can be opened
         self.judging: Mapping[str, str] = self._greeted(self._seats[0])
         self._seats += [self._open() for _ in range((size or os.cpu_count() or 1) - 1)]
         for seat in self._seats[1:]:
             self._greeted(seat)
-        self._losses: dict[tuple[str, str], int] = {}
 
     def _open(self) -> Seat:
         ours, theirs = self._context.Pipe()
@@ -113,11 +113,11 @@ class Pool:
 
     def close(self) -> None:
         """Hang up; a grader ends when nobody listens. One that is busy is ended."""
-        for seat in self._seats if hasattr(self, "_seats") else []:
+        for seat in self._seats:
             seat.channel.close()
             if seat.task is not None:
                 seat.process.terminate()
-        for seat in self._seats if hasattr(self, "_seats") else []:
+        for seat in self._seats:
             seat.process.join(5)
 
 

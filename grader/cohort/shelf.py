@@ -78,10 +78,13 @@ class Shelf:
             yield student, (file for pile in self._piles[student] for file in pile())
 
 
-def chosen(files: Iterator[Found], katas: Container[str]) -> list[HandedIn]:
-    """Of what one student handed in the file of each kata, that in the best place; by name."""
+def chosen(
+    files: Iterator[Found], katas: Container[str], note: Callable[[str], None] = lambda _: None
+) -> list[HandedIn]:
+    """Of what one student handed in the file of each kata, that in the best place; by name. What cannot be
+    looked into is told to `note`."""
     ranked: dict[str, list[tuple[int, Parts, Callable[[], bytes]]]] = {}
-    for inner, read in _unwrapped(files):
+    for inner, read in _unwrapped(files, note):
         found = kata_at(inner)
         if found and found[1] in katas:
             ranked.setdefault(found[1], []).append((found[0], inner, read))
@@ -98,14 +101,14 @@ def _best(kata: str, places: list[tuple[int, Parts, Callable[[], bytes]]]) -> Ha
     return HandedIn(kata, inner, read, others)
 
 
-def _unwrapped(files: Iterator[Found]) -> Iterator[Found]:
+def _unwrapped(files: Iterator[Found], note: Callable[[str], None]) -> Iterator[Found]:
     """The files, those in a student's own zip instead of the zip."""
     for inner, read in files:
         if len(inner) == 1 and inner[0].endswith(".zip"):
             try:
                 yield from archive.members(io.BytesIO(read()), inner[0])
-            except (CourseError, Refused):
-                continue  # no zip after all: nothing was handed in with it
+            except (CourseError, Refused) as error:
+                note(f"Nothing was found in it: {error}")
         else:
             yield inner, read
 

@@ -157,9 +157,12 @@ def test_a_damaged_member_costs_its_student_alone(tmp_path):
         read["ada"]()
 
 
-def test_a_students_zip_that_is_none_holds_nothing(tmp_path):
+def test_a_students_zip_that_is_none_holds_nothing_and_is_told(tmp_path):
     (tmp_path / "ada.zip").write_bytes(b"no zip")
-    assert shelf_of(tmp_path) == {"ada": {}}
+    ((_, files),) = Shelf(tmp_path).students()
+    told = []
+    assert chosen(files, KATAS, told.append) == []
+    assert told == ["Nothing was found in it: ada.zip cannot be read as a zip file: File is not a zip file."]
 
 
 def test_a_notebook_is_read_by_the_reader_of_notebooks(tmp_path, write):

@@ -162,13 +162,37 @@ def test_a_source_that_ends_every_grader_is_put_aside(order, monkeypatch):
     assert told == ["", "3 grading processes were lost over it", ""]
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
+asks_a_cluster = pytest.mark.skipif(
     not os.environ.get("DOJO_RAY"), reason="a cluster takes half a minute to start: DOJO_RAY=1"
 )
+
+
+@pytest.mark.slow
+@asks_a_cluster
 def test_a_cluster_says_the_same(order, calm):
-    pytest.importorskip("ray", reason="Ray is not installed")
     from grader.cohort.cluster import Cluster
 
     with closing(Cluster(order, size=2)) as cluster:
         assert seconds_apart(cluster.judge(iter(tasks(16)))) == calm
+
+
+@pytest.mark.slow
+@asks_a_cluster
+def test_a_machine_of_a_cluster_that_is_lost_changes_nothing(order, calm):
+    from ray.cluster_utils import Cluster as Machines
+
+    from grader.cohort.cluster import Cluster
+
+    machines = Machines(initialize_head=True, head_node_args={"num_cpus": 0})
+    _, lost = machines.add_node(num_cpus=1), machines.add_node(num_cpus=1)
+    try:
+        with closing(Cluster(order, size=2, address=machines.address)) as cluster:
+            found = []
+            for judged in cluster.judge(iter(tasks(16))):
+                found.append(judged)
+                if len(found) == 4:
+                    machines.remove_node(lost, allow_graceful=False)
+        assert len(found) == 16
+        assert seconds_apart(found) == calm
+    finally:
+        machines.shutdown()
