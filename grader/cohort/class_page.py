@@ -14,6 +14,7 @@ from grader.formats.escaping import plain, points
 
 MOST_ROWS = 2000  # students that the page lists; of a larger class the gradebooks have everybody
 LONGEST = 1500
+LEADING = 10  # mistakes of a kata that are shown at once
 MARKS = {"passed": "p", "failed": "f", "error": "e", "not_started": "n", "waiting": "n"}
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
@@ -94,20 +95,24 @@ def _row(kata: KataInsight) -> str:
 def _kata(kata: KataInsight) -> str:
     if not kata.failing:
         return ""
-    failed = kata.statuses["failed"]
-    mistakes = "".join(
-        f"{_share(count, kata.tried)}<td><details><summary>{_text(name.replace('_', ' '))}</summary>"
-        f"{_text(kata.texts[name])}</details></tr>\n"
-        for name, count in kata.mistakes.most_common()
-    )
+    mistakes = [_mistake(kata, name, count) for name, count in kata.mistakes.most_common()]
+    leading, rest = "".join(mistakes[:LEADING]), mistakes[LEADING:]
+    rare = f"<details><summary>{len(rest)} rarer ones</summary><table>{''.join(rest)}</table></details>\n"
     checks = "".join(
         f"{_share(count, kata.tried)}<td>{_text(title)}</tr>\n" for title, count in kata.failing.most_common()
     )
     return (
         f'<h3 id="{_text(kata.card.name)}">{_text(kata.card.name)}</h3>\n'
-        f'<p class="quiet">{failed} of {kata.tried} do not pass.</p>\n<table>{mistakes}</table>\n'
+        f'<p class="quiet">{kata.statuses["failed"]} of {kata.tried} do not pass.</p>\n'
+        f"<table>{leading}</table>\n{rare if rest else ''}"
         f"<details><summary>the checks that fail</summary><table>{checks}</table></details>\n"
     )
+
+
+def _mistake(kata: KataInsight, name: str, count: int) -> str:
+    called = _text(name.replace("_", " "))
+    told = f"<details><summary>{called}</summary>{_text(kata.texts[name])}</details>"
+    return f"{_share(count, kata.tried)}<td>{told}</tr>\n"
 
 
 def _share(count: int, of: int) -> str:
