@@ -150,9 +150,8 @@ def compare(students: int, theirs: int, folder: Path) -> int:
     known = {"class": invent(folder / "class", students), "part": invent(folder / "part", theirs)}
     environment()
     contenders = {"kata grade": ours, "nbgrader autograde": nbgrader, "otter run": otter, "pytest": pytest}
-    print(
-        f"{CORES} cores\n\n| | gradings | a grading | ratio | largest process | wrong caught | right refused |"
-    )
+    print(f"{CORES} cores\n")
+    print("| | gradings | a grading | ratio | largest process | wrong caught | right refused |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     each: dict[str, float] = {}
     for name, grade in contenders.items():
