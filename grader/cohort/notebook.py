@@ -25,6 +25,6 @@ def source(read: Callable[[], bytes], kata: str) -> bytes:
         file.write_bytes(data)
         try:
             text: str = cells.source_of(file, kata)
-        except (Refused, CourseError, ValueError, RecursionError, OSError) as error:
+        except (CourseError, ValueError, RecursionError, OSError) as error:
             raise Refused(f"{kata}.ipynb cannot be read: {error}") from None
     return text.encode("utf-8", "replace")
