@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.catalog import Card, shorten
-from grader.submission import MAX_BYTES, Refused, Submission, parse, read_text
+from grader.submission import MAX_BYTES, Refused, Submission, decoded, parse, read_bytes
 
 SUFFIX = ".ipynb"
 LARGEST = 32 * MAX_BYTES  # outputs may hold pictures
@@ -36,9 +36,14 @@ def score_id(kata_name: str) -> str:
 
 def source_of(path: Path, kata_name: str) -> str:
     """The code of the cell that answers a kata, its lines numbered as in the cell. Raises Refused."""
-    source = answer_to(kata_name, read_cells(path))
+    return answer_in(read_cells(path), kata_name, shorten(path))
+
+
+def answer_in(cells: list[Cell], kata_name: str, label: str) -> str:
+    """The code of the cell that answers a kata. Raises Refused where there is none."""
+    source = answer_to(kata_name, cells)
     if source is None:
-        raise Refused(f"{shorten(path)} holds no answer: no cell begins with %%kata {kata_name}.")
+        raise Refused(f"{label} holds no answer: no cell begins with %%kata {kata_name}.")
     return source
 
 
@@ -97,9 +102,13 @@ def _opened_kata(cell: Cell) -> str:
 def read_cells(path: Path) -> list[Cell]:
     """All cells of a notebook. Raises Refused where the file is no notebook."""
     label = shorten(path)
-    text = read_text(path, label, LARGEST, "a notebook")
+    return cells_in(read_bytes(path, label, LARGEST, "a notebook"), label)
+
+
+def cells_in(data: bytes, label: str) -> list[Cell]:
+    """All cells of the notebook that these bytes are. Raises Refused where they are none."""
     try:
-        found = json.loads(text)
+        found = json.loads(decoded(data, label, LARGEST))
     except (ValueError, RecursionError, MemoryError):
         raise Refused(f"{label} is no notebook, or a damaged one: it cannot be read as JSON.") from None
     cells = found.get("cells") if isinstance(found, dict) else None

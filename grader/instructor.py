@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from grader.authoring import commands as authoring
+from grader.cohort import command as cohort
 from grader.notebooks import commands as notebooks
 
 
@@ -13,6 +14,14 @@ def kata() -> None:
     """Look after a course: its katas, their checks, its classes."""
 
 
-for command in (authoring.new, authoring.verify, authoring.key, authoring.release, authoring.overview):
+COMMANDS = (
+    authoring.new,
+    authoring.verify,
+    authoring.overview,
+    authoring.key,
+    authoring.release,
+    notebooks.notebooks,
+    cohort.grade,
+)
+for command in COMMANDS:
     kata.add_command(command)
-kata.add_command(notebooks.notebooks)

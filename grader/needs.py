@@ -33,6 +33,12 @@ def _collect(course: Course, card: Card, through: tuple[str, ...], found: dict[s
         _collect(course, needed, (*through, card.name), found)
 
 
+def waiting(card: Card, unmet: list[str]) -> KataReport:
+    """The report of a kata that is not judged while others do not pass."""
+    message = f"Waiting for {' and '.join(f'`{name}`' for name in unmet)}, which must pass first."
+    return KataReport(card.name, card.track, "waiting", card.max_score, message=message)
+
+
 class Needs:
     """Grades files in the light of each other. `file_of` says where the file of a needed kata lies."""
 
@@ -44,8 +50,7 @@ class Needs:
         """The report of one file; `waiting` where it is begun and a kata that it needs does not pass."""
         unmet = self._unmet(card) if card.needs and _is_gradable(card, path) else []
         if unmet:
-            message = f"Waiting for {' and '.join(f'`{name}`' for name in unmet)}, which must pass first."
-            return KataReport(card.name, card.track, "waiting", card.max_score, message=message)
+            return waiting(card, unmet)
         report = grade_file(self.grader, card, path)
         self._passed[card.name, _state(path)] = report.status == "passed"
         return report

@@ -47,7 +47,7 @@ def digest(source: str) -> str:
 def read_submission(card: Card, path: Path) -> Submission:
     """Read and parse a file. Raises Refused with one sentence."""
     label = shorten(path)
-    return parse(card, read_text(path, label), label)
+    return parse(card, decoded(read_bytes(path, label), label), label)
 
 
 def parse(card: Card, source: str, label: str) -> Submission:
@@ -65,8 +65,8 @@ def parse(card: Card, source: str, label: str) -> Submission:
     return Submission(card, source, label)
 
 
-def read_text(path: Path, label: str, limit: int = MAX_BYTES, what: str = "a Python file") -> str:
-    """The text of a regular file of at most `limit` bytes. Raises Refused."""
+def read_bytes(path: Path, label: str, limit: int = MAX_BYTES, what: str = "a Python file") -> bytes:
+    """What a regular file holds, one byte more than the limit at most. Raises Refused where it is none."""
     if path.is_dir():
         raise Refused(f"{label} is a folder; {what} is needed.")
     if not path.exists():
@@ -77,9 +77,13 @@ def read_text(path: Path, label: str, limit: int = MAX_BYTES, what: str = "a Pyt
         raise Refused(f"{label} is no regular file.")
     try:
         with path.open("rb") as file:
-            data = file.read(limit + 1)
+            return file.read(limit + 1)
     except OSError as error:
         raise Refused(f"{label} cannot be read: {(error.strerror or 'unknown error').lower()}.") from None
+
+
+def decoded(data: bytes, label: str, limit: int = MAX_BYTES) -> str:
+    """The text that these bytes are. Raises Refused where they are none, or too many."""
     if len(data) > limit:
         raise Refused(f"{label} is larger than {limit >> 20} MiB.")
     try:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from grader.expect import SubmissionFailed
+from grader.worker.codec import in_one_line
 from grader.worker.executor import Executor, Outcome, Request, describe_error
 from grader.worker.student import Student
 
@@ -30,7 +31,8 @@ class LocalStudent(Student):
                 return self._executor.run(request)
         except Exception as error:
             told = describe_error(error, self._filename)
-            raise SubmissionFailed(tuple(told["kinds"]), told["message"], told["line"]) from error
+            message = in_one_line(told["message"])  # as a worker's would come
+            raise SubmissionFailed(tuple(told["kinds"]), message, told["line"]) from error
 
 
 def _copied(value: Any) -> Any:

@@ -1,0 +1,73 @@
+"""Classes of growing size: time must grow with them, memory must not.
+
+python benchmarks/class_sizes.py [KATA] [SIZES…]     causal_mask, 30 300 3000
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from invented_class import ROOT, differences, invent
+
+GROWTH = 1.25  # times the memory of the class before
+
+
+def resident(pid: int) -> int:
+    """KiB that a process holds now."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4
+    except (OSError, IndexError):
+        return 0
+
+
+def below(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [found for child in map(int, children) for found in (child, *below(child))]
+
+
+def measured(submissions: Path, output: Path, kata: str) -> tuple[float, int, int]:
+    """Seconds; and the most that the command, and that any process below it, ever held."""
+    command = [sys.executable, "-c", "from grader.instructor import kata; kata()", "grade", str(submissions)]
+    began, most, largest = time.perf_counter(), 0, 0
+    wish = ["--kata", kata, "--output", str(output)]
+    running = subprocess.Popen([*command, *wish], cwd=ROOT, stdout=subprocess.DEVNULL)
+    while running.poll() is None:
+        most = max(most, resident(running.pid))
+        largest = max([largest, *map(resident, below(running.pid))])
+        time.sleep(0.2)
+    assert running.returncode == 0
+    return time.perf_counter() - began, most >> 10, largest >> 10
+
+
+def main(kata: str, sizes: list[int]) -> int:
+    print(
+        "| students | seconds | a grading | the command | its largest process | verdicts unlike the known |"
+    )
+    print("|---:|---:|---:|---:|---:|---:|")
+    held: list[int] = []
+    for size in sizes:
+        with tempfile.TemporaryDirectory(prefix="dojo-bench-") as folder:
+            made = invent(Path(folder) / "class", size, (kata,))
+            seconds, most, largest = measured(Path(folder) / "class", Path(folder) / "grades", kata)
+            with (Path(folder) / "grades" / "reports.jsonl").open() as lines:
+                unlike = len(list(differences(lines, made)))
+        each = f"{1e3 * seconds / size:.0f} ms"
+        print(f"| {size} | {seconds:.1f} | {each} | {most} MiB | {largest} MiB | {unlike} |", flush=True)
+        held.append(most)
+    return int(max(held) > GROWTH * held[0])
+
+
+if __name__ == "__main__":
+    sys.exit(
+        main(
+            sys.argv[1] if sys.argv[1:] else "causal_mask", [int(n) for n in sys.argv[2:]] or [30, 300, 3000]
+        )
+    )

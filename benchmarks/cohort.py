@@ -1,0 +1,184 @@
+"""A class graded side by side: here, by nbgrader, by otter-grader, and by pytest in a process a submission.
+
+python benchmarks/cohort.py [STUDENTS] [THEIRS]     the others grade the first THEIRS of them; a network once
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+from assert_cells import TEST_NAME, notebook, otter_test
+from invented_class import KATAS, ROOT, invent
+
+from grader.answer_key import cache_folder
+from grader.catalog import Course
+
+CORES = 2
+PACKAGES = ("numpy", "torch", "nbgrader", "otter-grader", "pytest", "hypothesis")
+BAR = 40  # times the throughput of nbgrader's autograde and of `otter run`
+SCORES = """
+import sys, json
+from nbgrader.api import Gradebook
+with Gradebook(sys.argv[1]) as book:
+    found = [(s.student.id, n.name, n.score) for s in book.assignment_submissions("ps1") for n in s.notebooks]
+print(json.dumps(found))
+"""
+
+Found = set[tuple[str, str]]  # who got full points for which kata
+
+
+@cache
+def environment() -> Path:
+    """A virtual environment of the others, made once, beside nothing of ours."""
+    folder = Path(os.environ.get("DOJO_BENCH", cache_folder() / "benchmark")) / "graders"
+    if not (folder / "bin" / "otter").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
+        versions = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if "torch==" in line]
+        subprocess.run([*pip, *versions, *(p for p in PACKAGES if p != "torch")], check=True)
+    os.environ["PATH"] = f"{folder / 'bin'}:{os.environ['PATH']}"  # they start each other by name
+    return folder / "bin"
+
+
+def ours(submissions: Path, work: Path) -> Found:
+    """`kata grade`, as an instructor would run it."""
+    command = "from grader.instructor import kata; kata()"
+    run = [sys.executable, "-c", command, "grade", submissions, "--graders", CORES, "--output", work]
+    subprocess.run([str(word) for word in run], cwd=ROOT, check=True, capture_output=True)
+    lines = map(json.loads, (work / "reports.jsonl").read_text().splitlines())
+    return {
+        (line["student"], kata["name"])
+        for line in lines
+        for kata in line["report"]["katas"]
+        if kata["status"] == "passed"
+    }
+
+
+def nbgrader(submissions: Path, work: Path) -> Found:
+    """An assignment of six notebooks, autograded; one process, as it comes."""
+    for card in map(Course(ROOT).card, KATAS):
+        _put(work / "source" / "ps1" / f"{card.name}.ipynb", notebook(card.name, "pass"))
+        for folder in submissions.iterdir():
+            answer = (folder / f"{card.name}.py").read_text()
+            _put(work / "submitted" / folder.name / "ps1" / f"{card.name}.ipynb", notebook(card.name, answer))
+    command, wish = environment() / "nbgrader", ["ps1", "--create", "--force"]
+    subprocess.run([command, "generate_assignment", *wish], cwd=work, check=True, capture_output=True)
+    with clock("nbgrader autograde"):  # it exits with 1 where a notebook could not be run to its end
+        subprocess.run([command, "autograde", *wish], cwd=work, capture_output=True)
+    url = f"sqlite:///{work / 'gradebook.db'}"
+    told = subprocess.run([environment() / "python", "-c", SCORES, url], check=True, capture_output=True)
+    return {(student, name) for student, name, score in json.loads(told.stdout) if score == 10}
+
+
+def otter(submissions: Path, work: Path) -> Found:
+    """`otter run`, a notebook at a time, as many at once as there are cores."""
+    for name in KATAS:
+        _put(work / name / "tests" / f"{TEST_NAME}.py", otter_test(name))
+        generate = [environment() / "otter", "generate", "-t", "tests", "-o", "auto.zip", "--no-requirements"]
+        done = subprocess.run([*generate, "--no-environment"], cwd=work / name, capture_output=True)
+        assert (work / name / "auto.zip").exists(), done.stderr.decode()
+
+    def run(job: tuple[str, str]) -> bool:
+        student, name = job
+        folder = work / name / student
+        check = "import otter\ngrader = otter.Notebook(tests_dir='tests')", f"grader.check('{TEST_NAME}')"
+        answer = (submissions / student / f"{name}.py").read_text()
+        _put(folder / f"{name}.ipynb", notebook(name, answer, check))
+        command = [environment() / "otter", "run", f"{name}.ipynb", "-a", "../auto.zip", "-o", "."]
+        subprocess.run([*command, "--no-logo"], cwd=folder, capture_output=True)
+        try:
+            tests = json.loads((folder / "results.json").read_text())["tests"]
+        except (OSError, ValueError, KeyError):
+            return False
+        return all(test.get("score") == test.get("max_score") for test in tests if "max_score" in test)
+
+    return _all_jobs("otter run", submissions, run)
+
+
+def pytest(submissions: Path, work: Path) -> Found:  # noqa: ARG001  # every contender is called alike
+    """The same laws in a process a submission, as many at once as there are cores."""
+
+    def run(job: tuple[str, str]) -> bool:
+        student, name = job
+        card = Course(ROOT).card(name)
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(card.path)]
+        file = submissions / student / f"{name}.py"
+        return subprocess.run([*command, f"--student={file}"], cwd=ROOT, capture_output=True).returncode == 0
+
+    return _all_jobs("pytest", submissions, run)
+
+
+def _all_jobs(name: str, submissions: Path, run: Callable[[tuple[str, str]], bool]) -> Found:
+    jobs = [(folder.name, kata) for folder in sorted(submissions.iterdir()) for kata in KATAS]
+    with clock(name), ThreadPoolExecutor(CORES) as pool:
+        passed = list(pool.map(run, jobs))
+    return {job for job, right in zip(jobs, passed, strict=True) if right}
+
+
+class clock:
+    """How long it took, by name: setting up is not grading."""
+
+    seconds: dict[str, float] = {}  # noqa: RUF012  # shared by all, which is what it is for
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        self.began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds[self.name] = time.perf_counter() - self.began
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def compare(students: int, theirs: int, folder: Path) -> int:
+    """Print the table; 1 where a bar is missed."""
+    known = {"class": invent(folder / "class", students), "part": invent(folder / "part", theirs)}
+    environment()
+    contenders = {"kata grade": ours, "nbgrader autograde": nbgrader, "otter run": otter, "pytest": pytest}
+    print(f"{CORES} cores\n")
+    print("| | gradings | a grading | ratio | largest process | wrong caught | right refused |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    each: dict[str, float] = {}
+    for name, grade in contenders.items():
+        handed_in = "class" if grade is ours else "part"
+        made = known[handed_in]
+        work = folder / name.replace(" ", "-")
+        work.mkdir()
+        with clock(f"{name}, all of it"):
+            passed = grade(folder / handed_in, work)
+        each[name] = clock.seconds.get(name, clock.seconds[f"{name}, all of it"]) / len(made)
+        print(row(name, each, made, passed), flush=True)
+    fastest = min(each[name] for name in ("nbgrader autograde", "otter run"))
+    return int(fastest < BAR * each["kata grade"])
+
+
+def row(name: str, each: dict[str, float], made: dict[tuple[str, str], str], passed: Found) -> str:
+    """A row of the table, from the seconds of a grading and from who passed."""
+    wrong = {job for job, mistake in made.items() if mistake}
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10  # the largest so far
+    told = (
+        f"{len(made)} | {1e3 * each[name]:.0f} ms | {each[name] / each['kata grade']:.1f} × | ≤ {memory} MiB"
+    )
+    refused = len(made.keys() - wrong - passed)
+    return f"| `{name}` | {told} | {len(wrong - passed)} of {len(wrong)} | {refused} |"
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="dojo-bench-") as place:
+        numbers = [int(number) for number in sys.argv[1:3]]
+        sys.exit(compare(*(numbers + [60, 5][len(numbers) :]), Path(place)))

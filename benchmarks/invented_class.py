@@ -1,0 +1,60 @@
+"""A class whose verdicts are known: each student's file is a reference, a variant or a mistake of the course.
+
+python benchmarks/invented_class.py FOLDER [STUDENTS]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.authoring.answers import standalone_sources
+from grader.catalog import Card, Course
+
+ROOT = Path(__file__).resolve().parents[1]
+KATAS = ("softmax", "causal_mask", "head_split_merge", "decoder_layer", "top_p", "kv_cache")
+
+
+def answers(course: Course, card: Card) -> list[tuple[str, str]]:
+    """Every known answer to a kata: the mistake's name, or nothing where it is right; and its source."""
+    reference = course.solution(card, "reference").read_text(encoding="utf-8")
+    right = [reference, *standalone_sources(course, card, "variants").values()]
+    wrong = standalone_sources(course, card, "mistakes")
+    return [("", source) for source in right] + list(wrong.items())
+
+
+def invent(folder: Path, students: int, katas: tuple[str, ...] = KATAS) -> dict[tuple[str, str], str]:
+    """Write the files of a class; returns for each student and kata the mistake that was made."""
+    course, made = Course(ROOT), {}
+    for card in map(course.card, katas):
+        known = answers(course, card)
+        for number in range(students):
+            student = f"student{number:05d}"
+            mistake, source = known[(number * 7 + len(made) // max(students, 1)) % len(known)]
+            file = folder / student / f"{card.name}.py"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{source}\n# by {student}\n", encoding="utf-8")  # no two files are identical
+            made[student, card.name] = mistake
+    return made
+
+
+def differences(lines: Iterator[str], made: dict[tuple[str, str], str]) -> Iterator[str]:
+    """Where the verdicts in `reports.jsonl` are not the known ones."""
+    import json
+
+    seen = set()
+    for line in map(json.loads, lines):
+        for kata in line["report"]["katas"]:
+            mistake = made[line["student"], kata["name"]]
+            seen.add((line["student"], kata["name"]))
+            named = [check["mistake"]["id"] for check in kata["checks"] if check["mistake"]]
+            right = kata["status"] == "passed" if not mistake else named[:1] == [mistake]
+            if not right:
+                told = f"{kata['status']} {named[:1]}, made {mistake or 'none'}"
+                yield f"{line['student']} {kata['name']}: {told}"
+    yield from (f"{student} {kata}: not graded" for student, kata in made.keys() - seen)
+
+
+if __name__ == "__main__":
+    print(len(invent(Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else 300)), "files")

@@ -1,0 +1,125 @@
+"""One run over a class: everything that was handed in goes past once; what is not judged yet is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from grader.catalog import Card
+from grader.cohort.engine import Engine
+from grader.cohort.judging import Task, Verdict, refusal
+from grader.cohort.naming import Student
+from grader.cohort.roster import Member, Roster
+from grader.cohort.shelf import HandedIn, Shelf, chosen
+from grader.cohort.store import Store
+from grader.submission import Refused
+
+MOST_NOTES = 20
+
+
+@dataclass
+class Tally:
+    """What is said of a run at its end. Of the class itself nothing but numbers is held."""
+
+    students: int = 0
+    judged: int = 0
+    known: int = 0
+    absent: int = 0
+    strangers: int = 0
+    faults: int = 0
+    notes: list[str] = field(default_factory=list)
+    unsaid: int = 0
+
+    def note(self, text: str) -> None:
+        """A sentence for the instructor; the first few are kept, the others counted."""
+        if len(self.notes) < MOST_NOTES:
+            self.notes.append(text)
+        else:
+            self.unsaid += 1
+
+
+class ClassRun:
+    """A class on its way from the shelf through the engine into the store."""
+
+    def __init__(
+        self, cards: Mapping[str, Card], shelf: Shelf, roster: Roster | None, engine: Engine, store: Store
+    ) -> None:
+        self.cards, self.shelf, self.roster = cards, shelf, roster
+        self.engine, self.store = engine, store
+        self.tally = Tally()
+        self._names: dict[Task, str] = {}  # of those that are being judged now
+
+    def grade(self, arrived: Callable[[], None], judged: Callable[[str, Task, Verdict], None]) -> Tally:
+        """Judge what is not judged yet. `arrived` is called for each student, `judged` for each verdict."""
+        for task, verdict in self.engine.judge(self._tasks(arrived)):
+            student = self._names.pop(task)
+            if verdict.fault:
+                self.tally.faults += 1
+                self.tally.note(f"{student}'s {task.kata} could not be judged: {verdict.fault}.")
+                continue
+            self.tally.judged += 1
+            self.store.keep(task.kata, task.digest, self.engine.judging[task.kata], verdict)
+            judged(student, task, verdict)
+        self._enrol_absent()
+        self.store.commit()
+        return self.tally
+
+    def _tasks(self, arrived: Callable[[], None]) -> Iterator[Task]:
+        """What is to be judged, read when somebody is free to judge it."""
+        for student, files in self.shelf.students():
+            member = self._member(student)
+            if member is not None:
+                told = partial(self._told_of, member)
+                for handed in chosen(files, self.cards, told):
+                    yield from self._task(member, handed)
+            arrived()
+
+    def _told_of(self, member: Member, text: str) -> None:
+        self.tally.note(f"{member.id}: {text}")
+
+    def _member(self, student: Student) -> Member | None:
+        """Who a student is in this class; None for the second of two who are the same."""
+        known = self.roster.member(student) if self.roster else None
+        member = known or Member(student.key, platform_id=student.platform_id)
+        if self.roster and known is None:
+            self.tally.strangers += 1
+            self.tally.note(f"{student.key} is not in the roster; graded all the same.")
+        if self.store.is_enrolled(member.id):
+            self.tally.note(f"{student.key} is {member.id}, whose submission was graded; this one was not.")
+            return None
+        self.store.enrol(member)
+        self.tally.students += 1
+        return member
+
+    def _task(self, member: Member, handed: HandedIn) -> Iterator[Task]:
+        """The task of one file, unless it is known already, cannot be read, or is being judged."""
+        judging = self.engine.judging[handed.kata]
+        if handed.passed_over:
+            places = ", ".join("/".join(place) for place in handed.passed_over)
+            self.tally.note(
+                f"{member.id} has {handed.kata} also as {places}; graded: {'/'.join(handed.place)}."
+            )
+        try:
+            task, verdict = Task(handed.kata, handed.read()), None
+        except Refused as refused:
+            task = Task(handed.kata, f"refused: {refused}".encode())
+            verdict = refusal(self.cards[handed.kata], refused)
+        self.store.hand_in(member.id, handed.kata, task.digest, judging)
+        if self.store.holds(handed.kata, task.digest, judging):
+            self.tally.known += 1
+        elif verdict is not None:
+            self.store.keep(handed.kata, task.digest, judging, verdict)
+            self.tally.judged += 1
+        elif task in self._names:
+            self.tally.known += 1
+        else:
+            self._names[task] = member.id
+            yield task
+
+    def _enrol_absent(self) -> None:
+        """Those of the roster who handed nothing in."""
+        for member in self.roster.members if self.roster else []:
+            if not self.store.is_enrolled(member.id):
+                self.store.enrol(member)
+                self.tally.absent += 1

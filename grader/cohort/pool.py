@@ -1,0 +1,178 @@
+"""Graders on this machine: one process a core, each warm, each judging one submission at a time.
+
+They are forked from a process that has imported NumPy and PyTorch and nothing else, so that what a
+submission runs beside has never held another student's work.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import connection
+from typing import Any
+
+from grader.answer_key import cache_folder
+from grader.catalog import CourseError
+from grader.cohort.judging import Order, Task, Verdict, judge, judging_digest
+from grader.kata import KataError
+from grader.key_file import KeyUnusable
+from grader.opening import IsolationMissing, open_grader
+
+TRIES = 3  # graders that one submission may lose before it is put aside
+WARM = ["numpy", "hypothesis", "grader.cohort.pool"]
+
+
+@dataclass
+class Seat:
+    """One grading process, and what it is busy with."""
+
+    process: Any
+    channel: Any
+    task: Task | None = None
+
+
+class Pool:
+    """Graders in processes of this machine. Raises what opening the first one raises."""
+
+    def __init__(self, order: Order, size: int = 0) -> None:
+        self.order = order
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(WARM + _libraries(order))
+        self._losses: dict[tuple[str, str], int] = {}
+        self._seats = [self._open()]  # alone, until it is known that one can be opened
+        self.judging: Mapping[str, str] = self._greeted(self._seats[0])
+        self._seats += [self._open() for _ in range((size or os.cpu_count() or 1) - 1)]
+        for seat in self._seats[1:]:
+            self._greeted(seat)
+
+    def _open(self) -> Seat:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=serve, args=(theirs, self.order), daemon=True)
+        process.start()
+        theirs.close()
+        return Seat(process, ours)
+
+    def _greeted(self, seat: Seat) -> Mapping[str, str]:
+        try:
+            said = seat.channel.recv()
+        except (EOFError, OSError):
+            self.close()
+            raise CourseError("A grading process ended before it had begun.") from None
+        if isinstance(said, Exception):
+            self.close()
+            raise said
+        greeting: Mapping[str, str] = said
+        return greeting
+
+    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
+        """Verdicts as they come. A task is taken when somebody is free to judge it."""
+        for seat in self._seats:
+            self._occupy(seat, next(tasks, None))
+        while busy := {seat.channel: seat for seat in self._seats if seat.task}:
+            for channel in connection.wait(list(busy)):
+                seat = busy[channel]
+                task, verdict = seat.task, self._answer(seat)
+                assert task is not None
+                if verdict is not None:
+                    yield task, verdict
+                self._occupy(seat, next(tasks, None) if verdict is not None else task)
+
+    def _occupy(self, seat: Seat, task: Task | None) -> None:
+        seat.task = task
+        if task is not None:
+            with suppress(OSError):  # it is gone: its end of the channel says so
+                seat.channel.send(task)
+
+    def _answer(self, seat: Seat) -> Verdict | None:
+        """What a grader says of its task; None where it was lost and another must be asked."""
+        try:
+            verdict: Verdict = seat.channel.recv()
+            return verdict
+        except (EOFError, OSError):
+            assert seat.task is not None
+            self._replace(seat)
+            return self._lost(seat.task)
+
+    def _lost(self, task: Task) -> Verdict | None:
+        name = (task.kata, task.digest)
+        self._losses[name] = self._losses.get(name, 0) + 1
+        if self._losses[name] < TRIES:
+            return None
+        return Verdict("error", 0, 0, "", fault=f"{TRIES} grading processes were lost over it")
+
+    def _replace(self, seat: Seat) -> None:
+        seat.channel.close()
+        seat.process.join(1)
+        fresh = self._open()
+        seat.process, seat.channel = fresh.process, fresh.channel
+        self._greeted(seat)
+
+    def close(self) -> None:
+        """Hang up; a grader ends when nobody listens. One that is busy is ended."""
+        for seat in self._seats:
+            seat.channel.close()
+            if seat.task is not None:
+                seat.process.terminate()
+        for seat in self._seats:
+            seat.process.join(5)
+
+
+def _libraries(order: Order) -> list[str]:
+    torch = any(card.library == "torch" for card in order.cards())
+    return ["torch"] if torch else []
+
+
+def serve(channel: Any, order: Order) -> None:
+    """A grading process's whole life: a greeting, then a verdict for each task, until nobody asks."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that holds the results
+    course, cards = order.course, {card.name: card for card in order.cards()}
+    try:
+        grader, source = open_grader(
+            course,
+            list(cards.values()),
+            device=order.device,
+            shrinks=order.shrinks,
+            isolation=order.isolation,
+            key=order.key,
+            secret=order.secret,
+        )
+    except (CourseError, KataError, KeyUnusable, IsolationMissing) as error:
+        channel.send(error)
+        return
+    with closing(source), suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        key = grader.keyring.digest if grader.keyring else ""
+        channel.send({name: judging_digest(order, course, card, key) for name, card in cards.items()})
+        while True:
+            task = channel.recv()
+            channel.send(_judged(grader, cards[task.kata], task))
+
+
+def _judged(grader: Any, card: Any, task: Task) -> Verdict:
+    try:
+        with drawing_alone():
+            grader.prepare(card)
+        return judge(grader, card, task)
+    except Exception as error:  # ours: it costs no student a point, and the others are still graded
+        if os.environ.get("DOJO_DEBUG"):
+            raise
+        return Verdict("error", 0, 0, "", fault=f"{type(error).__name__}: {error}")
+
+
+@contextmanager
+def drawing_alone() -> Iterator[None]:
+    """One process of this machine at a time, so that a bank of cases is drawn once and read by all."""
+    import fcntl
+
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = (cache_folder() / "drawing.lock").open("w")
+    except OSError:  # nothing can be kept there: everybody draws alone
+        yield
+        return
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
