@@ -5,7 +5,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 SEEDS ?= 200
 
-.PHONY: grade install test lint docs verify-seeds bench fuzz endure isolation clean
+.PHONY: grade install test lint docs verify-seeds bench bench-class fuzz endure isolation clean
 
 # A kata that is not solved yet makes `grade` exit with 1, which is news and no error of make's.
 grade: $(INSTALLED)
@@ -42,6 +42,12 @@ verify-seeds: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/isolation.py
+	$(BIN)/python benchmarks/notebooks.py
+
+# The others are installed into an environment of their own: a network is needed once.
+bench-class: $(INSTALLED)
+	$(BIN)/python benchmarks/cohort.py 60 5
+	$(BIN)/python benchmarks/class_sizes.py causal_mask 30 300 3000
 
 # A hundred thousand frames, both ways; as many again, grown by coverage, where atheris installs.
 fuzz: $(INSTALLED)
