@@ -12,5 +12,5 @@ def kata() -> None:
     """Look after a course: its katas, their checks, its classes."""
 
 
-for command in (authoring.verify, authoring.key, authoring.release, authoring.overview):
+for command in (authoring.verify, authoring.key, authoring.release, authoring.overview, authoring.feedback):
     kata.add_command(command)

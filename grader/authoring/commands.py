@@ -18,8 +18,16 @@ from grader.commanding import Guarded, Names
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Hold right answers alone against this many banks of cases.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not the first alone.")
-def verify(names: tuple[str, ...], seed: int, seeds: int | None, isolated: bool) -> None:
+@click.option("--mutate", is_flag=True, help="Make wrong versions of the references; list those that pass.")
+@click.option("--page", type=click.Path(path_type=Path), help="With --mutate: keep the counts in this file.")
+def verify(
+    names: tuple[str, ...], seed: int, seeds: int | None, isolated: bool, mutate: bool, page: Path | None
+) -> None:
     """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
+    if mutate:
+        from grader.authoring.strength import verify_strength
+
+        sys.exit(verify_strength(Course(find_course(Path.cwd())), names, seed, page))
     if seeds is not None:
         from grader.authoring.fairness import verify_fairness
 
@@ -83,3 +91,16 @@ def overview() -> None:
     from grader.authoring.overview import overview as table
 
     click.echo(table(Course(find_course(Path.cwd()))), nl=False)
+
+
+@click.command(cls=Guarded)
+@click.argument("names", nargs=-1, type=Names())
+@click.option("--check", is_flag=True, help="Write nothing; name the pages older than their katas.")
+def feedback(names: tuple[str, ...], check: bool) -> None:
+    """Write what a student reads for each mistake into solutions/<track>/<kata>/feedback.md."""
+    from grader.authoring import feedback as pages
+
+    course = Course(find_course(Path.cwd()))
+    if check:
+        sys.exit(pages.verify_feedback(course, names))
+    pages.write_feedback(course, names)

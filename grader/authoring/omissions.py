@@ -1,0 +1,60 @@
+"""The slips that mutation makes in statements: one left out, its condition turned, its order changed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Raise, ast.Delete, ast.Assert)
+
+
+def omissions(body: list[ast.stmt], detaches: bool = False) -> Iterator[list[ast.stmt]]:
+    """The bodies that could stand in place of this one, each with one slip."""
+    for index, statement in enumerate(body):
+        if is_docstring(statement):
+            continue
+        before, after = body[:index], body[index + 1 :]
+        for instead in _instead(statement, detaches):
+            yield [*before, *instead, *after] or [ast.Pass()]
+        if after and isinstance(statement, SIMPLE) and isinstance(after[0], SIMPLE):
+            yield [*before, after[0], statement, *after[1:]]
+
+
+def is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _instead(node: ast.stmt, detaches: bool) -> Iterator[list[ast.stmt]]:
+    """What could be written in place of one statement: nothing, a part of it, something near."""
+    if isinstance(node, (*SIMPLE, ast.For, ast.While, ast.With, ast.If, ast.Break, ast.Continue)):
+        yield node.orelse if isinstance(node, ast.If) else []
+    if isinstance(node, ast.If):
+        yield node.body
+        yield [ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)]
+    elif isinstance(node, ast.With):
+        yield node.body
+    elif isinstance(node, ast.For):
+        yield [ast.For(node.target, node.iter, [*node.body, ast.Break()], node.orelse)]
+    elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+        yield [ast.Raise(ast.Call(ast.Name("RuntimeError"), [], []))]
+    elif isinstance(node, ast.AugAssign):
+        yield [ast.Assign([node.target], node.value)]
+        yield [ast.Assign([node.target], ast.BinOp(_read(node.target), node.op, node.value))]
+    elif isinstance(node, ast.Assign) and _extends_itself(node):
+        yield [ast.AugAssign(node.targets[0], node.value.op, node.value.right)]  # type: ignore[arg-type, attr-defined]
+    if detaches and isinstance(node, ast.Assign | ast.Return) and node.value is not None:
+        yield [_detached(node, node.value)]
+
+
+def _extends_itself(node: ast.Assign) -> bool:
+    """`x = x + …`, which in place would change an argument."""
+    return isinstance(node.value, ast.BinOp) and ast.unparse(node.targets[0]) == ast.unparse(node.value.left)
+
+
+def _read(target: ast.expr) -> ast.expr:
+    return ast.parse(ast.unparse(target), mode="eval").body
+
+
+def _detached(node: ast.Assign | ast.Return, value: ast.expr) -> ast.stmt:
+    detached = ast.Call(ast.Attribute(value, "detach"), [], [])
+    return ast.Return(detached) if isinstance(node, ast.Return) else ast.Assign(node.targets, detached)
