@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.authoring.omissions import is_docstring, omissions
-from grader.authoring.slips import Surroundings, slips
+from grader.authoring.slips import Surroundings, is_negative, slips
 
 #: Parts of a node that say nothing about what is computed.
 SILENT = {"annotation", "returns", "ctx", "type_comment", "bases", "exc", "msg", "type_params"}
@@ -53,7 +53,8 @@ def _slipped(node: ast.AST, around: Surroundings, detaches: bool) -> Iterator[st
         if part in SILENT:
             continue
         if part in ("body", "orelse") and isinstance(value, list):
-            yield from _changing(node, part, value, omissions(value, detaches), around)
+            cuts = detaches and not around.where.endswith("__init__")  # nothing is differentiated there
+            yield from _changing(node, part, value, omissions(value, cuts), around)
         if part == "decorator_list":
             yield from _changing(
                 node, part, value, (value[:i] + value[i + 1 :] for i in range(len(value))), around
@@ -69,16 +70,23 @@ def _slipped_list(
     node: ast.AST, part: str, items: list[ast.AST], around: Surroundings, detaches: bool
 ) -> Iterator[str]:
     for index, item in enumerate(items):
-        if isinstance(item, ast.AST) and not is_docstring(item):
+        if isinstance(item, ast.AST) and not is_docstring(item) and not _is_left_open(node, item):
             others = ([*items[:index], slip, *items[index + 1 :]] for slip in slips(item, around))
             yield from _changing(node, part, items, others, around)
             yield from _inside(item, around, detaches)
 
 
+def _is_left_open(node: ast.AST, argument: ast.AST) -> bool:
+    """The -1 of `reshape(…, -1)`, which is no axis."""
+    return getattr(getattr(node, "func", None), "attr", "") in ("reshape", "view") and is_negative(argument)
+
+
 def _inside(node: ast.AST, around: Surroundings, detaches: bool) -> Iterator[str]:
-    """What can slip within a node. A number with its sign is one, and the text of a message is none."""
+    """What can slip within a node. A number with its sign is one; a message, and whose device or dtype is
+    taken, is nothing that is computed."""
+    whose = isinstance(node, ast.Attribute) and node.attr in ("device", "dtype")
     signed = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
-    if not signed and not isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom):
+    if not whose and not signed and not isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom):
         yield from _slipped(node, around, detaches)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Raise, ast.Delete, ast.Assert)
 
@@ -16,7 +17,7 @@ def omissions(body: list[ast.stmt], detaches: bool = False) -> Iterator[list[ast
         before, after = body[:index], body[index + 1 :]
         for instead in _instead(statement, detaches):
             yield [*before, *instead, *after] or [ast.Pass()]
-        if after and isinstance(statement, SIMPLE) and isinstance(after[0], SIMPLE):
+        if after and _order_matters(statement, after[0]):
             yield [*before, after[0], statement, *after[1:]]
 
 
@@ -42,8 +43,31 @@ def _instead(node: ast.stmt, detaches: bool) -> Iterator[list[ast.stmt]]:
         yield [ast.Assign([node.target], ast.BinOp(_read(node.target), node.op, node.value))]
     elif isinstance(node, ast.Assign) and _extends_itself(node):
         yield [ast.AugAssign(node.targets[0], node.value.op, node.value.right)]  # type: ignore[arg-type, attr-defined]
-    if detaches and isinstance(node, ast.Assign | ast.Return) and node.value is not None:
+    if detaches and isinstance(node, ast.Assign | ast.Return) and _computes(node.value):
         yield [_detached(node, node.value)]
+
+
+def _order_matters(first: ast.stmt, second: ast.stmt) -> bool:
+    """Whether one of two simple statements works with what the other names; two calls may always."""
+    if not isinstance(first, SIMPLE) or not isinstance(second, SIMPLE):
+        return False
+    if isinstance(first, ast.Expr) and isinstance(second, ast.Expr):
+        return True
+    return bool(_written(first) & _named(second) or _written(second) & _named(first))
+
+
+def _written(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _named(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _computes(value: ast.expr | None) -> TypeGuard[ast.expr]:
+    """Whether a gradient may pass: not through what `torch` makes anew, nor through plain numbers."""
+    made = value is None or ast.unparse(value).startswith(("torch.ones", "torch.zeros", "torch.arange"))
+    return not made and not isinstance(value, ast.Tuple | ast.Attribute | ast.Constant)
 
 
 def _extends_itself(node: ast.Assign) -> bool:

@@ -17,8 +17,7 @@ MODULES = {"np", "torch", "math", "F", "nn", "numpy", "functional"}
 PAIRS = """
     sum mean, var std, exp exp2, log log2, cumsum cumprod, min max, amin amax, minimum maximum, argmin argmax,
     any all, sin cos, tril triu, tril_indices triu_indices, zeros ones, zeros_like ones_like, zeros_ ones_,
-    floor ceil, isneginf isposinf, softmax log_softmax, relu gelu, ReLU GELU, masked_fill masked_fill_,
-    train eval, AdamW Adam, normal_ uniform_, logical_and logical_or, no_grad enable_grad, repeat tile,
+    floor ceil, isneginf isposinf, softmax log_softmax, relu gelu, ReLU GELU, train eval, AdamW Adam, normal_ uniform_, logical_and logical_or, no_grad enable_grad, repeat tile,
     endswith startswith, unsqueeze squeeze, reversed list, add_ sub_
 """
 PARTNERS = {one: other for a, b in map(str.split, PAIRS.split(",")) for one, other in ((a, b), (b, a))}
@@ -64,8 +63,9 @@ def _of_operation(node: ast.BinOp, _: Surroundings) -> Iterator[ast.AST]:
 
 
 def _of_sign(node: ast.UnaryOp, _: Surroundings) -> Iterator[ast.AST]:
-    yield node.operand
-    if _is_negative(node):
+    if not is_negative(node) or node.operand.value == 1:  # type: ignore[attr-defined]
+        yield node.operand
+    if is_negative(node):
         yield from (_number(1 - node.operand.value), _number(-1 - node.operand.value))  # type: ignore[attr-defined]
 
 
@@ -114,10 +114,10 @@ def _of_look_up(node: ast.Subscript, around: Surroundings) -> Iterator[ast.AST]:
 def _of_slice(node: ast.Slice, _: Surroundings) -> Iterator[ast.AST]:
     for part in ("lower", "upper", "step"):
         bound = getattr(node, part)
-        if bound is None:
+        if bound is None or (isinstance(bound, ast.Constant) and (part, bound.value) == ("lower", 0)):
             continue
         yield _with(node, part, None)
-        if not isinstance(bound, ast.Constant) and not _is_negative(bound):
+        if not isinstance(bound, ast.Constant) and not is_negative(bound):
             yield from (_with(node, part, shifted) for shifted in _off_by_one(bound))
 
 
@@ -162,6 +162,8 @@ def _of_name(node: ast.Name, around: Surroundings) -> Iterator[ast.AST]:
 
 
 def _of_row(node: ast.Tuple | ast.List, _: Surroundings) -> Iterator[ast.AST]:
+    if all(isinstance(item, ast.Constant) and isinstance(item.value, str) for item in node.elts):
+        return  # names to choose from: their order says nothing
     yield from (_with(node, "elts", swapped) for swapped in _swaps(node.elts))
     if isinstance(node.ctx, ast.Load) and len(node.elts) > 1:
         yield from (_with(node, "elts", node.elts[:i] + node.elts[i + 1 :]) for i in _indices(node.elts))
@@ -198,7 +200,7 @@ def _with(node: Any, part: str, value: Any) -> Any:
     return type(node)(**{**dict(ast.iter_fields(node)), part: value})
 
 
-def _is_negative(node: ast.AST) -> bool:
+def is_negative(node: ast.AST) -> bool:
     """Whether it is a number with a minus, which is one constant to a reader."""
     return (
         isinstance(node, ast.UnaryOp)

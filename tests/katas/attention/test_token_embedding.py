@@ -106,6 +106,16 @@ def vectors(student, ids, token_table, position_table):
     return result
 
 
+@KATA.example
+def more_rows_than_a_small_integer_counts():
+    """Ids that fill their dtype: whatever is computed from them must not be computed in it."""
+    return {
+        "ids": np.array([[0, 255, 128]], dtype=np.uint8),
+        "token_table": np.stack([np.arange(256.0), -np.arange(256.0)], axis=1),
+        "position_table": np.array([[0.0, 0.25], [0.5, 0.75], [1.0, 1.25]]),
+    }
+
+
 @KATA.law(points=0.5)
 def test_tokens_are_rows(student, ids, token_table, position_table):
     """With positions of zeros, every vector is its token's row, to the bit."""

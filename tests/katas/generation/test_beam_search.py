@@ -193,6 +193,14 @@ def the_same_without_an_end():
 
 
 @KATA.example
+def best_beam_comes_last_at_first():
+    """More beams than tokens; the best sequence is the last but one of nine after two steps."""
+    tree = tree_of((0.4, 0.35, 0.25), *[(0.45, 0.35, 0.2)] * 3, *[(0.35, 0.33, 0.32)] * 9)
+    tree[row((1, 2), tree)] = as_tensor(np.array([0.98, 0.01, 0.01]))
+    return {"tree": tree, "prompt": [0], "beam_size": 8, "max_new_tokens": 3, "eos_id": None}
+
+
+@KATA.example
 def token_zero_ends():
     """The eos is token 0, which is false where it is taken for a truth value."""
     tree = tree_of((0.5, 0.3, 0.2), ANY, (0.2, 0.1, 0.7), (0.1, 0.6, 0.3))
