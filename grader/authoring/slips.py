@@ -17,8 +17,9 @@ MODULES = {"np", "torch", "math", "F", "nn", "numpy", "functional"}
 PAIRS = """
     sum mean, var std, exp exp2, log log2, cumsum cumprod, min max, amin amax, minimum maximum, argmin argmax,
     any all, sin cos, tril triu, tril_indices triu_indices, zeros ones, zeros_like ones_like, zeros_ ones_,
-    floor ceil, isneginf isposinf, softmax log_softmax, relu gelu, ReLU GELU, train eval, AdamW Adam, normal_ uniform_, logical_and logical_or, no_grad enable_grad, repeat tile,
-    endswith startswith, unsqueeze squeeze, reversed list, add_ sub_
+    floor ceil, isneginf isposinf, softmax log_softmax, relu gelu, ReLU GELU, train eval, AdamW Adam,
+    normal_ uniform_, logical_and logical_or, no_grad enable_grad, repeat tile, endswith startswith,
+    unsqueeze squeeze, reversed list, add_ sub_
 """
 PARTNERS = {one: other for a, b in map(str.split, PAIRS.split(",")) for one, other in ((a, b), (b, a))}
 #: Functions whose last two arguments may change places.
