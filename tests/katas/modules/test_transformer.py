@@ -211,9 +211,7 @@ def test_padding_changes_nothing(student, sizes, weights, src, tgt, more_src, mo
     pad_id = sizes.get("pad_id", 0)
     longer = padded(src, more_src, pad_id), padded(tgt, more_tgt, pad_id)
     after = logits_of(model, *longer, sizes)[:, : tgt.shape[1]]
-    what = (
-        f"the logits of real tokens, with {more_src} more padded source tokens and {more_tgt} target tokens,"
-    )
+    what = f"the tensor of logits, with {more_src} more padded source tokens and {more_tgt} target tokens,"
     expect.close(after, before, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
 
 
@@ -236,7 +234,7 @@ def test_target_is_causal(student, sizes, weights, src, tgt, token):
     model = loaded(student, sizes, weights)
     before = logits_of(model, src, tgt, sizes)
     after = logits_of(model, src, padded(tgt, 1, token), sizes)[:, : tgt.shape[1]]
-    what = f"the logits of {tgt.shape[1]} target tokens, when token {token} follows,"
+    what = f"the tensor of logits of {tgt.shape[1]} target tokens, when token {token} follows,"
     expect.close(after, before, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
 
 
@@ -249,7 +247,7 @@ def test_dropout_takes_everything(student, sizes, weights, src, tgt):
     logits = weights["out_proj.weight"] @ left["decoder"] + weights["out_proj.bias"]
     results = (
         ("the memory", src, model.encode(src), left["encoder"]),
-        ("the logits, out_proj", tgt, model(src, tgt), logits),
+        ("the tensor of logits, out_proj", tgt, model(src, tgt), logits),
     )
     for what, ids, got, row in results:
         expected = row.expand(*ids.shape, -1) * (ids != sizes.get("pad_id", 0))[:, :, None]

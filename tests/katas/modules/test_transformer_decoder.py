@@ -193,7 +193,7 @@ def test_no_target_mask_means_causal(student, sizes, weights, ids, memory, token
     longer = torch.cat([ids, torch.full_like(ids[:, :1], token)], dim=1)
     alone = logits_of(model, ids, memory, sizes)
     whole = logits_of(model, longer, memory, sizes)
-    what = f"the logits of {ids.shape[1]} target tokens, when one more follows,"
+    what = f"the tensor of logits of {ids.shape[1]} target tokens, when one more follows,"
     expect.close(whole[:, : ids.shape[1]], alone, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
 
 
