@@ -15,6 +15,10 @@ PAIRS = """
     unsqueeze squeeze, reversed list, add_ sub_
 """
 PARTNERS = {one: other for a, b in map(str.split, PAIRS.split(",")) for one, other in ((a, b), (b, a))}
+#: Numbers from here on are sizes, to which one more makes no difference.
+COUNTED = 100
+#: Keywords that say nothing of what is computed.
+IDLE = {"persistent", "strict"}
 #: Functions whose last two arguments may change places.
 SYMMETRIC = {"swapaxes", "transpose", "minimum", "maximum"}
 OPERATIONS: dict[type[ast.operator], type[ast.operator]] = {

@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grader.authoring.confusions import IDLE
 from grader.authoring.omissions import is_docstring, omissions
 from grader.authoring.slips import Surroundings, is_negative, slips
 
@@ -53,7 +54,7 @@ def _slipped(node: ast.AST, around: Surroundings, detaches: bool) -> Iterator[st
         if part in SILENT:
             continue
         if part in ("body", "orelse") and isinstance(value, list):
-            cuts = detaches and not around.where.endswith("__init__")  # nothing is differentiated there
+            cuts = detaches and "." in around.where and not around.where.endswith("__init__")
             yield from _changing(node, part, value, omissions(value, cuts), around)
         if part == "decorator_list":
             yield from _changing(
@@ -82,12 +83,19 @@ def _is_left_open(node: ast.AST, argument: ast.AST) -> bool:
 
 
 def _inside(node: ast.AST, around: Surroundings, detaches: bool) -> Iterator[str]:
-    """What can slip within a node. A number with its sign is one; a message, and whose device or dtype is
-    taken, is nothing that is computed."""
-    whose = isinstance(node, ast.Attribute) and node.attr in ("device", "dtype")
-    signed = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
-    if not whose and not signed and not isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom):
+    """What can slip within a node."""
+    if not _says_nothing(node):
         yield from _slipped(node, around, detaches)
+
+
+def _says_nothing(node: ast.AST) -> bool:
+    """A message, an import, whose device or dtype is taken; and a number with its sign has slipped as one."""
+    return (
+        isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom)
+        or (isinstance(node, ast.Attribute) and node.attr in ("device", "dtype"))
+        or (isinstance(node, ast.keyword) and node.arg in IDLE)
+        or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
+    )
 
 
 def _changing(

@@ -57,7 +57,8 @@ def _order_matters(first: ast.stmt, second: ast.stmt) -> bool:
 
 
 def _written(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return stored - {"_"}
 
 
 def _named(node: ast.AST) -> set[str]:
@@ -66,8 +67,8 @@ def _named(node: ast.AST) -> set[str]:
 
 def _computes(value: ast.expr | None) -> TypeGuard[ast.expr]:
     """Whether a gradient may pass: not through what `torch` makes anew, nor through plain numbers."""
-    made = value is None or ast.unparse(value).startswith(("torch.ones", "torch.zeros", "torch.arange"))
-    return not made and not isinstance(value, ast.Tuple | ast.Attribute | ast.Constant)
+    made = value is None or ast.unparse(value).startswith(("torch.ones", "torch.eye", "torch.arange"))
+    return not made and not isinstance(value, ast.Tuple | ast.Attribute | ast.Constant | ast.Subscript)
 
 
 def _extends_itself(node: ast.Assign) -> bool:

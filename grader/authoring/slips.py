@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.authoring.confusions import COMPARISONS, MODULES, OPERATIONS, PARTNERS, SYMMETRIC
+from grader.authoring.confusions import COMPARISONS, COUNTED, IDLE, MODULES, OPERATIONS, PARTNERS, SYMMETRIC
 
 
 @dataclass
@@ -76,7 +76,8 @@ def _of_constant(node: ast.Constant, _: Surroundings) -> Iterator[ast.AST]:
     if isinstance(value, bool):
         yield ast.Constant(not value)
     elif isinstance(value, int):
-        yield from (_number(value + 1), _number(value - 1))
+        near = (value + 1, value - 1) if value < COUNTED else (value * 2, value // 2)
+        yield from map(_number, near)
     elif isinstance(value, float):
         yield from (ast.Constant(value * 2 or 1.0), ast.Constant(0.0 if value else -1.0))
     elif value == "-inf":
@@ -102,9 +103,9 @@ def _of_slice(node: ast.Slice, _: Surroundings) -> Iterator[ast.AST]:
 
 
 def _of_call(node: ast.Call, _: Surroundings) -> Iterator[ast.AST]:
-    yield from (
-        _with(node, "keywords", node.keywords[:i] + node.keywords[i + 1 :]) for i in _indices(node.keywords)
-    )
+    for i, keyword in enumerate(node.keywords):
+        if keyword.arg not in IDLE:
+            yield _with(node, "keywords", node.keywords[:i] + node.keywords[i + 1 :])
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     swapped = list(_swaps(node.args))
     yield from (_with(node, "args", args) for args in (swapped[:-1] if name in SYMMETRIC else swapped))
@@ -144,6 +145,8 @@ def _of_name(node: ast.Name, around: Surroundings) -> Iterator[ast.AST]:
 def _of_row(node: ast.Tuple | ast.List, _: Surroundings) -> Iterator[ast.AST]:
     if all(isinstance(item, ast.Constant) and isinstance(item.value, str) for item in node.elts):
         return  # names to choose from: their order says nothing
+    if all(isinstance(item, ast.Attribute) for item in node.elts) and isinstance(node.ctx, ast.Store):
+        return  # modules made alike: which is made first says nothing
     yield from (_with(node, "elts", swapped) for swapped in _swaps(node.elts))
     if isinstance(node.ctx, ast.Load) and len(node.elts) > 1:
         yield from (_with(node, "elts", node.elts[:i] + node.elts[i + 1 :]) for i in _indices(node.elts))

@@ -158,11 +158,11 @@ def padding_behind_and_in_the_middle():
 
 @KATA.example
 def padding_in_front():
-    """Source and target that begin with padding, whose id is 2, beside rows without any."""
+    """Source and target that begin with padding, whose id is 2, beside rows without; max_len tokens."""
     import torch
 
     sizes = {"src_vocab": 4, "tgt_vocab": 4, "d_model": 4, "num_heads": 2, "d_ff": 3, "num_layers": 1}
-    sizes, rng = {**sizes, "pad_id": 2, "num_layers": 2}, np.random.default_rng(18)
+    sizes, rng = {**sizes, "pad_id": 2, "num_layers": 2, "max_len": 3}, np.random.default_rng(18)
     return {
         "sizes": sizes,
         "weights": drawn_weights(rng, sizes, "float32"),

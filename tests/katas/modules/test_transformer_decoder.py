@@ -137,6 +137,7 @@ def masks_of_all_kinds():
     import torch
 
     sizes = {"num_layers": 1, "d_model": 4, "num_heads": 2, "d_ff": 3, "vocab_size": 3, "tie_weights": False}
+    sizes["max_len"] = 3
     rng = np.random.default_rng(17)
     return {
         "sizes": sizes,
