@@ -49,8 +49,9 @@ def verify_strength(
     for strength in for_each(course, cards, _try_all, seed):
         found.append(strength)
         click.echo("\n".join(_told(strength)))
-    if page is not None:
-        write_page(page, course, {s.card.name: (s.mutants, s.caught, len(s.equivalent)) for s in found})
+        if page is not None:  # row by row: what was measured stays when the rest is given up
+            counts = strength.mutants, strength.caught, len(strength.equivalent)
+            write_page(page, course, {strength.card.name: counts})
     missed = sum(len(s.survivors) + len(s.stale) + len(s.needless) for s in found)
     click.echo(_summary(found, missed))
     return 1 if missed else 0
