@@ -52,12 +52,12 @@ def is_stale(course: Course, card: Card) -> bool:
     return not page.is_file() or _head(course, card) not in page.read_text(encoding="utf-8")
 
 
-def feedback(course: Course, card: Card) -> str:
-    """The page of one kata: each mistake with its report."""
+def feedback(course: Course, card: Card, most: int | None = None) -> str:
+    """The page of one kata: each mistake with its report; of the first `most` where that is given."""
     grader, source = open_grader(course, [card], seed=SEED)
     parts = [_head(course, card)]
     with closing(source):
-        for name, text in standalone_sources(course, card, "mistakes").items():
+        for name, text in list(standalone_sources(course, card, "mistakes").items())[:most]:
             report = grader.grade(Submission(card, text, f"{name}.py"))
             parts.append(f"## {name}\n\n```\n{render_kata(report)}```\n")
     return "\n".join(parts)

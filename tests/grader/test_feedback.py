@@ -59,4 +59,5 @@ def test_no_page_of_the_course_is_older_than_its_kata():
 def test_a_page_of_the_course_is_what_is_told_now():
     course = Course(find_course(ROOT))
     card = course.card(SAMPLE)
-    assert feedback(course, card) == (course.folder(card) / PAGE).read_text(encoding="utf-8")
+    page = (course.folder(card) / PAGE).read_text(encoding="utf-8")
+    assert page.startswith(feedback(course, card, most=3))
