@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from grader.authoring import keys
 from grader.authoring.answers import standalone_sources
 from grader.authoring.side_by_side import for_each
 from grader.bank import SEED
@@ -30,7 +31,8 @@ HEAD = """\
 
 def write_feedback(course: Course, names: tuple[str, ...]) -> None:
     """Write the pages of the named katas, or of all."""
-    cards = _chosen(course, names)
+    cards = keys.chosen(course, names)
+    keys.require_solutions(course, cards, "Feedback is")
     for card, text in zip(cards, for_each(course, cards, feedback), strict=True):
         _page(course, card).write_text(text, encoding="utf-8")
         click.echo(f"{shorten(_page(course, card))}")
@@ -38,7 +40,8 @@ def write_feedback(course: Course, names: tuple[str, ...]) -> None:
 
 def verify_feedback(course: Course, names: tuple[str, ...]) -> int:
     """Name the pages that are missing, or older than their katas. 0 if there are none, else 1."""
-    cards = _chosen(course, names)
+    cards = keys.chosen(course, names)
+    keys.require_solutions(course, cards, "Feedback is")
     stale = [card.name for card in cards if is_stale(course, card)]
     for name in stale:
         click.echo(f"✗ The feedback of {name} is older than the kata: kata feedback {name}")
@@ -74,7 +77,3 @@ def _digest(course: Course, card: Card) -> str:
 
 def _page(course: Course, card: Card) -> Path:
     return course.folder(card) / PAGE
-
-
-def _chosen(course: Course, names: tuple[str, ...]) -> list[Card]:
-    return [course.card(name) for name in names] or list(course.cards.values())

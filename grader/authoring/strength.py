@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
+from grader.authoring import keys
 from grader.authoring.equivalents import MARKS, Mark, read_marks
 from grader.authoring.mutation import Mutant, mutants
 from grader.authoring.side_by_side import for_each
 from grader.authoring.strength_page import write_page
 from grader.authoring.trial import Trial, run_forked
 from grader.bank import SEED
-from grader.catalog import Card, Course
+from grader.catalog import Card, Course, CourseError
 from grader.kata import KataError
 from grader.oracle import Oracle
 
@@ -44,7 +46,10 @@ def verify_strength(
 ) -> int:
     """Try every mutant of the named katas, or of all, and say which survive. 0 if each that does is marked
     as a right answer, else 1."""
-    cards = [course.card(name) for name in names] or list(course.cards.values())
+    cards = keys.chosen(course, names)
+    keys.require_solutions(course, cards, "Mutants are")
+    if not hasattr(os, "fork"):
+        raise CourseError("--mutate runs each mutant in a fork of its own, which this system does not have.")
     found = []
     for strength in for_each(course, cards, _try_all, seed):
         found.append(strength)

@@ -85,6 +85,12 @@ def strength(tmp_path, write, capsys):
     return judge
 
 
+def test_a_course_without_solutions_is_told_what_it_lacks(tmp_path, write):
+    course = Course(write(tmp_path, {n: t for n, t in DOUBLE.items() if "reference" not in n}))
+    with pytest.raises(CourseError, match="Mutants are made from the solutions, and `double` has none here."):
+        verify_strength(course, ())
+
+
 @pytest.mark.slow
 def test_survivors_are_listed_with_their_change(strength):
     code, said = strength(NEEDLESS)
