@@ -87,7 +87,7 @@ def strength(tmp_path, write, capsys):
 
 def test_a_course_without_solutions_is_told_what_it_lacks(tmp_path, write):
     course = Course(write(tmp_path, {n: t for n, t in DOUBLE.items() if "reference" not in n}))
-    with pytest.raises(CourseError, match="Mutants are made from the solutions, and `double` has none here."):
+    with pytest.raises(CourseError, match="Mutants are made from the solutions, and `double` has none"):
         verify_strength(course, ())
 
 
