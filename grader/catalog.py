@@ -110,7 +110,11 @@ class Course:
 
     def solution(self, card: Card, part: str) -> Path:
         """Where the reference, the mistakes or the variants of a kata lie."""
-        return self.root / "solutions" / card.track / card.name / f"{part}.py"
+        return self.folder(card) / f"{part}.py"
+
+    def folder(self, card: Card) -> Path:
+        """The folder of a kata's solutions."""
+        return self.root / "solutions" / card.track / card.name
 
 
 def open_course(folder: Path | None, exercises: Path | None = None) -> Course:

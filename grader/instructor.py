@@ -18,6 +18,7 @@ COMMANDS = (
     authoring.new,
     authoring.verify,
     authoring.overview,
+    authoring.feedback,
     authoring.key,
     authoring.release,
     notebooks.notebooks,

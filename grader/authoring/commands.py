@@ -45,8 +45,20 @@ def new(place: str, new_track: bool, course: Path | None, **wishes: Any) -> None
 @click.option("--seeds", type=int, help="Hold right answers alone against this many banks of cases.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not the first alone.")
 @course_option
-def verify(names: tuple[str, ...], seed: int, seeds: int | None, isolated: bool, course: Path | None) -> None:
+def verify(
+    names: tuple[str, ...],
+    seed: int,
+    seeds: int | None,
+    isolated: bool,
+    mutate: bool,
+    page: Path | None,
+    course: Path | None,
+) -> None:
     """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
+    if mutate:
+        from grader.authoring.strength import verify_strength
+
+        sys.exit(verify_strength(open_course(course), names, seed, page))
     if seeds is not None:
         from grader.authoring.fairness import verify_fairness
 
@@ -120,3 +132,17 @@ def overview(course: Path | None) -> None:
     from grader.authoring.overview import overview as table
 
     click.echo(table(open_course(course)), nl=False)
+
+
+@click.command(cls=Guarded)
+@click.argument("names", nargs=-1, type=Names())
+@click.option("--check", is_flag=True, help="Write nothing; name the pages older than their katas.")
+@course_option
+def feedback(names: tuple[str, ...], check: bool, course: Path | None) -> None:
+    """Write what a student reads for each mistake into solutions/<track>/<kata>/feedback.md."""
+    from grader.authoring import feedback as pages
+
+    here = open_course(course)
+    if check:
+        sys.exit(pages.verify_feedback(here, names))
+    pages.write_feedback(here, names)

@@ -69,11 +69,11 @@ def chosen(course: Course, names: Iterable[str]) -> list[Card]:
     return cards
 
 
-def require_solutions(course: Course, cards: list[Card]) -> None:
+def require_solutions(course: Course, cards: list[Card], what: str = "A key is") -> None:
     """Raises CourseError where a kata has no reference here."""
     lacking = next((c for c in cards if not course.solution(c, "reference").is_file()), None)
     if lacking is not None:
-        raise CourseError(f"A key is made from the solutions, and `{lacking.name}` has none here.")
+        raise CourseError(f"{what} made from the solutions, and `{lacking.name}` has none here.")
 
 
 def told(entries: Iterable[Entry]) -> Iterator[Entry]:

@@ -21,6 +21,7 @@ from grader.needs import with_needs
 from grader.submission import digest
 from grader.worker.rules import broken_in_source
 
+KEPT = ("equivalent.toml", "feedback.md")  # what `kata` keeps beside them: marked mutants, reports to be read
 STATEMENT_LENGTH = 400
 HINTS_DUE = 3
 AGREEMENT_DUE = 300  # hundredths of a point that stay for agreeing with the reference
@@ -207,6 +208,7 @@ def stray_files(course: Course) -> list[str]:
     known = {course.root / "tests" / "katas" / name for name in ("path.toml", "conftest.py")}
     for card in course.cards.values():
         known |= {course.stub(card), card.path, *(course.solution(card, part) for part in PARTS)}
+        known |= {course.folder(card) / name for name in KEPT}
     folders = (course.exercises, course.root / "solutions", course.root / "tests" / "katas")
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     strays = [path for path in found if path not in known and "__pycache__" not in path.parts]

@@ -11,6 +11,5 @@ def top_p_filter(logits, p):
     probabilities = ordered.softmax(dim=-1)  # [..., V], largest first
     mass_before = probabilities.cumsum(dim=-1) - probabilities  # [..., V]
     dropped_in_order = mass_before >= p  # [..., V]
-    dropped_in_order[..., 0] = False  # the most likely token stays, whatever p
     dropped = dropped_in_order.scatter(-1, order, dropped_in_order)  # [..., V], each token in its place
     return logits.masked_fill(dropped, float("-inf"))  # [..., V]

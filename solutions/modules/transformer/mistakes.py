@@ -322,6 +322,25 @@ class drops_no_sublayer(_Transformer):
         return super().drop(x)
 
 
+class drops_nothing_in_the_encoder(_Transformer):
+    """Trained with dropout=1 the memory still knows its ids: the encoder's sublayers are added whole, while
+    the decoder's are dropped. Encoder layers have the same two places for dropout; is it in both stacks?
+    """
+
+    def through_encoder(self, layer, x, visible):
+        x = layer.norm1(x + self.attend(layer.self_attn, x, x, visible))
+        return layer.norm2(x + layer.ffn(x))
+
+
+class drops_half_by_default(_Transformer):
+    """Where the caller names no dropout, too much of the training signal is lost: half of all entries are
+    dropped, and the statement's default is one in ten. Compare the constructor's defaults with it.
+    """
+
+    def __init__(self, *sizes, dropout=0.5, **options):
+        super().__init__(*sizes, dropout=dropout, **options)
+
+
 class drops_from_the_sum(_Transformer):
     """Dropout is applied to x plus the sublayer's output, so that the stream itself is dropped. It belongs on
     the sublayer's output, before the sum.

@@ -314,6 +314,15 @@ class drops_no_sublayer(_Decoder):
         return super().drop(x)
 
 
+class drops_half_by_default(_Decoder):
+    """Where the caller names no dropout, too much of the training signal is lost: half of all entries are
+    dropped, and the statement's default is one in ten. Compare the constructor's defaults with it.
+    """
+
+    def __init__(self, *sizes, dropout=0.5, **options):
+        super().__init__(*sizes, dropout=dropout, **options)
+
+
 class drops_out_in_evaluation_too(_Decoder):
     """After model.eval() entries are still dropped: the functional dropout does not know the mode. Use the
     module, or pass on self.training.

@@ -123,6 +123,15 @@ def three_tokens_looking_back():
 
 
 @KATA.example
+def padding_of_two_sequences():
+    """A batch of two with two heads each; the mask hides other keys in each sequence, for all its queries."""
+    case = three_tokens()
+    scaled = np.array([1.0, 2.0, -1.0, 0.5]).reshape(2, 2, 1, 1)
+    batch = {name: scaled * x for name, x in case.items() if x is not None}
+    return {**batch, "mask": np.array([[True, True, False], [False, True, True]])[:, None, None, :]}
+
+
+@KATA.example
 def one_query_sees_nothing():
     mask = np.array([[True, False, True], [False, False, False]])
     return {**three_tokens(), "q": np.array([[1.0, 0.0], [0.5, 1.0]]), "mask": mask}

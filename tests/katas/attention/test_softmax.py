@@ -222,6 +222,8 @@ def test_integers_are_scores_too(student, x, axis):
 def test_printed_table(student):
     """The scores 12.4, 9.1 and 3.8 give the printed weights, raw and divided by sqrt(64)."""
     scores = np.array([12.4, 9.1, 3.8])
-    expect.decimals(student.softmax(scores), np.array([0.964, 0.036, 0.0]), 3, "the weights of raw scores")
+    expect.decimals(
+        student.softmax(scores), np.array([0.964, 0.036, 0.0]), 3, "the row of weights of raw scores"
+    )
     scaled = student.softmax(scores / np.sqrt(64))
-    expect.decimals(scaled, np.array([0.499, 0.330, 0.170]), 3, "the weights of scaled scores")
+    expect.decimals(scaled, np.array([0.499, 0.330, 0.170]), 3, "the row of weights of scaled scores")

@@ -106,11 +106,21 @@ def vectors(student, ids, token_table, position_table):
     return result
 
 
+@KATA.example
+def more_rows_than_a_small_integer_counts():
+    """Ids that fill their dtype: whatever is computed from them must not be computed in it."""
+    return {
+        "ids": np.array([[0, 255, 128]], dtype=np.uint8),
+        "token_table": np.stack([np.arange(256.0), -np.arange(256.0)], axis=1),
+        "position_table": np.array([[0.0, 0.25], [0.5, 0.75], [1.0, 1.25]]),
+    }
+
+
 @KATA.law(points=0.5)
 def test_tokens_are_rows(student, ids, token_table, position_table):
     """With positions of zeros, every vector is its token's row, to the bit."""
     result = vectors(student, ids, token_table, np.zeros_like(position_table))
-    expect.equal(result, token_table[ids.astype(np.int64)], "the vectors, with positions of zeros,")
+    expect.equal(result, token_table[ids.astype(np.int64)], "the array of vectors, with positions of zeros,")
 
 
 @KATA.law(points=0.5)
@@ -118,7 +128,7 @@ def test_positions_are_rows(student, ids, token_table, position_table):
     """With tokens of zeros, the t-th vector of every sequence is row t of the position table."""
     result = vectors(student, ids, np.zeros_like(token_table), position_table)
     expected = np.broadcast_to(position_table[: ids.shape[-1]], result.shape)
-    expect.equal(result, expected, "the vectors, with tokens of zeros,")
+    expect.equal(result, expected, "the array of vectors, with tokens of zeros,")
 
 
 @KATA.law(points=0.5)
@@ -129,7 +139,7 @@ def test_batch_changes_nothing(student, ids, token_table, position_table):
     )
     for at, row in enumerate(ids.reshape(-1, ids.shape[-1])):
         alone = vectors(student, row, token_table, position_table)
-        expect.close(alone, together[at], f"the vectors of sequence {at} by itself")
+        expect.close(alone, together[at], f"the array of vectors of sequence {at} by itself")
 
 
 @KATA.law(points=1, cases=without_a_row)

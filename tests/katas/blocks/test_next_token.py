@@ -137,7 +137,7 @@ def test_logits_grow_with_the_hidden_state(student, hidden, output_weight):
     """Twice the hidden state gives twice the logits."""
     logits = three(student, hidden, output_weight)[0]
     doubled = three(student, hidden * hidden.dtype.type(2), output_weight)[0]
-    expect.close(doubled, 2 * logits, "the logits for twice the hidden state", terms=4, roundings=4)
+    expect.close(doubled, 2 * logits, "the row of logits for twice the hidden state", terms=4, roundings=4)
 
 
 @KATA.law(points=0.5)

@@ -109,6 +109,6 @@ def test_printed_weights(student):
     """The printed scores of four tokens give the printed weights."""
     rows = [[1, 0, 0, 0], [0.182, 0.818, 0, 0], [0.067, 0.111, 0.821, 0], [0.213, 0.078, 0.129, 0.579]]
     weights = weighed(student, FOUR_TOKENS)
-    expect.decimals(weights, np.array(rows, dtype=np.float64), 3, "the weights of four tokens")
+    expect.decimals(weights, np.array(rows, dtype=np.float64), 3, "the matrix of weights of four tokens")
     future = float(np.triu(weighed(student, THREE_TOKENS), k=1).sum())
     expect.equal(future, 0.0, "the mass of the future in the example of the statement")

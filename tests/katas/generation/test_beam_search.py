@@ -193,6 +193,14 @@ def the_same_without_an_end():
 
 
 @KATA.example
+def best_beam_comes_last_at_first():
+    """More beams than tokens; the best sequence is the last but one of nine after two steps."""
+    tree = tree_of((0.4, 0.35, 0.25), *[(0.45, 0.35, 0.2)] * 3, *[(0.35, 0.33, 0.32)] * 9)
+    tree[row((1, 2), tree)] = as_tensor(np.array([0.98, 0.01, 0.01]))
+    return {"tree": tree, "prompt": [0], "beam_size": 8, "max_new_tokens": 3, "eos_id": None}
+
+
+@KATA.example
 def token_zero_ends():
     """The eos is token 0, which is false where it is taken for a truth value."""
     tree = tree_of((0.5, 0.3, 0.2), ANY, (0.2, 0.1, 0.7), (0.1, 0.6, 0.3))
@@ -261,7 +269,7 @@ def test_one_beam_is_greedy(student, tree, prompt, max_new_tokens, eos_id):
     while len(greedy) < max_new_tokens and (not greedy or greedy[-1] != eos_id):
         greedy.append(int(tree[row(greedy, tree)].argmax()))
     tokens, _ = found(student, tree, prompt, 1, max_new_tokens, eos_id)
-    expect.equal(tokens, greedy, "the new tokens with one beam, against greedy decoding,")
+    expect.equal(tokens, greedy, "the list of new tokens with one beam, against greedy decoding,")
 
 
 def wide_searches(draw):
@@ -279,7 +287,7 @@ def test_enough_beams_find_the_best(student, tree, prompt, beam_size, max_new_to
     whole = {seq[: seq.index(eos_id) + 1] if eos_id in seq else seq for seq in every}
     best = max(whole, key=lambda seq: total_of(seq, tree))
     tokens, total = found(student, tree, prompt, beam_size, max_new_tokens, eos_id)
-    expect.equal(tokens, list(best), f"the new tokens, the best of {len(whole)} sequences,")
+    expect.equal(tokens, list(best), f"the list of new tokens, the best of {len(whole)} sequences,")
     what = "the log-probability of the best sequence"
     expect.close(total, total_of(best, tree), what, terms=max_new_tokens, dtype="float32")
 
@@ -309,7 +317,9 @@ def test_ended_beam_stays(student):
     """A beam that has ended stays a candidate, and its total does not change."""
     tree = tree_of((0.3, 0.2, 0.5), (0.9, 0.06, 0.04), (0.8, 0.1, 0.1), (0.6, 0.3, 0.1), *[ANY] * 9)
     tokens, total = found(student, tree, [0, 1], 2, 3, 2)
-    expect.equal(tokens, [2], "the new tokens, where the eos comes first with 0.5 and all others reach 0.27")
+    expect.equal(
+        tokens, [2], "the list of new tokens, where the eos comes first with 0.5 and all others reach 0.27"
+    )
     expect.close(total, float(np.log(0.5)), "the log-probability of the eos, log 0.5,", dtype="float32")
 
 
@@ -318,7 +328,7 @@ def test_ended_beam_may_be_pushed_out(student):
     """A beam that has ended is pushed out where `beam_size` candidates are better."""
     tokens, _ = found(student, **ended_beam_that_loses_its_place())
     what = (
-        "the new tokens, where an ended beam has 0.25 when the two others have 0.30 and 0.288, which end "
-        "with 0.12 and 0.1296,"
+        "the list of new tokens, where an ended beam has 0.25 when the two others have 0.30 and 0.288, "
+        "which end with 0.12 and 0.1296,"
     )
     expect.equal(tokens, [0, 1, 0], what)

@@ -107,6 +107,14 @@ def one_row_sure_and_one_not():
     return {"logits": torch.tensor(rows), "p": 0.7}
 
 
+@KATA.example
+def nearly_everything():
+    """A p close to 1 still drops what comes after it."""
+    import torch
+
+    return {"logits": torch.tensor([0.95, 0.048, 0.0004, 0.0016], dtype=torch.float64).log(), "p": 0.999}
+
+
 def filtered(student, logits, p):
     """The result, once it is known to be a tensor of the right shape."""
     result = student.top_p_filter(logits, p)

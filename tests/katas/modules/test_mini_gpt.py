@@ -148,7 +148,7 @@ def test_what_follows_changes_nothing(student, sizes, weights, ids, cut):
     model.eval()
     whole = logits_of(model, ids, sizes["vocab_size"])
     alone = logits_of(model, ids[:, :cut], sizes["vocab_size"])
-    what = f"the logits of the first {cut} of {ids.shape[1]} tokens, without those that follow,"
+    what = f"the tensor of logits of the first {cut} of {ids.shape[1]} tokens, without those that follow,"
     expect.close(alone, whole[:, :cut], what, terms=3 * sizes["d_model"], roundings=ROUNDINGS)
 
 

@@ -111,7 +111,7 @@ def test_token_rows_stand_unscaled(student, vocab_size, d_model, max_len, weight
     words = weights["token_embed.weight"]
     silent = {**weights, "pos_embed.weight": 0 * weights["pos_embed.weight"]}
     result = loaded(student, vocab_size, d_model, max_len, silent)(ids)
-    expect.equal(result, words[ids], "token_embed's rows for ids, with positions of zeros")
+    expect.equal(result, words[ids], "the result, token_embed's rows for ids, with positions of zeros,")
 
 
 @KATA.law(points=0.5, cases=fresh_cases)
@@ -120,7 +120,7 @@ def test_positions_are_the_same_for_every_sequence(student, vocab_size, d_model,
     rows = weights["pos_embed.weight"][: ids.shape[1]]
     silent = {**weights, "token_embed.weight": 0 * weights["token_embed.weight"]}
     result = loaded(student, vocab_size, d_model, max_len, silent)(ids)
-    what = "pos_embed's first T rows for every sequence, with tokens of zeros"
+    what = "the result, pos_embed's first T rows for every sequence, with tokens of zeros,"
     expect.equal(result, rows.expand(len(ids), -1, -1), what)
 
 

@@ -1,0 +1,125 @@
+"""The wrong versions of a reference: which slips are made, each once, and how a change is named."""
+
+import ast
+import textwrap
+
+import pytest
+
+from grader.authoring.mutation import mutants
+
+
+def changes(code, **options):
+    """`{(was, now)}` of every mutant of one function."""
+    return {(m.was, m.now) for m in mutants(textwrap.dedent(code), **options)}
+
+
+def versions_of(expression, parameters="x, y"):
+    """What a function that returns this expression returns in its mutants."""
+    found = changes(f"def f({parameters}):\n    return {expression}")
+    return {now.removeprefix("return ") for _, now in found if now.startswith("return ")}
+
+
+@pytest.mark.parametrize(
+    ("expression", "slip"),
+    [
+        ("x / y", "x"),
+        ("x / y", "x * y"),
+        ("x / y", "y / x"),
+        ("x @ y", "y @ x"),
+        ("-x", "x"),
+        ("~x", "x"),
+        ("x <= y", "x < y"),
+        ("x is None", "x is not None"),
+        ("0 <= x < y", "0 <= x"),
+        ("0 <= x < y", "x < y"),
+        ("x and y", "x or y"),
+        ("x.sum(axis=-1)", "x.sum(axis=-2)"),
+        ("x.sum(axis=-1)", "x.sum()"),
+        ("x.sum(axis=-1)", "x.mean(axis=-1)"),
+        ("x.max(axis=1, keepdims=True)", "x.max(axis=1)"),
+        ("x.max(axis=1, keepdims=True)", "x.min(axis=1, keepdims=True)"),
+        ("x.transpose(0, 2, 1, 3)", "x"),
+        ("x.transpose(0, 2, 1, 3)", "x.transpose(0, 1, 2, 3)"),
+        ("x[:, 1:]", "x[:, :]"),
+        ("x[:, 1:]", "x[:, 2:]"),
+        ("x[:, None]", "x[None, :]"),
+        ("x[-y:]", "x[-y + 1:]"),
+        ("list(range(y))", "list(range(y + 1))"),
+        ("x if y else 0", "x"),
+        ("float('-inf')", "float('0')"),
+        ("x.T", "x"),
+        ("[i for i in x if i > y]", "[i for i in x]"),
+        ("{'a': x, 'b': y}", "{'a': y, 'b': x}"),
+        ("x + 1e-05", "x + 2e-05"),
+        ("x ** y", "y ** y"),
+    ],
+)
+def test_a_slip_of_array_code_is_among_the_mutants(expression, slip):
+    assert slip in versions_of(expression)
+
+
+@pytest.mark.parametrize(
+    ("body", "was", "now"),
+    [
+        ("x = x + y\nreturn x", "x = x + y", "x += y"),
+        ("x += y\nreturn x", "x += y", "x = x + y"),
+        ("if x:\n    raise ValueError(y)\nreturn x", "raise ValueError(y)", "raise RuntimeError()"),
+        ("if x:\n    y = 1\nreturn y", "if x:", "if not x:"),
+        ("if x:\n    y = 1\nreturn y", "if x:\ny = 1", ""),
+        ("for i in x:\n    y += i\nreturn y", "", "break"),
+        ("with x:\n    y = 1\nreturn y", "with x:\ny = 1", "y = 1"),
+        ("return x['a'] + y['b']", "return x['a'] + y['b']", "return x['b'] + y['b']"),
+    ],
+)
+def test_a_slip_in_a_statement_is_among_the_mutants(body, was, now):
+    assert (was, now) in changes("def f(x, y):\n" + textwrap.indent(body, "    "))
+
+
+def test_members_that_are_made_alike_are_taken_for_one_another():
+    found = changes(
+        """
+        class Block(Module):
+            def __init__(self):
+                self.norm1 = LayerNorm(4)
+                self.norm2 = LayerNorm(4)
+
+            def forward(self, x):
+                return self.norm1(x)
+        """
+    )
+    assert ("return self.norm1(x)", "return self.norm2(x)") in found
+
+
+def test_gradients_are_cut_only_where_they_are_graded():
+    code = "def f(x):\n    return x"
+    cut = ("return x", "return x.detach()")
+    assert cut in changes(code, detaches=True)
+    assert cut not in changes(code)
+
+
+def test_texts_annotations_and_messages_are_left_alone():
+    code = '''
+    def f(x: "int" = None) -> "str":
+        """Twice 1."""
+        if x:
+            raise ValueError(f"{x + 1} is odd.")
+    '''
+    texts = [m.source for m in mutants(textwrap.dedent(code))]
+    assert all("Twice 1." in text and "x: 'int'=None" in text for text in texts)
+    assert not [text for text in texts if "is odd" in text and "x + 1} is odd." not in text]
+
+
+def test_every_mutant_is_another_program_and_a_program():
+    code = "def f(x, y):\n    for i in range(2):\n        x = x[i:] - y[0]\n    return x, -1"
+    texts = [m.source for m in mutants(code)]
+    assert len(set(texts)) == len(texts) > 20
+    assert ast.unparse(ast.parse(code)) not in texts
+    assert all(ast.parse(text) for text in texts)
+
+
+def test_a_mutant_says_in_which_method_it_is_and_how_it_differs():
+    found = next(
+        m for m in mutants("class A:\n    def f(self, x):\n        return x + 1") if m.now == "return x"
+    )
+    assert found.where == "A.f"
+    assert found.diff == "- return x + 1\n+ return x"

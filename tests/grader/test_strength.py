@@ -1,0 +1,175 @@
+"""`kata verify --mutate`: mutants on trial, those that are marked as right, and the page of counts."""
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from grader.authoring.equivalents import MARKS, Mark, read_marks
+from grader.authoring.strength import verify_strength
+from grader.authoring.strength_page import read_rows, write_page
+from grader.authoring.trial import Trial, run_forked
+from grader.bank import SEED
+from grader.catalog import Course, CourseError, find_course
+from grader.oracle import Oracle
+
+from .conftest import DOUBLE
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def trial(tiny_course):
+    card = tiny_course.card("double")
+    kata = tiny_course.declaration(card)
+    return Trial(kata, Oracle(kata, tiny_course, card, SEED))
+
+
+CHECKED = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    "
+
+
+@pytest.mark.parametrize(
+    ("body", "check"),
+    [
+        ("return x + x", None),
+        ("return x * 3", "agrees_with_reference"),
+        ("x += x; return x", "leaves_arguments_unchanged"),
+        ("return (x + x).astype('float64')", "keeps_the_dtype"),
+        ("return y", "agrees_with_reference"),
+        ("while True: pass", "a limit of time"),
+        ("import os; os._exit(3)", "a limit of memory"),
+    ],
+)
+def test_the_first_check_that_fails_is_named(trial, body, check):
+    assert trial.caught_by(CHECKED + body, seconds=1.5) == check
+
+
+def test_a_text_that_does_not_load_is_caught(trial):
+    assert trial.caught_by("double = nothing", seconds=5) == "loading"
+
+
+def test_what_is_done_in_a_fork_stays_there():
+    kept = []
+    assert run_forked(lambda: kept.append(1) or "done", seconds=5) == (0, "done")
+    assert kept == []
+
+
+NEEDLESS = {
+    "solutions/attention/double/reference.py": """
+        def double(x):
+            if isinstance(x, str):
+                raise ValueError("text")
+            twice = x + x
+            return twice if len(x) < 9 else twice
+    """
+}
+MARKED = """
+    [[equivalent]]
+    where = "double"
+    was = "return twice if len(x) < 9 else twice"
+    now = "return twice"
+    because = "It is the same either way."
+"""
+
+
+@pytest.fixture
+def strength(tmp_path, write, capsys):
+    """`strength({path: text})`: the exit code and the lines that are said of the changed course."""
+
+    def judge(changes, page=None):
+        course = Course(write(tmp_path, {**DOUBLE, **changes}))
+        code = verify_strength(course, (), page=page)
+        return code, capsys.readouterr().out
+
+    return judge
+
+
+def test_a_course_without_solutions_is_told_what_it_lacks(tmp_path, write):
+    course = Course(write(tmp_path, {n: t for n, t in DOUBLE.items() if "reference" not in n}))
+    with pytest.raises(CourseError, match="Mutants are made from the solutions, and `double` has none"):
+        verify_strength(course, ())
+
+
+@pytest.mark.slow
+def test_survivors_are_listed_with_their_change(strength):
+    code, said = strength(NEEDLESS)
+    assert code == 1
+    assert "  survives in double:\n    - return twice if len(x) < 9 else twice\n    + return twice\n" in said
+
+
+@pytest.mark.slow
+def test_marks_count_as_right_answers_and_a_mark_of_nothing_is_told(strength, tmp_path):
+    marks = f"solutions/attention/double/{MARKS}"
+    stale = MARKED.replace('now = "return twice"', 'now = "gone"')
+    page = tmp_path / "strength.md"
+    code, said = strength({marks: stale}, page)
+    assert code == 1
+    assert "  marked in vain, there is no such change: double: gone" in said
+    tried, caught, right = read_rows(page.read_text())["double"]
+    assert (tried - caught, right) == (0, 0)
+
+
+@pytest.mark.slow
+def test_a_mark_on_what_is_caught_is_told(strength):
+    wrong = MARKED.replace("return twice if len(x) < 9 else twice", "return x + x").replace(
+        'now = "return twice"', 'now = "return x - x"'
+    )
+    code, said = strength({f"solutions/attention/double/{MARKS}": wrong})
+    assert code == 1
+    assert "  marked as right, and caught: double: return x - x" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[equivalent]\n", "cannot be read"),
+        ("[[same]]\nwhere = 'f'\n", "must consist of tables [[equivalent]]."),
+        ("[[equivalent]]\nwhere = 'f'\n", "each [[equivalent]] has because, now, was, where."),
+        (MARKED.replace("It is the same either way.", " "), "says why in `because`"),
+    ],
+)
+def test_marks_that_cannot_be_used_are_told_in_one_sentence(tmp_path, text, said):
+    file = tmp_path / MARKS
+    file.write_text(textwrap.dedent(text))
+    with pytest.raises(CourseError, match=re.escape(said)) as refused:
+        read_marks(file)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_kata_without_marks_has_none(tmp_path):
+    assert read_marks(tmp_path / MARKS) == []
+
+
+def test_marks_are_read_as_they_are_written(tmp_path):
+    file = tmp_path / MARKS
+    file.write_text(textwrap.dedent(MARKED))
+    why = "It is the same either way."
+    assert read_marks(file) == [Mark("double", "return twice if len(x) < 9 else twice", "return twice", why)]
+
+
+def test_the_page_keeps_the_rows_of_katas_that_were_not_tried(tmp_path, tiny_course):
+    page = tmp_path / "strength.md"
+    write_page(page, tiny_course, {"double": (40, 38, 2)})
+    page.write_text(page.read_text().replace("# Strength", "# Strength\n\nWhat it means."))
+    write_page(page, tiny_course, {"center": (60, 60, 0)})
+    assert page.read_text() == (
+        "# Strength\n\nWhat it means.\n\n"
+        "| kata | mutants | caught | of all | right answers | missed |\n|---|---:|---:|---:|---:|---:|\n"
+        "| `double` | 40 | 38 | 95.0% | 2 | 0 |\n| `center` | 60 | 60 | 100.0% | 0 | 0 |\n"
+        "| all | 100 | 98 | 98.0% | 2 | 0 |\n"
+    )
+
+
+def test_the_page_in_the_docs_has_every_kata_and_misses_nothing():
+    course = Course(find_course(ROOT))
+    rows = read_rows((ROOT / "docs" / "strength.md").read_text(encoding="utf-8"))
+    assert list(rows) == list(course.cards), "run: make strength"
+    assert {name: counts for name, counts in rows.items() if counts[0] != counts[1] + counts[2]} == {}
+
+
+def test_every_mark_of_the_course_can_be_read():
+    course = Course(find_course(ROOT))
+    rows = read_rows((ROOT / "docs" / "strength.md").read_text(encoding="utf-8"))
+    marks = {name: len(read_marks(course.folder(card) / MARKS)) for name, card in course.cards.items()}
+    assert {name: count for name, count in marks.items() if count > rows[name][2]} == {}
