@@ -118,9 +118,12 @@ class Grader:
         """The findings as checks, each failure with its smallest case and its mistake."""
         if all(finding.status in ("passed", "skipped") for finding in findings):
             return [as_check(finding, None, {}) for finding in findings]
-        from grader.shrinking import shrink
+        from grader.shrinking import put_smallest_first, shrink
 
         suspects = self.lineup(attempt.prepared).name(findings)
+        for finding in findings:
+            if finding.failures:
+                put_smallest_first(finding, suspects.get(finding.plan.name))
         first = next((f for f in findings if f.status in ("failed", "error")), None)
         if first and self.shrinks and not attempt.losses:
             shrink(first, suspects.get(first.plan.name), attempt.session, self.seed)

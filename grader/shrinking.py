@@ -1,4 +1,4 @@
-"""From the first failing case to the smallest that Hypothesis finds."""
+"""From the first failing case to the smallest: of the bank, then of all that Hypothesis finds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from grader.judging import Failure, Finding, failure_of
 from grader.worker.remote import WorkerLost
 
 SMALL = 6  # numbers in a case that needs no shrinking
+
+
+def put_smallest_first(finding: Finding, suspect: Suspect | None) -> None:
+    """Of the bank's failing cases show the smallest that fails as the first one does, and by the same mistake
+    where one is named. The first is often a pinned example, printed in a paper and larger than it must be."""
+    failures = finding.failures
+    explained = suspect.explained(finding) if suspect else {id(failure.case) for failure in failures}
+    alike = [f for f in failures if id(f.case) in explained and _fails_alike(f, failures[0])]
+    smallest = min(alike, key=lambda failure: bank.weight(failure.case), default=failures[0])
+    failures.sort(key=lambda failure: failure is not smallest)
 
 
 def shrink(finding: Finding, suspect: Suspect | None, session: Session, seed: int) -> None:
