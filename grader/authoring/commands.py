@@ -44,6 +44,8 @@ def new(place: str, new_track: bool, course: Path | None, **wishes: Any) -> None
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Hold right answers alone against this many banks of cases.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not the first alone.")
+@click.option("--mutate", is_flag=True, help="Make wrong versions of the references; list those that pass.")
+@click.option("--page", type=click.Path(path_type=Path), help="With --mutate: keep the counts in this file.")
 @course_option
 def verify(
     names: tuple[str, ...],
