@@ -8,7 +8,7 @@ from grader.diagnosis import Suspect
 from grader.judging import Failure, Finding, failure_of
 from grader.worker.remote import WorkerLost
 
-SMALL = 6  # numbers in a case that needs no shrinking
+SMALL, ROUND = 6, 10.0  # how many numbers, and how far from round, need no shrinking
 
 
 def put_smallest_first(finding: Finding, suspect: Suspect | None) -> None:
@@ -25,7 +25,8 @@ def shrink(finding: Finding, suspect: Suspect | None, session: Session, seed: in
     """Put the smallest failing case in front, if it is smaller. It must fail as the first one does,
     and by the same mistake where one is named."""
     first, draw = finding.failures[0], finding.plan.draw
-    if draw is None or bank.weight(first.case)[0] <= SMALL:
+    numbers, unevenness = bank.weight(first.case)
+    if draw is None or (numbers <= SMALL and unevenness < ROUND):
         return
     found: list[Failure] = []
 
