@@ -28,7 +28,7 @@ from grader.commanding import Guarded, Names, course_option
 @course_option
 def new(place: str, new_track: bool, course: Path | None, **wishes: Any) -> None:
     """Begin a kata: write its files, each with a part that works. Asks what is not given."""
-    from grader.authoring import newcomer
+    from grader.authoring.drafting import newcomer
 
     root = newcomer.open_place(course)
     track, name = newcomer.place_for(root, place, new_track)
@@ -58,7 +58,7 @@ def verify(
 ) -> None:
     """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
     if mutate:
-        from grader.authoring.strength import verify_strength
+        from grader.authoring.mutating.strength import verify_strength
 
         sys.exit(verify_strength(open_course(course), names, seed, page))
     if seeds is not None:
@@ -86,7 +86,7 @@ def key(
     course: Path | None,
 ) -> None:
     """Write answer keys, with which katas are graded where there are no solutions."""
-    from grader.authoring import keys
+    from grader.authoring.releasing import keys
 
     here = open_course(course)
     cards = keys.chosen(here, names)
@@ -122,7 +122,7 @@ def key(
 @course_option
 def release(folder: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
     """Write a student's repository: stubs, properties, answer keys, the grader; no solutions."""
-    from grader.authoring.releasing import release_course
+    from grader.authoring.releasing.outcome import release_course
 
     release_course(open_course(course), folder, names, **options)
 

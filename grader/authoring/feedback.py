@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
-from grader.authoring import keys
 from grader.authoring.answers import standalone_sources
+from grader.authoring.releasing import keys
 from grader.authoring.side_by_side import for_each
 from grader.bank import SEED
 from grader.catalog import Card, Course, shorten

@@ -21,8 +21,8 @@ def notebooks(
     folder: Path, names: tuple[str, ...], seed: int, hidden_seed: int | None, course: Path | None
 ) -> None:
     """Write a course for nbgrader: a notebook a kata, an assignment a track, graded by answer keys."""
-    from grader.authoring import keys
-    from grader.authoring.release import write_release
+    from grader.authoring.releasing import keys
+    from grader.authoring.releasing.release import write_release
     from grader.notebooks.course import course_files
     from grader.notebooks.extra import require
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.authoring import keys
-from grader.authoring.packing import write
-from grader.authoring.release import core_files
+from grader.authoring.releasing import keys
+from grader.authoring.releasing.packing import write
+from grader.authoring.releasing.release import core_files
 from grader.catalog import Card, Course
 from grader.cells import SUFFIX
 from grader.notebooks.notebook import notebook_of

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from grader import cli, instructor, key_file
 from grader.answer_key import Answer, AnswerKey, Expected, Recorded, RecordedMistake
-from grader.authoring.keys import draw_entry
-from grader.authoring.packing import pack, write
+from grader.authoring.releasing.keys import draw_entry
+from grader.authoring.releasing.packing import pack, write
 from grader.catalog import Course
 from grader.grading import Grader
 from grader.key_file import HEAD, MAGIC, KataKey, KeyFile, KeyUnusable

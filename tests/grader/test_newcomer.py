@@ -8,9 +8,9 @@ from click.testing import CliRunner
 
 from grader import instructor
 from grader.authoring import statements
-from grader.authoring.dialect import Draft
-from grader.authoring.newcomer import with_kata, write_kata
-from grader.authoring.signatures import read_signatures
+from grader.authoring.drafting.dialect import Draft
+from grader.authoring.drafting.newcomer import with_kata, write_kata
+from grader.authoring.drafting.signatures import read_signatures
 from grader.catalog import Course, CourseError
 from grader.submission import read_submission
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader import cli, instructor, release_list, sealing
-from grader.authoring.wheel import build_wheel
+from grader.authoring.releasing.wheel import build_wheel
 from grader.catalog import Course
 from grader.key_file import MAGIC, KeyFile
 
@@ -201,7 +201,7 @@ def test_the_wheel_is_one_for_pip(tmp_path):
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target"]
     done = subprocess.run([*command, tmp_path / "site", tmp_path / name], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "site" / "grader" / "authoring" / "templates" / "grade.yml").is_file()
+    assert (tmp_path / "site" / "grader" / "authoring" / "releasing" / "templates" / "grade.yml").is_file()
 
 
 def test_a_sealed_key_goes_into_the_workflow_and_not_among_the_open_ones(release, tmp_path):

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.equivalents import MARKS, Mark, read_marks
-from grader.authoring.strength import verify_strength
-from grader.authoring.strength_page import read_rows, write_page
-from grader.authoring.trial import Trial, run_forked
+from grader.authoring.mutating.equivalents import MARKS, Mark, read_marks
+from grader.authoring.mutating.strength import verify_strength
+from grader.authoring.mutating.strength_page import read_rows, write_page
+from grader.authoring.mutating.trial import Trial, run_forked
 from grader.bank import SEED
 from grader.catalog import Course, CourseError, find_course
 from grader.oracle import Oracle

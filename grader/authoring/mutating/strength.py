@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
-from grader.authoring import keys
-from grader.authoring.equivalents import MARKS, Mark, read_marks
-from grader.authoring.mutation import Mutant, mutants
+from grader.authoring.mutating.equivalents import MARKS, Mark, read_marks
+from grader.authoring.mutating.mutation import Mutant, mutants
+from grader.authoring.mutating.strength_page import write_page
+from grader.authoring.mutating.trial import Trial, run_forked
+from grader.authoring.releasing import keys
 from grader.authoring.side_by_side import for_each
-from grader.authoring.strength_page import write_page
-from grader.authoring.trial import Trial, run_forked
 from grader.bank import SEED
 from grader.catalog import Card, Course, CourseError
 from grader.kata import KataError

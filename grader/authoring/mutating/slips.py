@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.authoring.confusions import COMPARISONS, COUNTED, IDLE, MODULES, OPERATIONS, PARTNERS, SYMMETRIC
+from grader.authoring.mutating.confusions import (
+    COMPARISONS,
+    COUNTED,
+    IDLE,
+    MODULES,
+    OPERATIONS,
+    PARTNERS,
+    SYMMETRIC,
+)
 
 
 @dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from grader.authoring.dialect import Draft, base_of
-from grader.authoring.signatures import Callee, Parameter
+from grader.authoring.drafting.dialect import Draft, base_of
+from grader.authoring.drafting.signatures import Callee, Parameter
 
 DECLARATION = '''\
 """{name}: its cases and its laws."""

@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from grader import release_list
-from grader.authoring import keys
-from grader.authoring.packing import write
-from grader.authoring.wheel import build_wheel, zipped
+from grader.authoring.releasing import keys
+from grader.authoring.releasing.packing import write
+from grader.authoring.releasing.wheel import build_wheel, zipped
 from grader.catalog import Card, Course, CourseError, shorten
 from grader.needs import with_needs
 from grader.sealing import VARIABLE, is_sealed

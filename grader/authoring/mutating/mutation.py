@@ -11,9 +11,9 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.authoring.confusions import IDLE
-from grader.authoring.omissions import is_docstring, omissions
-from grader.authoring.slips import Surroundings, is_negative, slips
+from grader.authoring.mutating.confusions import IDLE
+from grader.authoring.mutating.omissions import is_docstring, omissions
+from grader.authoring.mutating.slips import Surroundings, is_negative, slips
 
 #: Parts of a node that say nothing about what is computed.
 SILENT = {"annotation", "returns", "ctx", "type_comment", "bases", "exc", "msg", "type_params"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from grader.authoring import keys
-from grader.authoring.release import (
+from grader.authoring.releasing import keys
+from grader.authoring.releasing.release import (
     classroom50_bundle,
     core_files,
     gradescope_zip,

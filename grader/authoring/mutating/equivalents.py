@@ -16,7 +16,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.authoring.mutation import Mutant
+from grader.authoring.mutating.mutation import Mutant
 from grader.catalog import CourseError, shorten
 
 MARKS = "equivalent.toml"

@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from grader.authoring import draft_answers, draft_cases, draft_texts
-from grader.authoring.dialect import Draft, Library
-from grader.authoring.signatures import read_signatures
+from grader.authoring.drafting import answers, cases, texts
+from grader.authoring.drafting.dialect import Draft, Library
+from grader.authoring.drafting.signatures import read_signatures
 from grader.catalog import Course, CourseError
 from grader.syllabus import FILE, Syllabus, read_syllabus, to_text
 
@@ -109,11 +109,11 @@ def _kata_files(draft: Draft) -> dict[str, str]:
     """Every file of the kata, in the order in which they are best written."""
     solutions = f"solutions/{draft.track}/{draft.name}"
     return {
-        f"{solutions}/reference.py": draft_texts.reference(draft),
-        f"{FOLDER}/{draft.track}/test_{draft.name}.py": draft_cases.declaration(draft),
-        f"{solutions}/mistakes.py": draft_answers.mistakes(draft),
-        f"{solutions}/variants.py": draft_answers.variants(draft),
-        f"exercises/{draft.track}/{draft.name}.py": draft_texts.stub(draft),
+        f"{solutions}/reference.py": texts.reference(draft),
+        f"{FOLDER}/{draft.track}/test_{draft.name}.py": cases.declaration(draft),
+        f"{solutions}/mistakes.py": answers.mistakes(draft),
+        f"{solutions}/variants.py": answers.variants(draft),
+        f"exercises/{draft.track}/{draft.name}.py": texts.stub(draft),
     }
 
 

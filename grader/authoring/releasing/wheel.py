@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.catalog import CourseError
 
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[2]
 EPOCH = (2020, 1, 1, 0, 0, 0)  # so that the same files make the same bytes
 DROPPED = ("__pycache__",)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.authoring.dialect import Draft, base_of
-from grader.authoring.signatures import Callee
+from grader.authoring.drafting.dialect import Draft, base_of
+from grader.authoring.drafting.signatures import Callee
 
 MISTAKES = '''\
 """What goes wrong in {name}: one {kind} a mistake, its docstring what the student is told."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from grader.authoring.dialect import Draft, base_of
-from grader.authoring.signatures import Callee, EntryPoint, Parameter
+from grader.authoring.drafting.dialect import Draft, base_of
+from grader.authoring.drafting.signatures import Callee, EntryPoint, Parameter
 
 STUB = '''\
 """{title}.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from grader.authoring.signatures import Callee, EntryPoint, Parameter
+from grader.authoring.drafting.signatures import Callee, EntryPoint, Parameter
 
 Library = Literal["numpy", "torch"]
 

@@ -13,7 +13,7 @@ import click
 
 from grader import sealing
 from grader.answer_key import Recorded, RecordedMistake, cache_folder, digest
-from grader.authoring.packing import pack, write
+from grader.authoring.releasing.packing import pack, write
 from grader.authoring.side_by_side import for_each
 from grader.catalog import Card, Course, CourseError, shorten
 from grader.checks import CheckPlan
@@ -92,7 +92,7 @@ def draw_entries(course: Course, cards: list[Card], seed: int) -> Iterator[Entry
 def entry_of(course: Course, card: Card, seed: int) -> Entry:
     """A kata's entry: from the cache where its files, and all that draws and judges, are as they were."""
     parts = [course.solution(card, part) for part in ("reference", "mistakes")]
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     own = [path for path in sorted(package.rglob("*.py")) if not JUDGES_NOTHING & set(path.parts)]
     name = digest([card.path, *filter(Path.is_file, parts), *own], "entry", seed)
     file = cache_folder() / f"{card.name}-{name}{SUFFIX}"

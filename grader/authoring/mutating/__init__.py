@@ -1,0 +1,1 @@
+"""`kata verify --mutate`: wrong versions of a reference, made by itself."""

@@ -1,0 +1,1 @@
+"""Answer keys, and what a student is handed."""
