@@ -78,9 +78,9 @@ def test_wrong_values_fail_agreement_and_the_law(grade):
 def test_a_wrong_shape_is_told_before_values(grade):
     report = grade(double("return (x + x)[None]"))
     assert {"agrees_with_reference", "has_the_right_shape"} <= failed(report)
-    assert message(report, "has_the_right_shape") == "The result has the shape (1, 1, 2); it must be (1, 2)."
+    assert message(report, "has_the_right_shape") == "The result has the shape (1, 1, 1); it must be (1, 1)."
     assert message(report, "agrees_with_reference") == (
-        "The result is float32 (1, 1, 2); it must be float64 (1, 2)."
+        "The result is float32 (1, 1, 1); it must be float64 (1, 1)."
     )
 
 
@@ -94,8 +94,8 @@ def test_a_wrong_shape_is_told_before_values(grade):
 )
 def test_what_is_no_array_is_named(grade, body, what):
     report = grade(double(body))
-    assert message(report, "has_the_right_shape") == f"The result is {what}, where float32 (1, 2) is due."
-    assert message(report, "agrees_with_reference") == f"The result is {what}, where float64 (1, 2) is due."
+    assert message(report, "has_the_right_shape") == f"The result is {what}, where float32 (1, 1) is due."
+    assert message(report, "agrees_with_reference") == f"The result is {what}, where float64 (1, 1) is due."
 
 
 def test_nan_is_said_first(grade):
