@@ -158,10 +158,19 @@ def without_times(text):
     return data
 
 
+OVERFLOWS = RIGHT.format(returned="np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)")
+INVERTED = "import numpy as np\n\ndef causal_mask(query_len, key_len=None):\n" + (
+    "    return np.triu(np.ones((query_len, key_len or query_len), bool))\n"
+)
+
+
 @pytest.mark.slow
-def test_one_hundred_runs_give_the_same_report_but_for_times(run):
-    source = RIGHT.format(returned="np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)")
-    first, *others = (without_times(run(source, "--format", "json").stdout) for _ in range(100))
+@pytest.mark.parametrize(
+    ("name", "source", "times"), [("softmax", OVERFLOWS, 20), ("causal_mask", INVERTED, 80)]
+)
+def test_one_hundred_runs_give_the_same_report_but_for_times(run, name, source, times):
+    first, *others = (without_times(run(source, "--format", "json", name=name).stdout) for _ in range(times))
+    assert first["katas"][0]["status"] == "failed"
     assert all(other == first for other in others)
 
 
