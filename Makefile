@@ -5,7 +5,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 SEEDS ?= 200
 
-.PHONY: grade install test lint docs verify-seeds bench bench-class fuzz endure isolation clean
+.PHONY: grade install test lint docs strength feedback verify-seeds bench bench-class fuzz endure isolation clean
 
 # A kata that is not solved yet makes `grade` exit with 1, which is news and no error of make's.
 grade: $(INSTALLED)
@@ -34,6 +34,14 @@ lint: $(INSTALLED)
 # The table of katas in the docs, from the course itself.
 docs: $(INSTALLED)
 	@{ sed '/^## /,$$d' docs/katas.md; $(BIN)/kata overview; } > docs/katas.new && mv docs/katas.new docs/katas.md
+
+# Wrong versions of every reference, and which of them the checks miss; the counts go into the docs.
+strength: $(INSTALLED)
+	$(BIN)/kata verify --mutate --page docs/strength.md
+
+# What a student reads for every mistake, kept beside the kata for a reviewer.
+feedback: $(INSTALLED)
+	$(BIN)/kata feedback
 
 # The banks of cases are drawn from one seed; no right answer may be refused under any other.
 verify-seeds: $(INSTALLED)
