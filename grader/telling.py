@@ -48,7 +48,8 @@ def _show_call(failure: Failure) -> str | None:
         f"{name}={names.get(id(arg)) or (name if failure.case.get(name) is arg else _brief(arg))}"
         for name, arg in call.kwargs.items()
     ]
-    return f"{call.name}({', '.join(shown)})"
+    name = "module" if call.name == "__call__" else call.name  # what is called again is a module of PyTorch's
+    return f"{name}({', '.join(shown)})"
 
 
 def _brief(value: object) -> str:

@@ -166,6 +166,8 @@ def test_a_detached_statistic_fails_the_gradients_alone(grade):
     assert message(report, "has_the_right_gradients") == (
         "The gradient with respect to x differs from the reference's."
     )
+    [told] = [check for check in report.checks if check.status == "failed"]
+    assert told.call == "module(x)"
 
 
 @pytest.mark.slow
