@@ -158,7 +158,7 @@ def test_a_source_that_ends_every_grader_is_put_aside(order, monkeypatch):
             if task is not None and b"student 1\n" in task.data:
                 os.kill(seat.process.pid, signal.SIGKILL)
 
-        monkeypatch.setattr(pools, "_occupy", lose)
+        monkeypatch.setattr(pool, "_occupy", lose)
         found = dict(pool.judge(iter(tasks(3))))
     told = [verdict.fault for verdict in found.values()]
     assert told == ["", "3 grading processes were lost over it", ""]
