@@ -15,15 +15,20 @@ Found = TypeVar("Found")
 def for_each(
     course: Course, cards: list[Card], work: Callable[..., Found], *arguments: object, at_once: int = 0
 ) -> Iterator[Found]:
-    """What `work(course, card, *arguments)` finds for each card, in their order. The slow ones, PyTorch's,
-    are begun first; at most `at_once` run at a time where that is given."""
+    """What `work(course, card, *arguments)` finds for each card, in their order. The slow ones, PyTorch's
+    with the longest references, are begun first; at most `at_once` run at a time where that is given."""
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
-    slow_first = sorted(cards, key=lambda card: card.library != "torch")
+    slow_first = sorted(cards, key=lambda card: (card.library != "torch", -_length(course, card)))
     with context.Pool(at_once or os.cpu_count(), maxtasksperchild=1) as pool:
         jobs = {card.name: pool.apply_async(_alone, (work, course, card, *arguments)) for card in slow_first}
         for card in cards:
             yield jobs[card.name].get()
+
+
+def _length(course: Course, card: Card) -> int:
+    reference = course.solution(card, "reference")
+    return reference.stat().st_size if reference.is_file() else 0
 
 
 def _alone(work: Callable[..., Found], course: Course, card: Card, *arguments: object) -> Found:
