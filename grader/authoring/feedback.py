@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -61,7 +62,9 @@ def feedback(course: Course, card: Card, most: int | None = None) -> str:
     parts = [_head(course, card)]
     with closing(source):
         for name, text in list(standalone_sources(course, card, "mistakes").items())[:most]:
-            report = grader.grade(Submission(card, text, f"{name}.py"))
+            report = replace(
+                grader.grade(Submission(card, text, f"{name}.py")), output=""
+            )  # warnings have paths
             parts.append(f"## {name}\n\n```\n{render_kata(report)}```\n")
     return "\n".join(parts)
 
