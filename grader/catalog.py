@@ -17,6 +17,7 @@ from grader.kata import Kata, KataError
 from grader.loading import load_file as load_file  # every caller knows these three by this place
 from grader.loading import parse
 from grader.loading import shorten as shorten
+from grader.report import KataReport, KataStatus
 from grader.syllabus import CourseError as CourseError
 from grader.syllabus import Syllabus, read_syllabus
 
@@ -40,6 +41,10 @@ class Card:
     @property
     def max_score(self) -> int:
         return round(self.points * 100)
+
+    def unjudged(self, status: KataStatus, message: str = "") -> KataReport:
+        """The report of a kata for which there is nothing to list check by check."""
+        return KataReport(self.name, self.track, status, self.max_score, message=message)
 
 
 class Course:

@@ -41,10 +41,14 @@ def source_of(path: Path, kata_name: str) -> str:
 
 def answer_in(cells: list[Cell], kata_name: str, label: str) -> str:
     """The code of the cell that answers a kata. Raises Refused where there is none."""
-    source = answer_to(kata_name, cells)
-    if source is None:
+    return require_answer(answer_to(kata_name, cells), kata_name, label)
+
+
+def require_answer(answer: str | None, kata_name: str, label: str) -> str:
+    """The answer that was looked for. Raises Refused where there is none."""
+    if answer is None:
         raise Refused(f"{label} holds no answer: no cell begins with %%kata {kata_name}.")
-    return source
+    return answer
 
 
 def read_from_notebook(card: Card, path: Path) -> Submission:

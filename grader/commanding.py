@@ -12,8 +12,7 @@ from click.shell_completion import CompletionItem
 
 from grader.catalog import CourseError, open_course
 from grader.kata import KataError
-from grader.key_file import KeyUnusable
-from grader.opening import DeviceMissing, IsolationMissing, LibraryMissing
+from grader.opening import COMPLAINTS
 
 WRONG_INPUT, OUR_FAULT = 2, 3
 
@@ -59,14 +58,7 @@ class Guarded(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (
-            CourseError,
-            KataError,
-            LibraryMissing,
-            DeviceMissing,
-            IsolationMissing,
-            KeyUnusable,
-        ) as error:
+        except COMPLAINTS as error:
             raise Complaint(str(error)) from None
         except (
             click.ClickException,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from grader.catalog import Card, Course
 from grader.grading import Grader
 from grader.kata import KataError
-from grader.opening import grade_file, lacks_library, read_answer
+from grader.opening import grade_file, lacks_library, open_grader, read_answer
 from grader.report import KataReport
 from grader.submission import Refused
+from grader.worker.server import Source
 
 
 def with_needs(course: Course, cards: list[Card]) -> list[Card]:
@@ -36,7 +38,7 @@ def _collect(course: Course, card: Card, through: tuple[str, ...], found: dict[s
 def waiting(card: Card, unmet: list[str]) -> KataReport:
     """The report of a kata that is not judged while others do not pass."""
     message = f"Waiting for {' and '.join(f'`{name}`' for name in unmet)}, which must pass first."
-    return KataReport(card.name, card.track, "waiting", card.max_score, message=message)
+    return card.unjudged("waiting", message)
 
 
 class Needs:
@@ -65,10 +67,12 @@ class Needs:
         return self.grade(card, path).status == "passed" if known is None else known
 
 
-def given_or_stub(course: Course, paths: list[tuple[Card, Path]]) -> Callable[[Card], Path]:
-    """Where a needed kata is looked for: in the file that was given for it, else among the exercises."""
+def open_needs(course: Course, paths: list[tuple[Card, Path]], **terms: Any) -> tuple[Needs, Source]:
+    """A grader of these files, and the source of its workers, to be closed. A needed kata is looked for in
+    the file that was given for it, else among the exercises. Raises what `open_grader` raises."""
     given = {card.name: path for card, path in paths}
-    return lambda card: given.get(card.name, course.stub(card))
+    grader, source = open_grader(course, with_needs(course, [card for card, _ in paths]), **terms)
+    return Needs(grader, lambda card: given.get(card.name, course.stub(card))), source
 
 
 def _is_gradable(card: Card, path: Path) -> bool:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from grader.attempt import CUDA_SECONDS
 from grader.bank import SEED
-from grader.catalog import Card, Course
+from grader.catalog import Card, Course, CourseError
 from grader.cells import is_notebook, read_from_notebook
 from grader.grading import Grader
+from grader.kata import KataError
 from grader.key_file import KeyUnusable
 from grader.keyring import open_keyring
 from grader.report import Isolation, KataReport
@@ -31,6 +32,10 @@ class DeviceMissing(Exception):
 
 class IsolationMissing(Exception):
     """This machine cannot isolate a submission as was asked for."""
+
+
+#: What is wrong with the input or with this machine, and no fault of the grader's: a sentence each.
+COMPLAINTS = (CourseError, KataError, KeyUnusable, LibraryMissing, DeviceMissing, IsolationMissing)
 
 
 def require_library(cards: list[Card], device: str) -> None:
@@ -132,12 +137,12 @@ def grade_file(grader: Grader, card: Card, path: Path) -> KataReport:
 def grade_read(grader: Grader, card: Card, read: Callable[[], Submission]) -> KataReport:
     """The report of what `read` brings, which may raise Refused."""
     if lacks_library(card):
-        return KataReport(card.name, card.track, "error", card.max_score, message=_what_to_install(card))
+        return card.unjudged("error", _what_to_install(card))
     try:
         submission = read()
         if not submission.begun:
             message = f"Not started yet: open {submission.label}, read its docstring, write the code."
-            return KataReport(card.name, card.track, "not_started", card.max_score, message=message)
+            return card.unjudged("not_started", message)
         return grader.grade(submission)
     except Refused as refused:
-        return KataReport(card.name, card.track, "error", card.max_score, message=str(refused))
+        return card.unjudged("error", str(refused))

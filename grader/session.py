@@ -12,9 +12,9 @@ import click
 from grader.catalog import Card, Course, CourseError, open_course, shorten
 from grader.cells import is_notebook, katas_in
 from grader.delivery import Delivery
-from grader.needs import Needs, given_or_stub, with_needs
-from grader.opening import is_begun, open_grader, require_library
-from grader.report import Isolation, KataReport, Report
+from grader.needs import open_needs
+from grader.opening import is_begun, require_library
+from grader.report import Isolation, Report
 from grader.speaker import Speaker, board, welcome
 from grader.submission import Refused
 
@@ -112,15 +112,14 @@ def _only_card(course: Course, cards: list[Card], file: Path) -> Card:
 
 def grade_once(course: Course, paths: list[tuple[Card, Path]], wishes: Wishes, say: Speaker) -> int:
     """Grade each file, show each report as it comes, write the whole at the end."""
-    cards = with_needs(course, [card for card, _ in paths])
-    grader, source = open_grader(course, cards, **wishes.for_the_grader)
-    needs = Needs(grader, given_or_stub(course, paths))
+    needs, source = open_needs(course, paths, **wishes.for_the_grader)
     with closing(source):
         katas = []
         for card, path in paths:
             say.beginning(card)
             katas.append(needs.grade(card, path))
             say.done(katas[-1])
+        grader = needs.grader
         report = Report(tuple(katas), wishes.device, grader.isolation, grader.provenance)
     say.end(report)
     return exit_code(report)
@@ -137,7 +136,7 @@ def exit_code(report: Report) -> int:
 def _greet(course: Course, wishes: Wishes, delivery: Delivery) -> int:
     """Nothing is begun yet: show the path and what to open first."""
     if delivery.forms:
-        empty = [KataReport(c.name, c.track, "not_started", c.max_score) for c in course.cards.values()]
+        empty = [card.unjudged("not_started") for card in course.cards.values()]
         delivery.deliver(Report(tuple(empty), wishes.device, Isolation()))
         return PASSED
     first = next(iter(course.cards.values()), None)

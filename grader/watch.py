@@ -11,8 +11,7 @@ import click
 from watchfiles import watch as watch_files
 
 from grader.catalog import Card, Course
-from grader.needs import Needs, given_or_stub, with_needs
-from grader.opening import open_grader
+from grader.needs import Needs, open_needs
 from grader.report import Report
 from grader.speaker import Speaker
 
@@ -21,9 +20,7 @@ def watch(
     course: Course, paths: list[tuple[Card, Path]], say: Speaker, for_the_grader: dict[str, Any]
 ) -> int:
     """Grade at once and after every change, until Ctrl-C."""
-    cards = with_needs(course, [card for card, _ in paths])
-    grader, source = open_grader(course, cards, **for_the_grader)
-    needs = Needs(grader, given_or_stub(course, paths))
+    needs, source = open_needs(course, paths, **for_the_grader)
     with closing(source):
         try:
             _round(needs, paths, say)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from grader.authoring.places import public_definitions
 from grader.catalog import Card, Course
 from grader.kata import FREE_POINTS
 
@@ -23,7 +24,7 @@ def overview(course: Course) -> str:
 
 def _row(course: Course, card: Card) -> str:
     laws = _laws(card.path)
-    mistakes, variants = (len(_public(course.solution(card, part))) for part in ("mistakes", "variants"))
+    mistakes, variants = (_answers(course.solution(card, part)) for part in ("mistakes", "variants"))
     checks = 1 + len(FREE_POINTS) + laws + _optional_checks(card)
     return f"| `{card.name}` | {checks} | {laws} | {mistakes} | {variants} | {card.source} |"
 
@@ -53,11 +54,6 @@ def _optional_checks(card: Card) -> int:
     return int(bool(said.get("grades_gradients"))) + int(device)
 
 
-def _public(path: Path) -> list[str]:
-    """Public functions and classes of a file, which are its answers."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    return [
-        node.name
-        for node in body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
-    ]
+def _answers(path: Path) -> int:
+    """Public functions and classes of a file."""
+    return sum(1 for _ in public_definitions(path))

@@ -3,14 +3,12 @@ No scripts, nothing loaded, readable without styles."""
 
 from __future__ import annotations
 
-import html
-
 from grader.catalog import Card
 from grader.cohort.insight import MOST_NAMES, Alike, ClassInsight, KataInsight, Unexplained
 from grader.cohort.likeness import FEWEST_TOKENS
 from grader.cohort.reports import Graded
 from grader.formats import account
-from grader.formats.escaping import plain, points
+from grader.formats.escaping import in_html, points
 
 MOST_ROWS = 2000  # students that the page lists; of a larger class the gradebooks have everybody
 LONGEST = 1500
@@ -38,7 +36,7 @@ class Rows:
     """A row for each student, as they come past, and how many there was no room for."""
 
     def __init__(self, cards: list[Card]) -> None:
-        names = "".join(f"<th>{_text(card.name)}</th>" for card in cards)
+        names = "".join(f"<th>{in_html(card.name)}</th>" for card in cards)
         self._head = f'<tr><th class="who">student</th><th class="who r">points</th>{names}</tr>\n'
         self._rows: list[str] = []
         self.left_out = 0
@@ -52,9 +50,9 @@ class Rows:
             f'<td class="{MARKS[kata.status]}">{points(kata.score) if kata.status != "not_started" else "·"}'
             for kata in graded.report.katas
         )
-        name = _text(graded.member.name or graded.member.id)
+        name = in_html(graded.member.name or graded.member.id)
         total = points(graded.report.score)
-        self._rows.append(f'<tr><td><a href="{_text(page)}">{name}</a><td class="r">{total}{cells}\n')
+        self._rows.append(f'<tr><td><a href="{in_html(page)}">{name}</a><td class="r">{total}{cells}\n')
 
     def table(self) -> str:
         more = f'<p class="quiet">{self.left_out} more are in the gradebooks.</p>' if self.left_out else ""
@@ -81,7 +79,7 @@ def render(insight: ClassInsight, rows: Rows) -> str:
 
 
 def _row(kata: KataInsight) -> str:
-    name, passed = _text(kata.card.name), kata.statuses["passed"]
+    name, passed = in_html(kata.card.name), kata.statuses["passed"]
     mean = round(kata.points / kata.tried) if kata.tried else 0
     bar = f'<span class="bar"><i style="width:{_percent(passed, kata.tried)}%"></i></span>'
     unread = f"{kata.statuses['error']} unreadable" if kata.statuses["error"] else ""
@@ -99,10 +97,11 @@ def _kata(kata: KataInsight) -> str:
     leading, rest = "".join(mistakes[:LEADING]), mistakes[LEADING:]
     rare = f"<details><summary>{len(rest)} rarer ones</summary><table>{''.join(rest)}</table></details>\n"
     checks = "".join(
-        f"{_share(count, kata.tried)}<td>{_text(title)}</tr>\n" for title, count in kata.failing.most_common()
+        f"{_share(count, kata.tried)}<td>{in_html(title)}</tr>\n"
+        for title, count in kata.failing.most_common()
     )
     return (
-        f'<h3 id="{_text(kata.card.name)}">{_text(kata.card.name)}</h3>\n'
+        f'<h3 id="{in_html(kata.card.name)}">{in_html(kata.card.name)}</h3>\n'
         f'<p class="quiet">{kata.statuses["failed"]} of {kata.tried} do not pass.</p>\n'
         f"<table>{leading}</table>\n{rare if rest else ''}"
         f"<details><summary>the checks that fail</summary><table>{checks}</table></details>\n"
@@ -110,8 +109,8 @@ def _kata(kata: KataInsight) -> str:
 
 
 def _mistake(kata: KataInsight, name: str, count: int) -> str:
-    called = _text(name.replace("_", " "))
-    told = f"<details><summary>{called}</summary>{_text(kata.texts[name])}</details>"
+    called = in_html(name.replace("_", " "))
+    told = f"<details><summary>{called}</summary>{in_html(kata.texts[name])}</details>"
     return f"{_share(count, kata.tried)}<td>{told}</tr>\n"
 
 
@@ -137,8 +136,8 @@ def _unexplained(groups: list[Unexplained]) -> str:
 
 
 def _unexplained_group(group: Unexplained) -> str:
-    head = f"{_text(group.kata)}: {_files(group.files)}, {_text(group.check.title)}"
-    told = _text(account.of_check(group.check), LONGEST)
+    head = f"{in_html(group.kata)}: {_files(group.files)}, {in_html(group.check.title)}"
+    told = in_html(account.of_check(group.check), LONGEST)
     names = _names(group.students, group.files)
     return f"<details><summary>{head}</summary><pre>{told}</pre>{names}</details>\n"
 
@@ -155,7 +154,7 @@ def _alike(insight: ClassInsight) -> str:
 
 
 def _alike_row(group: Alike) -> str:
-    told = f'{_text(group.kata)}<td class="r">{group.tokens} tokens<td>{_text(group.status)}'
+    told = f'{in_html(group.kata)}<td class="r">{group.tokens} tokens<td>{in_html(group.status)}'
     return f"<tr><td>{told}<td>{_names(group.students, group.files)}</tr>\n"
 
 
@@ -167,12 +166,8 @@ def _absent(insight: ClassInsight) -> str:
 
 def _names(students: list[str], of: int, most: int = MOST_NAMES) -> str:
     more = f" and {of - most} more" if of > most else ""
-    return f"<small>{_text(', '.join(students[:most]))}{more}</small>"
+    return f"<small>{in_html(', '.join(students[:most]))}{more}</small>"
 
 
 def _files(count: int) -> str:
     return "1 file" if count == 1 else f"{count} files"
-
-
-def _text(text: str, limit: int = 0) -> str:
-    return html.escape(plain(text, limit))

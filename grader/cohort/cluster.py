@@ -19,9 +19,7 @@ import grader
 from grader.catalog import CourseError
 from grader.cohort.judging import Order, Task, Verdict
 from grader.cohort.pool import Pool
-from grader.kata import KataError
-from grader.key_file import KeyUnusable
-from grader.opening import IsolationMissing, LibraryMissing
+from grader.opening import COMPLAINTS, LibraryMissing
 
 TRAVELS = ("exercises", "tests/katas", "solutions", "keys")
 COURSE, KEY, SECRET = "course", "the.key", "the.secret"
@@ -71,8 +69,8 @@ class Cluster:
             return greeting
         except self._ray.exceptions.RayError as error:
             self.close()
-            known = (CourseError, KataError, KeyUnusable, IsolationMissing)
-            cause = next((c for c in (error, getattr(error, "cause", None)) if isinstance(c, known)), None)
+            causes = (error, getattr(error, "cause", None))
+            cause = next((cause for cause in causes if isinstance(cause, COMPLAINTS)), None)
             told = str(error).strip().splitlines()[-1]
             raise cause or CourseError(f"No grader could be started on the cluster: {told}") from None
 

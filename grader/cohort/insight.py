@@ -9,10 +9,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from grader.catalog import Card
-from grader.cohort.judging import WRONG
 from grader.cohort.likeness import FEWEST_TOKENS
 from grader.cohort.reports import Graded
 from grader.cohort.store import JUDGED, Store
+from grader.formats import account
 from grader.report import Check, KataReport, from_json
 
 MOST_GROUPS = 20
@@ -39,7 +39,7 @@ class KataInsight:
         """Count one student's kata; a mistake once, however many checks it fails."""
         self.statuses[kata.status] += 1
         self.points += kata.score
-        wrong = [check for check in kata.checks if check.status in WRONG]
+        wrong = account.wrong(kata)
         self.failing.update(check.title for check in wrong)
         found = {check.mistake.id: check.mistake.text for check in wrong if check.mistake}
         self.mistakes.update(found.keys())
@@ -117,8 +117,7 @@ def _first_wrong(store: Store, kata: str, source: str) -> Check:
         f"SELECT v.report FROM {JUDGED} WHERE h.run = :run AND h.kata = :kata AND h.source = :source LIMIT 1"
     )
     ((text,),) = store.rows(question, kata=kata, source=source)
-    checks = from_json(json.loads(text)).katas[0].checks
-    return next(check for check in checks if check.status in WRONG)
+    return account.wrong(from_json(json.loads(text)).katas[0])[0]
 
 
 def alike(store: Store, katas: list[str]) -> list[Alike]:

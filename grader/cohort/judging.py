@@ -15,12 +15,12 @@ from grader import answer_key
 from grader.bank import SEED
 from grader.catalog import Card, Course
 from grader.cohort.likeness import shape
+from grader.formats import account
+from grader.formats.escaping import sound
 from grader.grading import Grader
 from grader.opening import grade_read
 from grader.report import Check, KataReport, Report, to_json
 from grader.submission import Refused, Submission, decoded, parse
-
-WRONG = ("failed", "error", "timeout")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def judge(judging: Grader, card: Card, task: Task) -> Verdict:
     try:
         kata = grade_read(judging, card, read)
     except NotTouched:
-        kata = not_started(card, f"Not started yet: {card.name}.py is as it was handed out.")
+        kata = card.unjudged("not_started", f"Not started yet: {card.name}.py is as it was handed out.")
     report = Report(
         (replace(kata, digest=task.digest),), judging.device, judging.isolation, judging.provenance
     )
@@ -102,10 +102,6 @@ class NotTouched(Exception):
     """The file is the stub as it was handed out."""
 
 
-def not_started(card: Card, message: str) -> KataReport:
-    return KataReport(card.name, card.track, "not_started", card.max_score, message=message)
-
-
 def stub_of(course: Course, card: Card) -> str:
     path = course.stub(card)
     return path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -113,20 +109,18 @@ def stub_of(course: Course, card: Card) -> str:
 
 def refusal(card: Card, refused: Refused) -> Verdict:
     """The verdict on a file that cannot even be read."""
-    kata = KataReport(card.name, card.track, "error", card.max_score, message=str(refused))
-    return verdict_of(Report((kata,)))
+    return verdict_of(Report((card.unjudged("error", str(refused)),)))
 
 
 def verdict_of(report: Report, shape: str = "", tokens: int = 0) -> Verdict:
     kata = report.katas[0]
-    text = json.dumps(to_json(report), ensure_ascii=False, separators=(",", ":"))
-    text = text.encode("utf-8", "replace").decode()
+    text = sound(json.dumps(to_json(report), ensure_ascii=False, separators=(",", ":")))
     return Verdict(kata.status, kata.score, kata.max_score, text, shape, tokens, cause(kata))
 
 
 def cause(kata: KataReport) -> str:
     """What failed how, as a digest; nothing where all holds or a mistake explains it."""
-    failing = [check for check in kata.checks if check.status in WRONG]
+    failing = account.wrong(kata)
     if not failing or kata.mistake:
         return ""
     told = json.dumps([_told(check) for check in failing])

@@ -18,9 +18,7 @@ from typing import Any
 from grader.answer_key import cache_folder
 from grader.catalog import CourseError
 from grader.cohort.judging import Order, Task, Verdict, judge, judging_digest
-from grader.kata import KataError
-from grader.key_file import KeyUnusable
-from grader.opening import IsolationMissing, open_grader
+from grader.opening import COMPLAINTS, open_grader
 
 TRIES = 3  # graders that one submission may lose before it is put aside
 WARM = ["numpy", "hypothesis", "grader.cohort.pool"]
@@ -140,7 +138,7 @@ def serve(channel: Any, order: Order) -> None:
             key=order.key,
             secret=order.secret,
         )
-    except (CourseError, KataError, KeyUnusable, IsolationMissing) as error:
+    except COMPLAINTS as error:
         channel.send(error)
         return
     with closing(source), suppress(EOFError, BrokenPipeError, ConnectionResetError):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import reduce
 
 from grader.catalog import Card
-from grader.cohort.judging import not_started
 from grader.cohort.roster import Member
 from grader.cohort.store import JUDGED, Kept, Store
 from grader.needs import waiting
@@ -70,5 +69,5 @@ def _kata(card: Card, found: dict[str, Report], lost: set[str]) -> KataReport:
     if card.name in found:
         return found[card.name].katas[0]
     if card.name in lost:
-        return KataReport(card.name, card.track, "error", card.max_score, message=OUR_FAULT)
-    return not_started(card, NOTHING)
+        return card.unjudged("error", OUR_FAULT)
+    return card.unjudged("not_started", NOTHING)

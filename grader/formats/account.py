@@ -13,6 +13,8 @@ SAYS = {
     "error": "This file could not be graded.",
 }
 WRONG: frozenset[CheckStatus] = frozenset({"failed", "error", "timeout"})
+MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}  # on pages; else a red cross
+LONGEST = 20_000  # characters of one text on a page
 LINE = re.compile(r"\bline (\d{1,6})\b")
 
 

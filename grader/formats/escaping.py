@@ -51,6 +51,11 @@ def in_markdown(text: str, limit: int = 0) -> str:
     return MARKS.sub(lambda mark: f"&#{ord(mark.group())};", escaped.replace("&", "\0")).replace("\0", "&")
 
 
+def in_html(text: str, limit: int = 0) -> str:
+    """The text as words of a page, or of an attribute in quotes."""
+    return html.escape(plain(text, limit))
+
+
 def fenced(text: str, limit: int = 0) -> str:
     """The text as a block of code, in a fence that is longer than any inside."""
     block = plain(text, limit)

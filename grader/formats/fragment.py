@@ -3,15 +3,13 @@ the page, nothing loaded. What does not hold unfolds; each mistake is explained 
 
 from __future__ import annotations
 
-import html
 from dataclasses import replace
 
 from grader.formats import account
-from grader.formats.escaping import plain, points
+from grader.formats.account import LONGEST, MARKS
+from grader.formats.escaping import in_html, points
 from grader.report import Check, KataReport
 
-LONGEST = 20_000
-MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}
 RED, ASIDE = "color: #d2333f", "margin: .3em 0 .6em 1.4em"
 PRE = f"{ASIDE}; white-space: pre; overflow-x: auto"
 SUMMARY = '<summary style="display: list-item; cursor: pointer">'  # the triangle, which some pages hide
@@ -60,4 +58,4 @@ def _mark(status: str) -> str:
 
 
 def _text(text: str) -> str:
-    return html.escape(plain(text, LONGEST))
+    return in_html(text, LONGEST)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import html
-
 from grader.formats import account
-from grader.formats.escaping import plain, points
+from grader.formats.account import LONGEST, MARKS
+from grader.formats.escaping import in_html, points
 from grader.report import Check, KataReport, Report
 
-LONGEST = 20_000
-MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h2 { margin-top: 2.5rem; } td, th { padding: .2rem .8rem .2rem 0; text-align: left; }
@@ -33,9 +30,9 @@ def render(report: Report) -> str:
 
 
 def _row(kata: KataReport) -> str:
-    name = _text(kata.name)
+    name = in_html(kata.name)
     linked = f'<a href="#{name}">{name}</a>' if kata.checks else name
-    told = _text(account.summary_of(kata), 400)
+    told = in_html(account.summary_of(kata), 400)
     return (
         f"<tr><td>{_mark(kata.status)}</td><td>{linked}</td>"
         f'<td class="points">{points(kata.score)} / {points(kata.max_score)}</td><td>{told}</td></tr>\n'
@@ -44,22 +41,18 @@ def _row(kata: KataReport) -> str:
 
 def _kata(kata: KataReport) -> str:
     checks = "".join(_check(check) for check in kata.checks)
-    printed = f"<p>The code printed:</p><pre>{_text(kata.output, LONGEST)}</pre>\n" if kata.output else ""
-    return f'<h2 id="{_text(kata.name)}">{_text(kata.name)}</h2>\n{checks}{printed}'
+    printed = f"<p>The code printed:</p><pre>{in_html(kata.output, LONGEST)}</pre>\n" if kata.output else ""
+    return f'<h2 id="{in_html(kata.name)}">{in_html(kata.name)}</h2>\n{checks}{printed}'
 
 
 def _check(check: Check) -> str:
     head = (
-        f"<p>{_mark(check.status)} {_text(check.title)}"
+        f"<p>{_mark(check.status)} {in_html(check.title)}"
         f" <small>{points(check.score)} / {points(check.max_score)}</small></p>\n"
     )
     wrong = check.status in account.WRONG
-    return head + (f"<pre>{_text(account.of_check(check), LONGEST)}</pre>\n" if wrong else "")
+    return head + (f"<pre>{in_html(account.of_check(check), LONGEST)}</pre>\n" if wrong else "")
 
 
 def _mark(status: str) -> str:
     return MARKS.get(status) or '<span class="wrong">✗</span>'
-
-
-def _text(text: str, limit: int = 0) -> str:
-    return html.escape(plain(text, limit))

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.catalog import Card, Course
-from grader.cells import SUFFIX
+from grader.cells import SUFFIX, require_answer
 from grader.keyring import FOLDER
 from grader.opening import grade_read, open_grader
 from grader.report import KataReport
-from grader.submission import Refused, Submission, parse
+from grader.submission import Submission, parse
 
 #: Grades the answer to a kata, or the lack of one, found in the notebook of that name.
 Examiner = Callable[[Card, str | None, str], KataReport]
@@ -48,9 +48,9 @@ def _open(course: Course, cards: list[Card], terms: Terms) -> Examiner:
 
     def examine(card: Card, answer: str | None, notebook: str) -> KataReport:
         def read() -> Submission:
-            if answer is None:
-                raise Refused(f"{notebook}{SUFFIX} holds no answer: no cell begins with %%kata {card.name}.")
-            return parse(card, answer, f"{notebook}{SUFFIX} (cell {card.name})")
+            label = f"{notebook}{SUFFIX}"
+            source = require_answer(answer, card.name, label)
+            return parse(card, source, f"{label} (cell {card.name})")
 
         return grade_read(grader, card, read)
 

@@ -62,7 +62,7 @@ class KataMagics(Magics):
         source = self.sources.get(card.name)
         if source is None:
             message = f"Run the cell that begins with %%kata {card.name} first."
-            return KataReport(card.name, card.track, "not_started", card.max_score, message=message)
+            return card.unjudged("not_started", message)
         return grade_source(card, source, key, device)
 
     @line_magic

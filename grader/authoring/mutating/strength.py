@@ -93,10 +93,6 @@ def _try_all(course: Course, card: Card, seed: int) -> Strength:
 def _open_trial(course: Course, card: Card, seed: int) -> Trial:
     """The bank is drawn in a fork and kept: a process in which PyTorch has computed forks badly."""
     kata = course.declaration(card)
-    if kata.library == "torch":
-        import torch
-
-        torch.set_num_threads(1)
     run_forked(lambda: str(len(Oracle(kata, course, card, seed).key.cases)), MOST_SECONDS)
     return Trial(kata, Oracle(kata, course, card, seed))
 
