@@ -41,6 +41,12 @@ class SubmissionFailed(Exception):
         where = f" (line {self.line})" if self.line else ""
         return f"{self.kinds[0]}: {self.message}{where}" if self.message else f"{self.kinds[0]}{where}"
 
+    @property
+    def met_the_cpu(self) -> bool:
+        """Whether, on a pretended device, a tensor met one that had stayed on the CPU. One made with
+        `device=x.device.type` lacks the number that others have, and has not stayed behind."""
+        return "FakeTensorDeviceMismatchError" in self.kinds and "cpu" in self.message
+
 
 class Unmet(AssertionError):
     """An expectation that did not hold: a sentence and, where values differ, how."""

@@ -173,10 +173,11 @@ class Pretence:
 
     Inside PyTorch's FakeTensorMode tensors have shape, dtype and device and no values. `lazy` is
     pretended: on a CPU build indexing a pretended `cuda` tensor raises, and `meta` overlooks an
-    embedding whose ids stayed behind.
+    embedding whose ids stayed behind. Its number is said, since `torch.tensor(1.0, device=x.device)`
+    is put on `lazy:0` either way and would not meet `lazy`.
     """
 
-    DEVICE = "lazy"
+    DEVICE = "lazy:0"
 
     def __init__(self) -> None:
         self._mode: Any = None

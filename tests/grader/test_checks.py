@@ -191,6 +191,14 @@ def test_a_table_on_the_cpu_fails_the_device_alone(grade):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("device", ["x.device", "x.device.type"])
+def test_a_table_made_on_the_device_passes(grade, device):
+    body = f"return (x - x.mean(-1, keepdim=True)) * (self.scale * torch.tensor(1.0, device={device}))"
+    report = grade(center(body), "center")
+    assert (failed(report), report.score) == (set(), 1000)
+
+
+@pytest.mark.slow
 def test_what_depends_on_values_is_skipped_and_costs_nothing(grade):
     body = (
         "return (x - torch.stack([r.mean() + 0 * float(r.sum().detach()) for r in x])[:, None]) * self.scale"

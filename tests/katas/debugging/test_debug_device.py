@@ -109,7 +109,7 @@ def test_runs_where_module_and_input_are(student, d_model, max_len, weights, x):
         try:
             module(x)
         except SubmissionFailed as failure:
-            if "FakeTensorDeviceMismatchError" not in failure.kinds:
+            if not failure.met_the_cpu:
                 return  # code that asks for a value, where tensors have none, is judged by its results
             met = failure
     line = f" (line {met.line})" if met and met.line else ""
