@@ -16,6 +16,7 @@ from grader.worker.codec import encode
 
 SEED = 20170612
 SHRINK_CALLS = 60
+FEWEST = 8  # cases below which no bank is halved
 DRAWS = 3  # cases drawn for each one kept: Hypothesis repeats itself, and the bank is spread by size
 
 
@@ -41,6 +42,11 @@ def spread(cases: list[Case], size: int) -> list[Case]:
     if len(cases) <= size:
         return cases
     return [cases[round(i * (len(cases) - 1) / (size - 1))] for i in range(size)]
+
+
+def half(cases: list[Case]) -> list[Case]:
+    """Every other case, and no fewer than eight: for checks that ask several times a case, or once more."""
+    return spread(cases, max(FEWEST, len(cases) // 2))
 
 
 def for_all(draw_case: DrawCase, check: Callable[[Case], None], examples: int = 30) -> None:

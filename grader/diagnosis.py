@@ -97,21 +97,23 @@ class Lineup:
         self.replays = [Replay(Mistake(name, answers.text(name)), fresh(name)) for name in answers.names]
 
     def name(self, findings: list[Finding]) -> dict[str, Suspect]:
-        """For each failed check the mistake that explains it best. The failing case that it explains
-        is put first: it is the one to be shown."""
+        """For each failed check the mistake that explains it best."""
+        return dict(self.named(findings))
+
+    def named(self, findings: list[Finding]) -> Iterator[tuple[str, Suspect]]:
+        """The failed checks that a mistake explains, in order, each asked about when it is due. The failing
+        case that the mistake explains is put first: it is the one to be shown."""
         failed = [finding for finding in findings if finding.status in ("failed", "error")]
         everyone = [Suspect(replay, findings) for replay in self.replays]
         likely = [suspect for suspect in everyone if failed and suspect.explains(failed[0])]
-        named = {}
         for finding in failed:
             fitting = [suspect for suspect in likely if suspect.explains(finding)]
             fitting = fitting or [suspect for suspect in everyone if suspect.explains(finding)]
             if fitting:
                 best = _best(fitting, finding)
-                named[finding.plan.name] = best
                 explained = best.explained(finding)
                 finding.failures.sort(key=lambda failure: id(failure.case) not in explained)
-        return named
+                yield finding.plan.name, best
 
 
 class Suspect:

@@ -192,8 +192,8 @@ def _all(cases: list[Case]) -> list[Case]:
     return cases
 
 
-def _backwards(cases: list[Case]) -> list[Case]:
-    return cases[::-1]
+def _half_backwards(cases: list[Case]) -> list[Case]:
+    return bank.half(cases)[::-1]
 
 
 def _spread(cases: list[Case]) -> list[Case]:
@@ -225,7 +225,11 @@ FREE_CHECKS = {
         "The arguments are left as they were.", leaves_arguments_unchanged
     ),
     "answers_the_same_again": FreeCheck(
-        "The same call gives the same answer.", answers_the_same_again, _backwards, False, asks_again=True
+        "The same call gives the same answer.",
+        answers_the_same_again,
+        _half_backwards,
+        False,
+        asks_again=True,
     ),
     "has_the_right_gradients": FreeCheck(
         "Gradients equal the reference's.", has_the_right_gradients, _spread, looks_only=False

@@ -9,9 +9,6 @@ from grader.free_checks import FREE_CHECKS
 from grader.kata import Case, Kata, KataError, Law
 from grader.oracle import Oracle
 
-FEWEST = 8
-LAW_SHARE = 2  # a law takes several calls a case: it is asked on half of them, agreement on all
-
 
 def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
     """All checks of a kata, in the order in which they run."""
@@ -42,7 +39,7 @@ def _plan_of_law(kata: Kata, oracle: Oracle, law: Law) -> CheckPlan:
     cases: list[Case] = [{}]
     if law.draw is not None:
         own = law.draw is not kata.draw
-        cases = oracle.key.law_cases[law.name] if own else _half(oracle.key.cases)
+        cases = oracle.key.law_cases[law.name] if own else bank.half(oracle.key.cases)
         _require_arguments(kata, law, cases)
     return CheckPlan(law.name, law.title, law.points, cases, judge, law.draw, law.parameters)
 
@@ -55,7 +52,3 @@ def _require_arguments(kata: Kata, law: Law, cases: list[Case]) -> None:
             f"{kata.name}: the law `{law.name}` asks for `{lacking[0]}`, and its cases hold"
             f" {', '.join(cases[0])}; take a name of theirs, or draw it."
         )
-
-
-def _half(cases: list[Case]) -> list[Case]:
-    return bank.spread(cases, max(FEWEST, len(cases) // LAW_SHARE))

@@ -54,10 +54,9 @@ def _judged_here(grader: Grader, prepared: Prepared, answers: Answers, name: str
     findings = [run_check(check, session) for check in prepared.checks if check.name != DEVICE]
     if all(finding.status == "passed" for finding in findings):
         findings += [run_check(check, session) for check in prepared.checks if check.name == DEVICE]
-    suspects = grader.lineup(prepared).name(findings)
     failed = [finding.plan.name for finding in findings if finding.status not in ("passed", "skipped")]
-    named = [suspects[check].mistake.id for check in failed if check in suspects]
-    return Outcome(name, frozenset(failed), named[0] if named else None)
+    named = next((suspect.mistake.id for _, suspect in grader.lineup(prepared).named(findings)), None)
+    return Outcome(name, frozenset(failed), named)
 
 
 def differs_in_a_worker(course: Course, grader: Grader, prepared: Prepared, here: Outcome) -> str | None:

@@ -18,7 +18,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from grader.worker import child, measures
+from grader.worker import child, pretence
 from grader.worker.channel import Channel
 from grader.worker.sandbox import layers, privacy
 from grader.worker.sandbox.layers import ALL, ISOLATION, Terms
@@ -133,7 +133,7 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
             if not message:
                 break
             if served == 1 and "torch" in sys.modules:
-                measures.warm_up()  # a single worker pays for itself; from here on many share it
+                pretence.warm_up()  # a single worker pays for itself; from here on many share it
             terms, server = layers.read_terms(message), os.getpid()
             pid = os.fork()
             if pid == 0:
