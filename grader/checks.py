@@ -92,6 +92,7 @@ class CheckPlan:
     parameters: tuple[str, ...] | None = None  # the arguments that a law takes; None for all
     looks_only: bool = False  # it asks nothing beyond the one answer to each case of the bank
     asks_again: bool = False  # it asks once more when the whole bank has been answered
+    slow: bool = False  # a case takes so long that only likely mistakes are asked it
 
     @cached_property
     def positions(self) -> dict[int, int]:

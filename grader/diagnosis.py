@@ -7,7 +7,7 @@ case is named; where two mistakes were made at once, the one that explains most 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -100,13 +100,15 @@ class Lineup:
         """For each failed check the mistake that explains it best."""
         return dict(self.named(findings))
 
-    def named(self, findings: list[Finding]) -> Iterator[tuple[str, Suspect]]:
-        """The failed checks that a mistake explains, in order, each asked about when it is due. The failing
-        case that the mistake explains is put first: it is the one to be shown."""
-        failed = [finding for finding in findings if finding.status in ("failed", "error")]
+    def named(self, findings: Iterable[Finding]) -> Iterator[tuple[str, Suspect]]:
+        """The failed checks that a mistake explains, in order; none is asked about before it is due. The
+        failing case that the mistake explains is put first: it is the one to be shown."""
         everyone = [Suspect(replay, findings) for replay in self.replays]
-        likely = [suspect for suspect in everyone if failed and suspect.explains(failed[0])]
-        for finding in failed:
+        likely: list[Suspect] | None = None
+        for finding in findings:
+            if finding.status not in ("failed", "error"):
+                continue
+            likely = [s for s in everyone if s.explains(finding)] if likely is None else likely
             fitting = [suspect for suspect in likely if suspect.explains(finding)]
             fitting = fitting or [suspect for suspect in everyone if suspect.explains(finding)]
             if fitting:
@@ -119,7 +121,7 @@ class Lineup:
 class Suspect:
     """One mistake, confronted with everything that was found about one submission."""
 
-    def __init__(self, replay: Replay | Recall, findings: list[Finding]) -> None:
+    def __init__(self, replay: Replay | Recall, findings: Iterable[Finding]) -> None:
         self.mistake, self.replay, self.findings = replay.mistake, replay, findings
         self._explained: dict[str, set[int]] = {}
 
@@ -136,6 +138,8 @@ class Suspect:
     def explains(self, finding: Finding) -> bool:
         """All failing cases, or enough of them that a second mistake must account for the rest; and of
         what the submission passes, enough must pass here as well."""
+        if finding.plan.slow and self._contradicted:
+            return False
         if len(self.explained(finding)) < ENOUGH * len(finding.failures):
             return False
         failed = {id(failure.case) for failure in finding.failures}
@@ -143,6 +147,12 @@ class Suspect:
         passed = [order[id(case)] for case in finding.asked if id(case) not in failed]
         alike = sum(self.replay.outcome(finding.plan, index) is None for index in passed)
         return alike >= ENOUGH * len(passed)
+
+    @cached_property
+    def _contradicted(self) -> bool:
+        """Whether it answers wrongly to the bank where the submission does not: no need to ask it more."""
+        looks = [f.plan for f in self.findings if f.plan.looks_only and f.status == "passed"]
+        return not all(self.replay.passes(plan) for plan in looks)
 
     def explained(self, finding: Finding) -> set[int]:
         """The failing cases (by id) on which the mistake fails alike."""

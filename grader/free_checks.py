@@ -213,6 +213,7 @@ class FreeCheck:
     cases: Callable[[list[Case]], list[Case]] = _all
     looks_only: bool = True
     asks_again: bool = False
+    slow: bool = False
 
 
 FREE_CHECKS = {
@@ -235,6 +236,6 @@ FREE_CHECKS = {
         "Gradients equal the reference's.", has_the_right_gradients, _spread, looks_only=False
     ),
     "stays_on_the_device": FreeCheck(
-        "Every tensor is on the inputs' device.", stays_on_the_device, _larger, looks_only=False
+        "Every tensor is on the inputs' device.", stays_on_the_device, _larger, looks_only=False, slow=True
     ),
 }

@@ -23,6 +23,7 @@ def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
             kata.draw,
             looks_only=free.looks_only,
             asks_again=free.asks_again,
+            slow=free.slow,
         )
         for name, free in FREE_CHECKS.items()
         if name in points

@@ -46,7 +46,8 @@ def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isol
     cards = [course.card(name) for name in names] or list(course.cards.values())
     if not cards:
         raise CourseError("There are no katas to verify.")
-    verdicts = list(for_each(course, cards, _verify_alone, seed, isolated))
+    found = {verdict.card: verdict for verdict in for_each(course, cards, _verify_alone, seed, isolated)}
+    verdicts = [found[card] for card in cards]
     click.echo(table(verdicts))
     stray = [] if names else statements.listed_in_vain(course) + statements.stray_files(course)
     gaps = [f"{verdict.card.name}: {gap}" for verdict in verdicts for gap in verdict.gaps] + stray
@@ -150,7 +151,8 @@ def _grade_source(grader: Grader, verdict: Verdict, what: str, source: str) -> K
 
 def _verify_mistakes(course: Course, grader: Grader, verdict: Verdict, isolated: bool) -> None:
     prepared = grader.prepare(verdict.card)
-    found, path = wrong_answers.outcomes(course, grader, prepared), course.solution(verdict.card, "mistakes")
+    path = course.solution(verdict.card, "mistakes")
+    found = wrong_answers.outcomes(course, grader, prepared, by_all=isolated)
     verdict.mistakes = len(found)
     verdict.caught = sum(bool(outcome.failed) for outcome in found)
     verdict.named = sum(outcome.named == outcome.name for outcome in found)

@@ -6,15 +6,16 @@ time; the first one of each kata goes through a worker as well, and must be judg
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grader.answers import Answers
 from grader.attempt import Prepared
 from grader.authoring.answers import standalone_sources
 from grader.catalog import Course
-from grader.checks import Session
+from grader.checks import CheckPlan, Session
 from grader.grading import Grader
-from grader.judging import run_check
+from grader.judging import Finding, run_check
 from grader.submission import Refused, Submission
 from grader.worker.local import LocalStudent
 
@@ -43,20 +44,55 @@ class Outcome:
         return None
 
 
-def outcomes(course: Course, grader: Grader, prepared: Prepared) -> list[Outcome]:
-    """Every mistake judged in this process, in the order of the file."""
+class Inquiry:
+    """What the checks find about one mistake, each run when somebody asks for it, in their order."""
+
+    def __init__(self, session: Session, checks: list[CheckPlan]) -> None:
+        self._session, self._checks = session, checks
+        self._found: dict[str, Finding] = {}
+
+    def __iter__(self) -> Iterator[Finding]:
+        wrong = False
+        for check in sorted(self._checks, key=lambda check: check.name == DEVICE):
+            if check.name != DEVICE or not wrong:
+                yield self.finding(check)
+                wrong = wrong or self.finding(check).status not in ("passed", "skipped")
+
+    def finding(self, check: CheckPlan) -> Finding:
+        """What one check finds."""
+        if check.name not in self._found:
+            self._found[check.name] = run_check(check, self._session)
+        return self._found[check.name]
+
+    @property
+    def failed(self) -> frozenset[str]:
+        """The checks that it fails, of those that were run."""
+        found = self._found.values()
+        return frozenset(f.plan.name for f in found if f.status not in ("passed", "skipped"))
+
+
+def outcomes(course: Course, grader: Grader, prepared: Prepared, by_all: bool = False) -> list[Outcome]:
+    """Every mistake judged in this process, in the order of the file: the first one by all checks, others
+    as far as naming them takes, and by each check that no mistake has failed yet."""
     answers = Answers(course, prepared.card, "mistakes")
-    return [_judged_here(grader, prepared, answers, name) for name in answers.names]
+    found: list[Outcome] = []
+    for name in answers.names:
+        failed = frozenset[str]().union(*(outcome.failed for outcome in found))
+        due = [check for check in prepared.checks if by_all or check.name not in failed]
+        found.append(_judged_here(grader, prepared, answers, name, due))
+    return found
 
 
-def _judged_here(grader: Grader, prepared: Prepared, answers: Answers, name: str) -> Outcome:
+def _judged_here(
+    grader: Grader, prepared: Prepared, answers: Answers, name: str, due: list[CheckPlan]
+) -> Outcome:
     session = Session(prepared.kata, prepared.oracle, LocalStudent(answers.fresh(name)))
-    findings = [run_check(check, session) for check in prepared.checks if check.name != DEVICE]
-    if all(finding.status == "passed" for finding in findings):
-        findings += [run_check(check, session) for check in prepared.checks if check.name == DEVICE]
-    failed = [finding.plan.name for finding in findings if finding.status not in ("passed", "skipped")]
-    named = next((suspect.mistake.id for _, suspect in grader.lineup(prepared).named(findings)), None)
-    return Outcome(name, frozenset(failed), named)
+    inquiry = Inquiry(session, prepared.checks)
+    named = next((suspect.mistake.id for _, suspect in grader.lineup(prepared).named(inquiry)), None)
+    for check in due:
+        if check.name != DEVICE:
+            inquiry.finding(check)
+    return Outcome(name, inquiry.failed, named)
 
 
 def differs_in_a_worker(course: Course, grader: Grader, prepared: Prepared, here: Outcome) -> str | None:
