@@ -17,8 +17,9 @@ from grader.oracle import Oracle
 from grader.report import Isolation
 from grader.submission import Refused, Submission
 from grader.telling import is_own
+from grader.worker.ahead import Script
 from grader.worker.channel import Flooded
-from grader.worker.remote import CALL_SECONDS, RemoteStudent, WorkerLost, unwrap
+from grader.worker.remote import CALL_SECONDS, BegunAnew, RemoteStudent, WorkerLost, unwrap
 from grader.worker.server import Process, Source
 from grader.worker.student import Call
 
@@ -40,6 +41,8 @@ class Prepared:
     oracle: Oracle
     checks: list[CheckPlan]
     lineup: Lineup | None = None
+    graded: int = 0
+    scripts: dict[str, Script] | None = None  # None until it is worth while to learn them
 
 
 class Attempt:
@@ -58,6 +61,7 @@ class Attempt:
         self.note_isolation = note_isolation
         self.process: Process | None = None
         self.losses: list[WorkerLost] = []
+        self._scripts = prepared.scripts
         self.printed = ""
         self.deadline = time.monotonic() + KATA_SECONDS
         self.session = self._start()
@@ -80,7 +84,7 @@ class Attempt:
             self.close()
             raise Refused(f"{self.submission.label} cannot be imported: {lost}") from None
         self._require_entry_points(answer)
-        return Session(self.prepared.kata, self.prepared.oracle, student)
+        return Session(self.prepared.kata, self.prepared.oracle, student, self._scripts)
 
     def _loading(self) -> dict[str, object]:
         kata = self.prepared.kata
@@ -109,10 +113,26 @@ class Attempt:
                 findings.append(self._given_up(check))
                 continue
             try:
-                findings.append(run_check(check, self.session))
+                findings.append(self._run(check))
             except WorkerLost as lost:
                 findings.append(self._lost(check, lost))
         return findings
+
+    def _run(self, check: CheckPlan) -> Finding:
+        """What one check finds. A submission that answers otherwise a second time may keep something between
+        calls: it is asked one call at a time from then on, as where other things are asked than foreseen."""
+        try:
+            finding = run_check(check, self.session)
+        except BegunAnew:
+            self._scripts = None
+            self.close()
+            self._start_again()
+            if self.losses:
+                raise self.losses[-1] from None
+            return run_check(check, self.session)
+        if check.asks_again and finding.failures:
+            self.session.scripts = {}
+        return finding
 
     def _lost(self, check: CheckPlan, lost: WorkerLost) -> Finding:
         self.losses.append(lost)

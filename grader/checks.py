@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from grader.answer_key import Expected
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case, Kata
 from grader.oracle import Oracle
+from grader.worker.ahead import Script
 from grader.worker.student import Call, Student
 
 
@@ -32,8 +33,11 @@ class Sighting:
 class Session:
     """One student facing one kata: every case of the bank is asked once, in order."""
 
-    def __init__(self, kata: Kata, oracle: Oracle, student: Student) -> None:
+    def __init__(
+        self, kata: Kata, oracle: Oracle, student: Student, scripts: dict[str, Script] | None = None
+    ) -> None:
         self.kata, self.oracle, self.student = kata, oracle, student
+        self.scripts = scripts or {}
         self._sightings: dict[int, Sighting] = {}
         self._expected: dict[int, Expected] = {}
 
@@ -57,6 +61,11 @@ class Session:
             except (SubmissionFailed, Unmet) as raised:  # Unmet: a module without the due parameters
                 failure = raised
         return Sighting(observed, failure, watched.changed, list(self.student.trace))
+
+    def foreseeing(self, plan: CheckPlan) -> AbstractContextManager[Callable[[int], None]]:
+        """Where it is known what the check asks, it is asked in one piece: nothing in vain before it is known
+        whether the submission keeps anything between calls. Raises BegunAnew."""
+        return self.student.foreseeing(self.scripts.get(plan.name), plan.looks_only or plan.asks_again)
 
     def anew(self) -> Session:
         """The same student and kata, and nothing remembered."""

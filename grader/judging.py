@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -51,18 +51,22 @@ ENOUGH_FAILURES = 12
 def run_check(plan: CheckPlan, session: Session) -> Finding:
     """Judge every case of the check. Raises WorkerLost where the submission is gone."""
     finding = Finding(plan)
-    for case, outcome in _outcomes(plan, session):
-        finding.asked.append(case)
-        if outcome is not None:
-            finding.failures.append(outcome)
-        if len(finding.failures) >= ENOUGH_FAILURES and not plan.looks_only:
-            break
+    with session.foreseeing(plan) as begin:
+        for case, outcome in _outcomes(plan, session, begin):
+            finding.asked.append(case)
+            if outcome is not None:
+                finding.failures.append(outcome)
+            if len(finding.failures) >= ENOUGH_FAILURES and not plan.looks_only:
+                break
     finding.skipped = not finding.asked
     return finding
 
 
-def _outcomes(plan: CheckPlan, session: Session) -> Iterator[tuple[Case, Failure | None]]:
+def _outcomes(
+    plan: CheckPlan, session: Session, begin: Callable[[int], None]
+) -> Iterator[tuple[Case, Failure | None]]:
     for case in plan.cases:
+        begin(id(case))
         with suppress(Skip):
             yield case, judge_case(plan, session, case)
 

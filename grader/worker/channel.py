@@ -15,6 +15,7 @@ import socket
 import stat
 import struct
 import time
+from collections.abc import Iterable
 
 from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed
 from grader.worker.window import LARGE, Window
@@ -24,6 +25,8 @@ PREFIX = struct.Struct(">4sIQQ")
 CHUNK = 1 << 18
 PATIENCE = struct.pack("ll", 0, 20_000)  # a timeval: 20 ms
 OUTPUT_KEPT = 8_000  # bytes of a submission's output kept at either end
+MOST_HELD = 1 << 14  # bytes of answers held back while more requests are at hand
+LONGEST_HELD = 0.002  # seconds; the other end can work meanwhile
 OUTPUT_LIMIT = 32 * 2**20  # a submission that prints more than this is stopped
 
 
@@ -77,16 +80,41 @@ class Channel:
         self.reader, self.writer, self.printed, self.window = reader, writer, printed, window
         self.output = Output()
         self._ahead = bytearray()  # read already, not asked for yet
+        self._held = bytearray()  # to be written with what follows
+        self._held_since = 0.0
         for fd in {reader, writer} if printed is not None else ():
             _never_block_for_long(fd)
 
     def send(self, header: bytes, buffers: list[bytes], nonce: int, deadline: float | None = None) -> None:
         """Write one frame. Raises ChannelClosed, TimedOut, Flooded."""
+        self._held += self._frame(header, buffers, nonce)
+        self._flush(deadline)
+
+    def send_all(self, frames: Iterable[tuple[bytes, list[bytes], int]], deadline: float | None) -> None:
+        """Write many small frames at once: header, buffers and nonce of each. Raises as `send`."""
+        for header, buffers, nonce in frames:
+            self._held += self._frame(header, buffers, nonce)
+        self._flush(deadline)
+
+    def answer(self, header: bytes, buffers: list[bytes], nonce: int) -> None:
+        """Write one frame, together with the next ones where more requests are at hand already: writing
+        wakes the other end, which takes longer than most calls."""
+        more, now = len(self._ahead) >= PREFIX.size, time.monotonic()
+        self._held_since = self._held_since if self._held else now
+        self._held += self._frame(header, buffers, nonce, alone=not more)
+        if not more or len(self._held) > MOST_HELD or now - self._held_since > LONGEST_HELD:
+            self._flush(None)
+
+    def _frame(self, header: bytes, buffers: list[bytes], nonce: int, alone: bool = True) -> bytes:
         body, magic = sum(map(len, buffers)), MAGIC
-        if self.window is not None and body >= LARGE:
+        if self.window is not None and body >= LARGE and alone:  # it holds the body of one frame
             self.window.put(buffers)
             magic, buffers = BESIDE, []
-        view = memoryview(b"".join((PREFIX.pack(magic, len(header), body, nonce), header, *buffers)))
+        return b"".join((PREFIX.pack(magic, len(header), body, nonce), header, *buffers))
+
+    def _flush(self, deadline: float | None) -> None:
+        data, self._held = self._held, bytearray()
+        view = memoryview(data)
         while view:
             try:
                 view = view[os.write(self.writer, view[:CHUNK]) :]
@@ -112,18 +140,23 @@ class Channel:
     def _read(self, size: int, deadline: float | None) -> bytearray:
         while len(self._ahead) < size:
             try:
-                part = os.read(self.reader, CHUNK)
+                self._read_ahead()
             except BlockingIOError:
                 self._wait(deadline)
-                continue
-            except OSError:
-                raise ChannelClosed from None
-            if not part:
-                raise ChannelClosed
-            self._ahead += part
         data = self._ahead[:size]
         del self._ahead[:size]
         return data
+
+    def _read_ahead(self) -> None:
+        try:
+            part = os.read(self.reader, CHUNK)
+        except BlockingIOError:
+            raise
+        except OSError:
+            raise ChannelClosed from None
+        if not part:
+            raise ChannelClosed
+        self._ahead += part
 
     def _wait(self, deadline: float | None, to_write: bool = False) -> None:
         """Until the channel is ready; drains the submission's output. Raises TimedOut, Flooded."""
@@ -133,10 +166,12 @@ class Channel:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise TimedOut
-            readers = [fd for fd in (None if to_write else self.reader, self.printed) if fd is not None]
+            readers = [fd for fd in (self.reader, self.printed) if fd is not None]
             readable, writable, _ = select.select(readers, writers, [], left)
             if self.printed in readable:
                 self.drain()
+            if to_write and self.reader in readable:
+                self._read_ahead()  # or each end would wait for the other to read
             if awaited in writable or awaited in readable:
                 return
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from grader.worker import rules
@@ -32,17 +33,18 @@ class Worker:
                 message = self._receive()
             except ChannelClosed:
                 return
-            self._reply(self._answer(message))
+            self._reply(self._answer(message), self.channel.answer)
 
     def _receive(self) -> dict[str, Any]:
         header, body, self.nonce = self.channel.receive()
         return decode(header, body, self.device)
 
-    def _reply(self, message: dict[str, Any]) -> None:
+    def _reply(self, message: dict[str, Any], write: Callable[[bytes, list[bytes], int], None]) -> None:
         try:
-            self.channel.send(*encode(message), self.nonce)
+            encoded = encode(message)
         except Malformed as error:
-            self.channel.send(*encode({"error": _unanswerable(error)}), self.nonce)
+            encoded = encode({"error": _unanswerable(error)})
+        write(*encoded, self.nonce)
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -69,7 +71,7 @@ class Worker:
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("a supplied function may be called from the main thread only")
         nonce = self.nonce
-        self._reply({"callback": number, "args": args})
+        self._reply({"callback": number, "args": args}, self.channel.send)
         message = self._receive()
         self.nonce = nonce
         if "error" in message:

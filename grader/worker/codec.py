@@ -6,6 +6,7 @@ not allowed, or sizes that do not add up, raise `Malformed` before anything is a
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import sys
@@ -115,7 +116,7 @@ def _encode_object(value: Any, table: list[Any], buffers: list[bytes]) -> Any:
 def _add_array(array: np.ndarray[Any, Any], table: list[Any], buffers: list[bytes], dtype: str = "") -> int:
     """Append the array's bytes in its own order of axes, so that strides survive the journey. The
     order is left out where it is the usual one."""
-    name = dtype or array.dtype.name
+    name = dtype or name_of(array.dtype)
     if name not in DTYPES or not array.dtype.isnative:
         raise Malformed(f"arrays of dtype {name} cannot travel")
     if array.nbytes > MAX_BODY:
@@ -128,6 +129,12 @@ def _add_array(array: np.ndarray[Any, Any], table: list[Any], buffers: list[byte
         buffers.append(array.transpose(order).tobytes())
         table.append([name, array.shape, order])
     return len(table) - 1
+
+
+@functools.cache
+def name_of(dtype: np.dtype[Any]) -> str:
+    """`float32`, `int64` …; NumPy takes longer to find it than a small array takes to travel."""
+    return dtype.name
 
 
 def _add_tensor(torch: Any, tensor: Any, table: list[Any], buffers: list[bytes]) -> int:

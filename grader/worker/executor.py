@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from grader.worker import measures
-from grader.worker.codec import DTYPES, MAX_BODY, MAX_DEPTH, Callback, Handle, Malformed, Phantom
+from grader.worker.codec import DTYPES, MAX_BODY, MAX_DEPTH, Callback, Handle, Malformed, Phantom, name_of
 from grader.worker.pretence import Pretence
 
 
@@ -37,6 +37,13 @@ class Request:
     count_flops: bool = False
     gradients: bool = False
     pretend: bool = False
+    number: int = 0  # objects that the request makes are known by it
+
+    @property
+    def options(self) -> tuple[bool | str, ...]:
+        """How it is done, whatever it is done to."""
+        ways = self.read, self.anatomy, self.build, self.echo
+        return *ways, self.count_flops, self.gradients, self.pretend
 
     def message(self) -> dict[str, Any]:
         """What has to travel: the fields that say something."""
@@ -78,9 +85,11 @@ class Executor:
         self.objects: dict[int, Any] = {}
         self.call_back = call_back
         self.pretence = Pretence()
+        self._number = self._kept = 0
 
     def run(self, request: Request) -> Outcome:
         """Do what is asked. Whatever the submission raises goes through."""
+        self._number, self._kept = request.number, 0
         owner = self._owner(request)
         if request.read:
             return Outcome(value=self.plain(getattr(owner, request.name)))
@@ -135,7 +144,7 @@ class Executor:
             return value
         if isinstance(value, np.ndarray):
             return self._plain_array(value)
-        if isinstance(value, np.generic) and value.dtype.name in DTYPES:
+        if isinstance(value, np.generic) and name_of(value.dtype) in DTYPES:
             return value
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(value, torch.Tensor):
@@ -147,14 +156,15 @@ class Executor:
         return self._keep(value)
 
     def _plain_array(self, value: np.ndarray[Any, Any]) -> Any:
-        if value.dtype.name not in DTYPES or not value.dtype.isnative:
+        if name_of(value.dtype) not in DTYPES or not value.dtype.isnative:
             return self._keep(value, f"ndarray of dtype {value.dtype.name}")
         if value.size * value.itemsize > MAX_BODY:
             raise Malformed(f"the array of shape {value.shape} is too large to be an answer")
         return np.ndarray.view(value, np.ndarray)
 
     def _keep(self, value: Any, type_name: str = "") -> Handle:
-        number = len(self.objects) + 1
+        self._kept += 1
+        number = (self._number << 32) + self._kept
         self.objects[number] = value
         return Handle(number, type_name or type(value).__name__, callable(value))
 

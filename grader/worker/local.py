@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import warnings
 from typing import Any
 
@@ -20,11 +21,13 @@ class LocalStudent(Student):
     def __init__(self, module: Any, filename: str = "") -> None:
         super().__init__()
         self._executor = Executor(module)
+        self.numbers = itertools.count(1)
         self._filename = filename or f"{getattr(module, '__name__', '')}.py"
 
     def perform(self, request: Request) -> Outcome:
         arguments = _copied([request.args, request.kwargs])
         request.args, request.kwargs = arguments
+        request.number = next(self.numbers)
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # warnings are not graded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -9,12 +10,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from grader.expect import SubmissionFailed
+from grader.worker.ahead import Ahead, Script, Unforeseen
 from grader.worker.channel import Channel, ChannelClosed, Flooded, TimedOut
 from grader.worker.codec import Callback, Handle, Malformed, decode, encode, in_one_line
 from grader.worker.executor import Outcome, Request
 from grader.worker.student import Student
 
 CALL_SECONDS = 5.0
+FIRST_NUMBER = 1 << 30  # of requests that are not sent ahead; a script has its own, which are smaller
 
 
 class WorkerLost(Exception):
@@ -23,6 +26,10 @@ class WorkerLost(Exception):
     def __init__(self, message: str, timed_out: bool = False) -> None:
         super().__init__(message)
         self.timed_out = timed_out
+
+
+class BegunAnew(WorkerLost):
+    """What was sent ahead is of no use, whatever the reason: the check is due again, one call at a time."""
 
 
 class RemoteStudent(Student):
@@ -35,7 +42,10 @@ class RemoteStudent(Student):
         self._give_up_at = give_up_at
         self._channel = channel
         self._call_seconds = call_seconds
-        self._nonce = 0
+        self._nonces = itertools.count(1)
+        self._nonce = 0  # of the greeting
+        self._numbers = itertools.count(FIRST_NUMBER)
+        self._ahead: Ahead | None = None
 
     def greeting(self, seconds: float) -> dict[str, Any]:
         """What the worker says first: which protections hold. Raises WorkerLost."""
@@ -44,7 +54,7 @@ class RemoteStudent(Student):
 
     def ask(self, message: dict[str, Any], seconds: float, functions: list[Callable[..., Any]]) -> Any:
         """One question and its answer; callbacks in between are served. Raises WorkerLost."""
-        self._nonce += 1
+        self._nonce = next(self._nonces)
         deadline = time.monotonic() + seconds
         with _told_apart(seconds):
             self._channel.send(*encode(message), self._nonce, deadline)
@@ -63,10 +73,7 @@ class RemoteStudent(Student):
     def perform(self, request: Request) -> Outcome:
         if time.monotonic() > self._give_up_at:
             raise WorkerLost("All calls together took too long.", timed_out=True)
-        functions: list[Callable[..., Any]] = []
-        request.args = _numbered(request.args, functions)
-        request.kwargs = _numbered(request.kwargs, functions)
-        answer = unwrap(self.ask({"request": request.message()}, self._call_seconds, functions))
+        answer = unwrap(self._asked(request) if self._ahead is None else self._taken(self._ahead, request))
         try:
             outcome = Outcome(**answer)
         except TypeError:
@@ -74,6 +81,34 @@ class RemoteStudent(Student):
         if outcome is None or not _is_sound(outcome, request):
             raise WorkerLost("The answer could not be read: it is no outcome.")
         return outcome
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        functions: list[Callable[..., Any]] = []
+        request.args = _numbered(request.args, functions)
+        request.kwargs = _numbered(request.kwargs, functions)
+        request.number = next(self._numbers)
+        return dict(self.ask({"request": request.message()}, self._call_seconds, functions))
+
+    def _taken(self, ahead: Ahead, request: Request) -> dict[str, Any]:
+        with _anew():
+            return ahead.take(request)
+
+    @contextmanager
+    def foreseeing(self, script: Script | None, whole: bool = False) -> Iterator[Callable[[int], None]]:
+        """Inside, the calls of the script are sent before they are due. Raises BegunAnew, also where
+        something was called in vain and the script must be asked as a `whole`."""
+        if not script:
+            yield lambda _case: None
+            return
+        self._ahead = ahead = Ahead(self._channel, script, self._nonces)
+        try:
+            yield _anew()(ahead.begin)
+            with _anew():
+                ahead.drain()
+                if whole and ahead.asked_in_vain:
+                    raise Unforeseen
+        finally:
+            self._ahead = None
 
     @property
     def printed(self) -> str:
@@ -107,6 +142,14 @@ def _told_apart(seconds: float) -> Iterator[None]:
     except (Malformed, KeyError, TypeError) as error:
         told = error if isinstance(error, Malformed) else "it is no greeting"
         raise WorkerLost(f"The answer could not be read: {told}.") from None
+
+
+@contextmanager
+def _anew() -> Iterator[None]:
+    try:
+        yield
+    except (Unforeseen, TimedOut, ChannelClosed, Flooded, Malformed) as reason:
+        raise BegunAnew(f"Calls cannot be sent ahead: {type(reason).__name__}.") from None
 
 
 def unwrap(reply: dict[str, Any]) -> Any:

@@ -12,12 +12,13 @@ Every call is written down in `trace`, which is what diagnosis compares.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from grader.expect import SubmissionFailed
+from grader.worker.ahead import Script
 from grader.worker.codec import Handle, Phantom
 from grader.worker.executor import Outcome, Request
 
@@ -57,6 +58,16 @@ class Student:
         """Carry out one request. Raises SubmissionFailed, WorkerLost."""
         raise NotImplementedError
 
+    @contextmanager
+    def foreseeing(
+        self,
+        script: Script | None,
+        whole: bool = False,  # noqa: ARG002  # of use to remote students
+    ) -> Iterator[Callable[[int], None]]:
+        """Inside, calls that a script has may be sent before they are due. What it gives is to be called
+        when a case begins, with the case's id."""
+        yield lambda _case: None
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
@@ -91,7 +102,7 @@ class Student:
         """Perform one call, measure it, write it down."""
         record = Call(name, args, kwargs)
         self.trace.append(record)
-        request = Request(name, target, _sent(args), _sent(kwargs), **self._options)
+        request = Request(name, _bare(target), _sent(args), _sent(kwargs), **self._options)
         try:
             outcome = self.perform(request)
         except SubmissionFailed as failure:
@@ -118,12 +129,12 @@ class Student:
 
     def anatomy(self, module: RemoteObject) -> dict[str, Any]:
         """`parameters` and `buffers` of a PyTorch module by name, `shared` names, and `training`."""
-        found = self.perform(Request("", module._handle, anatomy=True)).value
+        found = self.perform(Request("", _bare(module._handle), anatomy=True)).value
         return {**found, "parameters": dict(found["parameters"])}
 
     def read(self, name: str, target: Handle) -> Any:
         """An attribute of an object that stays with the submission."""
-        return self._received(self.perform(Request(name, target, read=True)).value)
+        return self._received(self.perform(Request(name, _bare(target), read=True)).value)
 
     def _received(self, value: Any) -> Any:
         if isinstance(value, Handle):
@@ -184,10 +195,15 @@ OF_ARRAYS = {"shape", "dtype", "device", "detach", "strides", "values", "keys"}
 METHODS = {"method", "builtin_function_or_method", "function", "method-wrapper"}
 
 
+def _bare(handle: Handle | None) -> Handle | None:
+    """The number alone, which says what object is meant; its class is the submission's own matter."""
+    return handle and Handle(handle.id, "")
+
+
 def _sent(value: Any) -> Any:
     """Proxies become the handles they hold."""
     if isinstance(value, RemoteObject):
-        return value._handle
+        return _bare(value._handle)
     if type(value) in (list, tuple):
         return type(value)(_sent(item) for item in value)
     if type(value) is dict:

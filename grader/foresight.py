@@ -1,0 +1,120 @@
+"""What every check of a kata will ask, learnt from the reference, so that a worker can be asked in one piece.
+
+All checks are run against the reference twice, the second time with every number of its answers moved by a
+hair. What is asked alike both times rests on the cases alone. Checks that hand answers on, or functions, are
+left out: they have to be asked call by call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from grader.catalog import Card, Course, load_file
+from grader.checks import CheckPlan, Session, Skip
+from grader.judging import judge_case
+from grader.kata import Kata
+from grader.oracle import Oracle
+from grader.worker.ahead import Script, Step, step
+from grader.worker.codec import Malformed
+from grader.worker.executor import Outcome, Request
+from grader.worker.local import LocalStudent
+
+MOST_BYTES = 1 << 18  # of one case; larger arrays travel better one by one
+MOST_REQUESTS = 1 << 12  # of one case
+
+
+class Listener(LocalStudent):
+    """The reference, and what it is asked, case by case."""
+
+    def __init__(self, module: Any, nudges: bool) -> None:
+        super().__init__(module)
+        self.heard: list[Request] = []
+        self._nudges = nudges
+        self._cases = itertools.count(1)
+
+    def begin(self) -> list[Request]:
+        """What is heard from here on. Its numbers are the same, whatever was heard before."""
+        self.heard = []
+        self.numbers = itertools.count(next(self._cases) * MOST_REQUESTS)
+        return self.heard
+
+    def perform(self, request: Request) -> Outcome:
+        asked = dataclasses.replace(request)
+        outcome = super().perform(request)
+        asked.number = request.number
+        self.heard.append(asked)
+        outcome.value = nudged(outcome.value) if self._nudges else outcome.value
+        return outcome
+
+
+def scripts(
+    kata: Kata, course: Course, card: Card, oracle: Oracle, checks: list[CheckPlan]
+) -> dict[str, Script]:
+    """The script of each check that has one. Slow checks ask little, and learning it would take as long."""
+    checks = [check for check in checks if not check.slow]
+    plain, moved = (
+        _heard(Session(kata, oracle, _listener(course, card, nudges)), checks) for nudges in (False, True)
+    )
+    found = {}
+    for check in checks:
+        with suppress(Malformed):
+            script = {case: [step(request) for request in asked] for case, asked in plain[check.name].items()}
+            again = {case: [step(request) for request in asked] for case, asked in moved[check.name].items()}
+            if any(script.values()) and all(_agree(script[case], again[case]) for case in script):
+                found[check.name] = script
+    return found
+
+
+def _listener(course: Course, card: Card, nudges: bool) -> Listener:
+    name = f"dojo_foreseen_{card.name}"
+    return Listener(load_file(name, course.solution(card, "reference")), nudges)
+
+
+def _heard(session: Session, checks: list[CheckPlan]) -> dict[str, dict[int, list[Request]]]:
+    """What each check asks in each case (by id)."""
+    listener = session.student
+    heard: dict[str, dict[int, list[Request]]] = {}
+    assert isinstance(listener, Listener)
+    for check in checks:
+        heard[check.name] = {}
+        for case in check.cases:
+            heard[check.name][id(case)] = listener.begin()
+            with suppress(Skip):
+                judge_case(check, session, case)
+    return heard
+
+
+def _agree(steps: list[Step], nudged: list[Step]) -> bool:
+    """Whether the same was asked, as far as a law went on with answers that had moved."""
+    if sum(known.size for known in steps) > MOST_BYTES:
+        return False
+    return all((a.header, a.buffers) == (b.header, b.buffers) for a, b in zip(steps, nudged, strict=False))
+
+
+def nudged(value: Any) -> Any:
+    """The value with every floating number moved to the next one."""
+    if isinstance(value, float):
+        return math.nextafter(value, math.inf)
+    if isinstance(value, dict):
+        return {key: nudged(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(nudged(item) for item in value)
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f":
+        return np.nextafter(value, value.dtype.type(np.inf))
+    if type(value).__module__ == "torch" and value.dtype.is_floating_point and value.device.type == "cpu":
+        return _nudged_tensor(value)
+    return value
+
+
+def _nudged_tensor(tensor: Any) -> Any:
+    import torch
+
+    if tensor.dtype not in (torch.float32, torch.float64, torch.bfloat16):
+        return tensor
+    return torch.nextafter(tensor, torch.full_like(tensor, math.inf))

@@ -1,0 +1,128 @@
+"""Requests sent before they are due, some dozens in one piece: most of a call is waiting for the other end.
+
+A script has, case by case, what a check is known to ask. The submission is asked just that, in that order,
+and the check gets the answers as long as it asks just that. Where it asks anything else, what was sent is
+of no use, and may have changed objects that it made: the check is then begun anew, one call at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from grader.worker.channel import Channel
+from grader.worker.codec import Handle, decode, encode
+from grader.worker.executor import Request
+
+MOST_AT_ONCE = 64  # requests
+MOST_BYTES = 1 << 16
+PATIENCE = 1.0  # seconds for one answer; after that each call is given its own time
+
+
+class Unforeseen(Exception):
+    """The check asks something else than was sent."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One request that is known beforehand, and its frame."""
+
+    request: Request
+    header: bytes
+    buffers: list[bytes]
+
+    @property
+    def size(self) -> int:
+        """Bytes that travel."""
+        return len(self.header) + sum(map(len, self.buffers))
+
+    def is_what(self, request: Request) -> bool:
+        """Whether this is bit by bit the request that a check makes."""
+        request.number = self.request.number
+        if _identical(self.request, request):
+            return True
+        return encode({"request": request.message()}) == (self.header, self.buffers)
+
+
+#: What a check asks in each case, by the case's id.
+Script = dict[int, list[Step]]
+
+
+def step(request: Request) -> Step:
+    """The request as it will travel. Raises Malformed where it cannot be sent beforehand."""
+    return Step(request, *encode({"request": request.message()}))
+
+
+def _identical(known: Request, asked: Request) -> bool:
+    """The quick answer: most arguments are the very objects of the case."""
+    if (known.name, known.target, known.options) != (asked.name, asked.target, asked.options):
+        return False
+    return _same_objects(known.args, asked.args) and _same_objects(known.kwargs, asked.kwargs)
+
+
+def _same_objects(known: Any, asked: Any) -> bool:
+    if known is asked:
+        return True
+    if type(known) is not type(asked):
+        return False
+    if type(known) in (list, tuple):
+        return len(known) == len(asked) and all(map(_same_objects, known, asked))
+    if type(known) is dict:
+        return list(known) == list(asked) and all(map(_same_objects, known.values(), asked.values()))
+    return type(known) in (Handle, int, str) and bool(known == asked)
+
+
+class Ahead:
+    """A script being sent, and the answers to it being taken."""
+
+    def __init__(self, channel: Channel, script: Script, nonces: Iterator[int]) -> None:
+        self._channel, self._script, self._nonces = channel, script, nonces
+        self._cases = deque(script)
+        self._sent: deque[tuple[int, Step, int]] = deque()  # case, step, nonce
+        self._case = 0
+        self.asked_in_vain = False
+
+    def begin(self, case: int) -> None:
+        """A case begins: what is left of the one before is dropped; where nothing is left, more is sent."""
+        while self._sent and self._sent[0][0] == self._case:
+            self._drop()
+        self._case = case
+        if not self._sent and case in self._cases:
+            while self._cases[0] != case:
+                self._cases.popleft()
+            self._send()
+
+    def take(self, request: Request) -> dict[str, Any]:
+        """The answer to what is asked now. Raises Unforeseen, and what a channel raises."""
+        if not self._sent or self._sent[0][0] != self._case or not self._sent[0][1].is_what(request):
+            raise Unforeseen
+        return self._receive()
+
+    def drain(self) -> None:
+        """Take the answers that nobody asked for in the end."""
+        while self._sent:
+            self._drop()
+
+    def _drop(self) -> None:
+        self.asked_in_vain = True
+        self._receive()
+
+    def _send(self) -> None:
+        steps = size = 0
+        while self._cases and (not steps or (steps < MOST_AT_ONCE and size < MOST_BYTES)):
+            case = self._cases.popleft()
+            for known in self._script[case]:
+                self._sent.append((case, known, next(self._nonces)))
+                steps, size = steps + 1, size + known.size
+        frames = ((known.header, known.buffers, nonce) for _, known, nonce in self._sent)
+        self._channel.send_all(frames, time.monotonic() + PATIENCE)
+
+    def _receive(self) -> dict[str, Any]:
+        _, _, nonce = self._sent.popleft()
+        header, body, theirs = self._channel.receive(time.monotonic() + PATIENCE)
+        if theirs != nonce:
+            raise Unforeseen
+        return decode(header, body)
