@@ -45,10 +45,12 @@ class Listener(LocalStudent):
         return self.heard
 
     def perform(self, request: Request) -> Outcome:
-        asked = dataclasses.replace(request)
-        outcome = super().perform(request)
-        asked.number = request.number
+        asked = dataclasses.replace(request)  # the arguments themselves; what runs gets copies
         self.heard.append(asked)
+        try:
+            outcome = super().perform(request)
+        finally:
+            asked.number = request.number
         outcome.value = nudged(outcome.value) if self._nudges else outcome.value
         return outcome
 

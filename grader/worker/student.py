@@ -21,6 +21,7 @@ from grader.expect import SubmissionFailed
 from grader.worker.ahead import Script
 from grader.worker.codec import Handle, Phantom
 from grader.worker.executor import Outcome, Request
+from grader.worker.proxies import Function, RemoteObject, bare, sent
 
 
 @dataclass
@@ -59,13 +60,10 @@ class Student:
         raise NotImplementedError
 
     @contextmanager
-    def foreseeing(
-        self,
-        script: Script | None,
-        whole: bool = False,  # noqa: ARG002  # of use to remote students
-    ) -> Iterator[Callable[[int], None]]:
+    def foreseeing(self, script: Script | None, whole: bool = False) -> Iterator[Callable[[int], None]]:
         """Inside, calls that a script has may be sent before they are due. What it gives is to be called
         when a case begins, with the case's id."""
+        del script, whole  # a student near by is asked at once
         yield lambda _case: None
 
     def __getattr__(self, name: str) -> Any:
@@ -102,7 +100,7 @@ class Student:
         """Perform one call, measure it, write it down."""
         record = Call(name, args, kwargs)
         self.trace.append(record)
-        request = Request(name, _bare(target), _sent(args), _sent(kwargs), **self._options)
+        request = Request(name, bare(target), sent(args), sent(kwargs), **self._options)
         try:
             outcome = self.perform(request)
         except SubmissionFailed as failure:
@@ -124,17 +122,17 @@ class Student:
     def build(self, source: str, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call `name` of a source text of the grader's beside the submission: a model, a generator of
         random numbers, anything that cannot be sent. The text may use the name `device`."""
-        request = Request(name, None, _sent(list(args)), _sent(kwargs), build=source)
+        request = Request(name, None, sent(list(args)), sent(kwargs), build=source)
         return self._received(self.perform(request).value)
 
     def anatomy(self, module: RemoteObject) -> dict[str, Any]:
         """`parameters` and `buffers` of a PyTorch module by name, `shared` names, and `training`."""
-        found = self.perform(Request("", _bare(module._handle), anatomy=True)).value
+        found = self.perform(Request("", bare(module._handle), anatomy=True)).value
         return {**found, "parameters": dict(found["parameters"])}
 
     def read(self, name: str, target: Handle) -> Any:
         """An attribute of an object that stays with the submission."""
-        return self._received(self.perform(Request(name, _bare(target), read=True)).value)
+        return self._received(self.perform(Request(name, bare(target), read=True)).value)
 
     def _received(self, value: Any) -> Any:
         if isinstance(value, Handle):
@@ -147,68 +145,6 @@ class Student:
         if type(value) is dict:
             return {key: self._received(item) for key, item in value.items()}
         return value
-
-
-@dataclass
-class Function:
-    """An entry point, or a method of an object that stays with the submission."""
-
-    student: Student
-    name: str
-    target: Handle | None = None
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.student.call(self.name, self.target, list(args), kwargs)
-
-
-class RemoteObject:
-    """An object of the submission's: its methods can be called, its attributes read."""
-
-    def __init__(self, student: Student, handle: Handle) -> None:
-        self._student, self._handle = student, handle
-
-    @property
-    def type_name(self) -> str:
-        """The name of the object's class, as it says itself."""
-        return self._handle.type_name
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in OF_ARRAYS:
-            raise AttributeError(name)
-        value = self._student.read(name, self._handle)
-        if isinstance(value, RemoteObject) and value._handle.callable and value.type_name in METHODS:
-            return Function(self._student, name, self._handle)
-        return value
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._student.call("__call__", self._handle, list(args), kwargs)
-
-    def __len__(self) -> int:
-        value = self._student.call("__len__", self._handle, [], {})
-        if type(value) is not int or value < 0:
-            raise SubmissionFailed(("TypeError",), "len() must be a non-negative integer")
-        return value
-
-
-#: What the grader asks to tell arrays from other values; an object that stays away is no array.
-OF_ARRAYS = {"shape", "dtype", "device", "detach", "strides", "values", "keys"}
-METHODS = {"method", "builtin_function_or_method", "function", "method-wrapper"}
-
-
-def _bare(handle: Handle | None) -> Handle | None:
-    """The number alone, which says what object is meant; its class is the submission's own matter."""
-    return handle and Handle(handle.id, "")
-
-
-def _sent(value: Any) -> Any:
-    """Proxies become the handles they hold."""
-    if isinstance(value, RemoteObject):
-        return _bare(value._handle)
-    if type(value) in (list, tuple):
-        return type(value)(_sent(item) for item in value)
-    if type(value) is dict:
-        return {key: _sent(item) for key, item in value.items()}
-    return value
 
 
 def _meta_tensor(value: Phantom) -> Any:

@@ -1,0 +1,114 @@
+"""What is learnt of a kata's calls, and that a grade does not depend on it."""
+
+import dataclasses
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from grader.authoring.answers import standalone_sources
+from grader.catalog import Course
+from grader.foresight import nudged, scripts
+from grader.grading import Grader
+from grader.submission import Submission
+
+GUARD = 'if isinstance(x, str): raise ValueError("text")'
+RIGHT = f"def double(x):\n    {GUARD}\n    return 2 * x"
+ANSWERS = {
+    "right": RIGHT,
+    "wrong": "def double(x): return 3 * x",
+    "named": f"def double(x):\n    {GUARD}\n    return 3 * x",
+    "raises": "def double(x): return x.nothing",
+    "raises now and then": f"def double(x):\n    {GUARD}\n    return x + x if x.size > 2 else x.nothing",
+    "counts": f"seen = []\ndef double(x):\n    {GUARD}\n    seen.append(x)\n    return x * len(seen)",
+    "ends in the middle": "import os\nn = 0\ndef double(x):\n    global n\n    n += 1\n"
+    "    return x + x if n < 30 else os._exit(0)",
+    "prints": 'def double(x):\n    print("hm", x.shape)\n    return x',
+    "returns an object": "def double(x): return object()",
+    "changes x": f"def double(x):\n    {GUARD}\n    x += x\n    return x",
+}
+
+
+@pytest.fixture(scope="module")
+def graders(numpy_source, tiny_course):
+    """Two of them: one that never learns what will be asked, and one that knows."""
+    plain, knowing = (Grader(tiny_course, numpy_source) for _ in range(2))
+    plain._foresee = lambda _: None
+    prepared = knowing.prepare(tiny_course.card("double"))
+    prepared.graded = 1
+    return plain, knowing
+
+
+def judged(grader, name, source, label="double.py"):
+    """The report but for its time, and whether it was known what would be asked."""
+    card = grader.course.card(name)
+    report = grader.grade(Submission(card, source, label))
+    return dataclasses.replace(report, seconds=0.0), bool(grader.prepare(card).scripts)
+
+
+@pytest.mark.parametrize("code", ANSWERS.values(), ids=ANSWERS)
+def test_a_report_is_the_same_whether_calls_were_sent_ahead(graders, code):
+    (one, foreseen), (other, known) = (judged(grader, "double", code) for grader in graders)
+    assert (foreseen, known) == (False, True)
+    assert one == other
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["causal_mask", "head_split_merge"])
+def test_all_answers_of_a_kata_are_judged_alike(shipped, numpy_source, name):
+    plain, knowing = (Grader(shipped, numpy_source, shrinks=False) for _ in range(2))
+    plain._foresee = lambda _: None
+    for part in ("variants", "mistakes"):
+        for answer, source in standalone_sources(shipped, shipped.card(name), part).items():
+            one, other = (judged(grader, name, source, answer)[0] for grader in (plain, knowing))
+            assert one == other, answer
+
+
+def test_a_first_submission_is_graded_without(numpy_source, tiny_course):
+    grader = Grader(tiny_course, numpy_source)
+    assert [judged(grader, "double", RIGHT)[1] for _ in range(3)] == [False, True, True]
+
+
+def test_each_check_that_asks_anything_new_has_its_script(softmax_grader, tiny_course):
+    checks = {"agrees_with_reference", "answers_the_same_again", "twice_is_a_sum", "refuses_text"}
+    assert learnt(tiny_course, softmax_grader, "double").keys() == checks
+
+
+@pytest.fixture(scope="module")
+def shipped(softmax_grader):
+    return Course(softmax_grader.course.root)
+
+
+def learnt(course, grader, name):
+    prepared = Grader(course, grader.source).prepare(course.card(name))
+    return scripts(prepared.kata, course, prepared.card, prepared.oracle, prepared.checks)
+
+
+def test_every_case_of_a_check_is_in_its_script(shipped, softmax_grader):
+    script = learnt(shipped, softmax_grader, "causal_mask")["agrees_with_reference"]
+    assert all(len(steps) == 1 for steps in script.values())
+    numbers = [steps[0].request.number for steps in script.values()]
+    assert all(a < b for a, b in pairwise(numbers))
+
+
+def test_answers_that_are_handed_on_are_asked_call_by_call(shipped, softmax_grader):
+    """`merge_heads(split_heads(x))`: what is merged is what the submission split."""
+    found = learnt(shipped, softmax_grader, "head_split_merge")
+    assert "merging_undoes_splitting" not in found
+    assert "agrees_with_reference" in found
+
+
+def test_every_number_of_an_answer_is_moved():
+    assert nudged({"a": [1.0, 2, True, "x", None]}) == {"a": [np.nextafter(1, 2), 2, True, "x", None]}
+    x = np.array([1.0, -0.0, np.inf], dtype=np.float32)
+    assert (nudged(x)[:2] > x[:2]).all()
+    assert nudged(x).dtype == x.dtype
+    assert nudged(np.arange(3)).tolist() == [0, 1, 2]
+
+
+def test_tensors_are_moved_too():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        x = torch.ones(3, dtype=dtype)
+        assert (nudged(x) > x).all()
+    assert nudged(torch.arange(3)).tolist() == [0, 1, 2]
