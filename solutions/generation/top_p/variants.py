@@ -42,7 +42,8 @@ def threshold_on_probability(logits, p):
     probabilities = torch.nn.functional.softmax(logits, dim=-1)
     ordered = probabilities.sort(dim=-1, descending=True).values
     crossing = (ordered.cumsum(-1) < p).sum(-1, keepdim=True).clamp(max=logits.size(-1) - 1)
-    return torch.where(probabilities >= ordered.gather(-1, crossing), logits, -torch.inf)
+    nothing = torch.tensor(float("-inf"), device=logits.device)
+    return torch.where(probabilities >= ordered.gather(-1, crossing), logits, nothing)
 
 
 def mass_of_the_more_likely(logits, p):
