@@ -2,6 +2,7 @@
 
     frame = "DOJO" · header length (u32) · body length (u64) · nonce (u64) · header · body
     frame = "DOJW" · the same, its body in the window that both ends share (`window`)
+    frame = "DOJE" · the first again, and more may come before this one is answered
 
 Sizes are checked before anything is allocated. A reply must carry the nonce of its call: an answer
 prepared in advance, sent twice or too early does not.
@@ -20,7 +21,7 @@ from collections.abc import Iterable
 from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed
 from grader.worker.window import LARGE, Window
 
-MAGIC, BESIDE = b"DOJO", b"DOJW"
+MAGIC, BESIDE, EARLY = b"DOJO", b"DOJW", b"DOJE"
 PREFIX = struct.Struct(">4sIQQ")
 CHUNK = 1 << 18
 PATIENCE = struct.pack("ll", 0, 20_000)  # a timeval: 20 ms
@@ -82,35 +83,37 @@ class Channel:
         self._ahead = bytearray()  # read already, not asked for yet
         self._held = bytearray()  # to be written with what follows
         self._held_since = 0.0
+        self._early = False  # whether more may come before what was read last is answered
         for fd in {reader, writer} if printed is not None else ():
             _never_block_for_long(fd)
 
     def send(self, header: bytes, buffers: list[bytes], nonce: int, deadline: float | None = None) -> None:
         """Write one frame. Raises ChannelClosed, TimedOut, Flooded."""
-        self._held += self._frame(header, buffers, nonce)
+        magic = MAGIC
+        if self.window is not None and sum(map(len, buffers)) >= LARGE:
+            self.window.put(buffers)
+            magic = BESIDE
+        self._held += _frame(magic, header, buffers, nonce)
         self._flush(deadline)
 
     def send_all(self, frames: Iterable[tuple[bytes, list[bytes], int]], deadline: float | None) -> None:
         """Write many small frames at once: header, buffers and nonce of each. Raises as `send`."""
         for header, buffers, nonce in frames:
-            self._held += self._frame(header, buffers, nonce)
+            self._held += _frame(EARLY, header, buffers, nonce)
         self._flush(deadline)
 
     def answer(self, header: bytes, buffers: list[bytes], nonce: int) -> None:
         """Write one frame, together with the next ones where more requests are at hand already: writing
         wakes the other end, which takes longer than most calls."""
-        more, now = len(self._ahead) >= PREFIX.size, time.monotonic()
+        if not self._early:
+            self.send(header, buffers, nonce)
+            return
+        now = time.monotonic()
         self._held_since = self._held_since if self._held else now
-        self._held += self._frame(header, buffers, nonce, alone=not more)
-        if not more or len(self._held) > MOST_HELD or now - self._held_since > LONGEST_HELD:
+        self._held += _frame(MAGIC, header, buffers, nonce)  # the window holds the body of one frame
+        none_at_hand = len(self._ahead) < PREFIX.size
+        if none_at_hand or len(self._held) > MOST_HELD or now - self._held_since > LONGEST_HELD:
             self._flush(None)
-
-    def _frame(self, header: bytes, buffers: list[bytes], nonce: int, alone: bool = True) -> bytes:
-        body, magic = sum(map(len, buffers)), MAGIC
-        if self.window is not None and body >= LARGE and alone:  # it holds the body of one frame
-            self.window.put(buffers)
-            magic, buffers = BESIDE, []
-        return b"".join((PREFIX.pack(magic, len(header), body, nonce), header, *buffers))
 
     def _flush(self, deadline: float | None) -> None:
         data, self._held = self._held, bytearray()
@@ -128,10 +131,11 @@ class Channel:
         if deadline is not None and time.monotonic() >= deadline:
             raise TimedOut
         magic, header_size, body_size, nonce = PREFIX.unpack(self._read(PREFIX.size, deadline))
-        if magic != MAGIC and (magic != BESIDE or self.window is None):
+        if magic not in (MAGIC, EARLY) and (magic != BESIDE or self.window is None):
             raise Malformed("a frame does not begin as one")
         if header_size > MAX_HEADER or body_size > MAX_BODY:
             raise Malformed("a frame is larger than allowed")
+        self._early = magic == EARLY
         header = bytes(self._read(header_size, deadline))
         if magic == BESIDE and self.window is not None:
             return header, self.window.take(body_size), nonce
@@ -194,3 +198,8 @@ class Channel:
         self.printed = None
         if self.window is not None:
             self.window.close()
+
+
+def _frame(magic: bytes, header: bytes, buffers: list[bytes], nonce: int) -> bytes:
+    prefix = PREFIX.pack(magic, len(header), sum(map(len, buffers)), nonce)
+    return b"".join((prefix, header, *(buffers if magic != BESIDE else ())))

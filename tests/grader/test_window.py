@@ -3,6 +3,7 @@
 import fcntl
 import os
 import socket
+import threading
 
 import numpy as np
 import pytest
@@ -43,6 +44,23 @@ def test_a_small_body_stays_in_its_frame(ends):
     near, far = ends
     near.send(b"h", [b"x" * (LARGE // 100)], 1)
     assert os.read(far.reader, 4) == b"DOJO"
+
+
+def test_large_answers_to_early_requests_lie_in_their_frames(ends):
+    """The window holds one body, and the one before may not have been taken yet."""
+    near, far = ends
+    near.send_all([(b"h", [], 1), (b"h", [], 2)], None)
+    bodies = [letter * LARGE for letter in (b"a", b"b")]
+
+    def answer():
+        for nonce, body in enumerate(bodies, 1):
+            far.receive()
+            far.answer(b"h", [body], nonce)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    assert [near.receive()[1] for _ in bodies] == bodies
+    thread.join()
 
 
 def test_what_was_received_stays_as_it_was(ends):
