@@ -106,3 +106,8 @@ def describe_type(value: Any) -> str:
         return describe(value)
     name = getattr(value, "type_name", type(value).__name__)
     return f"an object of type {name}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 gap`, `2 gaps`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -11,6 +11,7 @@ import click
 from grader.bank import SEED
 from grader.catalog import open_course
 from grader.commanding import Guarded, Names, course_option
+from grader.describing import counted
 
 
 @click.command(cls=Guarded)
@@ -94,7 +95,7 @@ def key(
         click.echo(keys.write_sealed(here, cards, output or Path("sealed.key"), secret))
         return
     keys.write_keys(here, cards, seed, output or Path("keys"))
-    click.echo(f"Keys of {len(cards)} katas are in {output or 'keys'}.")
+    click.echo(f"Keys of {counted(len(cards), 'kata')} are in {output or 'keys'}.")
 
 
 @click.command(cls=Guarded)

@@ -17,6 +17,7 @@ from grader.authoring.wrong_answers import DEVICE
 from grader.catalog import Card, Course, load_file
 from grader.checks import CheckPlan, Session
 from grader.comparison import watching_margin
+from grader.describing import counted
 from grader.judging import run_check
 from grader.oracle import Oracle
 from grader.plan import plan
@@ -47,9 +48,8 @@ def verify_fairness(course: Course, names: tuple[str, ...], seeds: int) -> int:
     refused = [line for fairness in found for line in fairness.refused]
     for line in refused:
         click.echo(f"✗ {line}")
-    click.echo(
-        f"No right answer was refused over {seeds} banks." if not refused else f"{len(refused)} refusals."
-    )
+    found_none = f"No right answer was refused over {seeds} banks."
+    click.echo(f"{counted(len(refused), 'refusal')}." if refused else found_none)
     return 1 if refused else 0
 
 

@@ -15,6 +15,7 @@ from grader.authoring.side_by_side import for_each
 from grader.authoring.sound_laws import unsound_laws
 from grader.bank import SEED
 from grader.catalog import Card, Course, CourseError
+from grader.describing import counted
 from grader.grading import Grader
 from grader.kata import KataError
 from grader.opening import grade_file, open_grader
@@ -55,7 +56,7 @@ def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isol
         click.echo(f"next: {gaps[0]}")
     for gap in gaps:
         click.echo(f"✗ {gap}")
-    click.echo("Every kata is ready." if not gaps else f"{len(gaps)} gaps.")
+    click.echo("Every kata is ready." if not gaps else f"{counted(len(gaps), 'gap')}.")
     return 1 if gaps else 0
 
 
@@ -123,7 +124,9 @@ def _verify_right_answers(course: Course, grader: Grader, verdict: Verdict) -> N
     verdict.variants = len(sources)
     if len(sources) < VARIANTS_DUE:
         where = place(course, path, last_line(path))
-        verdict.gaps.append(f"{where}: {len(sources)} variants; {VARIANTS_DUE} are due, in other styles.")
+        verdict.gaps.append(
+            f"{where}: {counted(len(sources), 'variant')}; {VARIANTS_DUE} are due, in other styles."
+        )
     for name, source in sources.items():
         where = place(course, path, line_of_definition(path, name))
         verdict.passed += _require_full_marks(grader, verdict, where, f"the variant `{name}`", source)
@@ -158,9 +161,8 @@ def _verify_mistakes(course: Course, grader: Grader, verdict: Verdict, isolated:
     verdict.named = sum(outcome.named == outcome.name for outcome in found)
     verdict.failed_checks = {name for outcome in found for name in outcome.failed}
     if len(found) < MISTAKES_DUE:
-        verdict.gaps.append(
-            f"{place(course, path, last_line(path))}: {len(found)} mistakes; {MISTAKES_DUE} are due."
-        )
+        where, there = place(course, path, last_line(path)), counted(len(found), "mistake")
+        verdict.gaps.append(f"{where}: {there}; {MISTAKES_DUE} are due.")
     verdict.gaps += [
         f"{place(course, path, line_of_definition(path, outcome.name))}: {outcome.gap}"
         for outcome in found

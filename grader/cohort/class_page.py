@@ -7,6 +7,7 @@ from grader.catalog import Card
 from grader.cohort.insight import MOST_NAMES, Alike, ClassInsight, KataInsight, Unexplained
 from grader.cohort.likeness import FEWEST_TOKENS
 from grader.cohort.reports import Graded
+from grader.describing import counted
 from grader.formats import account
 from grader.formats.escaping import in_html, points
 
@@ -61,7 +62,7 @@ class Rows:
 
 def render(insight: ClassInsight, rows: Rows) -> str:
     """The whole page."""
-    told = f"{insight.students} students, {len(insight.katas)} katas"
+    told = f"{counted(insight.students, 'student')}, {counted(len(insight.katas), 'kata')}"
     if insight.nobody:
         told += f"; {insight.nobody} handed nothing in"
     katas = insight.katas.values()
@@ -136,7 +137,7 @@ def _unexplained(groups: list[Unexplained]) -> str:
 
 
 def _unexplained_group(group: Unexplained) -> str:
-    head = f"{in_html(group.kata)}: {_files(group.files)}, {in_html(group.check.title)}"
+    head = f"{in_html(group.kata)}: {counted(group.files, 'file')}, {in_html(group.check.title)}"
     told = in_html(account.of_check(group.check), LONGEST)
     names = _names(group.students, group.files)
     return f"<details><summary>{head}</summary><pre>{told}</pre>{names}</details>\n"
@@ -167,7 +168,3 @@ def _absent(insight: ClassInsight) -> str:
 def _names(students: list[str], of: int, most: int = MOST_NAMES) -> str:
     more = f" and {of - most} more" if of > most else ""
     return f"<small>{in_html(', '.join(students[:most]))}{more}</small>"
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count} files"

@@ -9,6 +9,7 @@ import click
 from grader.bank import SEED
 from grader.catalog import open_course, shorten
 from grader.commanding import Guarded, Names, course_option
+from grader.describing import counted
 
 
 @click.command(cls=Guarded)
@@ -31,7 +32,8 @@ def notebooks(
     cards = keys.chosen(here, names)
     outcome = write_release(folder, course_files(here, cards, seed, hidden_seed))
     written = sum(name.endswith(".ipynb") for name in outcome.written)
-    click.echo(f"{len(cards)} katas, {written} notebooks are in {shorten(folder / 'source')}.")
+    made = f"{counted(len(cards), 'kata')}, {counted(written, 'notebook')}"
+    click.echo(f"{made} are in {shorten(folder / 'source')}.")
     for name in outcome.kept:
         click.echo(f"kept, since it was changed: {name}")
     for name in outcome.removed:

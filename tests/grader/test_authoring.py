@@ -83,7 +83,7 @@ def test_few_answers_are_a_gap_and_the_table_counts(capsys, course):
     code, gaps = found(capsys, course(WHOLE))
     assert code == 1
     assert gaps == [
-        "solutions/attention/double/variants.py:5: 1 variants; 3 are due, in other styles.",
+        "solutions/attention/double/variants.py:5: 1 variant; 3 are due, in other styles.",
         "solutions/attention/double/mistakes.py:23: 4 mistakes; 6 are due.",
     ]
 

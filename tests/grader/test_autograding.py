@@ -271,4 +271,4 @@ def test_a_course_knows_what_was_changed_in_it(classroom, tiny_course, monkeypat
     settings.write_text(settings.read_text() + "c.Judge.isolation = 'required'\n")
     done = CliRunner().invoke(instructor.kata, ["notebooks", str(classroom), "double"])
     assert "kept, since it was changed: nbgrader_config.py" in done.stdout
-    assert done.stdout.splitlines()[0] == "1 katas, 2 notebooks are in source."
+    assert done.stdout.splitlines()[0] == "1 kata, 2 notebooks are in source."

@@ -280,7 +280,7 @@ def test_names_that_look_alike_have_pages_of_their_own():
 
 def test_the_class_page_says_what_is_not_understood(outputs):
     page = (outputs[0] / "class.html").read_text()
-    assert "5 students, 1 katas; 1 handed nothing in." in page
+    assert "5 students, 1 kata; 1 handed nothing in." in page
     assert "1 of 4 pass" in page
     assert "<summary>triples</summary>One x too many." in page
     assert "double: 2 files, Twice x is x plus x." in page

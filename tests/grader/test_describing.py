@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grader.describing import LIMIT, describe, describe_type, show
+from grader.describing import LIMIT, counted, describe, describe_type, show
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -107,3 +107,7 @@ def test_an_object_that_stays_elsewhere_is_named_by_its_own_class():
         type_name = "Cache"
 
     assert describe(Proxy()) == "an object of type Cache"
+
+
+def test_one_of_a_thing_is_told_in_the_singular():
+    assert [counted(number, "gap") for number in (0, 1, 2)] == ["0 gaps", "1 gap", "2 gaps"]

@@ -16,6 +16,7 @@ from grader.authoring.releasing.release import (
     write_release,
 )
 from grader.catalog import Course, shorten
+from grader.describing import counted
 
 
 def release_course(
@@ -32,7 +33,8 @@ def release_course(
     cards, sealed_key = keys.chosen(course, names), read_sealed(sealed)
     core = core_files(course, cards, seed, bool(sealed_key))
     outcome = write_release(folder, student_files(course, core, cards, hosts, sealed_key))
-    click.echo(f"{len(cards)} katas, {len(outcome.written)} files are in {shorten(folder)}.")
+    made = f"{counted(len(cards), 'kata')}, {counted(len(outcome.written), 'file')}"
+    click.echo(f"{made} are in {shorten(folder)}.")
     for name in outcome.kept:
         click.echo(f"kept, since it was changed: {name}")
     for name in outcome.removed:

@@ -271,7 +271,7 @@ def test_attention_weights_are_not_dropped(student):
     """In training an output of the attention is dropped, by default one in ten, or kept whole."""
     memory = memory_of_ones(student, copies=96, dropout=0.5)
     # Four equal features have no spread: their norm is zero, but for rounding that two norms have blown up.
-    normed = np.where(np.abs(memory) < 0.1, 0.0, np.round(memory.double().numpy(), 2))
+    normed = np.where(memory.abs().numpy() < 0.1, 0.0, np.round(memory.double().numpy(), 2))
     patterns = {tuple(row) for row in normed.reshape(-1, 4).tolist()}
     strange = sorted(patterns - normed_patterns())
     expect.true(
@@ -281,7 +281,7 @@ def test_attention_weights_are_not_dropped(student):
     )
     # Of four features, each dropped with probability 0.1, neither all nor none are in 34.4 rows of a hundred.
     # Of 2000 rows as few as 25 or as many as 45 in a hundred is less than once in 10^17 (Chernoff).
-    uneven = float((np.abs(memory_of_ones(student, copies=1000)) > 0.1).any(-1).double().mean())
+    uneven = float((memory_of_ones(student, copies=1000).abs() > 0.1).any(-1).double().mean())
     told = "fewer" if uneven < 0.344 else "more"
     expect.true(0.25 < uneven < 0.45, f"By default dropout takes one entry in ten; here it takes {told}.")
 

@@ -232,7 +232,7 @@ def test_attention_weights_are_not_dropped(student):
     )
     # Of four features, each dropped with probability 0.1, neither all nor none are in 34.4 rows of a hundred.
     # Of 2000 rows as few as 25 or as many as 45 in a hundred is less than once in 10^17 (Chernoff).
-    uneven = float((np.abs(rows_of_ones(student, copies=2000)) > 0.1).any(-1).double().mean())
+    uneven = float((rows_of_ones(student, copies=2000).abs() > 0.1).any(-1).double().mean())
     told = "fewer" if uneven < 0.344 else "more"
     expect.true(0.25 < uneven < 0.45, f"By default dropout takes one entry in ten; here it takes {told}.")
 
