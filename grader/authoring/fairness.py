@@ -42,7 +42,7 @@ def verify_fairness(course: Course, names: tuple[str, ...], seeds: int) -> int:
     """Hold every right answer against `seeds` banks and print the table. 0 if none is refused."""
     cards = [course.card(name) for name in names] or list(course.cards.values())
     found = []
-    for fairness in for_each(course, cards, _hold, seeds):
+    for _, fairness in for_each(course, cards, _hold, seeds):
         found.append(fairness)
         click.echo(_row(fairness))
     refused = [line for fairness in found for line in fairness.refused]

@@ -34,7 +34,7 @@ def write_feedback(course: Course, names: tuple[str, ...]) -> None:
     """Write the pages of the named katas, or of all."""
     cards = keys.chosen(course, names)
     keys.require_solutions(course, cards, "Feedback is")
-    for card, text in zip(cards, for_each(course, cards, feedback), strict=True):
+    for card, text in for_each(course, cards, feedback):
         _page(course, card).write_text(text, encoding="utf-8")
         click.echo(f"{shorten(_page(course, card))}")
 

@@ -14,8 +14,8 @@ Found = TypeVar("Found")
 
 def for_each(
     course: Course, cards: list[Card], work: Callable[..., Found], *arguments: object, at_once: int = 0
-) -> Iterator[Found]:
-    """What `work(course, card, *arguments)` finds for each card: NumPy's in their order, then PyTorch's,
+) -> Iterator[tuple[Card, Found]]:
+    """Each card with what `work(course, card, *arguments)` finds: NumPy's in their order, then PyTorch's,
     which is imported once for all of them. At most `at_once` run at a time where that is given."""
     for library in ("numpy", "torch"):
         group = [card for card in cards if card.library == library]
@@ -31,7 +31,7 @@ def _group(
     work: Callable[..., Found],
     arguments: tuple[object, ...],
     at_once: int | None,
-) -> Iterator[Found]:
+) -> Iterator[tuple[Card, Found]]:
     """Those with the longest references are begun first: two cores should come to their end together."""
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
@@ -41,7 +41,7 @@ def _group(
             card.name: pool.apply_async(_alone, (work, course, card, *arguments)) for card in longest_first
         }
         for card in cards:
-            yield jobs[card.name].get()
+            yield card, jobs[card.name].get()
 
 
 def _length(course: Course, card: Card) -> int:

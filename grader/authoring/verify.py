@@ -47,7 +47,7 @@ def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isol
     cards = [course.card(name) for name in names] or list(course.cards.values())
     if not cards:
         raise CourseError("There are no katas to verify.")
-    found = {verdict.card: verdict for verdict in for_each(course, cards, _verify_alone, seed, isolated)}
+    found = dict(for_each(course, cards, _verify_alone, seed, isolated))
     verdicts = [found[card] for card in cards]
     click.echo(table(verdicts))
     stray = [] if names else statements.listed_in_vain(course) + statements.stray_files(course)

@@ -51,7 +51,7 @@ def verify_strength(
     if not hasattr(os, "fork"):
         raise CourseError("--mutate runs each mutant in a fork of its own, which this system does not have.")
     found = []
-    for strength in for_each(course, cards, _try_all, seed):
+    for _, strength in for_each(course, cards, _try_all, seed):
         found.append(strength)
         click.echo("\n".join(_told(strength)))
         if page is not None:  # row by row: what was measured stays when the rest is given up
