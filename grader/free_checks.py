@@ -21,7 +21,8 @@ from grader.comparison import (
 )
 from grader.describing import describe, describe_type
 from grader.expect import SubmissionFailed, Unmet
-from grader.kata import Case, Kata
+from grader.kata import Case
+from grader.precision import lost_digits, widening
 from grader.worker.student import Call, Student
 
 GRADIENT_CASES = 6
@@ -30,11 +31,12 @@ DEVICE_CASES = 3  # a pretended operation takes milliseconds, and no values are 
 
 def agrees_with_reference(session: Session, case: Case) -> None:
     expected, seen = session.expected(case), session.sight(case)
-    tolerance = Tolerance(terms_of(case), session.kata.roundings)
-    found = first_difference(expected.exact, seen.observed, tolerance, float_dtype(expected.native))
+    tolerance, dtype = Tolerance(terms_of(case), session.kata.roundings), float_dtype(expected.native)
+    found = first_difference(expected.exact, seen.observed, tolerance, dtype)
     if found:
         _end_trace_at(session.student, seen.observed.get(found.where.split("[")[0]))
-        raise Unmet(_sentence(found), _unnamed(found, seen.observed))
+        lost = lost_digits(session.kata.library, dtype, expected.exact, seen.observed)
+        raise Unmet(_sentence(found) or lost, _unnamed(found, seen.observed))
 
 
 def _end_trace_at(student: Student, value: Any) -> None:
@@ -84,16 +86,7 @@ def keeps_the_dtype(session: Session, case: Case) -> None:
         have, due = dtype_name(got), dtype_name(wanted)
         if hasattr(wanted, "dtype") and wanted.shape and have != due:
             _end_trace_at(session.student, got)
-            raise Unmet(f"{name} is {have}; it must be {due}.{_widening(session.kata, have, due)}")
-
-
-def _widening(kata: Kata, have: str, due: str) -> str:
-    if kata.library == "numpy" and (have, due) == ("float64", "float32"):
-        return (
-            " In NumPy a float64 scalar or array widens float32: np.sqrt(64), np.zeros(3) and"
-            " np.arange(3.0) are float64."
-        )
-    return ""
+            raise Unmet(f"{name} is {have}; it must be {due}.{widening(session.kata.library, have, due)}")
 
 
 def _leaves(expected: Any, got: Any, name: str = "") -> list[tuple[str, Any, Any]]:

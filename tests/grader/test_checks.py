@@ -44,6 +44,18 @@ def test_float64_for_float32_fails_one_check_alone(grade):
     )
 
 
+def test_float32_on_the_way_is_told_by_the_digits_that_are_left(grade):
+    report = grade(double("return x * (20 * float(np.float32(0.1)))"))
+    assert message(report, "agrees_with_reference") == (
+        "The result is right to some 7 digits, as where float32 takes part; the arguments are float64."
+        " Look for a float32 on the way."
+    )
+
+
+def test_what_is_wrong_in_the_first_digits_is_not_put_down_to_float32(grade):
+    assert message(grade(double("return x * 2.001")), "agrees_with_reference") == ""
+
+
 def test_changed_arguments_fail_one_check_alone(grade):
     report = grade(double("x *= 2; return x"))
     assert failed(report) == {"leaves_arguments_unchanged"}
@@ -157,6 +169,16 @@ def center(body, more="pass"):
 def test_a_module_with_whole_gradients_gets_full_marks(grade):
     report = grade(center("return self.scale * x - self.scale * x.mean(-1, keepdim=True)"), "center")
     assert failed(report) == set()
+
+
+@pytest.mark.slow
+def test_a_float32_tensor_on_the_way_is_told_with_what_makes_one(grade):
+    body = "return (x - x.mean(-1, keepdim=True)) * self.scale * torch.tensor(2.0).sqrt() / 2**0.5"
+    assert message(grade(center(body), "center"), "agrees_with_reference") == (
+        "The result is right to some 7 digits, as where float32 takes part; the arguments are float64."
+        " torch.tensor(2.0), torch.ones(3) and the root of an integer tensor are float32: give them"
+        " dtype=x.dtype."
+    )
 
 
 @pytest.mark.slow
