@@ -41,15 +41,22 @@ def _show_call(failure: Failure) -> str | None:
     """The last call made, its arguments by the names that they have in the case."""
     if not failure.trace:
         return None
-    call = failure.trace[-1]
-    names = {id(value): name for name, value in failure.case.items() if is_own(value)}
-    shown = [names.get(id(arg)) or _brief(arg) for arg in call.args]
+    call, left = failure.trace[-1], dict(failure.case)
+    shown = [_name_of(arg, left) or _brief(arg) for arg in call.args]
     shown += [
-        f"{name}={names.get(id(arg)) or (name if failure.case.get(name) is arg else _brief(arg))}"
+        f"{name}={_name_of(arg, left) or (name if failure.case.get(name) is arg else _brief(arg))}"
         for name, arg in call.kwargs.items()
     ]
     name = "module" if call.name == "__call__" else call.name  # what is called again is a module of PyTorch's
     return f"{name}({', '.join(shown)})"
+
+
+def _name_of(value: object, left: Case) -> str | None:
+    """Its name in the case, each name once: two arguments may be one array."""
+    name = next((name for name, own in left.items() if own is value and is_own(value)), None)
+    if name is not None and sum(own is value for own in left.values()) > 1:
+        del left[name]
+    return name
 
 
 def _brief(value: object) -> str:
