@@ -24,8 +24,9 @@ class StopShrinking(Exception):
     """Enough tries: the smallest case so far is small enough."""
 
 
-def draw_bank(draw_case: DrawCase, size: int, seed: int = SEED) -> list[Case]:
-    """`size` distinct cases at most, smallest first. The same seed draws the same bank."""
+def draw_bank(draw_case: DrawCase, size: int, seed: int = SEED, draws: int = DRAWS) -> list[Case]:
+    """`size` distinct cases at most, smallest first, spread over `draws` times as many. The same seed
+    draws the same bank."""
     drawn: dict[bytes, Case] = {}
 
     def keep(case: Case) -> None:
@@ -33,7 +34,7 @@ def draw_bank(draw_case: DrawCase, size: int, seed: int = SEED) -> list[Case]:
             raise KataError(f"a case is a dict of arguments by name, and {type(case).__name__} was returned")
         drawn.setdefault(fingerprint(case), case)
 
-    _run(draw_case, keep, examples=DRAWS * size, seed=seed, shrink=False)
+    _run(draw_case, keep, examples=draws * size, seed=seed, shrink=False)
     return spread(smallest_first(list(drawn.values())), size)
 
 

@@ -27,9 +27,10 @@ class Oracle:
         seed: int = bank.SEED,
         keeps: bool = True,
         recorded: RecordedKata | None = None,
+        draws: int = bank.DRAWS,
     ) -> None:
         self.kata, self.course, self.card, self.seed, self.keeps = kata, course, card, seed, keeps
-        self.recorded = recorded
+        self.recorded, self.draws = recorded, draws
 
     @cached_property
     def reference(self) -> LocalStudent:
@@ -73,7 +74,7 @@ class Oracle:
         from hypothesis.errors import Unsatisfiable
 
         try:
-            return bank.draw_bank(draw, size, self.seed)
+            return bank.draw_bank(draw, size, self.seed, self.draws)
         except Unsatisfiable:
             why = "every one is filtered away; draw what is wanted instead of filtering out what is not"
         except KataError as error:

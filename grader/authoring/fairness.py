@@ -66,7 +66,7 @@ def _hold(course: Course, card: Card, seeds: int) -> Fairness:
     for seed in range(1, seeds + 1):
         students = _right_answers(course, card)
         fairness.answers = len(students)
-        oracle = Oracle(kata, course, card, seed, keeps=False)
+        oracle = Oracle(kata, course, card, seed, keeps=False, draws=1)  # each case drawn is held
         checks = [check for check in plan(kata, oracle) if seed <= DEVICE_SEEDS or check.name != DEVICE]
         for name, student in students.items():
             lead = f"{card.name}: {name} is refused under seed {seed} by"
