@@ -108,7 +108,9 @@ def cases(draw, shortest=0, largest_batch=3):
     import torch
 
     vocab, width = draw(st.integers(2, 5)), draw(st.integers(1, 4))
-    dtype, rng = draw(st.float_dtypes()), np.random.default_rng(draw(st.integers(0, 2**16)))
+    rng, steps = np.random.default_rng(draw(st.integers(0, 2**16))), draw(st.integers(shortest, 4))
+    # AdamW's first steps follow the sign of a gradient, which float32 may lose where terms cancel
+    dtype = draw(st.float_dtypes()) if steps < 2 else "float64"
     shape = draw(st.integers(1, largest_batch)), draw(st.integers(1, 4))
     inputs, targets = (rng.integers(0, vocab, shape) for _ in range(2))
     rate = draw(st.sampled_from([None, 0.03, 0.1, 0.3]))
@@ -117,7 +119,7 @@ def cases(draw, shortest=0, largest_batch=3):
         "head": torch.from_numpy(np.round(rng.standard_normal((width, vocab)), 2).astype(dtype)),
         "inputs": torch.from_numpy(inputs),
         "targets": draw(st.tensors(st.permuted(st.just(targets)))),
-        "steps": draw(st.integers(shortest, 4)),
+        "steps": steps,
         "options": {} if rate is None else {"lr": rate},
         "training": draw(st.booleans()),
     }
