@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from grader.catalog import Card, Course, load_file
+from grader.catalog import load_file
 from grader.checks import CheckPlan, Session, Skip
 from grader.judging import judge_case
-from grader.kata import Kata
 from grader.oracle import Oracle
 from grader.worker.ahead import Script, Step, step
 from grader.worker.codec import Malformed
@@ -55,34 +54,25 @@ class Listener(LocalStudent):
         return outcome
 
 
-def scripts(
-    kata: Kata, course: Course, card: Card, oracle: Oracle, checks: list[CheckPlan]
-) -> dict[str, Script]:
+def scripts(oracle: Oracle, checks: list[CheckPlan]) -> dict[str, Script]:
     """The script of each check that has one. Slow checks ask little, and learning it would take as long."""
     checks = [check for check in checks if not check.slow]
-    plain, moved = (
-        _heard(Session(kata, oracle, _listener(course, card, nudges)), checks) for nudges in (False, True)
-    )
+    plain, moved = (_heard(oracle, checks, nudges) for nudges in (False, True))
     found = {}
     for check in checks:
         with suppress(Malformed):
-            script = {case: [step(request) for request in asked] for case, asked in plain[check.name].items()}
-            again = {case: [step(request) for request in asked] for case, asked in moved[check.name].items()}
+            script, again = _script(plain[check.name]), _script(moved[check.name])
             if any(script.values()) and all(_agree(script[case], again[case]) for case in script):
                 found[check.name] = script
     return found
 
 
-def _listener(course: Course, card: Card, nudges: bool) -> Listener:
-    name = f"dojo_foreseen_{card.name}"
-    return Listener(load_file(name, course.solution(card, "reference")), nudges)
-
-
-def _heard(session: Session, checks: list[CheckPlan]) -> dict[str, dict[int, list[Request]]]:
+def _heard(oracle: Oracle, checks: list[CheckPlan], nudges: bool) -> dict[str, dict[int, list[Request]]]:
     """What each check asks in each case (by id)."""
-    listener = session.student
+    reference = oracle.course.solution(oracle.card, "reference")
+    listener = Listener(load_file(f"dojo_foreseen_{oracle.card.name}", reference), nudges)
+    session = Session(oracle.kata, oracle, listener)
     heard: dict[str, dict[int, list[Request]]] = {}
-    assert isinstance(listener, Listener)
     for check in checks:
         heard[check.name] = {}
         for case in check.cases:
@@ -90,6 +80,10 @@ def _heard(session: Session, checks: list[CheckPlan]) -> dict[str, dict[int, lis
             with suppress(Skip):
                 judge_case(check, session, case)
     return heard
+
+
+def _script(heard: dict[int, list[Request]]) -> Script:
+    return {case: [step(request) for request in asked] for case, asked in heard.items()}
 
 
 def _agree(steps: list[Step], nudged: list[Step]) -> bool:

@@ -222,7 +222,7 @@ FREE_CHECKS = {
         "The same call gives the same answer.",
         answers_the_same_again,
         _half_backwards,
-        False,
+        looks_only=False,
         asks_again=True,
     ),
     "has_the_right_gradients": FreeCheck(

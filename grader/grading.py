@@ -111,9 +111,7 @@ class Grader:
         if prepared.graded > 1 and not known and self.device == "cpu":
             from grader.foresight import scripts
 
-            prepared.scripts = scripts(
-                prepared.kata, self.course, prepared.card, prepared.oracle, prepared.checks
-            )
+            prepared.scripts = scripts(prepared.oracle, prepared.checks)
 
     def _judge(self, prepared: Prepared, submission: Submission) -> tuple[list[Check], str]:
         self._foresee(prepared)

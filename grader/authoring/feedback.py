@@ -62,10 +62,9 @@ def feedback(course: Course, card: Card, most: int | None = None) -> str:
     parts = [_head(course, card)]
     with closing(source):
         for name, text in list(standalone_sources(course, card, "mistakes").items())[:most]:
-            report = replace(
-                grader.grade(Submission(card, text, f"{name}.py")), output=""
-            )  # warnings have paths
-            parts.append(f"## {name}\n\n```\n{render_kata(report)}```\n")
+            report = grader.grade(Submission(card, text, f"{name}.py"))
+            told = render_kata(replace(report, output=""))  # what was printed has paths of a machine
+            parts.append(f"## {name}\n\n```\n{told}```\n")
     return "\n".join(parts)
 
 

@@ -52,11 +52,9 @@ class Inquiry:
         self._found: dict[str, Finding] = {}
 
     def __iter__(self) -> Iterator[Finding]:
-        wrong = False
         for check in sorted(self._checks, key=lambda check: check.name == DEVICE):
-            if check.name != DEVICE or not wrong:
+            if check.name != DEVICE or not self.failed:
                 yield self.finding(check)
-                wrong = wrong or self.finding(check).status not in ("passed", "skipped")
 
     def finding(self, check: CheckPlan) -> Finding:
         """What one check finds."""

@@ -46,7 +46,7 @@ def kept_out() -> Iterator[None]:
     try:
         yield
     finally:
-        vars(torch).pop("_dynamo", None)
+        vars(torch).pop("_dynamo", None)  # the parts are kept for the next time
         lean |= {
             name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("torch._dynamo")
         }

@@ -81,7 +81,7 @@ def shipped(softmax_grader):
 
 def learnt(course, grader, name):
     prepared = Grader(course, grader.source).prepare(course.card(name))
-    return scripts(prepared.kata, course, prepared.card, prepared.oracle, prepared.checks)
+    return scripts(prepared.oracle, prepared.checks)
 
 
 def test_every_case_of_a_check_is_in_its_script(shipped, softmax_grader):
