@@ -1,7 +1,7 @@
 """train_language_model: its cases and its laws.
 
-Only losses are compared. The models are the grader's own: small tables, whose gradients are far from zero,
-so that AdamW's first steps, which follow the signs of the gradients, are the same in either precision.
+Only losses are compared. The models are the grader's own: small tables whose gradients do not cancel, so that
+AdamW's first steps, which follow the signs of the gradients, are the same in any order of sums.
 """
 
 import math
@@ -109,14 +109,15 @@ def cases(draw, shortest=0, largest_batch=3):
 
     vocab, width = draw(st.integers(2, 5)), draw(st.integers(1, 4))
     rng, steps = np.random.default_rng(draw(st.integers(0, 2**16))), draw(st.integers(shortest, 4))
-    # AdamW's first steps follow the sign of a gradient, which float32 may lose where terms cancel
+    # AdamW's first step follows the sign of a gradient, which is noise where terms cancel: float32 loses it
+    # sooner, and numbers with few digits meet in equal logits, whose terms cancel
     dtype = draw(st.float_dtypes()) if steps < 2 else "float64"
     shape = draw(st.integers(1, largest_batch)), draw(st.integers(1, 4))
     inputs, targets = (rng.integers(0, vocab, shape) for _ in range(2))
     rate = draw(st.sampled_from([None, 0.03, 0.1, 0.3]))
     return {
-        "embedding": torch.from_numpy(np.round(rng.standard_normal((vocab, width)), 2).astype(dtype)),
-        "head": torch.from_numpy(np.round(rng.standard_normal((width, vocab)), 2).astype(dtype)),
+        "embedding": torch.from_numpy(rng.standard_normal((vocab, width)).astype(dtype)),
+        "head": torch.from_numpy(rng.standard_normal((width, vocab)).astype(dtype)),
         "inputs": torch.from_numpy(inputs),
         "targets": draw(st.tensors(st.permuted(st.just(targets)))),
         "steps": steps,
