@@ -26,8 +26,8 @@ What must hold:
   the first token reads only itself, [1, 0]; the second has the scores [0, 0.707], the weights
   [0.330, 0.670], and so the output [0.330, 0.670].
 
-The grader has a pretended device, on which tensors have a shape and no values; a tensor on the CPU is no
-match for one there. So you need no GPU to find both faults. Mending one does not silence the other.
+The grader has a pretended device, whose tensors are no match for a tensor on the CPU. So you need no GPU to
+find both faults. Mending one does not silence the other.
 
 Source: the PyTorch documentation of `torch.nn.Module.register_buffer`; the attention is that of Vaswani et
 al. 2017, "Attention Is All You Need", sections 3.2.1 and 3.2.3.

@@ -24,7 +24,7 @@ from grader.plan import plan
 from grader.worker.local import LocalStudent
 
 BANK = 16  # cases a seed
-DEVICE_SEEDS = 5  # pretending a device takes most of the time, and looks at no value
+DEVICE_SEEDS = 5  # it looks at no value, so that more banks would say little
 
 
 @dataclass

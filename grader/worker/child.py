@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from grader.worker import rules
+from grader.worker import pretence, rules
 from grader.worker.channel import Channel, ChannelClosed
 from grader.worker.codec import Malformed, decode, encode
 from grader.worker.executor import Executor, Request, describe_error, load_module
@@ -88,6 +88,7 @@ def run(reader: int, writer: int, printed: int, terms: layers.Terms, window: Win
     _redirect(printed)
     layers.use_scratch(terms.scratch)
     _import_packages_only()
+    pretence.prepare()
     channel = Channel(reader, writer, window=window)
     in_force = layers.lock_in(terms)
     if "torch" in sys.modules:

@@ -109,6 +109,8 @@ def _encode_object(value: Any, table: list[Any], buffers: list[bytes]) -> Any:
         return {"p": [value.dtype, list(value.shape), value.device]}
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
+        if value.is_meta:
+            return {"p": [str(value.dtype).removeprefix("torch."), list(value.shape), "meta"]}
         return {"T": _add_tensor(torch, value, table, buffers), "on": str(value.device)}
     raise Malformed(f"a value of type {type(value).__name__} cannot travel")
 

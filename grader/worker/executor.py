@@ -140,7 +140,7 @@ class Executor:
         """`value` with array subclasses as the arrays they hold and unknown objects as handles."""
         if depth > MAX_DEPTH:
             raise Malformed("the value is nested too deeply")
-        if value is None or type(value) in (bool, int, float, str, Handle):
+        if value is None or type(value) in (bool, int, float, str, Handle, Phantom):
             return value
         if isinstance(value, np.ndarray):
             return self._plain_array(value)
@@ -175,7 +175,7 @@ def _plain_tensor(torch: Any, value: Any) -> Any:
 
 
 def _without_subclass(torch: Any, value: Any) -> Any:
-    if type(value).__name__ == "FakeTensor" or value.device.type == "meta":
+    if value.is_meta:
         return Phantom(str(value.dtype).removeprefix("torch."), tuple(value.shape), str(value.device))
     if value.nbytes > MAX_BODY or value.layout is not torch.strided:
         raise Malformed(f"the tensor of shape {tuple(value.shape)} is too large or not dense")

@@ -128,12 +128,11 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     folders: list[str] = []
     with contextlib.suppress(OSError):
         layers.prepare(wanted)
-        for served in itertools.count():
+        pretence.prepare()
+        while True:
             message, fds, _, _ = socket.recv_fds(control, 4096, 3)
             if not message:
                 break
-            if served == 1 and "torch" in sys.modules:
-                pretence.warm_up()  # a single worker pays for itself; from here on many share it
             terms, server = layers.read_terms(message), os.getpid()
             pid = os.fork()
             if pid == 0:

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "grader").rglob("*.py"))
+PYTORCH_ITSELF = ROOT / "grader/worker/elsewhere.py"  # subclasses of what PyTorch has
 
 #: Libraries that a grading can do without, and what importing them would cost every run.
 LATE = {
@@ -37,7 +38,9 @@ def test_the_contracts_hold():
     assert found.returncode == 0, found.stdout + found.stderr
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", [path for path in SOURCES if path != PYTORCH_ITSELF], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_heavy_libraries_are_imported_late(path):
     at_once = dict(imported_at_once(ast.parse(path.read_text(encoding="utf-8"))))
     early = [

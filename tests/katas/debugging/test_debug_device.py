@@ -14,7 +14,7 @@ KATA = Kata(
     title="Left behind on the CPU",
     source="PyTorch documentation, torch.nn.Module.register_buffer; Vaswani et al. 2017, section 3.2",
     library="torch",
-    ships_wrong_code="dea073ad529b",
+    ships_wrong_code="016302e93b17",
     roundings=4,
     bank_size=17,
     axes={"x": "batch tokens d_model", "future": "batch tokens d_model"},
@@ -114,7 +114,7 @@ def test_runs_where_module_and_input_are(student, d_model, max_len, weights, x):
             met = failure
     line = f" (line {met.line})" if met and met.line else ""
     expect.true(met is None, f"A tensor on the CPU meets one on the device of module and x{line}.")
-    away = all(device.startswith("lazy") for device in life.devices)
+    away = "cpu" not in life.devices
     expect.true(away, "Module and x are on another device than the CPU, and so is the result.")
 
 

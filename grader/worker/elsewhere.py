@@ -1,0 +1,139 @@
+"""A device that is not there: its tensors have their values on the CPU, and must not meet tensors of the CPU.
+
+Imported when a PyTorch submission is first asked on a pretended device, and so alone in importing PyTorch at
+its top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+_Tensor: Any = torch.Tensor  # what their types forbid to subclasses is what they are there for
+_Mode: Any = TorchDispatchMode
+DEVICE = torch.device("lazy:0")  # a name that PyTorch knows and nobody has; `meta` tensors lose their values
+INDEXING = {
+    torch.ops.aten.index.Tensor,
+    torch.ops.aten.index_put.default,
+    torch.ops.aten.index_put_.default,
+}
+
+
+class LeftBehind(RuntimeError):
+    """An operation is given tensors of this device and of the CPU."""
+
+
+class Away(_Tensor):  # type: ignore[misc]  # see there
+    """A tensor on the device; `held` is the tensor on the CPU that has its values."""
+
+    held: torch.Tensor
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    def __new__(cls, held: torch.Tensor) -> Away:
+        with torch.inference_mode(False):  # where a view of a tensor from outside is as that tensor is
+            away: Away = torch.Tensor._make_wrapper_subclass(
+                cls,
+                held.shape,
+                strides=held.stride(),
+                storage_offset=held.storage_offset(),
+                dtype=held.dtype,
+                device=DEVICE,
+            )
+        away.held = held
+        return away
+
+    def tolist(self) -> Any:
+        return self.held.tolist()
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return operate(func, args, kwargs or {})
+
+
+class Elsewhere(_Mode):  # type: ignore[misc]  # see there
+    """Inside, what is made on the device is on the device."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # to be skipped by PyTorch's compiler it would import it, 2 s long
+
+    def __enter__(self) -> Any:
+        self._before = torch._C._only_lift_cpu_tensors()
+        torch._C._set_only_lift_cpu_tensors(True)  # or `torch.tensor(1.0, device=...)` passes this mode by
+        return super().__enter__()
+
+    def __exit__(self, *failed: Any) -> None:
+        torch._C._set_only_lift_cpu_tensors(self._before)
+        super().__exit__(*failed)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return operate(func, args, kwargs or {})
+
+
+def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One operation, done on the CPU; the result is on the device if an argument is, or if it is to be made
+    there. Raises LeftBehind."""
+    tensors = list(_tensors((*args, *kwargs.values())))
+    away = [tensor for tensor in tensors if isinstance(tensor, Away)]
+    goal = kwargs.get("device")
+    stays = not away if goal is None else torch.device(goal).type != DEVICE.type
+    if not away and stays:
+        return func(*args, **kwargs)
+    if goal is None and len(away) < len(tensors):
+        _require_one_device(func, args, tensors)
+    kwargs = kwargs if stays or goal is None else {**kwargs, "device": "cpu"}
+    result = func(*_held(args), **_held(kwargs))
+    if torch.Tag.inplace_view in func.tags:
+        _take_shape(args[0])
+    known = {id(tensor.held if isinstance(tensor, Away) else tensor): tensor for tensor in tensors}
+    return _sent(result, known, stays)
+
+
+def _take_shape(away: Away) -> None:
+    """Have the shape of what is held, after an operation that changed it in place. PyTorch's kernel for
+    `meta` does it to tensors of any device."""
+    keys, held = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta), away.held
+    reshape = torch.ops.aten.as_strided_.default
+    reshape.redispatch(keys, away, held.shape, held.stride(), held.storage_offset())
+
+
+def _require_one_device(func: Any, args: tuple[Any, ...], tensors: list[torch.Tensor]) -> None:
+    """As on a GPU: tensors can be copied from one device to the other, ids may be on the CPU, and so may a
+    number, which is a tensor without axes, unless it is to be changed. Raises LeftBehind."""
+    if func is torch.ops.aten.copy_.default:
+        return
+    ids = {id(tensor) for tensor in _tensors(args[1])} if func in INDEXING else set()
+    stayed = [t for t in tensors if not isinstance(t, Away) and (id(t) not in ids or t is args[0])]
+    if any(t.dim() or (t is args[0] and func._schema.is_mutable) for t in stayed):
+        raise LeftBehind(f"{func} is given tensors of two devices")
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
+
+
+def _held(value: Any) -> Any:
+    """The same with the tensors of the CPU that hold the values."""
+    if isinstance(value, Away):
+        return value.held
+    if type(value) in (list, tuple):
+        return type(value)(map(_held, value))
+    if type(value) is dict:
+        return {key: _held(item) for key, item in value.items()}
+    return value
+
+
+def _sent(value: Any, known: dict[int, torch.Tensor], stays: bool) -> Any:
+    """A result: what was changed in place is the argument that it was, everything new is on the device."""
+    if isinstance(value, torch.Tensor):
+        return known[id(value)] if id(value) in known else value if stays else Away(value)
+    if isinstance(value, list | tuple):
+        return type(value)(_sent(item, known, stays) for item in value)
+    return value
