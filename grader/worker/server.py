@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import itertools
 import os
 import select
@@ -129,6 +130,7 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     with contextlib.suppress(OSError):
         layers.prepare(wanted)
         pretence.prepare()
+        gc.freeze()  # a collection in a worker would touch, and so copy, all that it shares with the others
         while True:
             message, fds, _, _ = socket.recv_fds(control, 4096, 3)
             if not message:
