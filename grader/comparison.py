@@ -12,7 +12,7 @@ another order of sums must never be refused; the mistakes that are looked for ar
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -54,12 +54,26 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference, in words: the kind, what was expected, what came, and where it begins."""
+    """A difference: the kind, what was expected and what came, where it begins, and whether NaN came where
+    none was due. The words are made when they are read: of most differences nobody wants to know more than
+    that there is one."""
 
     kind: str  # "type", "length", "shape", "dtype", "value"
-    expected: str
-    got: str
+    words: Callable[[], tuple[str, str]]
     where: str = ""
+    is_nan: bool = False
+
+    @functools.cached_property
+    def _told(self) -> tuple[str, str]:
+        return self.words()
+
+    @property
+    def expected(self) -> str:
+        return self._told[0]
+
+    @property
+    def got(self) -> str:
+        return self._told[1]
 
 
 def to_numpy(value: Any) -> np.ndarray[Any, Any] | None:
@@ -117,7 +131,7 @@ def _is_index(value: Any) -> bool:
 
 
 def _of_type(expected: Any, got: Any, path: str) -> Difference:
-    return Difference("type", describe_type(expected), describe_type(got), path)
+    return Difference("type", lambda: (describe_type(expected), describe_type(got)), path)
 
 
 def _difference_of_dicts(
@@ -126,12 +140,16 @@ def _difference_of_dicts(
     if not isinstance(got, dict):
         return _of_type(expected, got, path)
     if expected.keys() != got.keys():
-        return Difference("type", f"the keys {sorted(expected)}", f"the keys {sorted(map(str, got))}", path)
+        return Difference("type", lambda: (_keys(expected), _keys(got)), path)
     for key, value in expected.items():
         found = first_difference(value, got[key], tolerance, dtype, f"{path}[{key!r}]" if path else str(key))
         if found:
             return found
     return None
+
+
+def _keys(tree: dict[Any, Any]) -> str:
+    return f"the keys {sorted(map(str, tree))}"
 
 
 def _difference_of_sequences(
@@ -140,7 +158,7 @@ def _difference_of_sequences(
     if not isinstance(got, list | tuple):
         return _of_type(expected, got, path)
     if len(expected) != len(got):
-        return Difference("length", _items(expected), _items(got), path)
+        return Difference("length", lambda: (_items(expected), _items(got)), path)
     for index, (wanted, have) in enumerate(zip(expected, got, strict=True)):
         found = first_difference(wanted, have, tolerance, dtype, f"{path}[{index}]")
         if found:
@@ -164,10 +182,10 @@ def _difference_of_arrays(
     got: Any,
 ) -> Difference | None:
     if wanted.shape != have.shape:
-        return Difference("shape", describe(expected), describe(got), path)
+        return Difference("shape", lambda: (describe(expected), describe(got)), path)
     kinds = {wanted.dtype.kind, have.dtype.kind} & {"b", "c", "O", "U", "S"}
     if kinds and wanted.dtype.kind != have.dtype.kind:
-        return Difference("dtype", describe(expected), describe(got), path)
+        return Difference("dtype", lambda: (describe(expected), describe(got)), path)
     if wanted.dtype == have.dtype and wanted.tobytes() == have.tobytes():
         return None  # bit by bit, which is seen at once
     wrong = ~_is_close(wanted, have, tolerance.relative(dtype), tolerance.floor)
@@ -175,7 +193,19 @@ def _difference_of_arrays(
         return None
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
     where = f"{path}{list(at)}" if at else path
-    return Difference("value", *show_pair(wanted, have, at), where=where)
+    return of_values(wanted, have, at, where)
+
+
+def of_values(
+    wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], at: tuple[int, ...], where: str
+) -> Difference:
+    """Two arrays of one shape differ, from the index `at` on."""
+    is_nan = _holds_nan(have) and not _holds_nan(wanted)
+    return Difference("value", lambda: _show_pair(wanted, have, at), where, is_nan)
+
+
+def _holds_nan(array: np.ndarray[Any, Any]) -> bool:
+    return array.dtype.kind in "fc" and bool(np.isnan(array).any())
 
 
 def _is_close(
@@ -229,7 +259,7 @@ def _note_margin(
         margin.largest = max(margin.largest, float(np.max(inside, initial=0.0)))
 
 
-def show_pair(
+def _show_pair(
     wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], at: tuple[int, ...]
 ) -> tuple[str, str]:
     """Both arrays as text, cut around `at`, with digits enough that unequal values look unequal."""

@@ -22,7 +22,7 @@ from grader.comparison import (
     dtype_name,
     first_difference,
     float_dtype,
-    show_pair,
+    of_values,
     to_numpy,
 )
 from grader.describing import show
@@ -108,7 +108,7 @@ def decimals(got: Any, expected: Any, places: int, what: str) -> None:
         at = tuple(int(axis[0]) for axis in wrong.nonzero())
         raise Unmet(
             f"{_begin(what)} differs from the printed figures.",
-            Difference("value", *show_pair(wanted, have, at), where=str(list(at))),
+            of_values(wanted, have, at, str(list(at))),
         )
 
 

@@ -4,7 +4,7 @@ does not hold, `Skip` where it cannot tell."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from grader import bank
@@ -55,13 +55,13 @@ def _sentence(found: Difference) -> str:
         return "The result has another length than is due."
     if found.kind in ("shape", "dtype"):
         return f"The result is {found.got}; it must be {found.expected}."
-    return "The result holds NaN." if "nan" in found.got and "nan" not in found.expected else ""
+    return "The result holds NaN." if found.is_nan else ""
 
 
 def _unnamed(found: Difference, observed: dict[str, Any]) -> Difference:
     """A kata that observes one value needs no name for it."""
     where = found.where.removeprefix("result") if set(observed) == {"result"} else found.where
-    return Difference(found.kind, found.expected, found.got, where)
+    return replace(found, where=where)
 
 
 def has_the_right_shape(session: Session, case: Case) -> None:

@@ -221,10 +221,16 @@ def test_a_table_made_on_the_device_passes(grade, device):
 
 
 @pytest.mark.slow
-def test_what_depends_on_values_is_skipped_and_costs_nothing(grade):
-    body = (
-        "return (x - torch.stack([r.mean() + 0 * float(r.sum().detach()) for r in x])[:, None]) * self.scale"
-    )
-    report = grade(center(body), "center")
+def test_what_asks_for_values_is_judged_as_any_other(grade):
+    rows = "torch.stack([r.mean() + 0 * float(r.sum().detach()) for r in x])[:, None]"
+    report = grade(center(f"return (x - {rows}) * self.scale"), "center")
+    assert (failed(report), report.score) == (set(), 1000)
+    report = grade(center(f"return (x - {rows}) * self.scale * torch.ones(x.shape[-1])"), "center")
+    assert failed(report) == {"stays_on_the_device"}
+
+
+@pytest.mark.slow
+def test_what_the_pretended_device_cannot_do_is_skipped_and_costs_nothing(grade):
+    report = grade(center("x.detach().numpy(); return (x - x.mean(-1, keepdim=True)) * self.scale"), "center")
     assert {check.name for check in report.checks if check.status == "skipped"} == {"stays_on_the_device"}
     assert report.score == 1000

@@ -33,7 +33,7 @@ def test_an_error_does_not_stand_for_a_wrong_answer():
 
 
 def test_an_error_of_the_law_does_not_stand_for_a_wrong_value():
-    difference = Difference("value", "1", "2")
+    difference = Difference("value", lambda: ("1", "2"))
     assert shown([failing(4, difference=difference), failing(1)]) == "4"
 
 
