@@ -55,8 +55,7 @@ class Listener(LocalStudent):
 
 
 def scripts(oracle: Oracle, checks: list[CheckPlan]) -> dict[str, Script]:
-    """The script of each check that has one. Slow checks ask little, and learning it would take as long."""
-    checks = [check for check in checks if not check.slow]
+    """The script of each check that has one."""
     plain, moved = (_heard(oracle, checks, nudges) for nudges in (False, True))
     found = {}
     for check in checks:
