@@ -48,6 +48,9 @@ class Away(_Tensor):  # type: ignore[misc]  # see there
     def tolist(self) -> Any:
         return self.held.tolist()
 
+    def __format__(self, wanted: str) -> str:
+        return format(self.held, wanted)
+
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return operate(func, args, kwargs or {})

@@ -1,5 +1,6 @@
 """Life on a pretended device."""
 
+import copy
 import subprocess
 import sys
 
@@ -35,6 +36,20 @@ MADE_ON_THE_DEVICE = [
     lambda a: torch.einsum("ij,jk->ik", a, a).unsqueeze_(0).transpose_(1, 2).squeeze_(0),
     lambda a: a.cpu().numpy().tolist()[0][0],
     lambda a: torch.multinomial(a, 1, generator=torch.Generator().manual_seed(0)),
+]
+DONE_THERE = [
+    lambda a: a[a > 1] * a.sum().item(),
+    lambda a: a if (a > 0).all() and f"{a.sum():.1f}" == "10.0" else None,
+    lambda a: torch.tensor([[2 * float(v) for v in row] for row in a.tolist()], device=a.device),
+    lambda a: torch.stack([min(row) for row in a]).unique(),
+    lambda a: torch.vmap(lambda row: row.softmax(-1))(a),
+    lambda a: torch.mul(a, 2, out=torch.empty_like(a)),
+    lambda a: torch.zeros_like(a).scatter_(1, a.argsort(-1), a).masked_fill_(a > 3, 0.0),
+    lambda a: torch.nn.Linear(2, 2).to(a)(a),
+    lambda a: torch.nn.TransformerEncoderLayer(2, 1, 4, batch_first=True).to(a.device).eval()(a[None]),
+    lambda a: torch.nn.functional.scaled_dot_product_attention(*3 * [a[None]], is_causal=True),
+    lambda a: torch.distributions.Categorical(logits=a).sample(),
+    lambda a: copy.deepcopy(a),
 ]
 LEFT_BEHIND = [
     lambda _: torch.ones(2),
@@ -86,6 +101,10 @@ class TestPretence:
     @pytest.mark.parametrize("made", MADE_ON_THE_DEVICE)
     def test_a_tensor_made_on_the_device_of_x_is_right(self, made):
         assert Pretence().call(lambda a: a + made(a), [x(2, 2)], {}).device == AWAY
+
+    @pytest.mark.parametrize("done", DONE_THERE)
+    def test_what_can_be_done_on_a_gpu_can_be_done_here(self, done):
+        assert Pretence().call(done, [x(2, 2)], {}).device == AWAY
 
     @pytest.mark.parametrize("made", LEFT_BEHIND)
     def test_a_tensor_made_on_the_cpu_is_caught(self, made):
