@@ -6,7 +6,8 @@ by sums of `terms` numbers, `roundings` stages deep, may differ from the exact v
     64 * eps * roundings * terms * (|expected| + the largest |expected| in the array)
 
 Linear in `terms` (Higham 2002, section 3.1: |error| <= n*eps*sum|a_i b_i|), because a right answer in
-another order of sums must never be refused; the mistakes that are looked for are far larger.
+another order of sums must never be refused; the mistakes that are looked for are far larger. Where terms
+cancel, |a_i b_i| is far above |expected|; what is known of them is in `precision`.
 """
 
 from __future__ import annotations

@@ -21,11 +21,11 @@ from grader.comparison import (
     Tolerance,
     dtype_name,
     first_difference,
-    float_dtype,
     of_values,
     to_numpy,
 )
 from grader.describing import show
+from grader.precision import Precision
 
 
 class SubmissionFailed(Exception):
@@ -62,13 +62,13 @@ class Unmet(AssertionError):
         return f"{self.message}\n    expected  {found.expected}\n    got       {found.got}    {found.where}"
 
 
-_precision: ContextVar[str | None] = ContextVar("precision", default=None)
+_precision: ContextVar[Precision] = ContextVar("precision", default=Precision())  # noqa: B039  # frozen
 
 
 @contextmanager
-def judged_in_the_precision_of(case: Any) -> Iterator[None]:
-    """Inside, no result is held to more digits than the floats of `case` have."""
-    token = _precision.set(float_dtype(case))
+def judged_in(precision: Precision) -> Iterator[None]:
+    """Inside, no result is held to more digits than the case allows."""
+    token = _precision.set(precision)
     try:
         yield
     finally:
@@ -76,7 +76,7 @@ def judged_in_the_precision_of(case: Any) -> Iterator[None]:
 
 
 def _coarser(got: Any) -> str:
-    return max(dtype_name(got), _precision.get() or "", key=lambda dtype: EPSILON.get(dtype, 0.0))
+    return max(dtype_name(got), _precision.get().dtype or "", key=lambda dtype: EPSILON.get(dtype, 0.0))
 
 
 def true(condition: object, sentence: str) -> None:
@@ -90,7 +90,8 @@ def close(
 ) -> None:
     """Equal within the tolerance for sums of `terms` numbers, `roundings` deep, in the coarser of the
     dtypes of `got` and of the case."""
-    found = first_difference(expected, got, Tolerance(terms, roundings), dtype or _coarser(got))
+    tolerance = Tolerance(terms, roundings, _precision.get().floor)
+    found = first_difference(expected, got, tolerance, dtype or _coarser(got))
     if found:
         raise Unmet(f"{_begin(what)} is not what it must be.", found)
 

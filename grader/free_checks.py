@@ -11,12 +11,10 @@ from grader import bank
 from grader.checks import Judge, Session, Skip
 from grader.comparison import (
     Difference,
-    Tolerance,
     dtype_name,
     first_difference,
     float_dtype,
     holds_arrays,
-    terms_of,
     to_numpy,
 )
 from grader.describing import describe, describe_type
@@ -31,7 +29,8 @@ DEVICE_CASES = 3  # a pretended operation takes longer than a true one, and no v
 
 def agrees_with_reference(session: Session, case: Case) -> None:
     expected, seen = session.expected(case), session.sight(case)
-    tolerance, dtype = Tolerance(terms_of(case), session.kata.roundings), float_dtype(expected.native)
+    tolerance = session.oracle.precision(case).tolerance(session.kata.roundings)
+    dtype = float_dtype(expected.native)
     found = first_difference(expected.exact, seen.observed, tolerance, dtype)
     if found:
         _end_trace_at(session.student, seen.observed.get(found.where.split("[")[0]))
@@ -124,7 +123,7 @@ def answers_the_same_again(session: Session, case: Case) -> None:
     first = session.sight(case)
     session.student.trace.clear()
     again = dict(session.kata.observed(session.student, case))
-    tolerance = Tolerance(terms_of(case), session.kata.roundings)
+    tolerance = session.oracle.precision(case).tolerance(session.kata.roundings)
     found = first_difference(first.observed, again, tolerance)
     if found:
         raise Unmet("A second call with the same arguments gives another answer.", _unnamed(found, again))
@@ -137,7 +136,7 @@ def has_the_right_gradients(session: Session, case: Case) -> None:
         session.kata.observed(session.student, case)
     if len(tape.gradients) != len(expected):
         raise Unmet("The calls made do not give the results that can be differentiated.")
-    tolerance = Tolerance(4 * terms_of(case), 4 * session.kata.roundings)
+    tolerance = session.oracle.precision(case).tolerance(4 * session.kata.roundings, times=4)
     for wanted, have, call in zip(expected, tape.gradients, tape.calls, strict=True):
         beside = tolerance.beside(wanted)  # a gradient that is zero by algebra comes out as noise
         for key in wanted:

@@ -179,10 +179,11 @@ def _as_pytest_test(function: Callable[..., None], law: Law) -> Callable[..., No
             function(student)
             return
         from grader.bank import for_all  # Hypothesis is needed here alone
-        from grader.expect import judged_in_the_precision_of
+        from grader.expect import judged_in
+        from grader.precision import precision_of
 
         def check(case: Case) -> None:
-            with judged_in_the_precision_of(case):
+            with judged_in(precision_of(case)):
                 function(student, **law.arguments(case))
 
         for_all(law.draw, check)

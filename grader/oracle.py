@@ -13,6 +13,7 @@ from grader.catalog import Card, Course, load_file
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case, DrawCase, Kata, KataError
 from grader.loading import line_of, told
+from grader.precision import Precision, precision_of
 from grader.worker.local import LocalStudent
 
 
@@ -97,6 +98,15 @@ class Oracle:
                 f"{self.kata.name}: line {line} of {self.card.path.name} raises {told(error)}, when the"
                 " reference is asked."
             ) from error
+
+    def precision(self, case: Case) -> Precision:
+        """What precision the answers to `case` can have; known beforehand for the cases of the bank."""
+        return self._precisions.get(id(case)) or precision_of(case)
+
+    @cached_property
+    def _precisions(self) -> dict[int, Precision]:
+        drawn = [self.key.cases, *self.key.law_cases.values()]
+        return {id(case): precision_of(case) for cases in drawn for case in cases}
 
     def expect(self, case: Case) -> Expected:
         """What the reference answers to `case`, exactly and in the case's own dtypes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader import bank
 from grader.checks import CheckPlan, Session
-from grader.expect import judged_in_the_precision_of
+from grader.expect import judged_in
 from grader.free_checks import FREE_CHECKS
 from grader.kata import Case, Kata, KataError, Law
 from grader.oracle import Oracle
@@ -34,7 +34,7 @@ def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
 def _plan_of_law(kata: Kata, oracle: Oracle, law: Law) -> CheckPlan:
     def judge(session: Session, case: Case) -> None:
         session.student.trace.clear()
-        with judged_in_the_precision_of(case):
+        with judged_in(session.oracle.precision(case)):
             law.function(session.student, **law.arguments(case))
 
     cases: list[Case] = [{}]

@@ -1,10 +1,13 @@
-"""What a student is told of a precision that is not that of the arguments."""
+"""What precision the answers to a case can have, and what a student is told of one that is not due."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from grader.comparison import Tolerance, first_difference
+from grader.comparison import Tolerance, first_difference, float_dtype, largest, terms_of
+
+CANCELLED = 2.0**-10
 
 WIDENS = (
     " In NumPy a float64 scalar or array widens float32: np.sqrt(64), np.zeros(3) and"
@@ -16,6 +19,31 @@ FLOAT32 = {
     "torch": " torch.tensor(2.0), torch.ones(3) and the root of an integer tensor are float32: give them"
     " dtype=x.dtype.",
 }
+
+
+@dataclass(frozen=True)
+class Precision:
+    """The length of the longest sum that a case can make, the dtype of its floats, and a size below which
+    results are noise beside the terms that have cancelled."""
+
+    terms: int = 1
+    dtype: str | None = None
+    floor: float = 0.0
+
+    def tolerance(self, roundings: float, times: int = 1) -> Tolerance:
+        return Tolerance(times * self.terms, roundings, self.floor)
+
+
+def precision_of(case: Any) -> Precision:
+    """No result counts as smaller than a thousandth of the largest float in the arrays of the case, or of 1
+    where that is larger, as masks are: the error of a sum goes with its terms, and they may cancel."""
+    return Precision(terms_of(case), float_dtype(case), CANCELLED * min(1.0, _largest_float(case)))
+
+
+def _largest_float(tree: Any) -> float:
+    if isinstance(tree, dict | list | tuple):
+        return max(map(_largest_float, tree.values() if isinstance(tree, dict) else tree), default=0.0)
+    return largest(tree) if hasattr(tree, "shape") and float_dtype(tree) else 0.0
 
 
 def widening(library: str, have: str, due: str) -> str:
