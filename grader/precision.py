@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from grader.comparison import Tolerance, first_difference, float_dtype, largest, terms_of
+from grader.comparison import SAFETY, Tolerance, first_difference, float_dtype, largest, terms_of
 
-CANCELLED = 2.0**-10
+CANCELLED = 1 / SAFETY  # below it, the bound on the error of a sum stands without its factor of safety
 
 WIDENS = (
     " In NumPy a float64 scalar or array widens float32: np.sqrt(64), np.zeros(3) and"
@@ -35,8 +35,8 @@ class Precision:
 
 
 def precision_of(case: Any) -> Precision:
-    """No result counts as smaller than a thousandth of the largest float in the arrays of the case, or of 1
-    where that is larger, as masks are: the error of a sum goes with its terms, and they may cancel."""
+    """No result counts as smaller than a 64th of the largest float in the arrays of the case, or of 1 where
+    that is larger, as masks are: the error of a sum goes with its terms, and they may cancel."""
     return Precision(terms_of(case), float_dtype(case), CANCELLED * min(1.0, _largest_float(case)))
 
 
