@@ -15,15 +15,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from grader.comparison import (
-    EPSILON,
-    Difference,
-    Tolerance,
-    dtype_name,
-    first_difference,
-    of_values,
-    to_numpy,
-)
+from grader.arrays import dtype_name, to_numpy
+from grader.comparison import EPSILON, Difference, Tolerance, first_difference, of_values
 from grader.describing import show
 from grader.precision import Precision
 

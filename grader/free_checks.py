@@ -8,15 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from grader import bank
+from grader.arrays import dtype_name, float_dtype, holds_arrays, to_numpy
 from grader.checks import Judge, Session, Skip
-from grader.comparison import (
-    Difference,
-    dtype_name,
-    first_difference,
-    float_dtype,
-    holds_arrays,
-    to_numpy,
-)
+from grader.comparison import Difference, first_difference
 from grader.describing import describe, describe_type
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case

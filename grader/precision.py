@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from grader.comparison import SAFETY, Tolerance, first_difference, float_dtype, largest, terms_of
+from grader.arrays import float_dtype, largest, terms_of
+from grader.comparison import SAFETY, Tolerance, first_difference
 
 CANCELLED = 1 / SAFETY  # below it, the bound on the error of a sum stands without its factor of safety
 

@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 from grader.answer_key import Answer, Recorded
-from grader.comparison import EPSILON, Tolerance, dtype_name, first_difference, float_dtype, terms_of
+from grader.arrays import dtype_name, float_dtype, terms_of
+from grader.comparison import EPSILON, Tolerance, first_difference
 from grader.judging import Failure
 from grader.worker.codec import Handle, Phantom
 from grader.worker.student import Call

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+from grader.arrays import holds_arrays
 from grader.checks import CheckPlan
-from grader.comparison import holds_arrays
 from grader.describing import describe, show
 from grader.judging import Failure, Finding
 from grader.kata import Case

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from grader.comparison import Tolerance, dtype_name, first_difference, terms_of, to_numpy
+from grader.arrays import dtype_name, terms_of, to_numpy
+from grader.comparison import Tolerance, first_difference
 
 EXACT = Tolerance(terms=0)
 
