@@ -19,8 +19,8 @@ from grader.submission import Refused, Submission
 from grader.telling import is_own
 from grader.worker.ahead import Script
 from grader.worker.channel import Flooded
+from grader.worker.processes import Process, Source
 from grader.worker.remote import CALL_SECONDS, BegunAnew, RemoteStudent, WorkerLost, unwrap
-from grader.worker.server import Process, Source
 from grader.worker.student import Call
 
 if TYPE_CHECKING:

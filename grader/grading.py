@@ -22,8 +22,8 @@ from grader.plan import plan
 from grader.report import Check, Isolation, KataReport, Provenance
 from grader.submission import Submission
 from grader.telling import as_check
+from grader.worker.processes import Source
 from grader.worker.rules import broken_in_source
-from grader.worker.server import Source
 
 if TYPE_CHECKING:
     from grader.diagnosis import Lineup

@@ -12,7 +12,7 @@ from grader.kata import KataError
 from grader.opening import grade_file, lacks_library, open_grader, read_answer
 from grader.report import KataReport
 from grader.submission import Refused
-from grader.worker.server import Source
+from grader.worker.processes import Source
 
 
 def with_needs(course: Course, cards: list[Card]) -> list[Card]:

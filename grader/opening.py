@@ -18,8 +18,9 @@ from grader.key_file import KeyUnusable
 from grader.keyring import open_keyring
 from grader.report import Isolation, KataReport
 from grader.submission import Refused, Submission, read_submission
+from grader.worker.processes import Source
 from grader.worker.remote import RemoteStudent, WorkerLost
-from grader.worker.server import Source, open_source
+from grader.worker.server import open_source
 
 
 class LibraryMissing(Exception):

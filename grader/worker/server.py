@@ -11,67 +11,32 @@ import faulthandler
 import gc
 import itertools
 import os
-import select
 import signal
 import socket
-import subprocess
 import sys
-from dataclasses import dataclass
-from typing import Any, Protocol
 
 from grader.worker import child, pretence
 from grader.worker.channel import Channel
+from grader.worker.processes import Process, Source, SpawnSource
 from grader.worker.sandbox import layers, privacy
 from grader.worker.sandbox.layers import ALL, ISOLATION, Terms
 from grader.worker.scratch import make_folder, remove_folder
 from grader.worker.window import Window, sealed_memory
 
 START_SECONDS = 20.0  # for a fork, which takes milliseconds
-END_MILLISECONDS = 2000
-
-
-@dataclass
-class Process:
-    """A running worker as the grader holds it."""
-
-    channel: Channel
-    pid: int
-    scratch: str = ""
-    popen: subprocess.Popen[bytes] | None = None
-
-    def kill(self) -> None:
-        """End the worker at once, and everything in its session; remove what it has written."""
-        if self.popen is not None:
-            self.popen.kill()
-            self.popen.wait()
-        else:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
-            self._await_end()
-        self.channel.close()
-        remove_folder(self.scratch)
-
-    def _await_end(self) -> None:
-        """Nobody else holds the other end of the channel: it hangs up when the worker is no more."""
-        poll = select.poll()
-        poll.register(self.channel.reader, 0)
-        poll.poll(END_MILLISECONDS)
-
-
-class Source(Protocol):
-    """Something that makes workers."""
-
-    def start(self, device: str) -> Process: ...
-
-    def close(self) -> None: ...
 
 
 class ForkServer:
-    """Forks a worker in a millisecond. Start it before any solution or key is read."""
+    """Forks a worker in a millisecond. Start it before any solution or key is read.
+
+    From the second worker on the next one is ordered beforehand: it gets ready while this one is asked.
+    """
 
     def __init__(self, library: str = "numpy", wanted: tuple[str, ...] = ALL) -> None:
         self.library, self.layers = library, wanted
         self._substitute: SpawnSource | None = None
+        self._started = 0
+        self._spare: tuple[str, Process] | None = None  # its device; its pid is not known yet
         ours, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
@@ -85,13 +50,41 @@ class ForkServer:
         """A fresh worker. Its pid comes from the server; its end of the channel goes there."""
         if self._substitute is None:
             try:
-                return self._fork(device)
+                process = self._ready(device)
+                self._order_next(device)
+                return process
             except (OSError, ValueError):
                 # The server is gone. A second one would be forked from a grader that has read solutions.
                 self._substitute = SpawnSource(self.library, self.layers)
         return self._substitute.start(device)
 
-    def _fork(self, device: str) -> Process:
+    def _ready(self, device: str) -> Process:
+        """The worker that was ordered beforehand, or one that is ordered now."""
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            process = self._arrived(spare[1])
+            if spare[0] == device and process.is_alive():
+                return process
+            process.kill()
+        return self._arrived(self._order(device))
+
+    def _order_next(self, device: str) -> None:
+        self._started += 1
+        if self._started > 1:
+            with contextlib.suppress(OSError):  # whether the server is gone is seen when it is needed
+                self._spare = device, self._order(device)
+
+    def _arrived(self, process: Process) -> Process:
+        """The process with its pid, which comes from the server. Raises OSError, ValueError."""
+        try:
+            process.pid = int(self._control.recv(32))
+        except (OSError, ValueError):
+            process.kill()
+            raise
+        return process
+
+    def _order(self, device: str) -> Process:
+        """Ask for a worker; its pid is still to come. Raises OSError."""
         ours, theirs = socket.socketpair()
         printed, prints = os.pipe()
         scratch, memory = make_folder(), sealed_memory()
@@ -99,8 +92,7 @@ class ForkServer:
             terms = Terms(device, self.layers, scratch)
             handed = [theirs.fileno(), prints, *([] if memory is None else [memory])]
             socket.send_fds(self._control, [terms.message()], handed)
-            pid = int(self._control.recv(32))
-        except (OSError, ValueError):
+        except OSError:
             remove_folder(scratch)
             ours.close()
             os.close(printed)
@@ -111,10 +103,13 @@ class ForkServer:
             theirs.close()
             os.close(prints)
         fd, window = ours.detach(), None if memory is None else Window(memory)
-        return Process(Channel(fd, fd, printed, window), pid, scratch)
+        return Process(Channel(fd, fd, printed, window), 0, scratch)
 
     def close(self) -> None:
         """End the server; workers still running die with it."""
+        if self._spare is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._arrived(self._spare[1]).kill()
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)  # a later server may hold a copy of this end
         self._control.close()
@@ -169,33 +164,6 @@ def _close_all_but(kept: list[int]) -> None:
     edges = [2, *sorted(kept), os.sysconf("SC_OPEN_MAX")]
     for below, above in itertools.pairwise(edges):
         os.closerange(below + 1, above)
-
-
-class SpawnSource:
-    """Starts every worker as a fresh interpreter: slower, and it works everywhere."""
-
-    def __init__(self, library: str, wanted: tuple[str, ...] = ALL) -> None:
-        self.library, self.layers = library, wanted
-
-    def start(self, device: str) -> Process:
-        scratch = make_folder()
-        terms = Terms(device, self.layers, scratch).message().decode()
-        command = [sys.executable, "-I", "-m", "grader.worker.child", terms, self.library]
-        environment = privacy.environment() if "environment" in self.layers else None
-        pipe: Any = subprocess.PIPE
-        popen = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=environment, start_new_session=True
-        )
-        assert popen.stdin
-        assert popen.stdout
-        assert popen.stderr
-        reader, writer, printed = (os.dup(s.fileno()) for s in (popen.stdout, popen.stdin, popen.stderr))
-        for stream in (popen.stdin, popen.stdout, popen.stderr):
-            stream.close()
-        return Process(Channel(reader, writer, printed), popen.pid, scratch, popen)
-
-    def close(self) -> None:
-        """Nothing to end: every worker is its own."""
 
 
 def open_source(library: str, how: str = "", isolation: str = "best") -> Source:

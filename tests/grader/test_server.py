@@ -7,12 +7,14 @@ import signal
 import socket
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from grader.worker.processes import SpawnSource
 from grader.worker.remote import RemoteStudent, WorkerLost, unwrap
-from grader.worker.server import ForkServer, SpawnSource, open_source
+from grader.worker.server import ForkServer, open_source
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 KINDS = [
@@ -164,6 +166,10 @@ def test_a_grader_that_is_killed_leaves_no_folder_behind():
     process.kill()
 
 
+def children_of(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
 @LINUX
 def test_the_server_leaves_no_zombies():
     server = ForkServer()
@@ -172,9 +178,57 @@ def test_the_server_leaves_no_zombies():
         load(process, "def f(): return 1")
         process.kill()
         assert gone(process.pid)
-    with open(f"/proc/{server.pid}/task/{server.pid}/children") as children:
-        assert children.read().split() == []
+    assert len(children_of(server.pid)) == 1  # the next one, which is ready
     server.close()
+
+
+@LINUX
+def test_from_the_second_on_the_next_worker_gets_ready_beforehand():
+    server = ForkServer()
+    started = [server.start("cpu"), server.start("cpu")]
+    _, spare = server._spare
+    started.append(server.start("cpu"))
+    assert started[-1] is spare
+    assert load(spare, "def f(): return 1")[0].f() == 1
+    assert len({process.pid for process in started}) == len({process.scratch for process in started}) == 3
+    for process in started:
+        process.kill()
+    server.close()
+
+
+@LINUX
+@pytest.mark.parametrize("what", ["dead", "on another device"])
+def test_a_worker_that_cannot_be_used_is_replaced(what):
+    server = ForkServer()
+    started = [server.start("cpu"), server.start("cpu")]
+    device, spare = server._spare
+    if what == "dead":
+        while len(children_of(server.pid)) < 3:
+            time.sleep(0.01)
+        [waiting] = {int(pid) for pid in children_of(server.pid)} - {process.pid for process in started}
+        os.kill(waiting, signal.SIGKILL)
+        assert gone(waiting)
+    else:
+        server._spare = "elsewhere", spare
+    started.append(server.start(device))
+    assert started[-1] is not spare
+    assert not os.path.exists(spare.scratch)
+    assert load(started[-1], "def f(): return 1")[0].f() == 1
+    for process in started:
+        process.kill()
+    server.close()
+
+
+@LINUX
+def test_a_worker_that_nobody_needed_leaves_with_the_server():
+    server = ForkServer()
+    started = [server.start("cpu"), server.start("cpu")]
+    _, spare = server._spare
+    for process in started:
+        process.kill()
+    server.close()
+    assert gone(spare.pid)
+    assert not os.path.exists(spare.scratch)
 
 
 @pytest.mark.parametrize("end", ["killed", "hung up"])

@@ -120,11 +120,11 @@ def test_a_large_array_goes_to_a_worker_and_comes_back(worker):
 
 
 def test_a_grader_gives_the_memory_back():
-    server = ForkServer("numpy")
     before = len(os.listdir("/proc/self/fd"))
+    server = ForkServer("numpy")
     for _ in range(3):
         process = server.start("cpu")
         assert process.channel.window
         process.kill()
-    assert len(os.listdir("/proc/self/fd")) == before
     server.close()
+    assert len(os.listdir("/proc/self/fd")) == before
