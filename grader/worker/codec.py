@@ -57,6 +57,10 @@ class Phantom:
     shape: tuple[int, ...]
     device: str
 
+    @classmethod
+    def of(cls, tensor: Any) -> Phantom:
+        return cls(str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), str(tensor.device))
+
 
 def encode(message: dict[str, Any]) -> tuple[bytes, list[bytes]]:
     """A message as header bytes and array buffers. Raises Malformed for what may not travel."""
@@ -110,7 +114,7 @@ def _encode_object(value: Any, table: list[Any], buffers: list[bytes]) -> Any:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         if value.is_meta:
-            return {"p": [str(value.dtype).removeprefix("torch."), list(value.shape), "meta"]}
+            return _encode_object(Phantom.of(value), table, buffers)
         return {"T": _add_tensor(torch, value, table, buffers), "on": str(value.device)}
     raise Malformed(f"a value of type {type(value).__name__} cannot travel")
 

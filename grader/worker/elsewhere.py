@@ -1,16 +1,17 @@
 """A device that is not there: its tensors have their values on the CPU, and must not meet tensors of the CPU.
 
-Imported when a PyTorch submission is first asked on a pretended device, and so alone in importing PyTorch at
-its top.
+Imported where PyTorch is imported already, and so alone in importing it at its top.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from grader.worker.codec import Phantom
 
 _Tensor: Any = torch.Tensor  # what their types forbid to subclasses is what they are there for
 _Mode: Any = TorchDispatchMode
@@ -88,10 +89,10 @@ def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if goal is None and len(away) < len(tensors):
         _require_one_device(func, args, tensors)
     kwargs = kwargs if stays or goal is None else {**kwargs, "device": "cpu"}
-    result = func(*_held(args), **_held(kwargs))
+    result = func(*mapped(_held, args), **mapped(_held, kwargs))
     if torch.Tag.inplace_view in func.tags:
         _take_shape(args[0])
-    known = {id(tensor.held if isinstance(tensor, Away) else tensor): tensor for tensor in tensors}
+    known = {id(_held(tensor)): tensor for tensor in tensors}
     return _sent(result, known, stays)
 
 
@@ -122,15 +123,32 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
             yield from _tensors(value)
 
 
-def _held(value: Any) -> Any:
-    """The same with the tensors of the CPU that hold the values."""
-    if isinstance(value, Away):
-        return value.held
+def mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    """The same with everything changed that lists, tuples and dicts hold."""
     if type(value) in (list, tuple):
-        return type(value)(map(_held, value))
+        return type(value)(mapped(change, item) for item in value)
     if type(value) is dict:
-        return {key: _held(item) for key, item in value.items()}
+        return {key: mapped(change, item) for key, item in value.items()}
+    return change(value)
+
+
+def sent_away(value: Any) -> Any:
+    """A tensor as one on the device; where no values are known it has zeros."""
+    if isinstance(value, Phantom):
+        return Away(torch.zeros(value.shape, dtype=getattr(torch, value.dtype)))
+    if isinstance(value, torch.Tensor) and not isinstance(value, Away):
+        return Away(torch.zeros_like(value) if value.is_meta else value.detach().clone())
     return value
+
+
+def told(value: Any) -> Any:
+    """A tensor, wherever it lies, as what is to be told of it."""
+    return Phantom.of(value) if isinstance(value, torch.Tensor) else value
+
+
+def _held(value: Any) -> Any:
+    """A tensor as that on the CPU which holds its values."""
+    return value.held if isinstance(value, Away) else value
 
 
 def _sent(value: Any, known: dict[int, torch.Tensor], stays: bool) -> Any:

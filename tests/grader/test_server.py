@@ -186,51 +186,48 @@ def test_the_server_leaves_no_zombies():
     server.close()
 
 
-@LINUX
-def test_from_the_second_on_the_next_worker_gets_ready_beforehand():
+@contextlib.contextmanager
+def started_twice():
+    """A server, its two workers, and the one that is not asked for yet; all are ended."""
     server = ForkServer()
     started = [server.start("cpu"), server.start("cpu")]
-    _, spare = server._spare
-    started.append(server.start("cpu"))
-    assert started[-1] is spare
-    assert load(spare, "def f(): return 1")[0].f() == 1
-    assert len({process.pid for process in started}) == len({process.scratch for process in started}) == 3
+    yield server, started, server._spare[1]
     for process in started:
         process.kill()
     server.close()
+
+
+@LINUX
+def test_from_the_second_on_the_next_worker_gets_ready_beforehand():
+    with started_twice() as (server, started, spare):
+        started.append(server.start("cpu"))
+        assert started[-1] is spare
+        assert load(spare, "def f(): return 1")[0].f() == 1
+        assert len({process.pid for process in started}) == len({process.scratch for process in started}) == 3
 
 
 @LINUX
 @pytest.mark.parametrize("what", ["dead", "on another device"])
 def test_a_worker_that_cannot_be_used_is_replaced(what):
-    server = ForkServer()
-    started = [server.start("cpu"), server.start("cpu")]
-    device, spare = server._spare
-    if what == "dead":
-        while len(children_of(server.pid)) < 3:
-            time.sleep(0.01)
-        [waiting] = {int(pid) for pid in children_of(server.pid)} - {process.pid for process in started}
-        os.kill(waiting, signal.SIGKILL)
-        assert gone(waiting)
-    else:
-        server._spare = "elsewhere", spare
-    started.append(server.start(device))
-    assert started[-1] is not spare
-    assert not os.path.exists(spare.scratch)
-    assert load(started[-1], "def f(): return 1")[0].f() == 1
-    for process in started:
-        process.kill()
-    server.close()
+    with started_twice() as (server, started, spare):
+        if what == "dead":
+            while len(children_of(server.pid)) < 3:
+                time.sleep(0.01)
+            [waiting] = {int(pid) for pid in children_of(server.pid)} - {process.pid for process in started}
+            os.kill(waiting, signal.SIGKILL)
+            assert gone(waiting)
+        else:
+            server._spare = "elsewhere", spare
+        started.append(server.start("cpu"))
+        assert started[-1] is not spare
+        assert not os.path.exists(spare.scratch)
+        assert load(started[-1], "def f(): return 1")[0].f() == 1
 
 
 @LINUX
 def test_a_worker_that_nobody_needed_leaves_with_the_server():
-    server = ForkServer()
-    started = [server.start("cpu"), server.start("cpu")]
-    _, spare = server._spare
-    for process in started:
-        process.kill()
-    server.close()
+    with started_twice() as (_, _, spare):
+        pass
     assert gone(spare.pid)
     assert not os.path.exists(spare.scratch)
 
