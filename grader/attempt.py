@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from grader.catalog import Card
@@ -14,6 +14,7 @@ from grader.expect import SubmissionFailed
 from grader.judging import Failure, Finding, run_check
 from grader.kata import Case, Kata
 from grader.oracle import Oracle
+from grader.precedents import Precedents
 from grader.report import Isolation
 from grader.submission import Refused, Submission
 from grader.telling import is_own
@@ -43,6 +44,7 @@ class Prepared:
     lineup: Lineup | None = None
     graded: int = 0
     scripts: dict[str, Script] | None = None  # None until it is worth while to learn them
+    precedents: Precedents[Failure | None] = field(default_factory=Precedents)
 
 
 class Attempt:
@@ -84,7 +86,8 @@ class Attempt:
             self.close()
             raise Refused(f"{self.submission.label} cannot be imported: {lost}") from None
         self._require_entry_points(answer)
-        return Session(self.prepared.kata, self.prepared.oracle, student, self._scripts)
+        prepared = self.prepared
+        return Session(prepared.kata, prepared.oracle, student, self._scripts, prepared.precedents)
 
     def _loading(self) -> dict[str, object]:
         kata = self.prepared.kata

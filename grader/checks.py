@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from grader.answer_key import Expected
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case, Kata
 from grader.oracle import Oracle
-from grader.worker.ahead import Script
-from grader.worker.student import Call, Student
+from grader.precedents import Precedents
+from grader.worker.ahead import Answers, Script
+from grader.worker.student import Begin, Call, Student
+
+Found = TypeVar("Found")
 
 
 class Skip(Exception):
@@ -34,17 +37,25 @@ class Session:
     """One student facing one kata: every case of the bank is asked once, in order."""
 
     def __init__(
-        self, kata: Kata, oracle: Oracle, student: Student, scripts: dict[str, Script] | None = None
+        self,
+        kata: Kata,
+        oracle: Oracle,
+        student: Student,
+        scripts: dict[str, Script] | None = None,
+        precedents: Precedents[Any] | None = None,
     ) -> None:
         self.kata, self.oracle, self.student = kata, oracle, student
-        self.scripts = scripts or {}
+        self.scripts, self.precedents = scripts or {}, precedents
         self._sightings: dict[int, Sighting] = {}
+        self._unseen: dict[int, Answers] = {}  # to cases that were settled without a look
+        self._seen: dict[int, Answers] = {}  # to each case of the bank, as they came
         self._expected: dict[int, Expected] = {}
 
     def sight(self, case: Case) -> Sighting:
         """The answer to `case`; asked once, then remembered. Raises what the submission raised."""
         if id(case) not in self._sightings:
-            self._sightings[id(case)] = self._look(case)
+            with self.student.answering(self._unseen.pop(id(case), None)):
+                self._sightings[id(case)] = self._look(case)
         seen = self._sightings[id(case)]
         self.student.trace[:] = seen.trace
         if seen.failure is not None:
@@ -62,10 +73,41 @@ class Session:
                 failure = raised
         return Sighting(observed, failure, watched.changed, list(self.student.trace))
 
-    def foreseeing(self, plan: CheckPlan) -> AbstractContextManager[Callable[[int], None]]:
+    def foreseeing(self, plan: CheckPlan) -> AbstractContextManager[Begin]:
         """Where it is known what the check asks, it is asked in one piece: nothing in vain before it is known
         whether the submission keeps anything between calls. Raises BegunAnew."""
         return self.student.foreseeing(self.scripts.get(plan.name), plan.looks_only or plan.asks_again)
+
+    def settled(
+        self, plan: CheckPlan, case: Case, answers: Answers | None, judge: Callable[[], Found]
+    ) -> Found:
+        """What `judge` finds, or has found of the same answers before."""
+        answered = self._answered(plan, case, answers)
+        if self.precedents is None or answered is None:
+            return judge()
+        if answered not in self.precedents:
+            found = judge()
+            held = answers or self._seen[id(case)]
+            self.precedents.keep(answered, found, 0 if found is None else held.size)
+            return found
+        if answers:
+            answers.accept()
+            if plan.looks_only:
+                self._unseen[id(case)] = answers
+        known: Found = self.precedents[answered]
+        return known
+
+    def _answered(self, plan: CheckPlan, case: Case, answers: Answers | None) -> Hashable | None:
+        """Names the check, the case, and all answers on which its finding rests; None where they have to be
+        asked for as it goes on."""
+        if answers is None and not plan.looks_only:
+            return None
+        if plan.looks_only and answers:
+            self._seen[id(case)] = answers
+        own, seen = answers, self._seen.get(id(case))
+        if not (plan.looks_only or plan.asks_again):
+            return plan.name, id(case), own and own.digest
+        return (plan.name, id(case), own and own.digest, seen.digest) if seen else None
 
     def anew(self) -> Session:
         """The same student and kata, and nothing remembered."""

@@ -17,15 +17,15 @@ import numpy as np
 
 from grader.catalog import load_file
 from grader.checks import CheckPlan, Session, Skip
+from grader.expect import SubmissionFailed
 from grader.judging import judge_case
 from grader.oracle import Oracle
 from grader.worker.ahead import Script, Step, step
 from grader.worker.codec import Malformed
-from grader.worker.executor import Outcome, Request
+from grader.worker.executor import GROUP, Outcome, Request
 from grader.worker.local import LocalStudent
 
 MOST_BYTES = 1 << 18  # of one case; larger arrays travel better one by one
-MOST_REQUESTS = 1 << 12  # of one case
 
 
 class Listener(LocalStudent):
@@ -35,19 +35,25 @@ class Listener(LocalStudent):
         super().__init__(module)
         self.heard: list[Request] = []
         self._nudges = nudges
-        self._cases = itertools.count(1)
+        self._groups = itertools.count(1)
 
     def begin(self) -> list[Request]:
         """What is heard from here on. Its numbers are the same, whatever was heard before."""
         self.heard = []
-        self.numbers = itertools.count(next(self._cases) * MOST_REQUESTS)
+        self._begin_group()
         return self.heard
+
+    def _begin_group(self) -> None:
+        self.numbers = itertools.count(next(self._groups) * GROUP)
 
     def perform(self, request: Request) -> Outcome:
         asked = dataclasses.replace(request)  # the arguments themselves; what runs gets copies
         self.heard.append(asked)
         try:
             outcome = super().perform(request)
+        except SubmissionFailed:  # as it should: what follows does not hang on it
+            self._begin_group()
+            raise
         finally:
             asked.number = request.number
         outcome.value = nudged(outcome.value) if self._nudges else outcome.value

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from grader.checks import CheckPlan, Session, Skip
 from grader.comparison import Difference
@@ -13,7 +14,7 @@ from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case
 from grader.report import CheckStatus
 from grader.worker.remote import WorkerLost
-from grader.worker.student import Call
+from grader.worker.student import Begin, Call
 
 
 @dataclass
@@ -62,13 +63,11 @@ def run_check(plan: CheckPlan, session: Session) -> Finding:
     return finding
 
 
-def _outcomes(
-    plan: CheckPlan, session: Session, begin: Callable[[int], None]
-) -> Iterator[tuple[Case, Failure | None]]:
+def _outcomes(plan: CheckPlan, session: Session, begin: Begin) -> Iterator[tuple[Case, Failure | None]]:
     for case in plan.cases:
-        begin(id(case))
+        answers = begin(id(case))
         with suppress(Skip):
-            yield case, judge_case(plan, session, case)
+            yield case, session.settled(plan, case, answers, partial(judge_case, plan, session, case))
 
 
 def failure_of(plan: CheckPlan, session: Session, case: Case) -> Failure | None:

@@ -3,10 +3,12 @@
 A script has, case by case, what a check is known to ask. The submission is asked just that, in that order,
 and the check gets the answers as long as it asks just that. Where it asks anything else, what was sent is
 of no use, and may have changed objects that it made: the check is then begun anew, one call at a time.
+After an error the worker passes over the rest of the case: the check seldom goes on either.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -17,11 +19,12 @@ import numpy as np
 
 from grader.worker.channel import Channel
 from grader.worker.codec import Handle, decode, encode
-from grader.worker.executor import Request
+from grader.worker.executor import PASSED_OVER, Request
 
 MOST_AT_ONCE = 64  # requests
 MOST_BYTES = 1 << 16
 PATIENCE = 1.0  # seconds for one answer; after that each call is given its own time
+PASSED_OVER_FRAME = encode(PASSED_OVER)[0]
 
 
 class Unforeseen(Exception):
@@ -87,40 +90,76 @@ def _same_array(known: np.ndarray[Any, Any], asked: np.ndarray[Any, Any]) -> boo
     return alike and known.tobytes() == asked.tobytes()
 
 
+class Answers:
+    """What came back for one case: frames, each read when its question comes up, and what they all say."""
+
+    def __init__(self) -> None:
+        self._frames: deque[tuple[Step, bytes, bytearray]] = deque()
+        self._digest = hashlib.blake2b(digest_size=16)
+        self._accepted = False
+        self.size = 0
+
+    def add(self, known: Step, header: bytes, body: bytearray) -> None:
+        """One more, to the request that was sent as `known`."""
+        self._frames.append((known, header, body))
+        self._digest.update(b"%d %d " % (len(header), len(body)) + header + body)
+        self.size += len(header) + len(body)
+
+    @property
+    def digest(self) -> bytes:
+        """Equal for equal answers, bit by bit."""
+        return self._digest.digest()
+
+    def take(self, request: Request) -> dict[str, Any]:
+        """The answer to what is asked now. Raises Unforeseen, Malformed."""
+        if not self._frames or not self._frames[0][0].is_what(request):
+            raise Unforeseen
+        _, header, body = self._frames.popleft()
+        reply = decode(header, body)
+        if reply == PASSED_OVER:
+            raise Unforeseen
+        return reply
+
+    def accept(self) -> None:
+        """They are known: none of them was in vain, though they need not be read."""
+        self._accepted = True
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether the submission did something that nobody asked for in the end."""
+        return not self._accepted and any(header != PASSED_OVER_FRAME for _, header, _ in self._frames)
+
+
 class Ahead:
-    """A script being sent, and the answers to it being taken."""
+    """A script being sent, and the answers to it, case by case."""
 
     def __init__(self, channel: Channel, script: Script, nonces: Iterator[int]) -> None:
         self._channel, self._script, self._nonces = channel, script, nonces
         self._cases = deque(script)
         self._sent: deque[tuple[int, Step, int]] = deque()  # case, step, nonce
-        self._case = 0
+        self._current = Answers()
         self.asked_in_vain = False
 
-    def begin(self, case: int) -> None:
-        """A case begins: what is left of the one before is dropped; where nothing is left, more is sent."""
-        while self._sent and self._sent[0][0] == self._case:
-            self._drop()
-        self._case = case
+    def begin(self, case: int) -> Answers:
+        """A case begins: its answers. What is left of the one before is dropped, and more is sent where
+        nothing is on its way. Raises Unforeseen, and what a channel raises."""
+        self._leave()
         if not self._sent and case in self._cases:
             while self._cases[0] != case:
                 self._cases.popleft()
             self._send()
-
-    def take(self, request: Request) -> dict[str, Any]:
-        """The answer to what is asked now. Raises Unforeseen, and what a channel raises."""
-        if not self._sent or self._sent[0][0] != self._case or not self._sent[0][1].is_what(request):
-            raise Unforeseen
-        return self._receive()
+        self._current = self._received(case)
+        return self._current
 
     def drain(self) -> None:
         """Take the answers that nobody asked for in the end."""
+        self._leave()
         while self._sent:
-            self._drop()
+            self._current = self._received(self._sent[0][0])
+            self._leave()
 
-    def _drop(self) -> None:
-        self.asked_in_vain = True
-        self._receive()
+    def _leave(self) -> None:
+        self.asked_in_vain = self.asked_in_vain or self._current.in_vain
 
     def _send(self) -> None:
         steps = size = 0
@@ -132,9 +171,12 @@ class Ahead:
         frames = ((known.header, known.buffers, nonce) for _, known, nonce in self._sent)
         self._channel.send_all(frames, time.monotonic() + PATIENCE)
 
-    def _receive(self) -> dict[str, Any]:
-        _, _, nonce = self._sent.popleft()
-        header, body, theirs = self._channel.receive(time.monotonic() + PATIENCE)
-        if theirs != nonce:
-            raise Unforeseen
-        return decode(header, body)
+    def _received(self, case: int) -> Answers:
+        answers = Answers()
+        while self._sent and self._sent[0][0] == case:
+            _, known, nonce = self._sent.popleft()
+            header, body, theirs = self._channel.receive(time.monotonic() + PATIENCE)
+            if theirs != nonce:
+                raise Unforeseen
+            answers.add(known, header, body)
+        return answers

@@ -11,7 +11,7 @@ from typing import Any
 from grader.worker import pretence, rules
 from grader.worker.channel import Channel, ChannelClosed
 from grader.worker.codec import Malformed, decode, encode
-from grader.worker.executor import Executor, Request, describe_error, load_module
+from grader.worker.executor import PASSED_OVER, Executor, Request, describe_error, load_module
 from grader.worker.sandbox import layers, opened, privacy
 from grader.worker.window import Window
 
@@ -25,6 +25,7 @@ class Worker:
         self.executor: Executor | None = None
         self.filename = ""
         self.nonce = 0
+        self.given_up = 0  # the group of requests of which one has raised
 
     def serve(self) -> None:
         """Answer requests one by one until the grader hangs up."""
@@ -50,13 +51,21 @@ class Worker:
         try:
             if "load" in message:
                 return {"ok": self._load(**message["load"])}
-            if self.executor is None:
-                raise Malformed("nothing is loaded")
-            return {"ok": self.executor.run(Request(**message["request"])).message()}
+            return self._run(Request(**message["request"]))
         except Malformed as error:
             return {"error": _unanswerable(error)}
         except BaseException as error:  # whatever a submission raises is its answer, SystemExit too
             return {"error": describe_error(error, self.filename)}
+
+    def _run(self, request: Request) -> dict[str, Any]:
+        if self.executor is None:
+            raise Malformed("nothing is loaded")
+        if request.group and request.group == self.given_up:
+            return PASSED_OVER
+        self.given_up = request.group
+        outcome = self.executor.run(request).message()
+        self.given_up = 0
+        return {"ok": outcome}
 
     def _load(self, name: str, source: str, entry_points: list[str], forbidden: list[str]) -> dict[str, Any]:
         self.filename = f"{name}.py"

@@ -20,6 +20,10 @@ from grader.worker import measures
 from grader.worker.codec import DTYPES, MAX_BODY, MAX_DEPTH, Callback, Handle, Malformed, Phantom, name_of
 from grader.worker.pretence import Pretence
 
+GROUP = 1 << 12  # numbers of one case's requests that are sent ahead; there are no more of them
+FIRST_NUMBER = 1 << 30  # of requests that are not sent ahead
+PASSED_OVER = {"passed_over": True}  # said of what was sent ahead to follow on an error
+
 
 @dataclass
 class Request:
@@ -44,6 +48,11 @@ class Request:
         """How it is done, whatever it is done to."""
         ways = self.read, self.anatomy, self.build, self.echo
         return *ways, self.count_flops, self.gradients, self.pretend
+
+    @property
+    def group(self) -> int:
+        """Requests sent ahead that follow on each other have the same; 0 for one that is sent alone."""
+        return self.number // GROUP if self.number < FIRST_NUMBER else 0
 
     def message(self) -> dict[str, Any]:
         """What has to travel: the fields that say something."""

@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.worker.ahead import Ahead, Script, Unforeseen
+from grader.worker.ahead import Ahead, Answers, Script, Unforeseen
 from grader.worker.channel import Channel, ChannelClosed, Flooded, TimedOut
 from grader.worker.codec import Callback, Handle, Malformed, decode, encode, in_one_line
-from grader.worker.executor import Outcome, Request
-from grader.worker.student import Student
+from grader.worker.executor import FIRST_NUMBER, Outcome, Request
+from grader.worker.student import Begin, Student
 
 CALL_SECONDS = 5.0
-FIRST_NUMBER = 1 << 30  # of requests that are not sent ahead; a script has its own, which are smaller
 
 
 class WorkerLost(Exception):
@@ -45,7 +44,7 @@ class RemoteStudent(Student):
         self._nonces = itertools.count(1)
         self._nonce = 0  # of the greeting
         self._numbers = itertools.count(FIRST_NUMBER)
-        self._ahead: Ahead | None = None
+        self._answers: Answers | None = None  # of the case that is being judged, where they have come
 
     def greeting(self, seconds: float) -> dict[str, Any]:
         """What the worker says first: which protections hold. Raises WorkerLost."""
@@ -73,7 +72,7 @@ class RemoteStudent(Student):
     def perform(self, request: Request) -> Outcome:
         if time.monotonic() > self._give_up_at:
             raise WorkerLost("All calls together took too long.", timed_out=True)
-        answer = unwrap(self._asked(request) if self._ahead is None else self._taken(self._ahead, request))
+        answer = unwrap(self._asked(request) if self._answers is None else self._taken(request))
         try:
             outcome = Outcome(**answer)
         except TypeError:
@@ -89,26 +88,42 @@ class RemoteStudent(Student):
         request.number = next(self._numbers)
         return dict(self.ask({"request": request.message()}, self._call_seconds, functions))
 
-    def _taken(self, ahead: Ahead, request: Request) -> dict[str, Any]:
+    def _taken(self, request: Request) -> dict[str, Any]:
+        assert self._answers is not None
         with _anew():
-            return ahead.take(request)
+            return self._answers.take(request)
 
     @contextmanager
-    def foreseeing(self, script: Script | None, whole: bool = False) -> Iterator[Callable[[int], None]]:
+    def foreseeing(self, script: Script | None, whole: bool = False) -> Iterator[Begin]:
         """Inside, the calls of the script are sent before they are due. Raises BegunAnew, also where
         something was called in vain and the script must be asked as a `whole`."""
         if not script:
             yield lambda _case: None
             return
-        self._ahead = ahead = Ahead(self._channel, script, self._nonces)
+        ahead = Ahead(self._channel, script, self._nonces)
+
+        def begin(case: int) -> Answers:
+            with _anew():
+                self._answers = ahead.begin(case)
+            return self._answers
+
         try:
-            yield _anew()(ahead.begin)
+            yield begin
             with _anew():
                 ahead.drain()
                 if whole and ahead.asked_in_vain:
                     raise Unforeseen
         finally:
-            self._ahead = None
+            self._answers = None
+
+    @contextmanager
+    def answering(self, answers: Answers | None) -> Iterator[None]:
+        before = self._answers
+        self._answers = answers or before
+        try:
+            yield
+        finally:
+            self._answers = before
 
     @property
     def printed(self) -> str:

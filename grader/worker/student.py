@@ -18,10 +18,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.worker.ahead import Script
+from grader.worker.ahead import Answers, Script
 from grader.worker.codec import Handle, Phantom
 from grader.worker.executor import Outcome, Request
 from grader.worker.proxies import Function, RemoteObject, bare, sent
+
+#: To be called when a case begins, with the case's id: the answers to it where they have come already.
+Begin = Callable[[int], Answers | None]
 
 
 @dataclass
@@ -60,11 +63,16 @@ class Student:
         raise NotImplementedError
 
     @contextmanager
-    def foreseeing(self, script: Script | None, whole: bool = False) -> Iterator[Callable[[int], None]]:
-        """Inside, calls that a script has may be sent before they are due. What it gives is to be called
-        when a case begins, with the case's id."""
+    def foreseeing(self, script: Script | None, whole: bool = False) -> Iterator[Begin]:
+        """Inside, calls that a script has may be sent before they are due."""
         del script, whole  # a student near by is asked at once
         yield lambda _case: None
+
+    @contextmanager
+    def answering(self, answers: Answers | None) -> Iterator[None]:
+        """Inside, nothing new is asked: these are the answers, where there are any."""
+        assert answers is None, "a student near by is asked at once"
+        yield
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
