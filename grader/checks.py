@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+from grader import bank
 from grader.answer_key import Expected
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case, Kata
@@ -144,8 +145,15 @@ class CheckPlan:
     looks_only: bool = False  # it asks nothing beyond the one answer to each case of the bank
     asks_again: bool = False  # it asks once more when the whole bank has been answered
     slow: bool = False  # a case takes so long that only likely mistakes are asked it
+    _weights: dict[int, tuple[int, float]] = field(default_factory=dict)
 
     @cached_property
     def positions(self) -> dict[int, int]:
         """Where each case (by id) stands among `cases`."""
         return {id(case): index for index, case in enumerate(self.cases)}
+
+    def weight(self, case: Case) -> tuple[int, float]:
+        """How much a person has to read of one of the `cases`."""
+        if id(case) not in self._weights:
+            self._weights[id(case)] = bank.weight(case)
+        return self._weights[id(case)]

@@ -180,13 +180,19 @@ class Suspect:
         for theirs in sorted(finding.failures, key=lambda failure: order.get(id(failure.case), len(order))):
             index = order.get(id(theirs.case))
             mine = None if index is None else self.replay.outcome(finding.plan, index)
-            if mine is not None and alike(theirs, mine):
+            if mine is not None and self._alike(theirs, mine):
                 hits += 1
                 yield id(theirs.case)
             else:
                 misses += 1
             if misses > (1 - ENOUGH) * len(finding.failures) or (not hits and misses >= SCREENED):
                 return
+
+    def _alike(self, theirs: Failure, mine: Recorded) -> bool:
+        """Compared once, though many submissions fail so."""
+        if self.mistake.id not in theirs.likeness:
+            theirs.likeness[self.mistake.id] = alike(theirs, mine)
+        return theirs.likeness[self.mistake.id]
 
 
 def _best(fitting: list[Suspect], finding: Finding) -> Suspect:

@@ -26,6 +26,7 @@ class Failure:
     message: str
     difference: Difference | None
     trace: list[Call]
+    likeness: dict[str, bool] = field(default_factory=dict)  # to each mistake that it was compared with
 
 
 @dataclass

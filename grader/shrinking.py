@@ -17,7 +17,7 @@ def put_smallest_first(finding: Finding, suspect: Suspect | None) -> None:
     failures = finding.failures
     explained = suspect.explained(finding) if suspect else {id(failure.case) for failure in failures}
     alike = [f for f in failures if id(f.case) in explained and _fails_alike(f, failures[0])]
-    smallest = min(alike, key=lambda failure: bank.weight(failure.case), default=failures[0])
+    smallest = min(alike, key=lambda failure: finding.plan.weight(failure.case), default=failures[0])
     failures.sort(key=lambda failure: failure is not smallest)
 
 
