@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+from grader import bank
 from grader.comparison import Difference
 from grader.judging import Failure
 from grader.shrinking import put_smallest_first
@@ -12,7 +13,7 @@ def failing(n, status="failed", difference=None):
 
 
 def shown(failures, explained=None):
-    finding = SimpleNamespace(failures=list(failures))
+    finding = SimpleNamespace(failures=list(failures), plan=SimpleNamespace(weight=bank.weight))
     known = {id(failures[i].case) for i in explained or ()}
     suspect = SimpleNamespace(explained=lambda _: known) if explained is not None else None
     put_smallest_first(finding, suspect)
