@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -49,11 +50,13 @@ class ClassRun:
         self.engine, self.store = engine, store
         self.tally = Tally()
         self._names: dict[Task, str] = {}  # of those that are being judged now
+        self._left: Counter[str] = Counter()  # how many of a student's are not judged yet
 
-    def grade(self, arrived: Callable[[], None], judged: Callable[[str, Task, Verdict], None]) -> Tally:
-        """Judge what is not judged yet. `arrived` is called for each student, `judged` for each verdict."""
-        for task, verdict in self.engine.judge(self._tasks(arrived)):
+    def grade(self, done: Callable[[], None], judged: Callable[[str, Task, Verdict], None]) -> Tally:
+        """Judge what is not judged yet. `done` is called for each student, `judged` for each verdict."""
+        for task, verdict in self.engine.judge(self._tasks(done)):
             student = self._names.pop(task)
+            self._one_less(student, done)
             if verdict.fault:
                 self.tally.faults += 1
                 self.tally.note(f"{student}'s {task.kata} could not be judged: {verdict.fault}.")
@@ -65,15 +68,23 @@ class ClassRun:
         self.store.commit()
         return self.tally
 
-    def _tasks(self, arrived: Callable[[], None]) -> Iterator[Task]:
-        """What is to be judged, read when somebody is free to judge it."""
+    def _tasks(self, done: Callable[[], None]) -> Iterator[Task]:
+        """What is to be judged, read as somebody is free to judge it."""
         for student, files in self.shelf.students():
             member = self._member(student)
-            if member is not None:
-                told = partial(self._told_of, member)
-                for handed in chosen(files, self.cards, told):
-                    yield from self._task(member, handed)
-            arrived()
+            if member is None:
+                done()
+                continue
+            self._left[member.id] = 1  # more may come
+            for handed in chosen(files, self.cards, partial(self._told_of, member)):
+                yield from self._task(member, handed)
+            self._one_less(member.id, done)
+
+    def _one_less(self, member: str, done: Callable[[], None]) -> None:
+        self._left[member] -= 1
+        if not self._left[member]:
+            del self._left[member]
+            done()
 
     def _told_of(self, member: Member, text: str) -> None:
         self.tally.note(f"{member.id}: {text}")
@@ -115,6 +126,7 @@ class ClassRun:
             self.tally.known += 1
         else:
             self._names[task] = member.id
+            self._left[member.id] += 1
             yield task
 
     def _enrol_absent(self) -> None:

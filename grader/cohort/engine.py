@@ -14,7 +14,7 @@ class Engine(Protocol):
     judging: Mapping[str, str]
 
     def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
-        """Verdicts as they come, in any order. Tasks are taken as somebody is free, none in advance."""
+        """Verdicts as they come, in any order. Tasks are taken as somebody is free, and few in advance."""
 
     def close(self) -> None:
         """End whatever was started."""

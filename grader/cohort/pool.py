@@ -11,13 +11,14 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import connection
 from typing import Any
 
 from grader.answer_key import cache_folder
 from grader.catalog import CourseError
 from grader.cohort.judging import Order, Task, Verdict, judge, judging_digest
+from grader.cohort.waiting import Waiting
 from grader.opening import COMPLAINTS, open_grader
 
 TRIES = 3  # graders that one submission may lose before it is put aside
@@ -31,6 +32,7 @@ class Seat:
     process: Any
     channel: Any
     task: Task | None = None
+    katas: set[str] = field(default_factory=set)  # that it has judged
 
 
 class Pool:
@@ -67,9 +69,10 @@ class Pool:
         return greeting
 
     def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
-        """Verdicts as they come. A task is taken when somebody is free to judge it."""
+        """Verdicts as they come. A grader that is free is given what it knows, if there is any."""
+        waiting = Waiting(tasks, len(self._seats))
         for seat in self._seats:
-            self._occupy(seat, next(tasks, None))
+            self._occupy(seat, waiting.next_for(seat.katas))
         while busy := {seat.channel: seat for seat in self._seats if seat.task}:
             for channel in connection.wait(list(busy)):
                 seat = busy[channel]
@@ -77,7 +80,7 @@ class Pool:
                 assert task is not None
                 if verdict is not None:
                     yield task, verdict
-                self._occupy(seat, next(tasks, None) if verdict is not None else task)
+                self._occupy(seat, waiting.next_for(seat.katas) if verdict is not None else task)
 
     def _occupy(self, seat: Seat, task: Task | None) -> None:
         seat.task = task
@@ -107,6 +110,7 @@ class Pool:
         seat.process.join(1)
         fresh = self._open()
         seat.process, seat.channel = fresh.process, fresh.channel
+        seat.katas.clear()
         self._greeted(seat)
 
     def close(self) -> None:
