@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from grader.answers import public_names, replaced_by
+from grader.authoring.excerpt import excerpt
 from grader.catalog import Card, Course, load_file
 
 STANDALONE = '''\
@@ -32,7 +33,7 @@ def standalone_sources(course: Course, card: Card, part: str) -> dict[str, str]:
             name=name,
             part=part,
             reference=texts["reference"],
-            answers=texts[part],
+            answers=excerpt(texts[part], name),
             bindings=_bindings(getattr(answers, name), name, reference, card.entry_points),
         )
         for name in public_names(answers)
