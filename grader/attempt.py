@@ -86,8 +86,9 @@ class Attempt:
             self.close()
             raise Refused(f"{self.submission.label} cannot be imported: {lost}") from None
         self._require_entry_points(answer)
-        prepared = self.prepared
-        return Session(prepared.kata, prepared.oracle, student, self._scripts, prepared.precedents)
+        prepared, known = self.prepared, self.process.lessons
+        scripts = {name: script for name, script in (self._scripts or {}).items() if script.digest in known}
+        return Session(prepared.kata, prepared.oracle, student, scripts, prepared.precedents)
 
     def _loading(self) -> dict[str, object]:
         kata = self.prepared.kata

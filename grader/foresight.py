@@ -68,7 +68,7 @@ def scripts(oracle: Oracle, checks: list[CheckPlan]) -> dict[str, Script]:
         with suppress(Malformed):
             script, again = _script(plain[check.name]), _script(moved[check.name])
             if any(script.values()) and all(_agree(script[case], again[case]) for case in script):
-                found[check.name] = script
+                found[check.name] = Script(script)
     return found
 
 
@@ -87,7 +87,7 @@ def _heard(oracle: Oracle, checks: list[CheckPlan], nudges: bool) -> dict[str, d
     return heard
 
 
-def _script(heard: dict[int, list[Request]]) -> Script:
+def _script(heard: dict[int, list[Request]]) -> dict[int, list[Step]]:
     return {case: [step(request) for request in asked] for case, asked in heard.items()}
 
 

@@ -112,6 +112,7 @@ class Grader:
             from grader.foresight import scripts
 
             prepared.scripts = scripts(prepared.oracle, prepared.checks)
+            self.source.teach(prepared.scripts.values())
 
     def _judge(self, prepared: Prepared, submission: Submission) -> tuple[list[Check], str]:
         self._foresee(prepared)

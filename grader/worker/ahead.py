@@ -1,14 +1,16 @@
-"""Requests sent before they are due, some dozens in one piece: most of a call is waiting for the other end.
+"""Answers that come before they are due, dozens in one piece: most of a call is waiting for the other end.
 
-A script has, case by case, what a check is known to ask. The submission is asked just that, in that order,
-and the check gets the answers as long as it asks just that. Where it asks anything else, what was sent is
-of no use, and may have changed objects that it made: the check is then begun anew, one call at a time.
+A script has, case by case, what a check is known to ask, and a worker knows it by heart (`lessons`). The
+submission is asked just that, in that order, and the check gets the answers as long as it asks just that.
+Where it asks anything else, what came is of no use, and the submission may have changed objects that it
+made: the check is then begun anew, one call at a time.
 After an error the worker passes over the rest of the case: the check seldom goes on either.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -22,18 +24,17 @@ from grader.worker.codec import Handle, decode, encode
 from grader.worker.executor import PASSED_OVER, Request
 
 MOST_AT_ONCE = 64  # requests
-MOST_BYTES = 1 << 16
 PATIENCE = 1.0  # seconds for one answer; after that each call is given its own time
 PASSED_OVER_FRAME = encode(PASSED_OVER)[0]
 
 
 class Unforeseen(Exception):
-    """The check asks something else than was sent."""
+    """The check asks something else than was foreseen."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One request that is known beforehand, and its frame."""
+    """One request that is known beforehand, and how it would travel."""
 
     request: Request
     header: bytes
@@ -41,7 +42,7 @@ class Step:
 
     @property
     def size(self) -> int:
-        """Bytes that travel."""
+        """Bytes that would travel."""
         return len(self.header) + sum(map(len, self.buffers))
 
     def is_what(self, request: Request) -> bool:
@@ -52,13 +53,31 @@ class Step:
         return encode({"request": request.message()}) == (self.header, self.buffers)
 
 
-#: What a check asks in each case, by the case's id.
-Script = dict[int, list[Step]]
-
-
 def step(request: Request) -> Step:
-    """The request as it will travel. Raises Malformed where it cannot be sent beforehand."""
+    """The request as it would travel. Raises Malformed where it cannot be known beforehand."""
     return Step(request, *encode({"request": request.message()}))
+
+
+class Script:
+    """What a check asks in each case (by id), and the digest of it all, by which workers know it."""
+
+    def __init__(self, cases: dict[int, list[Step]]) -> None:
+        self.cases = cases
+        self.size = sum(known.size for known in self.steps())
+        everything = hashlib.blake2b(digest_size=16)
+        for known in self.steps():
+            everything.update(known.header + b"".join(known.buffers))
+        self.digest = everything.hexdigest()
+
+    def steps(self) -> Iterator[Step]:
+        """All of them, in order."""
+        for steps in self.cases.values():
+            yield from steps
+
+    def positions(self) -> dict[int, int]:
+        """Where each case begins among all steps."""
+        ends = itertools.accumulate(map(len, self.cases.values()), initial=0)
+        return dict(zip(self.cases, ends, strict=False))
 
 
 def _identical(known: Request, asked: Request) -> bool:
@@ -100,7 +119,7 @@ class Answers:
         self.size = 0
 
     def add(self, known: Step, header: bytes, body: bytearray) -> None:
-        """One more, to the request that was sent as `known`."""
+        """One more, to the request that is known."""
         self._frames.append((known, header, body))
         self._digest.update(b"%d %d " % (len(header), len(body)) + header + body)
         self.size += len(header) + len(body)
@@ -131,50 +150,50 @@ class Answers:
 
 
 class Ahead:
-    """A script being sent, and the answers to it, case by case."""
+    """A script being recited, and the answers to it, case by case."""
 
     def __init__(self, channel: Channel, script: Script, nonces: Iterator[int]) -> None:
         self._channel, self._script, self._nonces = channel, script, nonces
-        self._cases = deque(script)
-        self._sent: deque[tuple[int, Step, int]] = deque()  # case, step, nonce
+        self._cases = deque(script.cases)
+        self._positions = script.positions()
+        self._asked: deque[tuple[int, Step, int]] = deque()  # case, step, nonce
         self._current = Answers()
         self.asked_in_vain = False
 
     def begin(self, case: int) -> Answers:
-        """A case begins: its answers. What is left of the one before is dropped, and more is sent where
+        """A case begins: its answers. What is left of the one before is dropped, and more is asked for where
         nothing is on its way. Raises Unforeseen, and what a channel raises."""
         self._leave()
-        if not self._sent and case in self._cases:
+        if not self._asked and case in self._cases:
             while self._cases[0] != case:
                 self._cases.popleft()
-            self._send()
+            self._ask()
         self._current = self._received(case)
         return self._current
 
     def drain(self) -> None:
         """Take the answers that nobody asked for in the end."""
         self._leave()
-        while self._sent:
-            self._current = self._received(self._sent[0][0])
+        while self._asked:
+            self._current = self._received(self._asked[0][0])
             self._leave()
 
     def _leave(self) -> None:
         self.asked_in_vain = self.asked_in_vain or self._current.in_vain
 
-    def _send(self) -> None:
-        steps = size = 0
-        while self._cases and (not steps or (steps < MOST_AT_ONCE and size < MOST_BYTES)):
+    def _ask(self) -> None:
+        first = self._positions[self._cases[0]]
+        while self._cases and len(self._asked) < MOST_AT_ONCE:
             case = self._cases.popleft()
-            for known in self._script[case]:
-                self._sent.append((case, known, next(self._nonces)))
-                steps, size = steps + 1, size + known.size
-        frames = ((known.header, known.buffers, nonce) for _, known, nonce in self._sent)
-        self._channel.send_all(frames, time.monotonic() + PATIENCE)
+            self._asked += [(case, known, next(self._nonces)) for known in self._script.cases[case]]
+        if self._asked:
+            asked = {"lesson": self._script.digest, "first": first, "count": len(self._asked)}
+            self._channel.send(*encode({"recite": asked}), self._asked[0][2], time.monotonic() + PATIENCE)
 
     def _received(self, case: int) -> Answers:
         answers = Answers()
-        while self._sent and self._sent[0][0] == case:
-            _, known, nonce = self._sent.popleft()
+        while self._asked and self._asked[0][0] == case:
+            _, known, nonce = self._asked.popleft()
             header, body, theirs = self._channel.receive(time.monotonic() + PATIENCE)
             if theirs != nonce:
                 raise Unforeseen

@@ -2,7 +2,6 @@
 
     frame = "DOJO" · header length (u32) · body length (u64) · nonce (u64) · header · body
     frame = "DOJW" · the same, its body in the window that both ends share (`window`)
-    frame = "DOJE" · the first again, and more may come before this one is answered
 
 Sizes are checked before anything is allocated. A reply must carry the nonce of its call: an answer
 prepared in advance, sent twice or too early does not.
@@ -16,17 +15,16 @@ import socket
 import stat
 import struct
 import time
-from collections.abc import Iterable
 
 from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed
 from grader.worker.window import LARGE, Window
 
-MAGIC, BESIDE, EARLY = b"DOJO", b"DOJW", b"DOJE"
+MAGIC, BESIDE = b"DOJO", b"DOJW"
 PREFIX = struct.Struct(">4sIQQ")
 CHUNK = 1 << 18
 PATIENCE = struct.pack("ll", 0, 20_000)  # a timeval: 20 ms
 OUTPUT_KEPT = 8_000  # bytes of a submission's output kept at either end
-MOST_HELD = 1 << 14  # bytes of answers held back while more requests are at hand
+MOST_HELD = 1 << 14  # bytes held back to be written with what follows
 LONGEST_HELD = 0.002  # seconds; the other end can work meanwhile
 OUTPUT_LIMIT = 32 * 2**20  # a submission that prints more than this is stopped
 
@@ -83,7 +81,6 @@ class Channel:
         self._ahead = bytearray()  # read already, not asked for yet
         self._held = bytearray()  # to be written with what follows
         self._held_since = 0.0
-        self._early = False  # whether more may come before what was read last is answered
         for fd in {reader, writer} if printed is not None else ():
             _never_block_for_long(fd)
 
@@ -94,28 +91,19 @@ class Channel:
             self.window.put(buffers)
             magic = BESIDE
         self._held += _frame(magic, header, buffers, nonce)
-        self._flush(deadline)
+        self.flush(deadline)
 
-    def send_all(self, frames: Iterable[tuple[bytes, list[bytes], int]], deadline: float | None) -> None:
-        """Write many small frames at once: header, buffers and nonce of each. Raises as `send`."""
-        for header, buffers, nonce in frames:
-            self._held += _frame(EARLY, header, buffers, nonce)
-        self._flush(deadline)
-
-    def answer(self, header: bytes, buffers: list[bytes], nonce: int) -> None:
-        """Write one frame, together with the next ones where more requests are at hand already: writing
-        wakes the other end, which takes longer than most calls."""
-        if not self._early:
-            self.send(header, buffers, nonce)
-            return
+    def hold(self, header: bytes, buffers: list[bytes], nonce: int) -> None:
+        """Write one frame together with the next ones, of which the last must be flushed: writing wakes the
+        other end, which takes longer than most calls."""
         now = time.monotonic()
         self._held_since = self._held_since if self._held else now
         self._held += _frame(MAGIC, header, buffers, nonce)  # the window holds the body of one frame
-        none_at_hand = len(self._ahead) < PREFIX.size
-        if none_at_hand or len(self._held) > MOST_HELD or now - self._held_since > LONGEST_HELD:
-            self._flush(None)
+        if len(self._held) > MOST_HELD or now - self._held_since > LONGEST_HELD:
+            self.flush()
 
-    def _flush(self, deadline: float | None) -> None:
+    def flush(self, deadline: float | None = None) -> None:
+        """Write what is held back. Raises as `send`."""
         data, self._held = self._held, bytearray()
         view = memoryview(data)
         while view:
@@ -131,11 +119,10 @@ class Channel:
         if deadline is not None and time.monotonic() >= deadline:
             raise TimedOut
         magic, header_size, body_size, nonce = PREFIX.unpack(self._read(PREFIX.size, deadline))
-        if magic not in (MAGIC, EARLY) and (magic != BESIDE or self.window is None):
+        if magic != MAGIC and (magic != BESIDE or self.window is None):
             raise Malformed("a frame does not begin as one")
         if header_size > MAX_HEADER or body_size > MAX_BODY:
             raise Malformed("a frame is larger than allowed")
-        self._early = magic == EARLY
         header = bytes(self._read(header_size, deadline))
         if magic == BESIDE and self.window is not None:
             return header, self.window.take(body_size), nonce

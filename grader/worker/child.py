@@ -12,6 +12,7 @@ from grader.worker import pretence, rules
 from grader.worker.channel import Channel, ChannelClosed
 from grader.worker.codec import Malformed, decode, encode
 from grader.worker.executor import PASSED_OVER, Executor, Request, describe_error, load_module
+from grader.worker.lessons import Lessons
 from grader.worker.sandbox import layers, opened, privacy
 from grader.worker.window import Window
 
@@ -19,9 +20,10 @@ from grader.worker.window import Window
 class Worker:
     """One end of the channel, and what it serves."""
 
-    def __init__(self, channel: Channel, device: str) -> None:
+    def __init__(self, channel: Channel, device: str, lessons: Lessons) -> None:
         self.channel = channel
         self.device = device
+        self.lessons = lessons
         self.executor: Executor | None = None
         self.filename = ""
         self.nonce = 0
@@ -34,7 +36,10 @@ class Worker:
                 message = self._receive()
             except ChannelClosed:
                 return
-            self._reply(self._answer(message), self.channel.answer)
+            if "recite" in message:
+                self._recite(**message["recite"])
+            else:
+                self._reply(self._answer(message), self.channel.send)
 
     def _receive(self) -> dict[str, Any]:
         header, body, self.nonce = self.channel.receive()
@@ -47,11 +52,19 @@ class Worker:
             encoded = encode({"error": _unanswerable(error)})
         write(*encoded, self.nonce)
 
+    def _recite(self, lesson: str, first: int, count: int) -> None:
+        """Answer questions that are known by heart, each as if it had come with the next nonce."""
+        for request in self.lessons[lesson][first : first + count]:
+            self._reply(self._answer({"request": request}), self.channel.hold)
+            self.nonce += 1
+        self.channel.flush()
+
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         try:
             if "load" in message:
                 return {"ok": self._load(**message["load"])}
-            return self._run(Request(**message["request"]))
+            request = message["request"]
+            return self._run(request if isinstance(request, Request) else Request(**request))
         except Malformed as error:
             return {"error": _unanswerable(error)}
         except BaseException as error:  # whatever a submission raises is its answer, SystemExit too
@@ -92,7 +105,14 @@ def _unanswerable(error: Malformed) -> dict[str, Any]:
     return {"kinds": ["UnusableResult"], "message": str(error), "line": None}
 
 
-def run(reader: int, writer: int, printed: int, terms: layers.Terms, window: Window | None = None) -> None:
+def run(
+    reader: int,
+    writer: int,
+    printed: int,
+    terms: layers.Terms,
+    window: Window | None = None,
+    lessons: Lessons | None = None,
+) -> None:
     """Become a worker: redirect the standard streams, lock in, report what holds, serve."""
     _redirect(printed)
     layers.use_scratch(terms.scratch)
@@ -106,7 +126,7 @@ def run(reader: int, writer: int, printed: int, terms: layers.Terms, window: Win
         # a CUDA context takes seconds: make it before the clock of a call runs
         torch.zeros(1, device=terms.device)
     channel.send(*encode({"in_force": in_force.as_dict()}), 0)
-    Worker(channel, terms.device).serve()
+    Worker(channel, terms.device, lessons or {}).serve()
 
 
 def _import_packages_only() -> None:

@@ -8,9 +8,11 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from grader.worker.ahead import Script
 from grader.worker.channel import Channel
 from grader.worker.sandbox import privacy
 from grader.worker.sandbox.layers import ALL, Terms
@@ -27,6 +29,7 @@ class Process:
     pid: int
     scratch: str = ""
     popen: subprocess.Popen[bytes] | None = None
+    lessons: frozenset[str] = frozenset()  # scripts that it knows, by digest
 
     def kill(self) -> None:
         """End the worker at once, and everything in its session; remove what it has written."""
@@ -60,6 +63,9 @@ class Source(Protocol):
 
     def start(self, device: str) -> Process: ...
 
+    def teach(self, scripts: Iterable[Script]) -> None:
+        """Let the workers to come know these, as far as that can be done."""
+
     def close(self) -> None: ...
 
 
@@ -85,6 +91,9 @@ class SpawnSource:
         for stream in (popen.stdin, popen.stdout, popen.stderr):
             stream.close()
         return Process(Channel(reader, writer, printed), popen.pid, scratch, popen)
+
+    def teach(self, scripts: Iterable[Script]) -> None:
+        """Nothing is learnt: a fresh interpreter would have to be told every time."""
 
     def close(self) -> None:
         """Nothing to end: every worker is its own."""

@@ -14,8 +14,11 @@ import os
 import signal
 import socket
 import sys
+import tempfile
+from collections.abc import Iterable
 
-from grader.worker import child, pretence
+from grader.worker import child, lessons, pretence
+from grader.worker.ahead import Script
 from grader.worker.channel import Channel
 from grader.worker.processes import Process, Source, SpawnSource
 from grader.worker.sandbox import layers, privacy
@@ -24,6 +27,8 @@ from grader.worker.scratch import make_folder, remove_folder
 from grader.worker.window import Window, sealed_memory
 
 START_SECONDS = 20.0  # for a fork, which takes milliseconds
+MOST_LESSONS = 256 << 20  # bytes that a server holds
+LESSONS = b"lessons"  # the message that comes with a file of them; any other is of terms
 
 
 class ForkServer:
@@ -37,6 +42,7 @@ class ForkServer:
         self._substitute: SpawnSource | None = None
         self._started = 0
         self._spare: tuple[str, Process] | None = None  # its device; its pid is not known yet
+        self._lessons: dict[str, int] = {}  # what the server knows: digests of scripts, and their bytes
         ours, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
@@ -74,6 +80,24 @@ class ForkServer:
             with contextlib.suppress(OSError):  # whether the server is gone is seen when it is needed
                 self._spare = device, self._order(device)
 
+    def teach(self, scripts: Iterable[Script]) -> None:
+        """Every worker from now on knows these. Of more than can be held nothing is learnt."""
+        new = [script for script in scripts if script.digest not in self._lessons]
+        if sum([*self._lessons.values(), *(script.size for script in new)]) > MOST_LESSONS or not new:
+            return
+        self._dismiss_spare()
+        with contextlib.suppress(OSError), tempfile.TemporaryFile() as file:
+            for script in new:
+                lessons.write(script.digest, (step.request for step in script.steps()), file)
+            socket.send_fds(self._control, [LESSONS], [file.fileno()])
+            self._lessons |= {script.digest: script.size for script in new}
+
+    def _dismiss_spare(self) -> None:
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._arrived(spare[1]).kill()
+
     def _arrived(self, process: Process) -> Process:
         """The process with its pid, which comes from the server. Raises OSError, ValueError."""
         try:
@@ -103,13 +127,11 @@ class ForkServer:
             theirs.close()
             os.close(prints)
         fd, window = ours.detach(), None if memory is None else Window(memory)
-        return Process(Channel(fd, fd, printed, window), 0, scratch)
+        return Process(Channel(fd, fd, printed, window), 0, scratch, lessons=frozenset(self._lessons))
 
     def close(self) -> None:
         """End the server; workers still running die with it."""
-        if self._spare is not None:
-            with contextlib.suppress(OSError, ValueError):
-                self._arrived(self._spare[1]).kill()
+        self._dismiss_spare()
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)  # a later server may hold a copy of this end
         self._control.close()
@@ -122,6 +144,7 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
     folders: list[str] = []
+    known: lessons.Lessons = {}
     with contextlib.suppress(OSError):
         layers.prepare(wanted)
         pretence.prepare()
@@ -130,11 +153,16 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
             message, fds, _, _ = socket.recv_fds(control, 4096, 3)
             if not message:
                 break
+            if message == LESSONS:
+                known |= lessons.read(fds[0])
+                os.close(fds[0])
+                gc.freeze()
+                continue
             terms, server = layers.read_terms(message), os.getpid()
             pid = os.fork()
             if pid == 0:
                 control.close()
-                _become_worker(fds, terms, server)
+                _become_worker(fds, terms, server, known)
             folders = [folder for folder in (*folders, terms.scratch) if os.path.isdir(folder)]
             for fd in fds:
                 os.close(fd)
@@ -144,7 +172,7 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     os._exit(0)
 
 
-def _become_worker(fds: list[int], terms: Terms, server: int) -> None:
+def _become_worker(fds: list[int], terms: Terms, server: int, known: lessons.Lessons) -> None:
     try:
         os.setsid()
         if "descriptors" in terms.layers:
@@ -153,7 +181,7 @@ def _become_worker(fds: list[int], terms: Terms, server: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         privacy.die_with_parent(server)
         window = Window(fds[2]) if len(fds) > 2 else None
-        child.run(fds[0], fds[0], fds[1], terms, window)
+        child.run(fds[0], fds[0], fds[1], terms, window, known)
     finally:
         os._exit(0)
 

@@ -1,0 +1,42 @@
+"""What workers know by heart: the questions of scripts, read once by the server and inherited by every fork.
+
+A question that is known need not travel and be read again for each submission; it is named by its number. The
+arguments in it are a worker's own as soon as it writes to them, as all memory is after a fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from typing import IO
+
+from grader.worker.channel import Channel, ChannelClosed
+from grader.worker.codec import decode, encode
+from grader.worker.executor import Request
+
+#: Requests by the digest of the script that they make up.
+Lessons = dict[str, list[Request]]
+
+
+def write(digest: str, requests: Iterable[Request], file: IO[bytes]) -> None:
+    """Write one lesson into an open file: a frame with its name, then a frame a request."""
+    channel = Channel(-1, file.fileno())
+    channel.send(*encode({"lesson": digest}), 0)
+    for request in requests:
+        channel.send(*encode({"request": request.message()}), 0)
+
+
+def read(fd: int) -> Lessons:
+    """The lessons of a file. Its arrays are fresh, and nobody else's."""
+    os.lseek(fd, 0, os.SEEK_SET)
+    channel, lessons = Channel(fd, -1), Lessons()
+    with contextlib.suppress(ChannelClosed):  # the end of the file
+        while True:
+            header, body, _ = channel.receive()
+            message = decode(header, body)
+            if "lesson" in message:
+                current = lessons.setdefault(message["lesson"], [])
+            else:
+                current.append(Request(**message["request"]))
+    return lessons
