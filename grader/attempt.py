@@ -18,10 +18,10 @@ from grader.precedents import Precedents
 from grader.report import Isolation
 from grader.submission import Refused, Submission
 from grader.telling import is_own
-from grader.worker.ahead import Script
 from grader.worker.channel import Flooded
 from grader.worker.processes import Process, Source
 from grader.worker.remote import CALL_SECONDS, BegunAnew, RemoteStudent, WorkerLost, unwrap
+from grader.worker.script import Script
 from grader.worker.student import Call
 
 if TYPE_CHECKING:

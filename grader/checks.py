@@ -14,7 +14,8 @@ from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case, Kata
 from grader.oracle import Oracle
 from grader.precedents import Precedents
-from grader.worker.ahead import Answers, Script
+from grader.worker.ahead import Answers
+from grader.worker.script import Script
 from grader.worker.student import Begin, Call, Student
 
 Found = TypeVar("Found")

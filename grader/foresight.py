@@ -1,8 +1,9 @@
 """What every check of a kata will ask, learnt from the reference, so that a worker can be asked in one piece.
 
-All checks are run against the reference twice, the second time with every number of its answers moved by a
-hair. What is asked alike both times rests on the cases alone. Checks that hand answers on, or functions, are
-left out: they have to be asked call by call.
+All checks are run against the reference three times: as it is, with every floating number of its answers
+moved by a hair, and with every integer moved to its neighbour. What is asked alike each time rests on the
+cases alone, and so gives no answer away to a worker that knows it by heart. Checks that hand answers on, or
+functions, are left out: they have to be asked call by call.
 """
 
 from __future__ import annotations
@@ -10,31 +11,37 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from grader.catalog import load_file
 from grader.checks import CheckPlan, Session, Skip
-from grader.expect import SubmissionFailed
+from grader.expect import SubmissionFailed, going_on
 from grader.judging import judge_case
 from grader.oracle import Oracle
-from grader.worker.ahead import Script, Step, step
 from grader.worker.codec import Malformed
 from grader.worker.executor import GROUP, Outcome, Request
 from grader.worker.local import LocalStudent
+from grader.worker.script import Script, Step, step
 
 MOST_BYTES = 1 << 18  # of one case; larger arrays travel better one by one
+
+
+#: By check, and by the id of the case.
+Heard = dict[str, dict[int, list[Request]]]
 
 
 class Listener(LocalStudent):
     """The reference, and what it is asked, case by case."""
 
-    def __init__(self, module: Any, nudges: bool) -> None:
+    def __init__(self, module: Any, moved: Callable[[Any], Any]) -> None:
         super().__init__(module)
         self.heard: list[Request] = []
-        self._nudges = nudges
+        self._moved = moved
         self._groups = itertools.count(1)
 
     def begin(self) -> list[Request]:
@@ -56,28 +63,30 @@ class Listener(LocalStudent):
             raise
         finally:
             asked.number = request.number
-        outcome.value = nudged(outcome.value) if self._nudges else outcome.value
+        outcome.value = self._moved(outcome.value)
         return outcome
 
 
 def scripts(oracle: Oracle, checks: list[CheckPlan]) -> dict[str, Script]:
     """The script of each check that has one."""
-    plain, moved = (_heard(oracle, checks, nudges) for nudges in (False, True))
+    plain = _heard(oracle, checks, lambda value: value)
+    with going_on():
+        moved = [_heard(oracle, checks, partial(in_leaves, change)) for change in (next_float, next_integer)]
     found = {}
     for check in checks:
         with suppress(Malformed):
-            script, again = _script(plain[check.name]), _script(moved[check.name])
-            if any(script.values()) and all(_agree(script[case], again[case]) for case in script):
+            script, *others = (_script(heard[check.name]) for heard in (plain, *moved))
+            if any(script.values()) and all(_agree(script, other) for other in others):
                 found[check.name] = Script(script)
     return found
 
 
-def _heard(oracle: Oracle, checks: list[CheckPlan], nudges: bool) -> dict[str, dict[int, list[Request]]]:
+def _heard(oracle: Oracle, checks: list[CheckPlan], moved: Callable[[Any], Any]) -> Heard:
     """What each check asks in each case (by id)."""
     reference = oracle.course.solution(oracle.card, "reference")
-    listener = Listener(load_file(f"dojo_foreseen_{oracle.card.name}", reference), nudges)
+    listener = Listener(load_file(f"dojo_foreseen_{oracle.card.name}", reference), moved)
     session = Session(oracle.kata, oracle, listener)
-    heard: dict[str, dict[int, list[Request]]] = {}
+    heard: Heard = {}
     for check in checks:
         heard[check.name] = {}
         for case in check.cases:
@@ -91,31 +100,53 @@ def _script(heard: dict[int, list[Request]]) -> dict[int, list[Step]]:
     return {case: [step(request) for request in asked] for case, asked in heard.items()}
 
 
-def _agree(steps: list[Step], nudged: list[Step]) -> bool:
-    """Whether the same was asked, as far as a law went on with answers that had moved."""
-    if sum(known.size for known in steps) > MOST_BYTES:
-        return False
-    return all((a.header, a.buffers) == (b.header, b.buffers) for a, b in zip(steps, nudged, strict=False))
+def _agree(script: dict[int, list[Step]], other: dict[int, list[Step]]) -> bool:
+    """Whether the same is asked in every case, to the end, and none is too large."""
+    return all(
+        sum(known.size for known in steps) <= MOST_BYTES
+        and [(known.header, known.buffers) for known in steps]
+        == [(known.header, known.buffers) for known in other[case]]
+        for case, steps in script.items()
+    )
 
 
-def nudged(value: Any) -> Any:
-    """The value with every floating number moved to the next one."""
-    if isinstance(value, float):
-        return math.nextafter(value, math.inf)
+def in_leaves(change: Callable[[Any], Any], value: Any) -> Any:
+    """A nested value with every number and every array changed."""
     if isinstance(value, dict):
-        return {key: nudged(item) for key, item in value.items()}
+        return {key: in_leaves(change, item) for key, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(nudged(item) for item in value)
+        return type(value)(in_leaves(change, item) for item in value)
+    return change(value)
+
+
+def next_float(value: Any) -> Any:
+    """Every floating number moved to the next one."""
+    if type(value) is float:
+        return math.nextafter(value, math.inf)
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f":
         return np.nextafter(value, value.dtype.type(np.inf))
-    if type(value).__module__ == "torch" and value.dtype.is_floating_point and value.device.type == "cpu":
-        return _nudged_tensor(value)
-    return value
+    return _next_tensor(value) if _is_tensor(value) and value.is_floating_point() else value
 
 
-def _nudged_tensor(tensor: Any) -> Any:
+def _next_tensor(tensor: Any) -> Any:
     import torch
 
     if tensor.dtype not in (torch.float32, torch.float64, torch.bfloat16):
         return tensor
     return torch.nextafter(tensor, torch.full_like(tensor, math.inf))
+
+
+def next_integer(value: Any) -> Any:
+    """Every integer moved to its neighbour, an even one up and an odd one down; and every bool of an array to
+    the other."""
+    if type(value) is int:
+        return value ^ 1
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "iub":
+        return np.logical_not(value) if value.dtype.kind == "b" else np.bitwise_xor(value, 1)
+    if _is_tensor(value) and not value.is_floating_point() and not value.is_complex():
+        return ~value if str(value.dtype) == "torch.bool" else value ^ 1
+    return value
+
+
+def _is_tensor(value: Any) -> bool:
+    return type(value).__module__ == "torch" and hasattr(value, "device") and value.device.type == "cpu"

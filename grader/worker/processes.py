@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from grader.worker.ahead import Script
 from grader.worker.channel import Channel
 from grader.worker.sandbox import privacy
 from grader.worker.sandbox.layers import ALL, Terms
 from grader.worker.scratch import make_folder, remove_folder
+from grader.worker.script import Script
 
 END_MILLISECONDS = 2000
 

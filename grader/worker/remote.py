@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.worker.ahead import Ahead, Answers, Script, Unforeseen
+from grader.worker.ahead import Ahead, Answers, Unforeseen
 from grader.worker.channel import Channel, ChannelClosed, Flooded, TimedOut
 from grader.worker.codec import Callback, Handle, Malformed, decode, encode, in_one_line
 from grader.worker.executor import FIRST_NUMBER, Outcome, Request
+from grader.worker.script import Script
 from grader.worker.student import Begin, Student
 
 CALL_SECONDS = 5.0

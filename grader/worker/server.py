@@ -18,12 +18,12 @@ import tempfile
 from collections.abc import Iterable
 
 from grader.worker import child, lessons, pretence
-from grader.worker.ahead import Script
 from grader.worker.channel import Channel
 from grader.worker.processes import Process, Source, SpawnSource
 from grader.worker.sandbox import layers, privacy
 from grader.worker.sandbox.layers import ALL, ISOLATION, Terms
 from grader.worker.scratch import make_folder, remove_folder
+from grader.worker.script import Script
 from grader.worker.window import Window, sealed_memory
 
 START_SECONDS = 20.0  # for a fork, which takes milliseconds

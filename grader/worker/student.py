@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.worker.ahead import Answers, Script
+from grader.worker.ahead import Answers
 from grader.worker.codec import Handle, Phantom
 from grader.worker.executor import Outcome, Request
 from grader.worker.proxies import Function, RemoteObject, bare, sent
+from grader.worker.script import Script
 
 #: To be called when a case begins, with the case's id: the answers to it where they have come already.
 Begin = Callable[[int], Answers | None]

@@ -1,15 +1,16 @@
-"""Calls sent before they are due give what they would give one by one, or the check is begun anew."""
+"""Answers that come before they are due are those of one call at a time, or the check is begun anew."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from grader.worker import ahead
-from grader.worker.ahead import step
+from grader.expect import SubmissionFailed
+from grader.worker import ahead, server
 from grader.worker.codec import Callback, Handle, Malformed
-from grader.worker.executor import Request
+from grader.worker.executor import GROUP, Request
 from grader.worker.remote import BegunAnew
+from grader.worker.script import Script, step
 
 CODE = """
 import os, time
@@ -26,6 +27,7 @@ def how_many(): return len(calls)
 def end(): os._exit(1)
 def sleep(): time.sleep(60)
 def refuse(x): raise ValueError("too small")
+def spoil(x): x += 7; return x
 """
 
 
@@ -34,32 +36,40 @@ def array(*numbers):
 
 
 def script_of(*cases):
-    """Requests as (name, arguments…), in cases numbered from 1; the k-th of case n has the number 100n+k."""
-    return {
-        number: [
-            step(Request(name, None, list(args), number=100 * number + k))
-            for k, (name, *args) in enumerate(case)
-        ]
-        for number, case in enumerate(cases, 1)
-    }
+    """Requests as (name, arguments…), in cases numbered from 1, each a group of its own."""
+    return Script(
+        {
+            number: [
+                step(Request(name, None, list(args), number=GROUP * number + k))
+                for k, (name, *args) in enumerate(case)
+            ]
+            for number, case in enumerate(cases, 1)
+        }
+    )
 
 
 @pytest.fixture
-def student(connect):
-    return connect(CODE)
+def taught(connect, numpy_source):
+    """`taught(script)`: a submission in a worker that knows the script by heart."""
+
+    def start(script):
+        numpy_source.teach([script])
+        return connect(CODE)
+
+    return start
 
 
 def ask(student, script, *calls, whole=False):
-    """Make these calls, (name, arguments…), in the one case of the script."""
+    """Make these calls, (name, arguments…), in the first case of the script."""
     with student.foreseeing(script, whole) as begin:
         begin(1)
         return [getattr(student, name)(*args) for name, *args in calls]
 
 
-def test_the_answers_are_those_of_one_call_at_a_time(student):
+def test_the_answers_are_those_of_one_call_at_a_time(taught):
     cases = [[("negative", array(n, n + 1))] for n in range(100)]
+    student, got = taught(script_of(*cases)), []
     with student.foreseeing(script_of(*cases)) as begin:
-        got = []
         for number, [(_, x)] in enumerate(cases, 1):
             begin(number)
             got.append(student.negative(x).tolist())
@@ -67,21 +77,30 @@ def test_the_answers_are_those_of_one_call_at_a_time(student):
     assert [call.args[0].tolist() for call in student.trace][:2] == [[0, 1], [1, 2]]
 
 
-def test_a_hundred_calls_are_two_pieces(student, monkeypatch):
-    pieces = []
-    write = student._channel.send_all
-    monkeypatch.setattr(student._channel, "send_all", lambda *args: pieces.append(write(*args)))
-    monkeypatch.setattr(student._channel, "send", lambda *_: pytest.fail("sent by itself"))
+def test_a_hundred_calls_are_asked_for_twice(taught, monkeypatch):
     x = array(1)
-    with student.foreseeing(script_of(*[[("negative", x)]] * 100)) as begin:
+    script, sent = script_of(*[[("negative", x)]] * 100), []
+    student = taught(script)
+    send = student._channel.send
+    monkeypatch.setattr(student._channel, "send", lambda *frame: (sent.append(frame), send(*frame)))
+    with student.foreseeing(script) as begin:
         for number in range(1, 101):
             begin(number)
             student.negative(x)
-    assert len(pieces) == 2
+    assert len(sent) == 2
 
 
-def test_an_equal_array_made_anew_is_the_same_question(student):
-    [got] = ask(student, script_of([("negative", array(1, 2))]), ("negative", array(1, 2)))
+def test_cases_may_be_passed_over(taught):
+    script = script_of(*[[("negative", array(n))] for n in range(5)])
+    student = taught(script)
+    with student.foreseeing(script) as begin:
+        begin(4)
+        assert student.negative(array(3)).tolist() == [-3]
+
+
+def test_an_equal_array_made_anew_is_the_same_question(taught):
+    script = script_of([("negative", array(1, 2))])
+    [got] = ask(taught(script), script, ("negative", array(1, 2)))
     assert got.tolist() == [-1, -2]
 
 
@@ -96,19 +115,22 @@ def test_an_equal_array_made_anew_is_the_same_question(student):
     ],
     ids=["values", "dtype", "sign of zero", "arguments", "name"],
 )
-def test_any_other_question_begins_the_check_anew(student, asked):
+def test_any_other_question_begins_the_check_anew(taught, asked):
+    script = script_of([("negative", array(1, 0))])
     with pytest.raises(BegunAnew):
-        ask(student, script_of([("negative", array(1, 0))]), asked)
+        ask(taught(script), script, asked)
 
 
-def test_a_question_after_the_last_begins_it_anew(student):
+def test_a_question_after_the_last_begins_it_anew(taught):
+    script = script_of([("how_many",)])
     with pytest.raises(BegunAnew):
-        ask(student, script_of([("how_many",)]), ("how_many",), ("how_many",))
+        ask(taught(script), script, ("how_many",), ("how_many",))
 
 
-def test_what_a_case_leaves_is_dropped_and_the_next_gets_its_own(student):
-    cases = [("negative", array(1)), ("negative", array(2))], [("negative", array(3))]
-    with student.foreseeing(script_of(*cases)) as begin:
+def test_what_a_case_leaves_is_dropped_and_the_next_gets_its_own(taught):
+    script = script_of([("negative", array(1)), ("negative", array(2))], [("negative", array(3))])
+    student = taught(script)
+    with student.foreseeing(script) as begin:
         begin(1)
         student.negative(array(1))
         begin(2)
@@ -116,14 +138,42 @@ def test_what_a_case_leaves_is_dropped_and_the_next_gets_its_own(student):
     assert student.how_many() == 3, "the worker is asked on, one by one"
 
 
-def test_nothing_may_be_left_of_a_script_that_must_be_asked_as_a_whole(student):
+def test_nothing_may_be_left_of_a_script_that_must_be_asked_as_a_whole(taught):
     script = script_of([("negative", array(1)), ("negative", array(2))])
     with pytest.raises(BegunAnew):
-        ask(student, script, ("negative", array(1)), whole=True)
+        ask(taught(script), script, ("negative", array(1)), whole=True)
 
 
-def test_objects_made_ahead_are_called_and_handed_over(student):
-    made = Handle((100 << 32) + 1, "")
+def test_answers_that_are_known_need_not_be_read(taught):
+    script = script_of([("negative", array(1)), ("negative", array(2))])
+    student = taught(script)
+    with student.foreseeing(script, whole=True) as begin:
+        begin(1).accept()
+
+
+def test_answers_may_be_read_later(taught):
+    script = script_of([("negative", array(1))], [("negative", array(2))])
+    student = taught(script)
+    with student.foreseeing(script) as begin:
+        first = begin(1)
+        begin(2)
+    with student.answering(first):
+        assert student.negative(array(1)).tolist() == [-1]
+    assert student.negative(array(5)).tolist() == [-5]
+
+
+def test_equal_answers_have_equal_digests(taught):
+    asked = ([("negative", array(n)), ("negative", array(2))] for n in (1, 1, 2, -0.0, 0.0))
+    script = script_of(*asked)
+    student = taught(script)
+    with student.foreseeing(script) as begin:
+        one, same, other, zero, negative_zero = (begin(number).digest for number in range(1, 6))
+    assert one == same
+    assert len({one, other, zero, negative_zero}) == 4
+
+
+def test_objects_made_ahead_are_called_and_handed_over(taught):
+    made = Handle((GROUP << 32) + 1, "")
     asked = [
         Request("Sum"),
         Request("add", made, read=True),
@@ -131,7 +181,8 @@ def test_objects_made_ahead_are_called_and_handed_over(student):
         Request("add", made, read=True),
         Request("add", made, [3]),
     ]
-    script = {1: [step(replace(request, number=100 + k)) for k, request in enumerate(asked)]}
+    script = Script({1: [step(replace(request, number=GROUP + k)) for k, request in enumerate(asked)]})
+    student = taught(script)
     with student.foreseeing(script) as begin:
         begin(1)
         total = student.Sum()
@@ -139,29 +190,80 @@ def test_objects_made_ahead_are_called_and_handed_over(student):
     assert total.add(4) == 9
 
 
-def test_an_error_is_the_answer_to_its_own_call(student):
-    with student.foreseeing(script_of([("refuse", 1), ("negative", array(1))])) as begin:
+def test_an_error_is_the_answer_to_its_own_call(taught):
+    script = script_of([("refuse", 1)], [("negative", array(1))])
+    student = taught(script)
+    with student.foreseeing(script) as begin:
         begin(1)
-        with pytest.raises(Exception, match="too small"):
+        with pytest.raises(SubmissionFailed, match="too small"):
             student.refuse(1)
+        begin(2)
         assert student.negative(array(1)).tolist() == [-1]
 
 
-def test_arrays_larger_than_any_buffer_go_both_ways(student):
-    """Each end writes while the other does: neither may wait for the other to read first."""
+def test_what_follows_on_an_error_is_passed_over(taught):
+    """Most checks stop there; nothing is done in vain for them."""
+    script = script_of([("refuse", 1), ("negative", array(1))], [("how_many",)])
+    student = taught(script)
+    with student.foreseeing(script, whole=True) as begin:
+        begin(1)
+        with pytest.raises(SubmissionFailed, match="too small"):
+            student.refuse(1)
+        begin(2)
+        assert student.how_many() == 0
+
+
+def test_a_check_that_goes_on_after_an_error_is_begun_anew(taught):
+    script = script_of([("refuse", 1), ("negative", array(1))])
+    student = taught(script)
+    with student.foreseeing(script) as begin:
+        begin(1)
+        with pytest.raises(SubmissionFailed):
+            student.refuse(1)
+        with pytest.raises(BegunAnew):
+            student.negative(array(1))
+
+
+def test_arrays_larger_than_any_buffer_come_back(taught):
     large = [np.full(1 << 15, float(n)) for n in range(4)]
     calls = [("negative", x) for x in large]
-    assert [got[0] for got in ask(student, script_of(calls), *calls)] == [-n for n in range(4)]
+    script = script_of(calls)
+    assert [got[0] for got in ask(taught(script), script, *calls)] == [-n for n in range(4)]
+
+
+def test_a_submission_that_writes_into_a_question_spoils_it_for_itself_alone(taught):
+    script = script_of([("spoil", array(1))])
+    first, second = taught(script), taught(script)
+    for student in (first, second):
+        with student.foreseeing(script) as begin:
+            begin(1)
+            assert student.spoil(array(1)).tolist() == [8]
 
 
 @pytest.mark.parametrize("name", ["end", "sleep"])
-def test_a_worker_that_is_lost_begins_the_check_anew(student, name, monkeypatch):
+def test_a_worker_that_is_lost_begins_the_check_anew(taught, name, monkeypatch):
     monkeypatch.setattr(ahead, "PATIENCE", 0.3)
+    script = script_of([(name,)])
     with pytest.raises(BegunAnew):
-        ask(student, script_of([(name,)]), (name,))
+        ask(taught(script), script, (name,))
 
 
-def test_functions_cannot_be_sent_ahead():
+def test_a_worker_that_never_learnt_it_begins_the_check_anew(connect):
+    script = script_of([("how_many",), ("how_many",)])
+    with pytest.raises(BegunAnew):
+        ask(connect(CODE), script, ("how_many",))
+
+
+def test_a_server_holds_no_more_than_it_may(numpy_source, monkeypatch):
+    monkeypatch.setattr(server, "MOST_LESSONS", 0)
+    script = script_of([("negative", array(1, 2, 3, 4, 5))])
+    numpy_source.teach([script])
+    process = numpy_source.start("cpu")
+    assert script.digest not in process.lessons
+    process.kill()
+
+
+def test_functions_cannot_be_known_beforehand():
     with pytest.raises(Malformed):
         step(Request("apply", None, [abs]))
     assert step(Request("apply", None, [Callback(0)])).size > 0

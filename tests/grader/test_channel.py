@@ -67,38 +67,30 @@ def test_frames_keep_their_order_and_their_borders(line):
     assert line.near.receive(later()) == (b"h", bytearray(), 2)
 
 
-def test_answers_to_early_requests_are_written_together(line, monkeypatch):
+def test_frames_that_are_held_are_written_together(line, monkeypatch):
     far = Channel(line.far.fileno(), line.far.fileno())
-    written = []
-    write = far._flush
-    monkeypatch.setattr(far, "_flush", lambda deadline: written.append(write(deadline)))
     monkeypatch.setattr(channel, "LONGEST_HELD", 60)
-    line.near.send_all([(b"h", [b"ask"], n) for n in range(5)], later())
     for n in range(5):
-        assert far.receive(later()) == (b"h", bytearray(b"ask"), n)
-        far.answer(b"h", [b"tell"], n)
-        assert len(written) == (n == 4)
+        far.hold(b"h", [b"tell"], n)
+    with pytest.raises(TimedOut):
+        line.near.receive(soon())
+    far.flush()
     assert [line.near.receive(later())[2] for _ in range(5)] == [0, 1, 2, 3, 4]
 
 
-def test_an_answer_is_not_held_for_long(line, monkeypatch):
+@pytest.mark.parametrize(("limit", "value"), [("LONGEST_HELD", -1), ("MOST_HELD", 0)])
+def test_a_frame_is_not_held_for_long(line, monkeypatch, limit, value):
     far = Channel(line.far.fileno(), line.far.fileno())
-    line.near.send_all([(b"h", [], n) for n in range(3)], later())
-    for held, (limit, value) in enumerate([("LONGEST_HELD", -1), ("MOST_HELD", 0)]):
-        monkeypatch.setattr(channel, limit, value)
-        far.receive(later())
-        far.answer(b"h", [], held)
-        assert line.near.receive(soon())[2] == held
-        monkeypatch.undo()
+    monkeypatch.setattr(channel, limit, value)
+    far.hold(b"h", [], 7)
+    assert line.near.receive(soon())[2] == 7
 
 
-def test_a_request_that_is_not_early_is_answered_at_once(line):
+def test_a_frame_that_is_sent_takes_those_with_it_that_are_held(line):
     far = Channel(line.far.fileno(), line.far.fileno())
-    line.near.send(b"h", [], 1)
-    line.near.send(b"h", [], 2)
-    far.receive(later())
-    far.answer(b"h", [], 1)
-    assert line.near.receive(soon())[2] == 1
+    far.hold(b"h", [], 1)
+    far.send(b"h", [], 2)
+    assert [line.near.receive(soon())[2] for _ in range(2)] == [1, 2]
 
 
 def test_a_frame_larger_than_every_buffer_arrives(line):

@@ -8,7 +8,7 @@ import pytest
 
 from grader.authoring.answers import standalone_sources
 from grader.catalog import Course
-from grader.foresight import nudged, scripts
+from grader.foresight import in_leaves, next_float, next_integer, scripts
 from grader.grading import Grader
 from grader.submission import Submission
 
@@ -86,8 +86,8 @@ def learnt(course, grader, name):
 
 def test_every_case_of_a_check_is_in_its_script(shipped, softmax_grader):
     script = learnt(shipped, softmax_grader, "causal_mask")["agrees_with_reference"]
-    assert all(len(steps) == 1 for steps in script.values())
-    numbers = [steps[0].request.number for steps in script.values()]
+    assert all(len(steps) == 1 for steps in script.cases.values())
+    numbers = [known.request.number for known in script.steps()]
     assert all(a < b for a, b in pairwise(numbers))
 
 
@@ -99,16 +99,36 @@ def test_answers_that_are_handed_on_are_asked_call_by_call(shipped, softmax_grad
 
 
 def test_every_number_of_an_answer_is_moved():
-    assert nudged({"a": [1.0, 2, True, "x", None]}) == {"a": [np.nextafter(1, 2), 2, True, "x", None]}
+    answer = {"a": [1.0, 2, True, "x", None], "b": (3,)}
+    floats = {"a": [np.nextafter(1, 2), 2, True, "x", None], "b": (3,)}
+    assert in_leaves(next_float, answer) == floats
+    assert in_leaves(next_integer, answer) == {"a": [1.0, 3, True, "x", None], "b": (2,)}
+
+
+def test_arrays_are_moved_too():
     x = np.array([1.0, -0.0, np.inf], dtype=np.float32)
-    assert (nudged(x)[:2] > x[:2]).all()
-    assert nudged(x).dtype == x.dtype
-    assert nudged(np.arange(3)).tolist() == [0, 1, 2]
+    assert (next_float(x)[:2] > x[:2]).all()
+    assert next_float(x).dtype == next_integer(x).dtype == x.dtype
+    assert next_integer(x) is x
+    assert next_integer(np.arange(3, dtype=np.uint8)).tolist() == [1, 0, 3]
+    assert next_integer(np.array([True, False])).tolist() == [False, True]
+    assert next_float(np.arange(3)).tolist() == [0, 1, 2]
 
 
 def test_tensors_are_moved_too():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
         x = torch.ones(3, dtype=dtype)
-        assert (nudged(x) > x).all()
-    assert nudged(torch.arange(3)).tolist() == [0, 1, 2]
+        assert (next_float(x) > x).all()
+        assert next_integer(x) is x
+    assert next_float(torch.arange(3)).tolist() == [0, 1, 2]
+    assert next_integer(torch.arange(3)).tolist() == [1, 0, 3]
+    assert next_integer(torch.tensor([True, False])).tolist() == [False, True]
+
+
+def test_no_worker_knows_an_answer_by_heart(shipped, torch_source):
+    """`going_on_is_going_through` goes on with half of what was generated: its question holds the tokens that
+    are due. Nor may one of whom it is not known."""
+    grader = Grader(shipped, torch_source)
+    prepared = grader.prepare(shipped.card("greedy_generate"))
+    assert "going_on_is_going_through" not in scripts(prepared.oracle, prepared.checks)

@@ -46,16 +46,15 @@ def test_a_small_body_stays_in_its_frame(ends):
     assert os.read(far.reader, 4) == b"DOJO"
 
 
-def test_large_answers_to_early_requests_lie_in_their_frames(ends):
+def test_large_bodies_that_are_held_lie_in_their_frames(ends):
     """The window holds one body, and the one before may not have been taken yet."""
     near, far = ends
-    near.send_all([(b"h", [], 1), (b"h", [], 2)], None)
     bodies = [letter * LARGE for letter in (b"a", b"b")]
 
     def answer():
         for nonce, body in enumerate(bodies, 1):
-            far.receive()
-            far.answer(b"h", [body], nonce)
+            far.hold(b"h", [body], nonce)
+        far.flush()
 
     thread = threading.Thread(target=answer)
     thread.start()
