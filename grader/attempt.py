@@ -134,7 +134,9 @@ class Attempt:
             if self.losses:
                 raise self.losses[-1] from None
             return run_check(check, self.session)
-        if check.asks_again and finding.failures:
+        if check.asks_again and not self.session.unanswered().issuperset(
+            id(failure.case) for failure in finding.failures
+        ):
             self.session.scripts = {}
         return finding
 

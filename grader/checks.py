@@ -78,7 +78,13 @@ class Session:
     def foreseeing(self, plan: CheckPlan) -> AbstractContextManager[Begin]:
         """Where it is known what the check asks, it is asked in one piece: nothing in vain before it is known
         whether the submission keeps anything between calls. Raises BegunAnew."""
-        return self.student.foreseeing(self.scripts.get(plan.name), plan.looks_only or plan.asks_again)
+        script, whole = self.scripts.get(plan.name), plan.looks_only or plan.asks_again
+        return self.student.foreseeing(script, whole, self.unanswered() if plan.asks_again else ())
+
+    def unanswered(self) -> set[int]:
+        """Cases of the bank (by id) to which there was no answer; nobody asks those again."""
+        raised = {case for case, answers in self._seen.items() if answers.raised}
+        return raised | {case for case, seen in self._sightings.items() if seen.failure is not None}
 
     def settled(
         self, plan: CheckPlan, case: Case, answers: Answers | None, judge: Callable[[], Found]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from grader.worker.channel import Channel
@@ -23,6 +23,7 @@ from grader.worker.script import Script, Step
 MOST_AT_ONCE = 64  # requests
 PATIENCE = 1.0  # seconds for one answer; after that each call is given its own time
 PASSED_OVER_FRAME = encode(PASSED_OVER)[0]
+ERROR_BEGINS = encode({"error": {}})[0].partition(b"error")[0] + b"error"
 
 
 class Unforeseen(Exception):
@@ -37,12 +38,14 @@ class Answers:
         self._digest = hashlib.blake2b(digest_size=16)
         self._accepted = False
         self.size = 0
+        self.raised = False  # whether one of them is an error
 
     def add(self, known: Step, header: bytes, body: bytearray) -> None:
         """One more, to the request that is known."""
         self._frames.append((known, header, body))
         self._digest.update(b"%d %d " % (len(header), len(body)) + header + body)
         self.size += len(header) + len(body)
+        self.raised = self.raised or header.startswith(ERROR_BEGINS)
 
     @property
     def digest(self) -> bytes:
@@ -70,11 +73,13 @@ class Answers:
 
 
 class Ahead:
-    """A script being recited, and the answers to it, case by case."""
+    """A script being recited, and the answers to it, case by case; some cases may be left out."""
 
-    def __init__(self, channel: Channel, script: Script, nonces: Iterator[int]) -> None:
+    def __init__(
+        self, channel: Channel, script: Script, nonces: Iterator[int], left_out: Collection[int] = ()
+    ) -> None:
         self._channel, self._script, self._nonces = channel, script, nonces
-        self._cases = deque(script.cases)
+        self._cases = deque(case for case in script.cases if case not in left_out)
         self._positions = script.positions()
         self._asked: deque[tuple[int, Step, int]] = deque()  # case, step, nonce
         self._current = Answers()
@@ -102,12 +107,14 @@ class Ahead:
         self.asked_in_vain = self.asked_in_vain or self._current.in_vain
 
     def _ask(self) -> None:
-        first = self._positions[self._cases[0]]
+        questions: list[int] = []
         while self._cases and len(self._asked) < MOST_AT_ONCE:
             case = self._cases.popleft()
-            self._asked += [(case, known, next(self._nonces)) for known in self._script.cases[case]]
+            steps, first = self._script.cases[case], self._positions[case]
+            self._asked += [(case, known, next(self._nonces)) for known in steps]
+            questions += range(first, first + len(steps))
         if self._asked:
-            asked = {"lesson": self._script.digest, "first": first, "count": len(self._asked)}
+            asked = {"lesson": self._script.digest, "questions": questions}
             self._channel.send(*encode({"recite": asked}), self._asked[0][2], time.monotonic() + PATIENCE)
 
     def _received(self, case: int) -> Answers:

@@ -52,10 +52,10 @@ class Worker:
             encoded = encode({"error": _unanswerable(error)})
         write(*encoded, self.nonce)
 
-    def _recite(self, lesson: str, first: int, count: int) -> None:
+    def _recite(self, lesson: str, questions: list[int]) -> None:
         """Answer questions that are known by heart, each as if it had come with the next nonce."""
-        for request in self.lessons[lesson][first : first + count]:
-            self._reply(self._answer({"request": request}), self.channel.hold)
+        for number in questions:
+            self._reply(self._answer({"request": self.lessons[lesson][number]}), self.channel.hold)
             self.nonce += 1
         self.channel.flush()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,13 +95,15 @@ class RemoteStudent(Student):
             return self._answers.take(request)
 
     @contextmanager
-    def foreseeing(self, script: Script | None, whole: bool = False) -> Iterator[Begin]:
-        """Inside, the calls of the script are sent before they are due. Raises BegunAnew, also where
-        something was called in vain and the script must be asked as a `whole`."""
+    def foreseeing(
+        self, script: Script | None, whole: bool = False, left_out: Collection[int] = ()
+    ) -> Iterator[Begin]:
+        """Inside, the calls of the script are made before they are due, but for cases `left_out`. Raises
+        BegunAnew, also where something was called in vain and the script must be asked as a `whole`."""
         if not script:
             yield lambda _case: None
             return
-        ahead = Ahead(self._channel, script, self._nonces)
+        ahead = Ahead(self._channel, script, self._nonces, left_out)
 
         def begin(case: int) -> Answers:
             with _anew():
