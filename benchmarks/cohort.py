@@ -53,7 +53,7 @@ def environment() -> Path:
 def ours(submissions: Path, work: Path) -> Found:
     """`kata grade`, as an instructor would run it."""
     command = "from grader.instructor import kata; kata()"
-    run = [sys.executable, "-c", command, "grade", submissions, "--graders", CORES, "--output", work]
+    run = [sys.executable, "-c", command, "grade", submissions, "--output", work]
     subprocess.run([str(word) for word in run], cwd=ROOT, check=True, capture_output=True)
     lines = map(json.loads, (work / "reports.jsonl").read_text().splitlines())
     return {

@@ -23,7 +23,9 @@ from grader.opening import require_library
 @click.option("--store", help="Where results are kept: a file, or an SQLAlchemy URL.  [default: in --output]")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True)
 @click.option("--address", default="", help="With --engine ray: the cluster's address.")
-@click.option("--graders", type=click.IntRange(min=1), help="How many at a time.  [default: one a core]")
+@click.option(
+    "--graders", type=click.IntRange(min=1), help="How many at a time.  [default: one a core, and one more]"
+)
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option(
     "--isolation", type=click.Choice(["required", "best", "none"]), default="best", show_default=True

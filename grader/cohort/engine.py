@@ -21,7 +21,7 @@ class Engine(Protocol):
 
 
 def open_engine(name: str, order: Order, size: int = 0, address: str = "") -> Engine:
-    """`local`, or `ray` at an address. `size` is how many graders there are, 0 for one a core."""
+    """`local`, or `ray` at an address. `size` is how many graders there are, 0 for what suits the cores."""
     if name == "ray":
         from grader.cohort.cluster import Cluster
 

@@ -1,4 +1,4 @@
-"""Graders on this machine: one process a core, each warm, each judging one submission at a time.
+"""Graders on this machine: one process a core and one more, each warm, each judging one submission at a time.
 
 They are forked from a process that has imported NumPy and PyTorch and nothing else, so that what a
 submission runs beside has never held another student's work.
@@ -45,7 +45,7 @@ class Pool:
         self._losses: dict[tuple[str, str], int] = {}
         self._seats = [self._open()]  # alone, until it is known that one can be opened
         self.judging: Mapping[str, str] = self._greeted(self._seats[0])
-        self._seats += [self._open() for _ in range((size or os.cpu_count() or 1) - 1)]
+        self._seats += [self._open() for _ in range((size or _usual_size()) - 1)]
         for seat in self._seats[1:]:
             self._greeted(seat)
 
@@ -121,6 +121,11 @@ class Pool:
                 seat.process.terminate()
         for seat in self._seats:
             seat.process.join(5)
+
+
+def _usual_size() -> int:
+    """One a core, and one more: a grader waits now and then, for a worker to begin or to end."""
+    return (os.cpu_count() or 1) + 1
 
 
 def _libraries(order: Order) -> list[str]:

@@ -20,10 +20,10 @@ from grader.worker.window import Window
 class Worker:
     """One end of the channel, and what it serves."""
 
-    def __init__(self, channel: Channel, device: str, lessons: Lessons) -> None:
+    def __init__(self, channel: Channel, device: str, lessons: Lessons | None = None) -> None:
         self.channel = channel
         self.device = device
-        self.lessons = lessons
+        self.lessons = lessons or {}
         self.executor: Executor | None = None
         self.filename = ""
         self.nonce = 0
@@ -73,9 +73,10 @@ class Worker:
     def _run(self, request: Request) -> dict[str, Any]:
         if self.executor is None:
             raise Malformed("nothing is loaded")
-        if request.group and request.group == self.given_up:
+        group = request.group
+        if group and group == self.given_up:
             return PASSED_OVER
-        self.given_up = request.group
+        self.given_up = group
         outcome = self.executor.run(request).message()
         self.given_up = 0
         return {"ok": outcome}
@@ -126,7 +127,7 @@ def run(
         # a CUDA context takes seconds: make it before the clock of a call runs
         torch.zeros(1, device=terms.device)
     channel.send(*encode({"in_force": in_force.as_dict()}), 0)
-    Worker(channel, terms.device, lessons or {}).serve()
+    Worker(channel, terms.device, lessons).serve()
 
 
 def _import_packages_only() -> None:

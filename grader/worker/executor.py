@@ -55,8 +55,10 @@ class Request:
         return self.number // GROUP if self.number < FIRST_NUMBER else 0
 
     def message(self) -> dict[str, Any]:
-        """What has to travel: the fields that say something."""
-        return _said(self)
+        """What has to travel: the name, and the fields that say something."""
+        silent = (None, False, "", 0)
+        said = {field: value for field, value in vars(self).items() if not any(value is s for s in silent)}
+        return {**said, "name": self.name}
 
 
 @dataclass
@@ -69,14 +71,15 @@ class Outcome:
     gradients: dict[str, Any] | None = None
 
     def message(self) -> dict[str, Any]:
-        """What has to travel: the fields that say something."""
-        return _said(self)
-
-
-def _said(record: Any) -> dict[str, Any]:
-    silent = (None, False, "", 0)
-    said = {name: value for name, value in vars(record).items() if not any(value is s for s in silent)}
-    return {**said, "value": record.value} if isinstance(record, Outcome) else {**said, "name": record.name}
+        """What has to travel: the value, and the fields that say something."""
+        said = {"value": self.value}
+        if self.arguments is not None:
+            said["arguments"] = self.arguments
+        if self.flops:
+            said["flops"] = self.flops
+        if self.gradients is not None:
+            said["gradients"] = self.gradients
+        return said
 
 
 class Executor:

@@ -49,6 +49,11 @@ HONEST = {
     "double": "def double(x):\n    return x\n",
     "top_p": "def top_p_filter(logits, p):\n    return logits\n",
 }
+#: What was freed is often the same at the next call, as a constant is, which has its invariances.
+CONSTANT = {
+    "returns_freed_memory": "import numpy as np\n"
+    "def softmax(x, axis=-1):\n    return np.zeros_like(x, float)\n",
+}
 #: Right for some inputs, by rights or by a trick: more than an honest zero, less than full marks.
 RIGHT_IN_PART = {
     "behaves_when_watched", "changes_arguments", "counts_its_calls", "knows_the_example",
@@ -90,6 +95,9 @@ class Walk:
         self.plant()
         self.grader = Grader(Course(self.course), self.source, shrinks=False)
         self.honest = {kata: self.grade_text(kata, HONEST[kata]).score for kata in self.katas}
+        if library == "numpy":
+            constants = {name: self.grade_text("softmax", text).score for name, text in CONSTANT.items()}
+            self.honest |= constants
         self.canary = self.text_of(self.grade_text("double", CANARY)) if library == "numpy" else ""
         self.state = self.look()
 
@@ -190,7 +198,8 @@ class Walk:
         return {"name": name, "breaches": found, "report": to_json(Report((report,)))["katas"][0]}
 
     def gained(self, name, report):
-        bound = report.max_score - 1 if name in RIGHT_IN_PART else self.honest[report.name]
+        honest = self.honest.get(name, self.honest[report.name])
+        bound = report.max_score - 1 if name in RIGHT_IN_PART else honest
         if report.score > bound:
             yield f"{report.score / 100:g} points, where {bound / 100:g} are due at most"
 
