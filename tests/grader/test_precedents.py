@@ -1,0 +1,82 @@
+"""What was found of the same answers before is found again, and nothing else is."""
+
+import dataclasses
+
+import pytest
+
+from grader import judging
+from grader.grading import Grader
+from grader.precedents import ENTRY, Precedents
+from grader.submission import Submission
+
+GUARD = 'if isinstance(x, str): raise ValueError("text")'
+RIGHT = f"def double(x):\n    {GUARD}\n    return 2 * x"
+WRONG = f"def double(x):\n    {GUARD}\n    return 3 * x"
+RIGHT_AGAIN = f"def double(numbers):\n    x = numbers\n    {GUARD}\n    return x + x"
+WRONG_ONCE = f"def double(x):\n    {GUARD}\n    return 2 * x if x.size != 1 else 3 * x"
+KEEPS_COUNT = (
+    f"n = 0\ndef double(x):\n    global n\n    {GUARD}\n    n += 1\n    return 2 * x if n < 40 else x"
+)
+
+
+@pytest.fixture
+def grade(numpy_source, tiny_course, monkeypatch):
+    """`grade(code)`: the report but for its time, and how many cases were judged."""
+    grader, judged = Grader(tiny_course, numpy_source, shrinks=False), []
+    judge = judging.judge_case
+    monkeypatch.setattr(judging, "judge_case", lambda *asked: (judged.append(asked), judge(*asked))[1])
+
+    def grade(code):
+        del judged[:]
+        report = grader.grade(Submission(tiny_course.card("double"), code, "double.py"))
+        return dataclasses.replace(report, seconds=0.0, digest=""), len(judged)
+
+    grade(RIGHT)  # what is asked is learnt when a second one comes
+    return grade
+
+
+@pytest.mark.parametrize("code", [RIGHT, WRONG], ids=["right", "wrong"])
+def test_the_same_answers_are_judged_once(grade, code):
+    (first, judged), (second, again) = grade(code), grade(code)
+    assert first == second
+    assert judged > 100
+    assert again == 0
+
+
+def test_another_program_with_the_same_answers_needs_no_judging(grade):
+    (right, _), (report, judged) = grade(RIGHT), grade(RIGHT_AGAIN)
+    assert report == right
+    assert judged == 0
+
+
+def test_what_is_new_is_judged(grade):
+    _, everything = grade(RIGHT)
+    report, judged = grade(WRONG_ONCE)
+    assert report.status == "failed"
+    assert 0 < judged < everything / 2
+
+
+def test_nobody_is_taken_for_another(grade):
+    known = [grade(code)[0] for code in (RIGHT, WRONG, WRONG_ONCE, KEEPS_COUNT)]
+    assert [report.status for report in known] == ["passed", "failed", "failed", "failed"]
+    assert len({report.score for report in known}) > 2
+    for code, report in zip((KEEPS_COUNT, WRONG_ONCE, WRONG, RIGHT), reversed(known), strict=True):
+        assert grade(code)[0] == report
+
+
+def test_what_nobody_has_come_upon_for_longest_is_forgotten():
+    found = Precedents(most_bytes=3 * ENTRY)
+    for name in "abc":
+        found.keep(name, None, 0)
+    assert found["a"] is None
+    found.keep("d", "a finding", 0)
+    assert [name in found for name in "abcd"] == [True, False, True, True]
+
+
+def test_a_large_finding_takes_the_place_of_many():
+    found = Precedents(most_bytes=10 * ENTRY)
+    for number in range(10):
+        found.keep(number, None, 0)
+    found.keep("large", "a finding", 8 * ENTRY)
+    assert [number in found for number in range(10)] == [False] * 9 + [True]
+    assert found["large"] == "a finding"
