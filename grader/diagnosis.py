@@ -177,7 +177,7 @@ class Suspect:
         """The failing cases in order; a mistake that is wrong about the first few is asked no further."""
         order = finding.plan.positions
         hits = misses = 0
-        for theirs in sorted(finding.failures, key=lambda failure: order.get(id(failure.case), len(order))):
+        for theirs in finding.by_position:
             index = order.get(id(theirs.case))
             mine = None if index is None else self.replay.outcome(finding.plan, index)
             if mine is not None and self._alike(theirs, mine):

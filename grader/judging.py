@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 from grader.checks import CheckPlan, Session, Skip
 from grader.comparison import Difference
@@ -37,6 +37,12 @@ class Finding:
     failures: list[Failure] = field(default_factory=list)
     skipped: bool = False
     asked: list[Case] = field(default_factory=list)
+
+    @cached_property
+    def by_position(self) -> list[Failure]:
+        """The failures in the order of the plan's cases, whichever is put first to be shown."""
+        order = self.plan.positions
+        return sorted(self.failures, key=lambda failure: order.get(id(failure.case), len(order)))
 
     @property
     def status(self) -> CheckStatus:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from functools import lru_cache
 from typing import Any
 
 #: Shorter answers coincide by themselves: there are not many ways to write five lines.
@@ -48,18 +49,28 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 def _bound(tree: ast.Module) -> frozenset[str]:
     """The names that a file gives to things: parameters, variables, functions, classes."""
-    stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    arguments = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)
-    named = {n.name for n in ast.walk(tree) if isinstance(n, kinds) and n.name}
-    return frozenset(stored | arguments | named)
+    bound: set[str | None] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler):
+            bound.add(node.name)
+    return frozenset(name for name in bound if name)
+
+
+@lru_cache
+def _given(stub: str) -> frozenset[str]:
+    """The statements of a stub, each as text."""
+    return frozenset(map(ast.dump, ast.parse(stub).body))
 
 
 def shape(source: str, stub: str = "") -> tuple[str, int]:
     """A digest of the source's shape, and how many tokens it is made of. An empty digest where it has
     none, since it cannot be parsed or holds nothing beyond the stub."""
     try:
-        tree, given = ast.parse(source), {ast.dump(node) for node in ast.parse(stub).body}
+        tree, given = ast.parse(source), _given(stub)
         tree.body = [node for node in tree.body if ast.dump(node) not in given and not _is_import(node)]
         renamed = _Renamed(_bound(tree)).visit(tree)
         text = ast.dump(renamed)

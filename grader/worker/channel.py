@@ -118,25 +118,26 @@ class Channel:
         """One frame as header, body and nonce. Raises ChannelClosed, TimedOut, Flooded, Malformed."""
         if deadline is not None and time.monotonic() >= deadline:
             raise TimedOut
-        magic, header_size, body_size, nonce = PREFIX.unpack(self._read(PREFIX.size, deadline))
+        self._await(PREFIX.size, deadline)
+        magic, header_size, body_size, nonce = PREFIX.unpack_from(self._ahead)
         if magic != MAGIC and (magic != BESIDE or self.window is None):
             raise Malformed("a frame does not begin as one")
         if header_size > MAX_HEADER or body_size > MAX_BODY:
             raise Malformed("a frame is larger than allowed")
-        header = bytes(self._read(header_size, deadline))
-        if magic == BESIDE and self.window is not None:
-            return header, self.window.take(body_size), nonce
-        return header, self._read(body_size, deadline), nonce
+        begin, beside = PREFIX.size + header_size, magic == BESIDE
+        end = begin if beside else begin + body_size
+        self._await(end, deadline)
+        header, body = bytes(self._ahead[PREFIX.size : begin]), self._ahead[begin:end]
+        del self._ahead[:end]
+        return header, self.window.take(body_size) if beside and self.window else body, nonce
 
-    def _read(self, size: int, deadline: float | None) -> bytearray:
+    def _await(self, size: int, deadline: float | None) -> None:
+        """Until as many bytes as that have been read ahead."""
         while len(self._ahead) < size:
             try:
                 self._read_ahead()
             except BlockingIOError:
                 self._wait(deadline)
-        data = self._ahead[:size]
-        del self._ahead[:size]
-        return data
 
     def _read_ahead(self) -> None:
         try:

@@ -12,10 +12,10 @@ from grader.submission import Submission
 GUARD = 'if isinstance(x, str): raise ValueError("text")'
 RIGHT = f"def double(x):\n    {GUARD}\n    return 2 * x"
 WRONG = f"def double(x):\n    {GUARD}\n    return 3 * x"
-RIGHT_AGAIN = f"def double(numbers):\n    x = numbers\n    {GUARD}\n    return x + x"
-WRONG_ONCE = f"def double(x):\n    {GUARD}\n    return 2 * x if x.size != 1 else 3 * x"
+RIGHT_AGAIN = f"def double(x):\n    {GUARD}\n    numbers = x\n    return numbers + numbers"
+WRONG_ONCE = f"def double(x):\n    {GUARD}\n    return 2 * x if x.size != 9 else 3 * x"
 KEEPS_COUNT = (
-    f"n = 0\ndef double(x):\n    global n\n    {GUARD}\n    n += 1\n    return 2 * x if n < 40 else x"
+    f"n = 0\ndef double(x):\n    global n\n    {GUARD}\n    n += 1\n    return 2 * x if n < 25 else x"
 )
 
 
@@ -39,7 +39,7 @@ def grade(numpy_source, tiny_course, monkeypatch):
 def test_the_same_answers_are_judged_once(grade, code):
     (first, judged), (second, again) = grade(code), grade(code)
     assert first == second
-    assert judged > 100
+    assert judged > 50
     assert again == 0
 
 
