@@ -8,6 +8,7 @@ from grader import judging
 from grader.grading import Grader
 from grader.precedents import ENTRY, Precedents
 from grader.submission import Submission
+from grader.worker.remote import RemoteStudent
 
 GUARD = 'if isinstance(x, str): raise ValueError("text")'
 RIGHT = f"def double(x):\n    {GUARD}\n    return 2 * x"
@@ -24,7 +25,12 @@ def grade(numpy_source, tiny_course, monkeypatch):
     """`grade(code)`: the report but for its time, and how many cases were judged."""
     grader, judged = Grader(tiny_course, numpy_source, shrinks=False), []
     judge = judging.judge_case
-    monkeypatch.setattr(judging, "judge_case", lambda *asked: (judged.append(asked), judge(*asked))[1])
+
+    def noted(plan, session, case):
+        judged.extend([case] if isinstance(session.student, RemoteStudent) else [])  # no mistake is counted
+        return judge(plan, session, case)
+
+    monkeypatch.setattr(judging, "judge_case", noted)
 
     def grade(code):
         del judged[:]
