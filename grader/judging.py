@@ -12,7 +12,7 @@ from grader.comparison import Difference
 from grader.describing import describe
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case
-from grader.report import CheckStatus
+from grader.report import Check, CheckStatus
 from grader.worker.remote import WorkerLost
 from grader.worker.student import Begin, Call
 
@@ -27,6 +27,7 @@ class Failure:
     difference: Difference | None
     trace: list[Call]
     likeness: dict[str, bool] = field(default_factory=dict)  # to each mistake that it was compared with
+    told: dict[str, Check] = field(default_factory=dict)  # what is said of it, by mistake
 
 
 @dataclass

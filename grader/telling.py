@@ -19,7 +19,13 @@ def as_check(finding: Finding, mistake: Mistake | None, axes: dict[str, str]) ->
     plan = finding.plan
     if not finding.failures:
         return Check(plan.name, plan.title, finding.status, plan.points, plan.points)
-    failure = finding.failures[0]
+    failure, name = finding.failures[0], mistake.id if mistake else ""
+    if name not in failure.told:
+        failure.told[name] = _told(plan, failure, mistake, axes)
+    return failure.told[name]
+
+
+def _told(plan: CheckPlan, failure: Failure, mistake: Mistake | None, axes: dict[str, str]) -> Check:
     difference = failure.difference
     return Check(
         plan.name,

@@ -6,6 +6,7 @@ submission runs beside has never held another student's work.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -21,6 +22,7 @@ from grader.cohort.judging import Order, Task, Verdict, judge, judging_digest
 from grader.cohort.waiting import Waiting
 from grader.opening import COMPLAINTS, open_grader
 
+SELDOM = 20_000, 20, 50  # collections: what a grader keeps are many small things that live as long as it does
 TRIES = 3  # graders that one submission may lose before it is put aside
 WARM = ["numpy", "hypothesis", "grader.cohort.pool"]
 
@@ -136,6 +138,7 @@ def _libraries(order: Order) -> list[str]:
 def serve(channel: Any, order: Order) -> None:
     """A grading process's whole life: a greeting, then a verdict for each task, until nobody asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that holds the results
+    gc.set_threshold(*SELDOM)
     course, cards = order.course, {card.name: card for card in order.cards()}
     try:
         grader, source = open_grader(
