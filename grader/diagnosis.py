@@ -169,6 +169,10 @@ class Suspect:
         """How many of the failed checks."""
         return sum(self.explains(f) for f in self.findings if f.status in ("failed", "error"))
 
+    def share_of_all(self) -> float:
+        """How much is explained of all failed checks together."""
+        return sum(self.share(f) for f in self.findings if f.status in ("failed", "error"))
+
     def passed_alike(self) -> int:
         """How many of the checks that the submission passes."""
         return sum(self.replay.passes(f.plan) for f in self.findings if f.status == "passed")
@@ -197,11 +201,13 @@ class Suspect:
 
 def _best(fitting: list[Suspect], finding: Finding) -> Suspect:
     """Who explains all cases goes before who explains most; then who explains more of the failed checks;
-    then the larger share; then who passes what the submission passes. Asked only as far as needed."""
+    then the larger share, of the check and of all that failed; then who passes what the submission passes.
+    Asked only as far as needed."""
     questions: list[Callable[[Suspect], Any]] = [
         lambda suspect: suspect.share(finding) == 1,
         lambda suspect: suspect.checks_explained(),
         lambda suspect: suspect.share(finding),
+        lambda suspect: suspect.share_of_all(),
         lambda suspect: suspect.passed_alike(),
     ]
     for question in questions:
