@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,15 @@ def dtype_name(value: Any) -> str:
 def _str_of(dtype: np.dtype[Any]) -> str:
     """NumPy takes longer to find a dtype's name than to compare a small array."""
     return str(dtype)
+
+
+def in_leaves(change: Callable[[Any], Any], tree: Any) -> Any:
+    """The same tree of dicts, lists and tuples with every leaf changed."""
+    if isinstance(tree, dict):
+        return {key: in_leaves(change, item) for key, item in tree.items()}
+    if type(tree) in (list, tuple):
+        return type(tree)(in_leaves(change, item) for item in tree)
+    return change(tree)
 
 
 def largest(tree: Any) -> float:

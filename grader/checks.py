@@ -49,14 +49,13 @@ class Session:
         self.kata, self.oracle, self.student = kata, oracle, student
         self.scripts, self.precedents = scripts or {}, precedents
         self._sightings: dict[int, Sighting] = {}
-        self._unseen: dict[int, Answers] = {}  # to cases that were settled without a look
-        self._seen: dict[int, Answers] = {}  # to each case of the bank, as they came
+        self._seen: dict[int, Answers] = {}  # to each case of the bank; read when somebody wants to look
         self._expected: dict[int, Expected] = {}
 
     def sight(self, case: Case) -> Sighting:
         """The answer to `case`; asked once, then remembered. Raises what the submission raised."""
         if id(case) not in self._sightings:
-            with self.student.answering(self._unseen.pop(id(case), None)):
+            with self.student.answering(self._seen.get(id(case))):
                 self._sightings[id(case)] = self._look(case)
         seen = self._sightings[id(case)]
         self.student.trace[:] = seen.trace
@@ -100,8 +99,6 @@ class Session:
             return found
         if answers:
             answers.accept()
-            if plan.looks_only:
-                self._unseen[id(case)] = answers
         known: Found = self.precedents[answered]
         return known
 

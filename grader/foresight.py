@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from grader.arrays import in_leaves
 from grader.catalog import load_file
 from grader.checks import CheckPlan, Session, Skip
 from grader.expect import SubmissionFailed, going_on
@@ -108,15 +109,6 @@ def _agree(script: dict[int, list[Step]], other: dict[int, list[Step]]) -> bool:
         == [(known.header, known.buffers) for known in other[case]]
         for case, steps in script.items()
     )
-
-
-def in_leaves(change: Callable[[Any], Any], value: Any) -> Any:
-    """A nested value with every number and every array changed."""
-    if isinstance(value, dict):
-        return {key: in_leaves(change, item) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(in_leaves(change, item) for item in value)
-    return change(value)
 
 
 def next_float(value: Any) -> Any:

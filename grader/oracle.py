@@ -9,6 +9,7 @@ import numpy as np
 
 from grader import answer_key, bank
 from grader.answer_key import AnswerKey, Expected, RecordedKata
+from grader.arrays import in_leaves
 from grader.catalog import Card, Course, load_file
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case, DrawCase, Kata, KataError
@@ -123,10 +124,10 @@ class Oracle:
 
 def in_float64(value: Any) -> Any:
     """The same values with every floating array widened, strides kept."""
-    if isinstance(value, dict):
-        return {key: in_float64(item) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(in_float64(item) for item in value)
+    return in_leaves(_widened, value)
+
+
+def _widened(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return value.astype(np.float64)
     if type(value).__module__ == "torch" and value.is_floating_point():

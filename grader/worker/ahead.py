@@ -80,7 +80,6 @@ class Ahead:
     ) -> None:
         self._channel, self._script, self._nonces = channel, script, nonces
         self._cases = deque(case for case in script.cases if case not in left_out)
-        self._positions = script.positions()
         self._asked: deque[tuple[int, Step, int]] = deque()  # case, step, nonce
         self._current = Answers()
         self.asked_in_vain = False
@@ -110,7 +109,7 @@ class Ahead:
         questions: list[int] = []
         while self._cases and len(self._asked) < MOST_AT_ONCE:
             case = self._cases.popleft()
-            steps, first = self._script.cases[case], self._positions[case]
+            steps, first = self._script.cases[case], self._script.positions[case]
             self._asked += [(case, known, next(self._nonces)) for known in steps]
             questions += range(first, first + len(steps))
         if self._asked:

@@ -7,6 +7,7 @@ arguments in it are a worker's own as soon as it writes to them, as all memory i
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterable
 from typing import IO
@@ -19,12 +20,12 @@ from grader.worker.executor import Request
 Lessons = dict[str, list[Request]]
 
 
-def write(digest: str, requests: Iterable[Request], file: IO[bytes]) -> None:
-    """Write one lesson into an open file: a frame with its name, then a frame a request."""
+def write(digest: str, requests: Iterable[tuple[bytes, list[bytes]]], file: IO[bytes]) -> None:
+    """Write one lesson into an open file: a frame with its name, then a frame a request, encoded already."""
     channel = Channel(-1, file.fileno())
-    channel.send(*encode({"lesson": digest}), 0)
-    for request in requests:
-        channel.send(*encode({"request": request.message()}), 0)
+    for header, buffers in itertools.chain([encode({"lesson": digest})], requests):
+        channel.hold(header, buffers, 0)
+    channel.flush()
 
 
 def read(fd: int) -> Lessons:

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ class Script:
         for steps in self.cases.values():
             yield from steps
 
+    @cached_property
     def positions(self) -> dict[int, int]:
         """Where each case begins among all steps."""
         ends = itertools.accumulate(map(len, self.cases.values()), initial=0)

@@ -88,7 +88,8 @@ class ForkServer:
         self._dismiss_spare()
         with contextlib.suppress(OSError), tempfile.TemporaryFile() as file:
             for script in new:
-                lessons.write(script.digest, (step.request for step in script.steps()), file)
+                frames = ((known.header, known.buffers) for known in script.steps())
+                lessons.write(script.digest, frames, file)
             socket.send_fds(self._control, [LESSONS], [file.fileno()])
             self._lessons |= {script.digest: script.size for script in new}
 

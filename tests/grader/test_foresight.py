@@ -6,9 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from grader.arrays import in_leaves
 from grader.authoring.answers import standalone_sources
 from grader.catalog import Course
-from grader.foresight import in_leaves, next_float, next_integer, scripts
+from grader.foresight import next_float, next_integer, scripts
 from grader.grading import Grader
 from grader.submission import Submission
 
