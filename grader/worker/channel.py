@@ -21,7 +21,7 @@ from grader.worker.window import LARGE, Window
 
 MAGIC, BESIDE = b"DOJO", b"DOJW"
 PREFIX = struct.Struct(">4sIQQ")
-CHUNK = 1 << 18
+CHUNK = 1 << 16  # bytes read or written at once; for more the allocator would ask the kernel every time
 PATIENCE = struct.pack("ll", 0, 20_000)  # a timeval: 20 ms
 OUTPUT_KEPT = 8_000  # bytes of a submission's output kept at either end
 MOST_HELD = 1 << 14  # bytes held back to be written with what follows

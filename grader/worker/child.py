@@ -11,10 +11,14 @@ from typing import Any
 from grader.worker import pretence, rules
 from grader.worker.channel import Channel, ChannelClosed
 from grader.worker.codec import Malformed, decode, encode
-from grader.worker.executor import PASSED_OVER, Executor, Request, describe_error, load_module
+from grader.worker.executor import PASSED_OVER, Executor, Outcome, Request, describe_error, load_module
+from grader.worker.headers import Headers
 from grader.worker.lessons import Lessons
 from grader.worker.sandbox import layers, opened, privacy
 from grader.worker.window import Window
+
+#: What a worker replies: what came of a request, or any other message.
+Answer = Outcome | dict[str, Any]
 
 
 class Worker:
@@ -24,6 +28,7 @@ class Worker:
         self.channel = channel
         self.device = device
         self.lessons = lessons or {}
+        self.headers = Headers()
         self.executor: Executor | None = None
         self.filename = ""
         self.nonce = 0
@@ -45,41 +50,44 @@ class Worker:
         header, body, self.nonce = self.channel.receive()
         return decode(header, body, self.device)
 
-    def _reply(self, message: dict[str, Any], write: Callable[[bytes, list[bytes], int], None]) -> None:
+    def _reply(self, answer: Answer, write: Callable[[bytes, list[bytes], int], None]) -> None:
         try:
-            encoded = encode(message)
+            encoded = self.headers.encode(answer) if isinstance(answer, Outcome) else encode(answer)
         except Malformed as error:
             encoded = encode({"error": _unanswerable(error)})
         write(*encoded, self.nonce)
 
     def _recite(self, lesson: str, questions: list[int]) -> None:
         """Answer questions that are known by heart, each as if it had come with the next nonce."""
+        known = self.lessons[lesson]
         for number in questions:
-            self._reply(self._answer({"request": self.lessons[lesson][number]}), self.channel.hold)
+            self._reply(self._answered(self._run, known[number]), self.channel.hold)
             self.nonce += 1
         self.channel.flush()
 
-    def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, message: dict[str, Any]) -> Answer:
+        if "load" in message:
+            return self._answered(self._load, **message["load"])
+        return self._answered(lambda: self._run(Request(**message["request"])))
+
+    def _answered(self, do: Callable[..., Answer], *asked: Any, **named: Any) -> Answer:
         try:
-            if "load" in message:
-                return {"ok": self._load(**message["load"])}
-            request = message["request"]
-            return self._run(request if isinstance(request, Request) else Request(**request))
+            return do(*asked, **named)
         except Malformed as error:
             return {"error": _unanswerable(error)}
         except BaseException as error:  # whatever a submission raises is its answer, SystemExit too
             return {"error": describe_error(error, self.filename)}
 
-    def _run(self, request: Request) -> dict[str, Any]:
+    def _run(self, request: Request) -> Answer:
         if self.executor is None:
             raise Malformed("nothing is loaded")
         group = request.group
         if group and group == self.given_up:
             return PASSED_OVER
         self.given_up = group
-        outcome = self.executor.run(request).message()
+        outcome = self.executor.run(request)
         self.given_up = 0
-        return {"ok": outcome}
+        return outcome
 
     def _load(self, name: str, source: str, entry_points: list[str], forbidden: list[str]) -> dict[str, Any]:
         self.filename = f"{name}.py"
@@ -87,7 +95,7 @@ class Worker:
         module = load_module(name, source)
         self.executor = Executor(module, self._call_back, self.device)
         present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
-        return {"entry_points": present}
+        return {"ok": {"entry_points": present}}
 
     def _call_back(self, number: int, args: list[Any]) -> Any:
         """Ask the grader to call one of its functions; its answer, or its error, is ours."""
@@ -122,12 +130,17 @@ def run(
     channel = Channel(reader, writer, window=window)
     in_force = layers.lock_in(terms)
     if "torch" in sys.modules:
-        torch = sys.modules["torch"]
-        torch.set_num_threads(1)  # small inputs; and a fork must not inherit a thread pool
-        # a CUDA context takes seconds: make it before the clock of a call runs
-        torch.zeros(1, device=terms.device)
+        _warm(sys.modules["torch"], terms.device)
     channel.send(*encode({"in_force": in_force.as_dict()}), 0)
     Worker(channel, terms.device, lessons).serve()
+
+
+def _warm(torch: Any, device: str) -> None:
+    """Small inputs need one thread; a CUDA context, which takes seconds, is made before any clock runs."""
+    if torch.get_num_threads() != 1:  # a fork has the number of its server
+        torch.set_num_threads(1)
+    if device != "cpu":
+        torch.zeros(1, device=device)
 
 
 def _import_packages_only() -> None:

@@ -146,10 +146,13 @@ def name_of(dtype: np.dtype[Any]) -> str:
 def _add_tensor(torch: Any, tensor: Any, table: list[Any], buffers: list[bytes]) -> int:
     if tensor.nbytes > MAX_BODY:
         raise Malformed(f"a tensor of shape {tuple(tensor.shape)} is too large")
-    plain = tensor.detach().cpu()
+    try:
+        return _add_array(tensor.numpy(), table, buffers)
+    except (TypeError, RuntimeError):  # it is differentiated, or not as NumPy would hold it
+        plain = tensor.detach().cpu().resolve_conj().resolve_neg()
     if plain.dtype is torch.bfloat16:
         return _add_array(plain.view(torch.int16).numpy(), table, buffers, "bfloat16")
-    return _add_array(plain.resolve_conj().resolve_neg().numpy(), table, buffers)
+    return _add_array(plain.numpy(), table, buffers)
 
 
 def decode(header: bytes, body: bytearray, device: str = "cpu") -> dict[str, Any]:

@@ -42,6 +42,7 @@ class Request:
     gradients: bool = False
     pretend: bool = False
     number: int = 0  # objects that the request makes are known by it
+    literal: bool = False  # known by heart, and nothing in its arguments stands for anything else
 
     @property
     def options(self) -> tuple[bool | str, ...]:
@@ -107,7 +108,9 @@ class Executor:
             return Outcome(value=self.plain(getattr(owner, request.name)))
         if request.anatomy:
             return Outcome(value=self.plain(measures.anatomy(owner)))
-        args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
+        args, kwargs = request.args, request.kwargs
+        if not request.literal:
+            args, kwargs = self._resolve(args), self._resolve(kwargs)
         function = owner if request.name == "__call__" else getattr(owner, request.name)
         outcome = Outcome()
         if request.gradients:
@@ -137,7 +140,7 @@ class Executor:
         return self.built[source]
 
     def _resolve(self, value: Any) -> Any:
-        """Handles become the objects they stand for, callbacks functions."""
+        """Handles become the objects they stand for, callbacks functions; lists and dicts are new."""
         if isinstance(value, Handle):
             return self.objects[value.id]
         if isinstance(value, Callback):
@@ -207,7 +210,8 @@ def load_module(name: str, source: str) -> types.ModuleType:
 
 def describe_error(error: BaseException, filename: str) -> dict[str, Any]:
     """The error as text: its class names, its message, the submission's line that it came through."""
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == filename]
+    frames = traceback.walk_tb(error.__traceback__)  # without the files that `extract_tb` would look at
+    lines: list[int | None] = [line for frame, line in frames if frame.f_code.co_filename == filename]
     try:
         message = str(error)[:2000]
     except Exception:

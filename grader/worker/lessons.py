@@ -10,10 +10,10 @@ import contextlib
 import itertools
 import os
 from collections.abc import Iterable
-from typing import IO
+from typing import IO, Any
 
 from grader.worker.channel import Channel, ChannelClosed
-from grader.worker.codec import decode, encode
+from grader.worker.codec import Callback, Handle, decode, encode
 from grader.worker.executor import Request
 
 #: Requests by the digest of the script that they make up.
@@ -39,5 +39,19 @@ def read(fd: int) -> Lessons:
             if "lesson" in message:
                 current = lessons.setdefault(message["lesson"], [])
             else:
-                current.append(Request(**message["request"]))
+                current.append(_by_heart(Request(**message["request"])))
     return lessons
+
+
+def _by_heart(request: Request) -> Request:
+    """It is answered once by each worker, so that whatever its arguments hold may be handed over as it is."""
+    request.literal = not any(_refers(part) for part in (request.args, request.kwargs))
+    return request
+
+
+def _refers(value: Any) -> bool:
+    """Whether anything in it stands for an object of the worker's, or for a function of the grader's."""
+    if isinstance(value, Handle | Callback):
+        return True
+    parts = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
+    return any(map(_refers, parts))

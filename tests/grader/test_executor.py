@@ -215,3 +215,14 @@ def test_a_syntax_error_is_told_with_its_own_line():
 def test_a_module_does_not_inherit_future_imports():
     module = load_module("kata", "def f(x: int): pass")
     assert module.f.__annotations__["x"] is int
+
+
+def test_arguments_that_are_known_by_heart_are_handed_over_as_they_are():
+    same = executor("def given(x, nested): return x, nested").run
+    nested = {"x": [1.0]}
+    ran = Executor(load_module("kata", "def f(x): x['x'].append(2)")).run
+    ran(Request("f", None, [nested], literal=True))
+    assert nested == {"x": [1.0, 2]}
+    ran(Request("f", None, [nested]))
+    assert nested == {"x": [1.0, 2]}
+    assert same(Request("given", None, [1, nested], literal=True)).value == (1, nested)
