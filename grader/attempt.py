@@ -44,7 +44,7 @@ class Prepared:
     lineup: Lineup | None = None
     graded: int = 0
     scripts: dict[str, Script] | None = None  # None until it is worth while to learn them
-    precedents: Precedents[Failure | None] = field(default_factory=Precedents)
+    precedents: Precedents = field(default_factory=Precedents)
 
 
 class Attempt:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from grader import bank
 from grader.answer_key import Expected
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case, Kata
 from grader.oracle import Oracle
-from grader.precedents import Precedents
+from grader.precedents import Grounds, Precedents
 from grader.worker.ahead import Answers
 from grader.worker.script import Script
-from grader.worker.student import Begin, Call, Student
-
-Found = TypeVar("Found")
+from grader.worker.student import Call, Student
 
 
 class Skip(Exception):
@@ -44,10 +42,10 @@ class Session:
         oracle: Oracle,
         student: Student,
         scripts: dict[str, Script] | None = None,
-        precedents: Precedents[Any] | None = None,
+        precedents: Precedents | None = None,
     ) -> None:
         self.kata, self.oracle, self.student = kata, oracle, student
-        self.scripts, self.precedents = scripts or {}, precedents
+        self.scripts, self.precedents = scripts or {}, precedents or Precedents()
         self._sightings: dict[int, Sighting] = {}
         self._seen: dict[int, Answers] = {}  # to each case of the bank; read when somebody wants to look
         self._expected: dict[int, Expected] = {}
@@ -74,45 +72,29 @@ class Session:
                 failure = raised
         return Sighting(observed, failure, watched.changed, list(self.student.trace))
 
-    def foreseeing(self, plan: CheckPlan) -> AbstractContextManager[Begin]:
+    @contextmanager
+    def foreseeing(self, plan: CheckPlan) -> Iterator[Grounds | None]:
         """Where it is known what the check asks, it is asked in one piece: nothing in vain before it is known
-        whether the submission keeps anything between calls. Raises BegunAnew."""
-        script, whole = self.scripts.get(plan.name), plan.looks_only or plan.asks_again
-        return self.student.foreseeing(script, whole, self.unanswered() if plan.asks_again else ())
+        whether the submission keeps anything between calls. None where it has to be asked as the check goes
+        on. Raises BegunAnew."""
+        script, left_out = self.scripts.get(plan.name), self.unanswered() if plan.asks_again else ()
+        with self.student.foreseeing(script, plan.looks_only or plan.asks_again, left_out) as answers:
+            if plan.looks_only and answers is not None:
+                self._seen = answers
+            yield self._grounds(plan, answers)
+
+    def _grounds(self, plan: CheckPlan, answers: dict[int, Answers] | None) -> Grounds | None:
+        if not (plan.looks_only or plan.asks_again):
+            return None if answers is None else Grounds(plan.name, answers)
+        if not self._seen or (plan.asks_again and answers is None):
+            return None
+        held = (answers, self._seen) if plan.asks_again and answers else (self._seen,)
+        return Grounds(plan.name, *held, strict=True)
 
     def unanswered(self) -> set[int]:
         """Cases of the bank (by id) to which there was no answer; nobody asks those again."""
         raised = {case for case, answers in self._seen.items() if answers.raised}
         return raised | {case for case, seen in self._sightings.items() if seen.failure is not None}
-
-    def settled(
-        self, plan: CheckPlan, case: Case, answers: Answers | None, judge: Callable[[], Found]
-    ) -> Found:
-        """What `judge` finds, or has found of the same answers before."""
-        answered = self._answered(plan, case, answers)
-        if self.precedents is None or answered is None:
-            return judge()
-        if answered not in self.precedents:
-            found = judge()
-            held = answers or self._seen[id(case)]
-            self.precedents.keep(answered, found, 0 if found is None else held.size)
-            return found
-        if answers:
-            answers.accept()
-        known: Found = self.precedents[answered]
-        return known
-
-    def _answered(self, plan: CheckPlan, case: Case, answers: Answers | None) -> Hashable | None:
-        """Names the check, the case, and all answers on which its finding rests; None where they have to be
-        asked for as it goes on."""
-        if answers is None and not plan.looks_only:
-            return None
-        if plan.looks_only and answers:
-            self._seen[id(case)] = answers
-        own, seen = answers, self._seen.get(id(case))
-        if not (plan.looks_only or plan.asks_again):
-            return plan.name, id(case), own and own.digest
-        return (plan.name, id(case), own and own.digest, seen.digest) if seen else None
 
     def anew(self) -> Session:
         """The same student and kata, and nothing remembered."""

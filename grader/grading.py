@@ -126,6 +126,17 @@ class Grader:
         return checks, attempt.printed
 
     def _conclude(self, attempt: Attempt, findings: list[Finding]) -> list[Check]:
+        """The findings as checks, as they were told before where the same was found before."""
+        names = tuple(finding.name for finding in findings)
+        if self.shrinks or None in names:
+            return self._told(attempt, findings)
+        told = attempt.prepared.precedents
+        if names not in told:
+            checks = self._told(attempt, findings)
+            told.keep(names, checks, len(repr(checks)))
+        return list(told[names])
+
+    def _told(self, attempt: Attempt, findings: list[Finding]) -> list[Check]:
         """The findings as checks, each failure with its smallest case and its mistake."""
         if all(finding.status in ("passed", "skipped") for finding in findings):
             return [as_check(finding, None, {}) for finding in findings]

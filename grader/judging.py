@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from grader.checks import CheckPlan, Session, Skip
 from grader.comparison import Difference
 from grader.describing import describe
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case
+from grader.precedents import Grounds
 from grader.report import Check, CheckStatus
 from grader.worker.remote import WorkerLost
-from grader.worker.student import Begin, Call
+from grader.worker.student import Call
 
 
 @dataclass
@@ -38,6 +39,12 @@ class Finding:
     failures: list[Failure] = field(default_factory=list)
     skipped: bool = False
     asked: list[Case] = field(default_factory=list)
+    rests_on: Hashable | None = None  # names all answers, where they are known to be all
+
+    @property
+    def name(self) -> Hashable | None:
+        """Equal for findings of which the same is to be said; None where others may only look the same."""
+        return self.rests_on if self.failures else (self.plan.name, *map(id, self.asked))
 
     @cached_property
     def by_position(self) -> list[Failure]:
@@ -58,24 +65,51 @@ ENOUGH_FAILURES = 12
 
 
 def run_check(plan: CheckPlan, session: Session) -> Finding:
-    """Judge every case of the check. Raises WorkerLost where the submission is gone."""
-    finding = Finding(plan)
-    with session.foreseeing(plan) as begin:
-        for case, outcome in _outcomes(plan, session, begin):
+    """Judge every case of the check, if nobody has answered just so before. Raises WorkerLost where the
+    submission is gone."""
+    with session.foreseeing(plan) as grounds:
+        if grounds is None:
+            return _judged(plan, session)
+        found = _found(plan, session, grounds)
+    return replace(found, failures=[*found.failures])  # their order is each submission's own
+
+
+def _found(plan: CheckPlan, session: Session, grounds: Grounds) -> Finding:
+    known = session.precedents
+    if known.settle(grounds):
+        return known[grounds.name]  # type: ignore[no-any-return]  # of several kinds
+    finding = _judged(plan, session, grounds)
+    if grounds.hold:
+        wrong = [grounds.of_case(id(failure.case)) for failure in finding.failures]
+        known.keep(grounds.name, finding, sum(answers.size for answers in wrong))
+    return finding
+
+
+def _judged(plan: CheckPlan, session: Session, grounds: Grounds | None = None) -> Finding:
+    finding = Finding(plan, rests_on=grounds and grounds.name)
+    for case in plan.cases:
+        with suppress(Skip):
+            outcome = _outcome(plan, session, case, grounds and grounds.of_case(id(case)))
             finding.asked.append(case)
             if outcome is not None:
                 finding.failures.append(outcome)
-            if len(finding.failures) >= ENOUGH_FAILURES and not plan.looks_only:
-                break
+        if len(finding.failures) >= ENOUGH_FAILURES and not plan.looks_only:
+            break
     finding.skipped = not finding.asked
     return finding
 
 
-def _outcomes(plan: CheckPlan, session: Session, begin: Begin) -> Iterator[tuple[Case, Failure | None]]:
-    for case in plan.cases:
-        answers = begin(id(case))
-        with suppress(Skip):
-            yield case, session.settled(plan, case, answers, partial(judge_case, plan, session, case))
+def _outcome(plan: CheckPlan, session: Session, case: Case, grounds: Grounds | None) -> Failure | None:
+    """A case of which it is known that nothing is wrong with it is not judged again."""
+    if grounds is None:
+        return judge_case(plan, session, case)
+    if session.precedents.settle(grounds):
+        return None
+    with session.student.answering(next(iter(grounds))):
+        failure = judge_case(plan, session, case)
+    if failure is None and grounds.hold:
+        session.precedents.keep(grounds.name, None)
+    return failure
 
 
 def failure_of(plan: CheckPlan, session: Session, case: Case) -> Failure | None:

@@ -1,4 +1,4 @@
-"""Answers that come before they are due, dozens in one piece: most of a call is waiting for the other end.
+"""Answers that come before they are due, a check in one piece: most of a call is waiting for the other end.
 
 A script has, case by case, what a check is known to ask, and a worker knows it by heart (`lessons`). The
 submission is asked just that, in that order, and the check gets the answers as long as it asks just that.
@@ -10,9 +10,11 @@ After an error the worker passes over the rest of the case: the check seldom goe
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 from grader.worker.channel import Channel
@@ -20,10 +22,11 @@ from grader.worker.codec import decode, encode
 from grader.worker.executor import PASSED_OVER, Request
 from grader.worker.script import Script, Step
 
-MOST_AT_ONCE = 64  # requests
 PATIENCE = 1.0  # seconds for one answer; after that each call is given its own time
 PASSED_OVER_FRAME = encode(PASSED_OVER)[0]
 ERROR_BEGINS = encode({"error": {}})[0].partition(b"error")[0] + b"error"
+
+Frame = tuple[bytes, bytearray]  # header and body
 
 
 class Unforeseen(Exception):
@@ -33,31 +36,33 @@ class Unforeseen(Exception):
 class Answers:
     """What came back for one case: frames, each read when its question comes up, and what they all say."""
 
-    def __init__(self) -> None:
-        self._frames: deque[tuple[Step, bytes, bytearray]] = deque()
-        self._digest = hashlib.blake2b(digest_size=16)
+    def __init__(self, steps: Iterable[Step] = (), frames: Iterable[Frame] = ()) -> None:
+        self.frames = list(frames)
+        self._steps = list(steps)
+        self._taken = 0
         self._accepted = False
-        self.size = 0
-        self.raised = False  # whether one of them is an error
 
-    def add(self, known: Step, header: bytes, body: bytearray) -> None:
-        """One more, to the request that is known."""
-        self._frames.append((known, header, body))
-        self._digest.update(b"%d %d " % (len(header), len(body)) + header + body)
-        self.size += len(header) + len(body)
-        self.raised = self.raised or header.startswith(ERROR_BEGINS)
-
-    @property
+    @cached_property
     def digest(self) -> bytes:
         """Equal for equal answers, bit by bit."""
-        return self._digest.digest()
+        return digest_of(self.frames)
+
+    @property
+    def size(self) -> int:
+        """Bytes in all."""
+        return sum(len(header) + len(body) for header, body in self.frames)
+
+    @property
+    def raised(self) -> bool:
+        """Whether one of them is an error."""
+        return any(header.startswith(ERROR_BEGINS) for header, _ in self.frames)
 
     def take(self, request: Request) -> dict[str, Any]:
         """The answer to what is asked now. Raises Unforeseen, Malformed."""
-        if not self._frames or not self._frames[0][0].is_what(request):
+        if self._taken == len(self.frames) or not self._steps[self._taken].is_what(request):
             raise Unforeseen
-        _, header, body = self._frames.popleft()
-        reply = decode(header, body)
+        reply = decode(*self.frames[self._taken])
+        self._taken += 1
         if reply == PASSED_OVER:
             raise Unforeseen
         return reply
@@ -69,59 +74,45 @@ class Answers:
     @property
     def in_vain(self) -> bool:
         """Whether the submission did something that nobody asked for in the end."""
-        return not self._accepted and any(header != PASSED_OVER_FRAME for _, header, _ in self._frames)
+        left = () if self._accepted else self.frames[self._taken :]
+        return any(header != PASSED_OVER_FRAME for header, _ in left)
 
 
-class Ahead:
-    """A script being recited, and the answers to it, case by case; some cases may be left out."""
+def digest_of(frames: Iterable[Frame]) -> bytes:
+    """Equal for equal frames, bit by bit."""
+    digest = hashlib.blake2b(digest_size=16)
+    for header, body in frames:
+        digest.update(b"%d %d " % (len(header), len(body)) + header + body)
+    return digest.digest()
 
-    def __init__(
-        self, channel: Channel, script: Script, nonces: Iterator[int], left_out: Collection[int] = ()
-    ) -> None:
-        self._channel, self._script, self._nonces = channel, script, nonces
-        self._cases = deque(case for case in script.cases if case not in left_out)
-        self._asked: deque[tuple[int, Step, int]] = deque()  # case, step, nonce
-        self._current = Answers()
-        self.asked_in_vain = False
 
-    def begin(self, case: int) -> Answers:
-        """A case begins: its answers. What is left of the one before is dropped, and more is asked for where
-        nothing is on its way. Raises Unforeseen, and what a channel raises."""
-        self._leave()
-        if not self._asked and case in self._cases:
-            while self._cases[0] != case:
-                self._cases.popleft()
-            self._ask()
-        self._current = self._received(case)
-        return self._current
+def recite(
+    channel: Channel,
+    script: Script,
+    nonces: Iterator[int],
+    left_out: Collection[int] = (),
+    give_up_at: float = math.inf,
+) -> dict[int, Answers]:
+    """What a worker that knows the script answers, case by case; to cases that are left out nothing. Raises
+    Unforeseen, and what a channel raises."""
+    cases = {case: [] if case in left_out else steps for case, steps in script.cases.items()}
+    asked = [
+        position
+        for case, steps in cases.items()
+        for position in range(script.positions[case], script.positions[case] + len(steps))
+    ]
+    expected = deque(next(nonces) for _ in asked)
+    if asked:
+        message = {"recite": {"lesson": script.digest, "questions": asked}}
+        channel.send(*encode(message), expected[0], time.monotonic() + PATIENCE)
+    return {
+        case: Answers(steps, [_received(channel, expected.popleft(), give_up_at) for _ in steps])
+        for case, steps in cases.items()
+    }
 
-    def drain(self) -> None:
-        """Take the answers that nobody asked for in the end."""
-        self._leave()
-        while self._asked:
-            self._current = self._received(self._asked[0][0])
-            self._leave()
 
-    def _leave(self) -> None:
-        self.asked_in_vain = self.asked_in_vain or self._current.in_vain
-
-    def _ask(self) -> None:
-        questions: list[int] = []
-        while self._cases and len(self._asked) < MOST_AT_ONCE:
-            case = self._cases.popleft()
-            steps, first = self._script.cases[case], self._script.positions[case]
-            self._asked += [(case, known, next(self._nonces)) for known in steps]
-            questions += range(first, first + len(steps))
-        if self._asked:
-            asked = {"lesson": self._script.digest, "questions": questions}
-            self._channel.send(*encode({"recite": asked}), self._asked[0][2], time.monotonic() + PATIENCE)
-
-    def _received(self, case: int) -> Answers:
-        answers = Answers()
-        while self._asked and self._asked[0][0] == case:
-            _, known, nonce = self._asked.popleft()
-            header, body, theirs = self._channel.receive(time.monotonic() + PATIENCE)
-            if theirs != nonce:
-                raise Unforeseen
-            answers.add(known, header, body)
-        return answers
+def _received(channel: Channel, nonce: int, give_up_at: float) -> Frame:
+    header, body, theirs = channel.receive(min(time.monotonic() + PATIENCE, give_up_at))
+    if theirs != nonce:
+        raise Unforeseen
+    return header, body

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.worker.ahead import Ahead, Answers, Unforeseen
+from grader.worker.ahead import Answers, Unforeseen, recite
 from grader.worker.channel import Channel, ChannelClosed, Flooded, TimedOut
 from grader.worker.codec import Callback, Handle, Malformed, decode, encode, in_one_line
 from grader.worker.executor import FIRST_NUMBER, Outcome, Request
 from grader.worker.script import Script
-from grader.worker.student import Begin, Student
+from grader.worker.student import Student
 
 CALL_SECONDS = 5.0
 
@@ -97,27 +97,18 @@ class RemoteStudent(Student):
     @contextmanager
     def foreseeing(
         self, script: Script | None, whole: bool = False, left_out: Collection[int] = ()
-    ) -> Iterator[Begin]:
-        """Inside, the calls of the script are made before they are due, but for cases `left_out`. Raises
-        BegunAnew, also where something was called in vain and the script must be asked as a `whole`."""
+    ) -> Iterator[dict[int, Answers] | None]:
+        """The calls of the script are made before they are due, but for cases `left_out`. Raises BegunAnew,
+        also at the end where something was called in vain and the script must be asked as a `whole`."""
         if not script:
-            yield lambda _case: None
+            yield None
             return
-        ahead = Ahead(self._channel, script, self._nonces, left_out)
-
-        def begin(case: int) -> Answers:
+        with _anew():
+            answers = recite(self._channel, script, self._nonces, left_out, self._give_up_at)
+        yield answers
+        if whole and any(found.in_vain for found in answers.values()):
             with _anew():
-                self._answers = ahead.begin(case)
-            return self._answers
-
-        try:
-            yield begin
-            with _anew():
-                ahead.drain()
-                if whole and ahead.asked_in_vain:
-                    raise Unforeseen
-        finally:
-            self._answers = None
+                raise Unforeseen
 
     @contextmanager
     def answering(self, answers: Answers | None) -> Iterator[None]:

@@ -12,7 +12,7 @@ Every call is written down in `trace`, which is what diagnosis compares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,9 +23,6 @@ from grader.worker.codec import Handle, Phantom
 from grader.worker.executor import Outcome, Request
 from grader.worker.proxies import Function, RemoteObject, bare, sent
 from grader.worker.script import Script
-
-#: To be called when a case begins, with the case's id: the answers to it where they have come already.
-Begin = Callable[[int], Answers | None]
 
 
 @dataclass
@@ -66,10 +63,11 @@ class Student:
     @contextmanager
     def foreseeing(
         self, script: Script | None, whole: bool = False, left_out: Collection[int] = ()
-    ) -> Iterator[Begin]:
-        """Inside, calls that a script has may be made before they are due, but for the cases `left_out`."""
+    ) -> Iterator[dict[int, Answers] | None]:
+        """Inside are the answers to a script by the case's id, all but those of the cases `left_out`; None
+        where calls are made when they are due."""
         del script, whole, left_out  # a student near by is asked at once
-        yield lambda _case: None
+        yield None
 
     @contextmanager
     def answering(self, answers: Answers | None) -> Iterator[None]:

@@ -61,41 +61,47 @@ def taught(connect, numpy_source):
 
 def ask(student, script, *calls, whole=False):
     """Make these calls, (name, arguments…), in the first case of the script."""
-    with student.foreseeing(script, whole) as begin:
-        begin(1)
+    with student.foreseeing(script, whole) as answers, student.answering(answers[1]):
         return [getattr(student, name)(*args) for name, *args in calls]
 
 
 def test_the_answers_are_those_of_one_call_at_a_time(taught):
     cases = [[("negative", array(n, n + 1))] for n in range(100)]
     student, got = taught(script_of(*cases)), []
-    with student.foreseeing(script_of(*cases)) as begin:
+    with student.foreseeing(script_of(*cases)) as answers:
         for number, [(_, x)] in enumerate(cases, 1):
-            begin(number)
-            got.append(student.negative(x).tolist())
+            with student.answering(answers[number]):
+                got.append(student.negative(x).tolist())
     assert got == [[-n, -n - 1] for n in range(100)]
     assert [call.args[0].tolist() for call in student.trace][:2] == [[0, 1], [1, 2]]
 
 
-def test_a_hundred_calls_are_asked_for_twice(taught, monkeypatch):
+def test_a_hundred_calls_are_asked_for_once(taught, monkeypatch):
     x = array(1)
     script, sent = script_of(*[[("negative", x)]] * 100), []
     student = taught(script)
     send = student._channel.send
     monkeypatch.setattr(student._channel, "send", lambda *frame: (sent.append(frame), send(*frame)))
-    with student.foreseeing(script) as begin:
+    with student.foreseeing(script) as answers:
         for number in range(1, 101):
-            begin(number)
-            student.negative(x)
-    assert len(sent) == 2
+            with student.answering(answers[number]):
+                student.negative(x)
+    assert len(sent) == 1
 
 
 def test_cases_may_be_passed_over(taught):
     script = script_of(*[[("negative", array(n))] for n in range(5)])
     student = taught(script)
-    with student.foreseeing(script) as begin:
-        begin(4)
+    with student.foreseeing(script) as answers, student.answering(answers[4]):
         assert student.negative(array(3)).tolist() == [-3]
+
+
+def test_cases_may_be_left_out(taught):
+    script = script_of([("negative", array(1))], [("negative", array(2))])
+    student = taught(script)
+    with student.foreseeing(script, left_out={1}) as answers:
+        assert [len(answers[number].frames) for number in (1, 2)] == [0, 1]
+    assert student.how_many() == 1
 
 
 def test_an_equal_array_made_anew_is_the_same_question(taught):
@@ -130,11 +136,11 @@ def test_a_question_after_the_last_begins_it_anew(taught):
 def test_what_a_case_leaves_is_dropped_and_the_next_gets_its_own(taught):
     script = script_of([("negative", array(1)), ("negative", array(2))], [("negative", array(3))])
     student = taught(script)
-    with student.foreseeing(script) as begin:
-        begin(1)
-        student.negative(array(1))
-        begin(2)
-        assert student.negative(array(3)).tolist() == [-3]
+    with student.foreseeing(script) as answers:
+        with student.answering(answers[1]):
+            student.negative(array(1))
+        with student.answering(answers[2]):
+            assert student.negative(array(3)).tolist() == [-3]
     assert student.how_many() == 3, "the worker is asked on, one by one"
 
 
@@ -147,17 +153,16 @@ def test_nothing_may_be_left_of_a_script_that_must_be_asked_as_a_whole(taught):
 def test_answers_that_are_known_need_not_be_read(taught):
     script = script_of([("negative", array(1)), ("negative", array(2))])
     student = taught(script)
-    with student.foreseeing(script, whole=True) as begin:
-        begin(1).accept()
+    with student.foreseeing(script, whole=True) as answers:
+        answers[1].accept()
 
 
 def test_answers_may_be_read_later(taught):
     script = script_of([("negative", array(1))], [("negative", array(2))])
     student = taught(script)
-    with student.foreseeing(script) as begin:
-        first = begin(1)
-        begin(2)
-    with student.answering(first):
+    with student.foreseeing(script) as answers:
+        pass
+    with student.answering(answers[1]):
         assert student.negative(array(1)).tolist() == [-1]
     assert student.negative(array(5)).tolist() == [-5]
 
@@ -166,8 +171,8 @@ def test_equal_answers_have_equal_digests(taught):
     asked = ([("negative", array(n)), ("negative", array(2))] for n in (1, 1, 2, -0.0, 0.0))
     script = script_of(*asked)
     student = taught(script)
-    with student.foreseeing(script) as begin:
-        one, same, other, zero, negative_zero = (begin(number).digest for number in range(1, 6))
+    with student.foreseeing(script) as answers:
+        one, same, other, zero, negative_zero = (answers[number].digest for number in range(1, 6))
     assert one == same
     assert len({one, other, zero, negative_zero}) == 4
 
@@ -183,8 +188,7 @@ def test_objects_made_ahead_are_called_and_handed_over(taught):
     ]
     script = Script({1: [step(replace(request, number=GROUP + k)) for k, request in enumerate(asked)]})
     student = taught(script)
-    with student.foreseeing(script) as begin:
-        begin(1)
+    with student.foreseeing(script) as answers, student.answering(answers[1]):
         total = student.Sum()
         assert [total.add(2), total.add(3)] == [2, 5]
     assert total.add(4) == 9
@@ -193,31 +197,28 @@ def test_objects_made_ahead_are_called_and_handed_over(taught):
 def test_an_error_is_the_answer_to_its_own_call(taught):
     script = script_of([("refuse", 1)], [("negative", array(1))])
     student = taught(script)
-    with student.foreseeing(script) as begin:
-        begin(1)
-        with pytest.raises(SubmissionFailed, match="too small"):
+    with student.foreseeing(script) as answers:
+        with student.answering(answers[1]), pytest.raises(SubmissionFailed, match="too small"):
             student.refuse(1)
-        begin(2)
-        assert student.negative(array(1)).tolist() == [-1]
+        with student.answering(answers[2]):
+            assert student.negative(array(1)).tolist() == [-1]
 
 
 def test_what_follows_on_an_error_is_passed_over(taught):
     """Most checks stop there; nothing is done in vain for them."""
     script = script_of([("refuse", 1), ("negative", array(1))], [("how_many",)])
     student = taught(script)
-    with student.foreseeing(script, whole=True) as begin:
-        begin(1)
-        with pytest.raises(SubmissionFailed, match="too small"):
+    with student.foreseeing(script, whole=True) as answers:
+        with student.answering(answers[1]), pytest.raises(SubmissionFailed, match="too small"):
             student.refuse(1)
-        begin(2)
-        assert student.how_many() == 0
+        with student.answering(answers[2]):
+            assert student.how_many() == 0
 
 
 def test_a_check_that_goes_on_after_an_error_is_begun_anew(taught):
     script = script_of([("refuse", 1), ("negative", array(1))])
     student = taught(script)
-    with student.foreseeing(script) as begin:
-        begin(1)
+    with student.foreseeing(script) as answers, student.answering(answers[1]):
         with pytest.raises(SubmissionFailed):
             student.refuse(1)
         with pytest.raises(BegunAnew):
@@ -235,8 +236,7 @@ def test_a_submission_that_writes_into_a_question_spoils_it_for_itself_alone(tau
     script = script_of([("spoil", array(1))])
     first, second = taught(script), taught(script)
     for student in (first, second):
-        with student.foreseeing(script) as begin:
-            begin(1)
+        with student.foreseeing(script) as answers, student.answering(answers[1]):
             assert student.spoil(array(1)).tolist() == [8]
 
 
