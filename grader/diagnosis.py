@@ -44,6 +44,8 @@ class Replay:
         """How the mistake fails on the check's case number `index`, None where it passes."""
         done = self._outcomes.setdefault(plan.name, [])
         session = self._session(plan)
+        if plan.asks_again and not done:
+            session.look_at_all()
         while len(done) <= index:
             failure = failure_of(plan, session, plan.cases[len(done)])
             done.append(None if failure is None else record(failure))
@@ -54,12 +56,11 @@ class Replay:
         return all(self.outcome(plan, index) is None for index in range(len(plan.cases)))
 
     def _session(self, plan: CheckPlan) -> Session:
-        """Checks that look at the same answers share a session, and so do not ask twice."""
-        key = "" if plan.looks_only else plan.name
+        """Checks that look at the answers to the bank share a session, with the one that asks for them again:
+        whichever comes first, the bank is asked in order, and then again."""
+        key = "" if plan.looks_only or plan.asks_again else plan.name
         if key not in self._sessions:
             self._sessions[key] = self.fresh()
-            if plan.asks_again:
-                self._sessions[key].look_at_all()
         return self._sessions[key]
 
 
