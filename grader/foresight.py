@@ -2,8 +2,9 @@
 
 All checks are run against the reference three times: as it is, with every floating number of its answers
 moved by a hair, and with every integer moved to its neighbour. What is asked alike each time rests on the
-cases alone, and so gives no answer away to a worker that knows it by heart. Checks that hand answers on, or
-functions, are left out: they have to be asked call by call.
+cases alone, and so gives no answer away to a worker that knows it by heart; an answer that is handed on as it
+is stands in a script as that. Checks that hand on what they make of answers, or functions, are left out: they
+have to be asked call by call.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from grader.expect import SubmissionFailed, going_on
 from grader.judging import judge_case
 from grader.oracle import Oracle
 from grader.worker.codec import Malformed
-from grader.worker.executor import GROUP, Outcome, Request
 from grader.worker.local import LocalStudent
+from grader.worker.requests import GROUP, HandedOn, Outcome, Request
 from grader.worker.script import Script, Step, step
 
-MOST_BYTES = 1 << 18  # of one case; larger arrays travel better one by one
+MOST_BYTES = 1 << 21  # of one case
 
 
 #: By check, and by the id of the case.
@@ -42,12 +43,13 @@ class Listener(LocalStudent):
     def __init__(self, module: Any, moved: Callable[[Any], Any]) -> None:
         super().__init__(module)
         self.heard: list[Request] = []
+        self._answers: list[tuple[Request, Any, HandedOn]] = []  # to this case, and as they were given
         self._moved = moved
         self._groups = itertools.count(1)
 
     def begin(self) -> list[Request]:
         """What is heard from here on. Its numbers are the same, whatever was heard before."""
-        self.heard = []
+        self.heard, self._answers = [], []
         self._begin_group()
         return self.heard
 
@@ -55,7 +57,9 @@ class Listener(LocalStudent):
         self.numbers = itertools.count(next(self._groups) * GROUP)
 
     def perform(self, request: Request) -> Outcome:
-        asked = dataclasses.replace(request)  # the arguments themselves; what runs gets copies
+        # the arguments themselves, or what stands for them; what runs gets copies
+        args, kwargs = in_leaves(self._referred, [request.args, request.kwargs])
+        asked = dataclasses.replace(request, args=args, kwargs=kwargs)
         self.heard.append(asked)
         try:
             outcome = super().perform(request)
@@ -65,7 +69,17 @@ class Listener(LocalStudent):
         finally:
             asked.number = request.number
         outcome.value = self._moved(outcome.value)
+        if isinstance(outcome.value, np.ndarray) or _is_tensor(outcome.value):
+            self._answers.append((asked, outcome.value, HandedOn.of(outcome.value)))
         return outcome
+
+    def _referred(self, value: Any) -> Any:
+        """What stands for an answer of this case that is handed on just as it was given."""
+        for asked, answer, given in self._answers:
+            if answer is value and HandedOn.of(value) == given:
+                asked.hands_on = True
+                return asked.answer
+        return value
 
 
 def scripts(oracle: Oracle, checks: list[CheckPlan]) -> dict[str, Script]:

@@ -19,8 +19,8 @@ from typing import Any
 
 from grader.worker.channel import Channel
 from grader.worker.codec import decode, encode
-from grader.worker.executor import PASSED_OVER, Request
-from grader.worker.script import Script, Step
+from grader.worker.requests import PASSED_OVER, HandedOn, Request
+from grader.worker.script import Given, Script, Step
 
 PATIENCE = 1.0  # seconds for one answer; after that each call is given its own time
 PASSED_OVER_FRAME = encode(PASSED_OVER)[0]
@@ -40,6 +40,7 @@ class Answers:
         self.frames = list(frames)
         self._steps = list(steps)
         self._taken = 0
+        self._given: Given = {}
         self._accepted = False
 
     @cached_property
@@ -59,12 +60,14 @@ class Answers:
 
     def take(self, request: Request) -> dict[str, Any]:
         """The answer to what is asked now. Raises Unforeseen, Malformed."""
-        if self._taken == len(self.frames) or not self._steps[self._taken].is_what(request):
+        if self._taken == len(self.frames) or not self._steps[self._taken].is_what(request, self._given):
             raise Unforeseen
         reply = decode(*self.frames[self._taken])
         self._taken += 1
         if reply == PASSED_OVER:
             raise Unforeseen
+        if request.hands_on and "ok" in reply:
+            self._given[request.answer.id] = HandedOn.of(reply["ok"]["value"])
         return reply
 
     def accept(self) -> None:

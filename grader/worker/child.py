@@ -11,9 +11,10 @@ from typing import Any
 from grader.worker import pretence, rules
 from grader.worker.channel import Channel, ChannelClosed
 from grader.worker.codec import Malformed, decode, encode
-from grader.worker.executor import PASSED_OVER, Executor, Outcome, Request, describe_error, load_module
+from grader.worker.executor import Executor, describe_error, load_module
 from grader.worker.headers import Headers
 from grader.worker.lessons import Lessons
+from grader.worker.requests import PASSED_OVER, Outcome, Request
 from grader.worker.sandbox import layers, opened, privacy
 from grader.worker.window import Window
 

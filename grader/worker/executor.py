@@ -11,7 +11,6 @@ import sys
 import traceback
 import types
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,68 +18,7 @@ import numpy as np
 from grader.worker import measures
 from grader.worker.codec import DTYPES, MAX_BODY, MAX_DEPTH, Callback, Handle, Malformed, Phantom, name_of
 from grader.worker.pretence import Pretence
-
-GROUP = 1 << 12  # numbers of one case's requests that are sent ahead; there are no more of them
-FIRST_NUMBER = 1 << 30  # of requests that are not sent ahead
-PASSED_OVER = {"passed_over": True}  # said of what was sent ahead to follow on an error
-
-
-@dataclass
-class Request:
-    """One thing to do: call `name` of `target` (the submission itself where it is None), read it, tell
-    of what a module consists (`anatomy`), or call `name` of a source text of the grader's (`build`)."""
-
-    name: str = ""
-    target: Handle | None = None
-    args: list[Any] = field(default_factory=list)
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    read: bool = False
-    anatomy: bool = False
-    build: str = ""
-    echo: bool = False
-    count_flops: bool = False
-    gradients: bool = False
-    pretend: bool = False
-    number: int = 0  # objects that the request makes are known by it
-    literal: bool = False  # known by heart, and nothing in its arguments stands for anything else
-
-    @property
-    def options(self) -> tuple[bool | str, ...]:
-        """How it is done, whatever it is done to."""
-        ways = self.read, self.anatomy, self.build, self.echo
-        return *ways, self.count_flops, self.gradients, self.pretend
-
-    @property
-    def group(self) -> int:
-        """Requests sent ahead that follow on each other have the same; 0 for one that is sent alone."""
-        return self.number // GROUP if self.number < FIRST_NUMBER else 0
-
-    def message(self) -> dict[str, Any]:
-        """What has to travel: the name, and the fields that say something."""
-        silent = (None, False, "", 0)
-        said = {field: value for field, value in vars(self).items() if not any(value is s for s in silent)}
-        return {**said, "name": self.name}
-
-
-@dataclass
-class Outcome:
-    """What came of a request; `arguments` are the arguments as the call left them."""
-
-    value: Any = None
-    arguments: Any = None
-    flops: int = 0
-    gradients: dict[str, Any] | None = None
-
-    def message(self) -> dict[str, Any]:
-        """What has to travel: the value, and the fields that say something."""
-        said = {"value": self.value}
-        if self.arguments is not None:
-            said["arguments"] = self.arguments
-        if self.flops:
-            said["flops"] = self.flops
-        if self.gradients is not None:
-            said["gradients"] = self.gradients
-        return said
+from grader.worker.requests import HandedOn, Outcome, Request
 
 
 class Executor:
@@ -124,6 +62,8 @@ class Executor:
         outcome.value = self.plain(measures.moved(value, self.device))
         if request.echo:
             outcome.arguments = self.plain([args, kwargs])
+        if request.hands_on:
+            self.objects[request.answer.id] = HandedOn.of(outcome.value)
         return outcome
 
     def _owner(self, request: Request) -> Any:
@@ -142,7 +82,8 @@ class Executor:
     def _resolve(self, value: Any) -> Any:
         """Handles become the objects they stand for, callbacks functions; lists and dicts are new."""
         if isinstance(value, Handle):
-            return self.objects[value.id]
+            held = self.objects[value.id]
+            return held.anew() if isinstance(held, HandedOn) else held
         if isinstance(value, Callback):
             return lambda *args: self.call_back(value.id, self.plain(list(args)))  # type: ignore[misc]  # a worker always has call_back
         if type(value) in (list, tuple):

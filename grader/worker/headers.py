@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from grader.worker.codec import encode
-from grader.worker.executor import Outcome
+from grader.worker.requests import Outcome
 
 
 class Headers:

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from grader.worker.channel import Channel, ChannelClosed
 from grader.worker.codec import Callback, Handle, decode, encode
-from grader.worker.executor import Request
+from grader.worker.requests import Request
 
 #: Requests by the digest of the script that they make up.
 Lessons = dict[str, list[Request]]

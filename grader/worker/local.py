@@ -11,7 +11,8 @@ import numpy as np
 
 from grader.expect import SubmissionFailed
 from grader.worker.codec import in_one_line
-from grader.worker.executor import Executor, Outcome, Request, describe_error
+from grader.worker.executor import Executor, describe_error
+from grader.worker.requests import Outcome, Request
 from grader.worker.student import Student
 
 

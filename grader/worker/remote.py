@@ -13,7 +13,7 @@ from grader.expect import SubmissionFailed
 from grader.worker.ahead import Answers, Unforeseen, recite
 from grader.worker.channel import Channel, ChannelClosed, Flooded, TimedOut
 from grader.worker.codec import Callback, Handle, Malformed, decode, encode, in_one_line
-from grader.worker.executor import FIRST_NUMBER, Outcome, Request
+from grader.worker.requests import FIRST_NUMBER, Outcome, Request
 from grader.worker.script import Script
 from grader.worker.student import Student
 

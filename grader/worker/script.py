@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from grader.worker.codec import Handle, encode
-from grader.worker.executor import Request
+from grader.worker.requests import HandedOn, Request
+
+#: Answers that may be handed on, by the id of the handle that stands for them.
+Given = dict[int, HandedOn]
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,10 @@ class Step:
         """Bytes that would travel."""
         return len(self.header) + sum(map(len, self.buffers))
 
-    def is_what(self, request: Request) -> bool:
-        """Whether this is bit by bit the request that a check makes."""
-        request.number = self.request.number
-        if _identical(self.request, request):
+    def is_what(self, request: Request, given: Given) -> bool:
+        """Whether this is bit by bit the request that a check makes, after these answers."""
+        request.number, request.hands_on = self.request.number, self.request.hands_on
+        if _identical(self.request, request, given):
             return True
         return encode({"request": request.message()}) == (self.header, self.buffers)
 
@@ -64,23 +67,25 @@ class Script:
         return dict(zip(self.cases, ends, strict=False))
 
 
-def _identical(known: Request, asked: Request) -> bool:
+def _identical(known: Request, asked: Request, given: Given) -> bool:
     """The quick answer: most arguments are the very objects of the case, or arrays that are soon compared."""
     if (known.name, known.target, known.options) != (asked.name, asked.target, asked.options):
         return False
-    return _same(known.args, asked.args) and _same(known.kwargs, asked.kwargs)
+    return _same(known.args, asked.args, given) and _same(known.kwargs, asked.kwargs, given)
 
 
-def _same(known: Any, asked: Any) -> bool:
+def _same(known: Any, asked: Any, given: Given) -> bool:
     if known is asked:
         return True
     kind = type(known)
+    if kind is Handle and known.id in given:
+        return HandedOn.of(asked) == given[known.id]
     if kind is not type(asked):
         return False
     if kind in (list, tuple):
-        return len(known) == len(asked) and all(map(_same, known, asked))
+        return len(known) == len(asked) and all(_same(k, a, given) for k, a in zip(known, asked, strict=True))
     if kind is dict:
-        return list(known) == list(asked) and all(map(_same, known.values(), asked.values()))
+        return list(known) == list(asked) and all(_same(known[key], asked[key], given) for key in known)
     if kind is np.ndarray:
         return _same_array(known, asked)
     if kind.__module__ == "torch" and hasattr(known, "numpy") and "bfloat16" not in str(known.dtype):

@@ -20,8 +20,8 @@ from typing import Any
 from grader.expect import SubmissionFailed
 from grader.worker.ahead import Answers
 from grader.worker.codec import Handle, Phantom
-from grader.worker.executor import Outcome, Request
 from grader.worker.proxies import Function, RemoteObject, bare, sent
+from grader.worker.requests import Outcome, Request
 from grader.worker.script import Script
 
 

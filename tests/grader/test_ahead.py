@@ -8,8 +8,8 @@ import pytest
 from grader.expect import SubmissionFailed
 from grader.worker import ahead, server
 from grader.worker.codec import Callback, Handle, Malformed
-from grader.worker.executor import GROUP, Request
 from grader.worker.remote import BegunAnew
+from grader.worker.requests import GROUP, Request
 from grader.worker.script import Script, step
 
 CODE = """
@@ -192,6 +192,47 @@ def test_objects_made_ahead_are_called_and_handed_over(taught):
         total = student.Sum()
         assert [total.add(2), total.add(3)] == [2, 5]
     assert total.add(4) == 9
+
+
+def handing_on(*names):
+    """A script: what the first function answers is the argument of all others."""
+    first = Request(names[0], None, [array(1, 2)], number=GROUP, hands_on=True)
+    others = [Request(name, None, [first.answer], number=GROUP + k) for k, name in enumerate(names[1:], 1)]
+    return Script({1: [step(request) for request in (first, *others)]})
+
+
+def test_an_answer_is_handed_on(taught):
+    script = handing_on("negative", "negative")
+    student = taught(script)
+    with student.foreseeing(script, whole=True) as answers, student.answering(answers[1]):
+        assert student.negative(student.negative(array(1, 2))).tolist() == [1, 2]
+
+
+def test_an_answer_that_is_spoilt_is_handed_on_as_it_was(taught):
+    script = handing_on("negative", "spoil", "negative")
+    student = taught(script)
+    with student.foreseeing(script, whole=True) as answers, student.answering(answers[1]):
+        x = student.negative(array(1, 2))
+        assert [student.spoil(x).tolist(), student.negative(x).tolist()] == [[6, 5], [1, 2]]
+
+
+def test_an_answer_that_the_check_has_changed_begins_it_anew(taught):
+    script = handing_on("negative", "negative")
+    student = taught(script)
+    with student.foreseeing(script) as answers, student.answering(answers[1]):
+        x = student.negative(array(1, 2))
+        x[0] = 7
+        with pytest.raises(BegunAnew):
+            student.negative(x)
+
+
+def test_anything_but_the_answer_itself_begins_the_check_anew(taught):
+    script = handing_on("negative", "negative")
+    student = taught(script)
+    with student.foreseeing(script) as answers, student.answering(answers[1]):
+        student.negative(array(1, 2))
+        with pytest.raises(BegunAnew):
+            student.negative(array(1, 2))
 
 
 def test_an_error_is_the_answer_to_its_own_call(taught):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from grader.worker.codec import Callback, Handle, Malformed
-from grader.worker.executor import Executor, Request, describe_error, load_module
+from grader.worker.executor import Executor, describe_error, load_module
+from grader.worker.requests import Request
 
 
 def executor(code, call_back=None):
@@ -226,3 +227,11 @@ def test_arguments_that_are_known_by_heart_are_handed_over_as_they_are():
     ran(Request("f", None, [nested]))
     assert nested == {"x": [1.0, 2]}
     assert same(Request("given", None, [1, nested], literal=True)).value == (1, nested)
+
+
+def test_an_answer_that_is_handed_on_is_new_each_time():
+    runs = executor("def row(): return [1, 2]\ndef extended(x): x.append(3); return x").run
+    first = Request("row", number=5, hands_on=True)
+    assert runs(first).value == [1, 2]
+    for number in (6, 7):
+        assert runs(Request("extended", None, [first.answer], number=number)).value == [1, 2, 3]

@@ -2,6 +2,7 @@
 
 import dataclasses
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from grader.arrays import in_leaves
 from grader.authoring.answers import standalone_sources
 from grader.catalog import Course
-from grader.foresight import next_float, next_integer, scripts
+from grader.foresight import Listener, next_float, next_integer, scripts
 from grader.grading import Grader
 from grader.submission import Submission
+from grader.worker.codec import Handle
 
 GUARD = 'if isinstance(x, str): raise ValueError("text")'
 RIGHT = f"def double(x):\n    {GUARD}\n    return 2 * x"
@@ -92,11 +94,44 @@ def test_every_case_of_a_check_is_in_its_script(shipped, softmax_grader):
     assert all(a < b for a, b in pairwise(numbers))
 
 
-def test_answers_that_are_handed_on_are_asked_call_by_call(shipped, softmax_grader):
-    """`merge_heads(split_heads(x))`: what is merged is what the submission split."""
-    found = learnt(shipped, softmax_grader, "head_split_merge")
-    assert "merging_undoes_splitting" not in found
-    assert "agrees_with_reference" in found
+def test_an_answer_that_is_handed_on_stands_for_itself(shipped, softmax_grader):
+    """`merge_heads(split_heads(x))`: what is merged is what the submission split, whatever that is."""
+    script = learnt(shipped, softmax_grader, "head_split_merge")["merging_undoes_splitting"]
+    for split, merge in script.cases.values():
+        assert split.request.hands_on
+        assert merge.request.args[0] == split.request.answer
+        assert not merge.request.hands_on
+
+
+@pytest.fixture
+def listener():
+    return Listener(SimpleNamespace(double=lambda x: 2 * x, size=len), lambda value: value)
+
+
+def test_what_is_made_of_an_answer_does_not_stand_for_it(listener):
+    heard = listener.begin()
+    doubled = listener.double(np.ones(3))
+    listener.double(doubled)
+    listener.double(doubled[:2])
+    listener.double(doubled + 0)
+    doubled += 1
+    listener.double(doubled)
+    assert [isinstance(asked.args[0], Handle) for asked in heard] == [False, True, False, False, False]
+
+
+def test_answers_of_another_case_are_not_handed_on(listener):
+    listener.begin()
+    doubled = listener.double(np.ones(3))
+    heard = listener.begin()
+    listener.double(doubled)
+    assert heard[0].args[0] is doubled
+
+
+def test_an_answer_may_be_handed_on_among_others(listener):
+    heard = listener.begin()
+    doubled = listener.double(np.ones(3))
+    listener.size({"x": [doubled, 1]})
+    assert heard[1].args == [{"x": [heard[0].answer, 1]}]
 
 
 def test_every_number_of_an_answer_is_moved():

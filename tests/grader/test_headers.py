@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from grader.worker.codec import Malformed, encode
-from grader.worker.executor import Outcome
 from grader.worker.headers import Headers
+from grader.worker.requests import Outcome
 
 ARRAY = np.arange(6.0).reshape(2, 3)
 ANSWERS = {
