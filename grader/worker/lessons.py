@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable
 from typing import IO, Any
 
+from grader.worker import measures
 from grader.worker.channel import Channel, ChannelClosed
 from grader.worker.codec import Callback, Handle, decode, encode
 from grader.worker.requests import Request
@@ -44,8 +45,11 @@ def read(fd: int) -> Lessons:
 
 
 def _by_heart(request: Request) -> Request:
-    """It is answered once by each worker, so that whatever its arguments hold may be handed over as it is."""
+    """It is answered once by each worker, so that whatever its arguments hold may be handed over as it is.
+    What measuring needs is imported now, once for all of them."""
     request.literal = not any(_refers(part) for part in (request.args, request.kwargs))
+    if request.count_flops:
+        measures.prepare_to_count()
     return request
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
 Function = Callable[..., Any]
+
+
+def prepare_to_count() -> None:
+    """What counting needs, imported."""
+    importlib.import_module("torch.utils.flop_counter")
 
 
 def with_flops(function: Function, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, int]:
@@ -62,8 +68,9 @@ def _derived(torch: Any, outputs: list[Any], inputs: dict[str, Any]) -> dict[str
     live = {name: tensor for name, tensor in inputs.items() if tensor.requires_grad}
     found: dict[str, Any] = {}
     if outputs and live:
-        cotangents = [_cotangent(torch, out) for out in outputs]
-        derived = torch.autograd.grad(outputs, list(live.values()), cotangents, allow_unused=True)
+        # given cotangents beside the outputs, `grad` would import sympy, which takes longer than all calls
+        projections = [(out * _cotangent(torch, out)).sum() for out in outputs]
+        derived = torch.autograd.grad(projections, list(live.values()), allow_unused=True)
         found = dict(zip(live, derived, strict=True))
     return {
         name: torch.zeros_like(tensor) if found.get(name) is None else found[name]
