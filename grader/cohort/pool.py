@@ -25,6 +25,7 @@ from grader.opening import COMPLAINTS, open_grader
 SELDOM = 20_000, 20, 50  # collections: what a grader keeps are many small things that live as long as it does
 TRIES = 3  # graders that one submission may lose before it is put aside
 WARM = ["numpy", "hypothesis", "grader.cohort.pool"]
+LAST = ["grader.cohort.pages"]  # when everything else has been imported
 
 
 @dataclass
@@ -43,7 +44,7 @@ class Pool:
     def __init__(self, order: Order, size: int = 0) -> None:
         self.order = order
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(WARM + _libraries(order))
+        self._context.set_forkserver_preload(WARM + _libraries(order) + LAST)
         self._losses: dict[tuple[str, str], int] = {}
         self._seats = [self._open()]  # alone, until it is known that one can be opened
         self.judging: Mapping[str, str] = self._greeted(self._seats[0])
