@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 from typing import Any
 
 from grader.catalog import Card, Course, load_file
+from grader.excerpt import excerpted
 from grader.kata import KataError
+from grader.loading import parse
 
 
 def public_names(module: types.ModuleType) -> list[str]:
@@ -51,6 +54,8 @@ class Answers:
         self.reference = load_file(f"dojo_reference_{card.name}", course.solution(card, "reference"))
         self._part = f"dojo_{part}_{card.name}"
         self._first = load_file(self._part, self.file)
+        self._tree = parse(self.file)
+        self._codes: dict[str, types.CodeType] = {}
 
     @property
     def names(self) -> list[str]:
@@ -63,7 +68,19 @@ class Answers:
 
     def fresh(self, name: str) -> types.SimpleNamespace:
         """The answer as a module with all entry points, and with nothing left over from earlier calls."""
-        answer = getattr(load_file(self._part, self.file), name)
+        answer = getattr(self._module(name), name)
         entries = {entry: getattr(self.reference, entry) for entry in self.card.entry_points}
         replaced = replaced_by(answer, self.reference, self.card.entry_points)
         return types.SimpleNamespace(**{**entries, **replaced}, __name__=self.card.name)
+
+    def _module(self, name: str) -> types.ModuleType:
+        """What the answer needs of its file, executed anew: the file may hold sixty others."""
+        if name not in self._codes:
+            self._codes[name] = compile(
+                excerpted(self._tree, name), str(self.file), "exec", dont_inherit=True
+            )
+        module = types.ModuleType(self._part)
+        module.__file__ = str(self.file)
+        sys.modules[self._part] = module
+        exec(self._codes[name], vars(module))
+        return module

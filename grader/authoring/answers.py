@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from grader.answers import public_names, replaced_by
-from grader.authoring.excerpt import excerpt
 from grader.catalog import Card, Course, load_file
+from grader.excerpt import excerpt
 
 STANDALONE = '''\
 """{name}, made from the course's solutions."""

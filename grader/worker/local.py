@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from grader.expect import SubmissionFailed
-from grader.worker.codec import in_one_line
+from grader.worker.codec import Handle, in_one_line
 from grader.worker.executor import Executor, describe_error
 from grader.worker.requests import Outcome, Request
 from grader.worker.student import Student
@@ -26,9 +26,8 @@ class LocalStudent(Student):
         self._filename = filename or f"{getattr(module, '__name__', '')}.py"
 
     def perform(self, request: Request) -> Outcome:
-        arguments = _copied([request.args, request.kwargs])
-        request.args, request.kwargs = arguments
-        request.number = next(self.numbers)
+        request.args, request.kwargs = _copied([request.args, request.kwargs], self._executor.objects)
+        request.literal, request.number = True, next(self.numbers)
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # warnings are not graded
@@ -39,14 +38,17 @@ class LocalStudent(Student):
             raise SubmissionFailed(tuple(told["kinds"]), message, told["line"]) from error
 
 
-def _copied(value: Any) -> Any:
-    """Arguments as fresh as those that a worker gets: strides kept, handles and callables shared."""
-    if type(value) is list:
-        return [_copied(item) for item in value]
-    if type(value) is tuple:
-        return tuple(_copied(item) for item in value)
-    if type(value) is dict:
-        return {key: _copied(item) for key, item in value.items()}
+def _copied(value: Any, objects: dict[int, Any]) -> Any:
+    """Arguments as fresh as those that a worker gets: strides kept, callables shared, objects for handles."""
+    kind = type(value)
+    if kind is list:
+        return [_copied(item, objects) for item in value]
+    if kind is tuple:
+        return tuple([_copied(item, objects) for item in value])
+    if kind is dict:
+        return {key: _copied(item, objects) for key, item in value.items()}
+    if kind is Handle:
+        return objects[value.id]
     if hasattr(value, "strides"):
         return value.copy("K") if hasattr(value, "copy") else value
     if type(value).__module__ == "torch" and hasattr(value, "clone"):

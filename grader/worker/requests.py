@@ -29,7 +29,7 @@ class Request:
     gradients: bool = False
     pretend: bool = False
     number: int = 0  # objects that the request makes are known by it
-    literal: bool = False  # known by heart, and nothing in its arguments stands for anything else
+    literal: bool = False  # nothing in its arguments stands for anything else, and nobody else uses them
     hands_on: bool = False  # known by heart, and its answer is an argument of what follows
 
     @property

@@ -1,6 +1,10 @@
 """An answer made a file takes along what it needs, and nothing else."""
 
-from grader.authoring.excerpt import excerpt
+import ast
+
+import pytest
+
+from grader.excerpt import excerpt, excerpted
 
 MODULE = """
 import numpy as np
@@ -48,3 +52,12 @@ def test_what_nobody_needs_is_left_out_with_its_decorators():
     for name in ("unwanted", "_alone", "@cache"):
         assert name not in kept
     assert "@cache\ndef _alone" in excerpt(MODULE, "unwanted")
+
+
+@pytest.mark.parametrize("name", ["wanted", "unwanted"])
+def test_a_tree_keeps_the_same_and_the_numbers_of_its_lines(name):
+    kept = excerpted(ast.parse(MODULE), name)
+    assert ast.dump(kept) == ast.dump(ast.parse(excerpt(MODULE, name)))
+    lines = MODULE.splitlines()
+    definitions = [node for node in kept.body if isinstance(node, ast.FunctionDef)]
+    assert all(lines[node.lineno - 1].startswith(f"def {node.name}") for node in definitions)

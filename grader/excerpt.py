@@ -9,15 +9,23 @@ Definition = ast.FunctionDef | ast.ClassDef
 
 def excerpt(source: str, name: str) -> str:
     """The source without the functions and classes that `name` does not need."""
-    tree = ast.parse(source)
+    lines = source.splitlines(keepends=True)
+    for node in reversed(_unneeded(ast.parse(source), name)):
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        del lines[first - 1 : node.end_lineno]
+    return "".join(lines)
+
+
+def excerpted(tree: ast.Module, name: str) -> ast.Module:
+    """The same of a syntax tree, whose lines keep their numbers."""
+    unneeded = _unneeded(tree, name)
+    return ast.Module([node for node in tree.body if node not in unneeded], tree.type_ignores)
+
+
+def _unneeded(tree: ast.Module, name: str) -> list[Definition]:
     definitions = [node for node in tree.body if isinstance(node, Definition)]
     needed = _needed(name, tree, definitions)
-    lines = source.splitlines(keepends=True)
-    for node in reversed(definitions):
-        if node.name not in needed:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            del lines[first - 1 : node.end_lineno]
-    return "".join(lines)
+    return [node for node in definitions if node.name not in needed]
 
 
 def _needed(name: str, tree: ast.Module, definitions: list[Definition]) -> set[str]:
