@@ -148,11 +148,14 @@ def _kata_to_json(kata: KataReport) -> dict[str, Any]:
         "message": kata.message,
         "output": kata.output,
         "digest": kata.digest,
-        "checks": [
-            {**asdict(check), "score": check.score / 100, "max_score": check.max_score / 100}
-            for check in kata.checks
-        ],
+        "checks": [_check_to_json(check) for check in kata.checks],
     }
+
+
+def _check_to_json(check: Check) -> dict[str, Any]:
+    mistake = check.mistake and dict(vars(check.mistake))
+    points = {"score": check.score / 100, "max_score": check.max_score / 100}
+    return {**vars(check), **points, "mistake": mistake}
 
 
 def from_json(data: Any) -> Report:
