@@ -4,6 +4,7 @@ from itertools import count, islice
 
 import pytest
 
+from grader.cohort import waiting as waiting_module
 from grader.cohort.judging import Task
 from grader.cohort.waiting import READ_AHEAD, Waiting
 
@@ -47,6 +48,21 @@ def test_no_more_is_read_than_a_few_for_each_grader():
     tasks = sheets(1000)
     Waiting(tasks, 2).next_for(set())
     assert sum(1 for _ in tasks) == 4000 - 2 * READ_AHEAD
+
+
+def test_what_comes_last_in_the_course_is_begun_first():
+    waiting = Waiting(sheets(30), 3)
+    [first], [second] = given(waiting, set(), set(), times=1)
+    assert (first, second) == ("min_p", "kv_cache")
+
+
+def test_large_files_are_not_read_far_ahead(monkeypatch):
+    monkeypatch.setattr(waiting_module, "MOST_BYTES", 100)
+    tasks = (Task("softmax", bytes(40)) for _ in range(20))
+    waiting = Waiting(tasks, 2)
+    for _ in range(3):
+        waiting.next_for(set())
+    assert sum(1 for _ in tasks) == 20 - 5, "three that are given, two that wait"
 
 
 def test_one_grader_is_given_the_class_as_it_comes():
