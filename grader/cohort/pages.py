@@ -22,9 +22,11 @@ def gather() -> int:
     """Gather this process's own memory; how many large pages it has made, 0 where the kernel makes none."""
     if sys.platform != "linux":
         return 0
-    advise = ctypes.CDLL(None).madvise
+    try:
+        advise, maps = ctypes.CDLL(None).madvise, Path("/proc/self/maps").read_text()
+    except (OSError, AttributeError):  # a C library without it, or a container without /proc
+        return 0
     advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
-    maps = Path("/proc/self/maps").read_text()
     return sum(advise(start, LARGE, MADV_COLLAPSE) == 0 for start in _large_pages(maps))
 
 

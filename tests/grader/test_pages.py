@@ -37,6 +37,14 @@ def test_a_large_page_lies_within_written_memory_of_its_own():
     assert list(pages._large_pages(maps)) == [0x200000, 0x400000, 0x600000, 0xC00000]
 
 
+def test_where_nothing_can_be_known_nothing_is_gathered(monkeypatch):
+    def refuse(_path):
+        raise PermissionError
+
+    monkeypatch.setattr(pages.Path, "read_text", refuse)
+    assert pages.gather() == 0
+
+
 def test_elsewhere_nothing_is_gathered(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     assert pages.gather() == 0
