@@ -78,13 +78,13 @@ class Session:
         whether the submission keeps anything between calls. None where it has to be asked as the check goes
         on. Raises BegunAnew."""
         script, left_out = self.scripts.get(plan.name), self.unanswered() if plan.asks_again else ()
-        with self.student.foreseeing(script, plan.looks_only or plan.asks_again, left_out) as answers:
+        with self.student.foreseeing(script, plan.of_the_bank, left_out) as answers:
             if plan.looks_only and answers is not None:
                 self._seen = answers
             yield self._grounds(plan, answers)
 
     def _grounds(self, plan: CheckPlan, answers: dict[int, Answers] | None) -> Grounds | None:
-        if not (plan.looks_only or plan.asks_again):
+        if not plan.of_the_bank:
             return None if answers is None else Grounds(plan.name, answers)
         if not self._seen or (plan.asks_again and answers is None):
             return None
@@ -132,6 +132,11 @@ class CheckPlan:
     asks_again: bool = False  # it asks once more when the whole bank has been answered
     slow: bool = False  # a case takes so long that only likely mistakes are asked it
     _weights: dict[int, tuple[int, float]] = field(default_factory=dict)
+
+    @property
+    def of_the_bank(self) -> bool:
+        """Whether it rests on the answers to the bank: it looks at them, or asks for them once more."""
+        return self.looks_only or self.asks_again
 
     @cached_property
     def positions(self) -> dict[int, int]:

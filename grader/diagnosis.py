@@ -58,7 +58,7 @@ class Replay:
     def _session(self, plan: CheckPlan) -> Session:
         """Checks that look at the answers to the bank share a session, with the one that asks for them again:
         whichever comes first, the bank is asked in order, and then again."""
-        key = "" if plan.looks_only or plan.asks_again else plan.name
+        key = "" if plan.of_the_bank else plan.name
         if key not in self._sessions:
             self._sessions[key] = self.fresh()
         return self._sessions[key]

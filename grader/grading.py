@@ -130,11 +130,12 @@ class Grader:
         names = tuple(finding.name for finding in findings)
         if self.shrinks or None in names:
             return self._told(attempt, findings)
-        told = attempt.prepared.precedents
-        if names not in told:
-            checks = self._told(attempt, findings)
-            told.keep(names, checks, len(repr(checks)))
-        return list(told[names])
+        known = attempt.prepared.precedents
+        if names in known:
+            return list(known[names])
+        checks = self._told(attempt, findings)
+        known.keep(names, checks, len(repr(checks)))
+        return checks
 
     def _told(self, attempt: Attempt, findings: list[Finding]) -> list[Check]:
         """The findings as checks, each failure with its smallest case and its mistake."""

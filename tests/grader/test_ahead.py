@@ -7,7 +7,8 @@ import pytest
 
 from grader.expect import SubmissionFailed
 from grader.worker import ahead, server
-from grader.worker.codec import Callback, Handle, Malformed
+from grader.worker.ahead import Answers
+from grader.worker.codec import Callback, Handle, Malformed, encode
 from grader.worker.remote import BegunAnew
 from grader.worker.requests import GROUP, Request
 from grader.worker.script import Script, step
@@ -233,6 +234,14 @@ def test_anything_but_the_answer_itself_begins_the_check_anew(taught):
         student.negative(array(1, 2))
         with pytest.raises(BegunAnew):
             student.negative(array(1, 2))
+
+
+@pytest.mark.parametrize("forged", [{"ok": 5}, {"ok": {"other": 1}}, {"neither": 1}])
+def test_an_answer_that_is_forged_is_handed_on_by_nobody(forged):
+    [steps] = handing_on("negative", "negative").cases.values()
+    header, buffers = encode(forged)
+    answers = Answers(steps, [(header, bytearray(b"".join(buffers)))])
+    assert answers.take(Request("negative", None, [array(1, 2)])) == forged
 
 
 def test_an_error_is_the_answer_to_its_own_call(taught):
