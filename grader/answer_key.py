@@ -1,31 +1,22 @@
-"""The answer key: cases and what the reference answers, as plain arrays.
-
-Drawn once for each state of a kata's files and kept in the user's cache folder, so that a grading
-that passes neither imports Hypothesis nor opens the solutions.
-"""
+"""An answer key: cases, what the reference answers to them, and what each mistake would have answered."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import struct
 import sys
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from grader.kata import Case
-from grader.worker.channel import PREFIX
-from grader.worker.codec import Malformed, decode, encode
 
-MAGIC = b"DOJK"
-VERSION = 2
-SHA256 = 32  # bytes of checksum at the end of the file
+VERSION = 3
 
 
 @dataclass
@@ -75,18 +66,6 @@ class RecordedMistake:
     outcomes: dict[str, list[Recorded | None]]
 
 
-class RecordedKata(Protocol):
-    """One kata out of a file of answer keys; each part is read when it is asked for."""
-
-    @property
-    def answers(self) -> AnswerKey:
-        """The cases and what the reference answers."""
-
-    @property
-    def mistakes(self) -> list[RecordedMistake]:
-        """What each mistake would have answered."""
-
-
 def digest(files: Iterable[Path], *more: object) -> str:
     """Names one state of these files, of the grader's own drawing code and of NumPy."""
     state = hashlib.sha256(repr((VERSION, np.__version__, sys.version_info[:2], *more)).encode())
@@ -103,38 +82,3 @@ def cache_folder() -> Path:
     with suppress(RuntimeError):
         return (Path(chosen) if chosen else Path.home() / ".cache") / "decoder-dojo"
     return Path(tempfile.gettempdir()) / "decoder-dojo"
-
-
-def save(key: AnswerKey, file: Path) -> None:
-    """Write the key, whole or not at all; a folder that cannot be written is no error."""
-    message = {
-        "cases": key.cases,
-        "expected": [vars(expected) for expected in key.expected],
-        "law_cases": key.law_cases,
-    }
-    header, buffers = encode(message)
-    data = b"".join((PREFIX.pack(MAGIC, len(header), sum(map(len, buffers)), VERSION), header, *buffers))
-    data += hashlib.sha256(data).digest()
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as draft:
-            draft.write(data)
-        os.replace(draft.name, file)
-
-
-def load(file: Path) -> AnswerKey | None:
-    """Read a key; None where there is none, or where it is damaged (it is then drawn again)."""
-    try:
-        whole = file.read_bytes()
-        data, checksum = whole[:-SHA256], whole[-SHA256:]
-        if hashlib.sha256(data).digest() != checksum:
-            return None
-        magic, header_size, body_size, version = PREFIX.unpack_from(data)
-        body = bytearray(data[PREFIX.size + header_size :])
-        if magic != MAGIC or version != VERSION or len(body) != body_size:
-            return None
-        message = decode(data[PREFIX.size : PREFIX.size + header_size], body)
-        expected = [Expected(**entry) for entry in message["expected"]]
-        return AnswerKey(message["cases"], expected, message["law_cases"])
-    except (OSError, Malformed, KeyError, TypeError, struct.error):
-        return None

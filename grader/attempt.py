@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from grader.catalog import Card
 from grader.checks import CheckPlan, Session
 from grader.expect import SubmissionFailed
-from grader.judging import Failure, Finding, run_check
-from grader.kata import Case, Kata
+from grader.judging import Failure, Finding, Lost, run_check
+from grader.kata import Kata
 from grader.oracle import Oracle
-from grader.precedents import Precedents
 from grader.report import Isolation
 from grader.submission import Refused, Submission
-from grader.telling import is_own
 from grader.worker.channel import Flooded
-from grader.worker.processes import Process, Source
-from grader.worker.remote import CALL_SECONDS, BegunAnew, RemoteStudent, WorkerLost, unwrap
-from grader.worker.script import Script
-from grader.worker.student import Call
+from grader.worker.processes import Process
+from grader.worker.remote import CALL_SECONDS, Budget, RemoteStudent, WorkerLost
+from grader.worker.server import Sources
 
-if TYPE_CHECKING:
-    from grader.diagnosis import Lineup
-
+START_SECONDS = 60.0  # on the clock; a fresh interpreter on a busy machine imports PyTorch first
 LOAD_SECONDS = 20.0
 CUDA_SECONDS = 60.0  # making a context takes seconds, and kernels are loaded when first used
 LOSSES = 2  # workers that one submission may lose before the rest of its checks are given up
-KATA_SECONDS = 60.0
 
 
 @dataclass
@@ -41,10 +33,6 @@ class Prepared:
     kata: Kata
     oracle: Oracle
     checks: list[CheckPlan]
-    lineup: Lineup | None = None
-    graded: int = 0
-    scripts: dict[str, Script] | None = None  # None until it is worth while to learn them
-    precedents: Precedents = field(default_factory=Precedents)
 
 
 class Attempt:
@@ -52,31 +40,31 @@ class Attempt:
 
     def __init__(
         self,
-        source: Source,
+        sources: Sources,
         device: str,
         prepared: Prepared,
         submission: Submission,
         note_isolation: Callable[[Isolation], None],
     ) -> None:
-        self.source, self.device = source, device
+        self.sources, self.device = sources, device
         self.prepared, self.submission = prepared, submission
         self.note_isolation = note_isolation
         self.process: Process | None = None
         self.losses: list[WorkerLost] = []
-        self._scripts = prepared.scripts
         self.printed = ""
-        self.deadline = time.monotonic() + KATA_SECONDS
+        self.budget = Budget()
         self.session = self._start()
 
     def _start(self) -> Session:
-        self.process = self.source.start(self.device)
+        kata = self.prepared.kata
+        self.process = self.sources.start(kata.library, self.device)
         on_cuda = self.device != "cpu"
         student = RemoteStudent(
-            self.process.channel, CUDA_SECONDS if on_cuda else CALL_SECONDS, self.deadline
+            self.process, CUDA_SECONDS if on_cuda else CALL_SECONDS, self.budget, kata.library
         )
         try:
-            self.note_isolation(Isolation(**student.greeting(CUDA_SECONDS if on_cuda else LOAD_SECONDS)))
-            answer = unwrap(student.ask({"load": self._loading()}, LOAD_SECONDS, []))
+            self.note_isolation(Isolation(**student.greeting(START_SECONDS)))
+            answer = student.load(kata.name, LOAD_SECONDS, **self._loading())
         except SubmissionFailed as failure:
             self.close()
             where = f" in line {failure.line}" if failure.line else ""
@@ -86,15 +74,12 @@ class Attempt:
             self.close()
             raise Refused(f"{self.submission.label} cannot be imported: {lost}") from None
         self._require_entry_points(answer)
-        prepared, known = self.prepared, self.process.lessons
-        scripts = {name: script for name, script in (self._scripts or {}).items() if script.digest in known}
-        return Session(prepared.kata, prepared.oracle, student, scripts, prepared.precedents)
+        return Session(kata, self.prepared.oracle, student)
 
     def _loading(self) -> dict[str, object]:
         kata = self.prepared.kata
         forbidden = [name for rule in kata.rules for name in rule.forbidden]
         return {
-            "name": kata.name,
             "source": self.submission.source,
             "entry_points": list(kata.entry_points),
             "forbidden": forbidden,
@@ -111,64 +96,32 @@ class Attempt:
 
     def run_all(self) -> list[Finding]:
         """Every check in order; a check that loses its worker fails, and the next gets a fresh one."""
-        findings = []
-        for check in self.prepared.checks:
-            if len(self.losses) >= LOSSES or time.monotonic() > self.deadline:
-                findings.append(self._given_up(check))
-                continue
-            try:
-                findings.append(self._run(check))
-            except WorkerLost as lost:
-                findings.append(self._lost(check, lost))
-        return findings
+        return [self._run(check) for check in self.prepared.checks]
 
     def _run(self, check: CheckPlan) -> Finding:
-        """What one check finds. A submission that answers otherwise a second time may keep something between
-        calls: it is asked one call at a time from then on, as where other things are asked than foreseen."""
+        if len(self.losses) >= LOSSES or self.budget.spent > self.budget.limit:
+            return self._given_up(check)
         try:
-            finding = run_check(check, self.session)
-        except BegunAnew:
-            self._scripts = None
-            self.close()
-            self._start_again()
-            if self.losses:
-                raise self.losses[-1] from None
             return run_check(check, self.session)
-        if check.asks_again and not self.session.unanswered().issuperset(
-            id(failure.case) for failure in finding.failures
-        ):
-            self.session.scripts = {}
-        return finding
+        except Lost as lost:
+            self._replace_worker(lost)
+            return Finding(check, [lost.failure], [lost.failure.case])
 
-    def _lost(self, check: CheckPlan, lost: WorkerLost) -> Finding:
-        self.losses.append(lost)
-        trace = list(self.session.student.trace)
+    def _replace_worker(self, lost: Lost) -> None:
+        """Start a fresh worker, unless too many were lost or the submission fails to import now."""
+        self.losses.append(WorkerLost(str(lost), lost.failure.status == "timeout"))
         self.close()
         if len(self.losses) < LOSSES:
-            self._start_again()
-        status = "timeout" if lost.timed_out else "error"
-        case = self._case_of(check, trace)
-        return Finding(check, [Failure(case, status, str(lost), None, trace)])  # type: ignore[arg-type]  # a literal either way
-
-    def _start_again(self) -> None:
-        """A fresh worker; a submission that now fails to import is given up."""
-        try:
-            self.session = self._start()
-        except Refused as refused:
-            self.losses += [WorkerLost(str(refused))] * LOSSES
-
-    def _case_of(self, check: CheckPlan, trace: list[Call]) -> Case:
-        """The case whose arguments stand in the last call; the first one where none do."""
-        asked = {id(arg) for call in trace[-1:] for arg in [*call.args, *call.kwargs.values()]}
-        holding = [
-            case for case in check.cases if asked & {id(value) for value in case.values() if is_own(value)}
-        ]
-        return holding[0] if holding else check.cases[0]
+            try:
+                self.session = self._start()
+            except Refused as refused:
+                self.losses += [WorkerLost(str(refused))] * LOSSES
 
     def _given_up(self, check: CheckPlan) -> Finding:
         status = "timeout" if not self.losses or self.losses[-1].timed_out else "error"
         message = "Not run: the submission had to be stopped before."
-        return Finding(check, [Failure(check.cases[0], status, message, None, [])])  # type: ignore[arg-type]  # a literal either way
+        failure = Failure(check.cases[0], status, message, None, [])  # type: ignore[arg-type]  # a literal either way
+        return Finding(check, [failure], [failure.case])
 
     def close(self) -> None:
         """End the worker and keep what the submission printed."""

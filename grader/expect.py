@@ -55,24 +55,6 @@ class Unmet(AssertionError):
         return f"{self.message}\n    expected  {found.expected}\n    got       {found.got}    {found.where}"
 
 
-_lenient: ContextVar[bool] = ContextVar("lenient", default=False)
-
-
-@contextmanager
-def going_on() -> Iterator[None]:
-    """Inside, what does not hold is passed over, so that a law asks all that it ever asks."""
-    token = _lenient.set(True)
-    try:
-        yield
-    finally:
-        _lenient.reset(token)
-
-
-def _complain(message: str, difference: Difference | None = None) -> None:
-    if not _lenient.get():
-        raise Unmet(message, difference)
-
-
 _precision: ContextVar[Precision] = ContextVar("precision", default=Precision())  # noqa: B039  # frozen
 
 
@@ -93,7 +75,7 @@ def _coarser(got: Any) -> str:
 def true(condition: object, sentence: str) -> None:
     """`sentence` states what must hold, as a full sentence."""
     if not bool(condition):
-        _complain(sentence)
+        raise Unmet(sentence)
 
 
 def close(
@@ -104,7 +86,7 @@ def close(
     tolerance = Tolerance(terms, roundings, _precision.get().floor)
     found = first_difference(expected, got, tolerance, dtype or _coarser(got))
     if found:
-        _complain(f"{_begin(what)} is not what it must be.", found)
+        raise Unmet(f"{_begin(what)} is not what it must be.", found)
 
 
 def decimals(got: Any, expected: Any, places: int, what: str) -> None:
@@ -118,7 +100,7 @@ def decimals(got: Any, expected: Any, places: int, what: str) -> None:
     wrong = ~(abs(have - wanted) <= 0.51 * 10.0**-places)
     if wrong.any():
         at = tuple(int(axis[0]) for axis in wrong.nonzero())
-        _complain(
+        raise Unmet(
             f"{_begin(what)} differs from the printed figures.",
             of_values(wanted, have, at, str(list(at))),
         )
@@ -128,7 +110,7 @@ def equal(got: Any, expected: Any, what: str) -> None:
     """Equal to the last bit, NaN equal to NaN."""
     found = first_difference(expected, got, Tolerance(terms=0))
     if found:
-        _complain(f"{_begin(what)} is not what it must be.", found)
+        raise Unmet(f"{_begin(what)} is not what it must be.", found)
 
 
 def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> None:
@@ -141,7 +123,7 @@ def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> No
         told = f"The call raised {error}."
     else:
         told = f"The call returned {show(result)}."
-    _complain(f"A ValueError is due: {why}. {told}")
+    raise Unmet(f"A ValueError is due: {why}. {told}")
 
 
 def loads(student: Any, module: Any, weights: dict[str, Any]) -> Any:

@@ -197,9 +197,6 @@ class FreeCheck:
     title: str
     judge: Judge
     cases: Callable[[list[Case]], list[Case]] = _all
-    looks_only: bool = True
-    asks_again: bool = False
-    slow: bool = False
 
 
 FREE_CHECKS = {
@@ -212,20 +209,12 @@ FREE_CHECKS = {
         "The arguments are left as they were.", leaves_arguments_unchanged
     ),
     "answers_the_same_again": FreeCheck(
-        "The same call gives the same answer.",
-        answers_the_same_again,
-        _half_backwards,
-        looks_only=False,
-        asks_again=True,
+        "The same call gives the same answer.", answers_the_same_again, _half_backwards
     ),
     "has_the_right_gradients": FreeCheck(
-        "Gradients equal the reference's.", has_the_right_gradients, _spread, looks_only=False
+        "Gradients equal the reference's.", has_the_right_gradients, _spread
     ),
     "stays_on_the_device": FreeCheck(
-        "Every tensor is on the inputs' device.",
-        stays_on_the_device,
-        _neither_small_nor_large,
-        looks_only=False,
-        slow=True,
+        "Every tensor is on the inputs' device.", stays_on_the_device, _neither_small_nor_large
     ),
 }

@@ -14,7 +14,6 @@ import grader
 from grader import bank
 from grader.attempt import Attempt, Prepared
 from grader.catalog import Card, Course
-from grader.judging import Finding
 from grader.kata import Kata
 from grader.keyring import Keyring
 from grader.oracle import Oracle
@@ -22,8 +21,8 @@ from grader.plan import plan
 from grader.report import Check, Isolation, KataReport, Provenance
 from grader.submission import Submission
 from grader.telling import as_check
-from grader.worker.processes import Source
 from grader.worker.rules import broken_in_source
+from grader.worker.server import Sources
 
 if TYPE_CHECKING:
     from grader.diagnosis import Lineup
@@ -35,17 +34,16 @@ class Grader:
     def __init__(
         self,
         course: Course,
-        source: Source,
+        sources: Sources,
         device: str = "cpu",
         seed: int = bank.SEED,
-        shrinks: bool = True,
         keyring: Keyring | None = None,
     ) -> None:
-        self.course, self.source, self.device, self.seed = course, source, device, seed
+        self.course, self.sources, self.device, self.seed = course, sources, device, seed
         self.keyring = keyring
-        self.shrinks = shrinks and keyring is None  # a key answers its own cases and no others
         self._isolation: Isolation | None = None
         self._prepared: dict[str, Prepared] = {}
+        self._lineups: dict[str, Lineup] = {}
 
     @property
     def isolation(self) -> Isolation:
@@ -80,10 +78,12 @@ class Grader:
     def lineup(self, prepared: Prepared) -> Lineup:
         """The kata's mistakes, read when the first submission fails."""
         from grader.diagnosis import Lineup  # a submission that passes needs none of it
+        from grader.recorded_mistakes import mistakes_of
 
-        if prepared.lineup is None:
-            prepared.lineup = Lineup(prepared.kata, self.course, prepared.card, prepared.oracle)
-        return prepared.lineup
+        name = prepared.card.name
+        if name not in self._lineups:
+            self._lineups[name] = Lineup(mistakes_of(self.course, prepared))
+        return self._lineups[name]
 
     def grade(self, submission: Submission) -> KataReport:
         """The report of one submission; whatever it does, a report comes back. Raises Refused
@@ -104,55 +104,19 @@ class Grader:
             digest=hashlib.sha256(submission.source.encode()).hexdigest(),
         )
 
-    def _foresee(self, prepared: Prepared) -> None:
-        """What the checks ask, learnt when a second submission shows that more may come."""
-        prepared.graded += 1
-        known = prepared.scripts is not None or prepared.oracle.recorded is not None
-        if prepared.graded > 1 and not known and self.device == "cpu":
-            from grader.foresight import scripts
-
-            prepared.scripts = scripts(prepared.oracle, prepared.checks)
-            self.source.teach(prepared.scripts.values())
-
     def _judge(self, prepared: Prepared, submission: Submission) -> tuple[list[Check], str]:
-        self._foresee(prepared)
-        attempt = Attempt(self.source, self.device, prepared, submission, self.note_isolation)
+        attempt = Attempt(self.sources, self.device, prepared, submission, self.note_isolation)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a law computes of strange answers is no news
             try:
-                checks = self._conclude(attempt, attempt.run_all())
+                findings = attempt.run_all()
             finally:
                 attempt.close()
-        return checks, attempt.printed
-
-    def _conclude(self, attempt: Attempt, findings: list[Finding]) -> list[Check]:
-        """The findings as checks, as they were told before where the same was found before."""
-        names = tuple(finding.name for finding in findings)
-        if self.shrinks or None in names:
-            return self._told(attempt, findings)
-        known = attempt.prepared.precedents
-        if names in known:
-            return list(known[names])
-        checks = self._told(attempt, findings)
-        known.keep(names, checks, len(repr(checks)))
-        return checks
-
-    def _told(self, attempt: Attempt, findings: list[Finding]) -> list[Check]:
-        """The findings as checks, each failure with its smallest case and its mistake."""
-        if all(finding.status in ("passed", "skipped") for finding in findings):
-            return [as_check(finding, None, {}) for finding in findings]
-        from grader.shrinking import put_smallest_first, shrink
-
-        suspects = self.lineup(attempt.prepared).name(findings)
-        for finding in findings:
-            if finding.failures:
-                put_smallest_first(finding, suspects.get(finding.plan.name))
-        first = next((f for f in findings if f.status in ("failed", "error")), None)
-        if first and self.shrinks and not attempt.losses:
-            shrink(first, suspects.get(first.plan.name), attempt.session, self.seed)
-        mistakes = {name: suspect.mistake for name, suspect in suspects.items()}
-        axes = attempt.prepared.kata.axes
-        return [as_check(finding, mistakes.get(finding.plan.name), axes) for finding in findings]
+            mistakes = {}
+            if any(finding.failures for finding in findings):
+                mistakes = self.lineup(prepared).name(findings)
+            axes = prepared.kata.axes
+            return [as_check(f, mistakes.get(f.plan.name), axes) for f in findings], attempt.printed
 
 
 def _broken_rule(kata: Kata, submission: Submission) -> list[Check]:

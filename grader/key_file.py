@@ -12,19 +12,20 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from grader.answer_key import Answer, AnswerKey, Expected, Recorded, RecordedMistake
-from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed, decode
+from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed, decode, encode
 
 MAGIC = b"DOJOKEYS"
-VERSION = 1
+VERSION = 2
 HEAD = struct.Struct(">HI")
 SHA256 = 32
 LARGEST_INDEX = 2**20
-LZMA_MEMORY = 64 * 2**20
+LEVEL = 6  # of zlib; a key is read at every grading, and lzma takes ten times as long to unpack
 
 
 class KeyUnusable(Exception):
@@ -36,12 +37,13 @@ Section = tuple[bytes, int, int]
 
 @dataclass(frozen=True)
 class Entry:
-    """One kata, packed: its two sections, each with the lengths of header and body inside."""
+    """One kata, packed: its sections, each with the lengths of header and body inside. A cached entry may
+    lack the mistakes, which are needed only once a submission fails."""
 
     name: str
     declaration: str
     answers: Section
-    mistakes: Section
+    mistakes: Section | None = None
 
 
 class KeyFile:
@@ -84,8 +86,9 @@ class KeyFile:
 
     def entry(self, kata: str) -> Entry:
         """A kata as it is packed. Raises KeyUnusable."""
-        sections = self._section(kata, "answers"), self._section(kata, "mistakes")
-        return Entry(kata, str(self.katas[kata].get("declaration")), *sections)
+        names = [name for name in ("answers", "mistakes") if name in self.katas.get(kata, {})]
+        sections = {name: self._section(kata, name) for name in names or ("answers",)}
+        return Entry(kata, str(self.katas[kata].get("declaration")), **sections)
 
     def _section(self, kata: str, name: str) -> Section:
         try:
@@ -99,16 +102,13 @@ class KeyFile:
 
     def message(self, kata: str, name: str) -> dict[str, Any]:
         """What a section holds; no more is unpacked than it says. Raises KeyUnusable."""
-        import lzma  # a grading without a key needs none of it
-
         packed, header, body = self._section(kata, name)
         try:
-            unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LZMA_MEMORY)
-            plain = unpacker.decompress(packed, max_length=header + body)
+            plain = zlib.decompressobj().decompress(packed, header + body + 1)
             if len(plain) != header + body:
                 raise ValueError
             return decode(plain[:header], bytearray(plain[header:]))
-        except (ValueError, lzma.LZMAError, EOFError, Malformed):
+        except (ValueError, zlib.error, Malformed):
             raise self.damaged() from None
 
 
@@ -162,3 +162,90 @@ def _answer(entry: Any, values: list[Any]) -> Answer:
     if gradients is not None:
         gradients = {name: values[number] for name, number in gradients.items()}
     return Answer(values[value], error, gradients)
+
+
+def pack(
+    name: str, declaration: str, answers: AnswerKey, mistakes: list[RecordedMistake] | None = None
+) -> Entry:
+    """A kata as it stands in a file. Raises Malformed for values that cannot travel."""
+    told = None if mistakes is None else _packed(_mistakes_message(mistakes))
+    return Entry(name, declaration, _packed(_answers_message(answers)), told)
+
+
+def _packed(message: dict[str, Any]) -> Section:
+    header, buffers = encode(message)
+    body = b"".join(buffers)
+    return zlib.compress(header + body, LEVEL), len(header), len(body)
+
+
+def write(entries: list[Entry], seed: int, made_by: str) -> bytes:
+    """The file's bytes; the same entries make the same bytes."""
+    sections: list[bytes] = []
+    katas = [
+        {
+            "name": entry.name,
+            "declaration": entry.declaration,
+            "answers": _add(sections, entry.answers),
+            **({"mistakes": _add(sections, entry.mistakes)} if entry.mistakes else {}),
+        }
+        for entry in entries
+    ]
+    index = json.dumps({"seed": seed, "grader": made_by, "katas": katas}, sort_keys=True).encode()
+    data = b"".join((MAGIC, HEAD.pack(VERSION, len(index)), index, *sections))
+    return data + hashlib.sha256(data).digest()
+
+
+def _add(sections: list[bytes], section: Section) -> list[int]:
+    """Append a section; returns its place: offset, length, and the lengths of header and body inside."""
+    packed, header, body = section
+    at = sum(map(len, sections))
+    sections.append(packed)
+    return [at, len(packed), header, body]
+
+
+def _answers_message(key: AnswerKey) -> dict[str, Any]:
+    expected = [vars(answer) for answer in key.expected]
+    return {"cases": key.cases, "expected": expected, "law_cases": key.law_cases}
+
+
+def _mistakes_message(mistakes: list[RecordedMistake]) -> dict[str, Any]:
+    """Values and whole records stand once each, however often they come."""
+    values, records = Numbered(), Numbered()
+
+    def number(recorded: Recorded | None) -> int | None:
+        if recorded is None:
+            return None
+        answers = [
+            [answer.error, values.number(answer.value), _gradients(answer, values)]
+            for answer in recorded.answers
+        ]
+        return records.number([recorded.status, recorded.said, recorded.differs, answers])
+
+    told = [
+        [m.id, m.text, {check: [number(one) for one in outcomes] for check, outcomes in m.outcomes.items()}]
+        for m in mistakes
+    ]
+    return {"values": values.items, "records": records.items, "mistakes": told}
+
+
+def _gradients(answer: Answer, values: Numbered) -> dict[str, int] | None:
+    if answer.gradients is None:
+        return None
+    return {name: values.number(gradient) for name, gradient in answer.gradients.items()}
+
+
+class Numbered:
+    """Values that can travel, each kept once."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+        self._known: dict[bytes, int] = {}
+
+    def number(self, value: Any) -> int:
+        """The place of `value` among the items. Raises Malformed for what cannot travel."""
+        header, buffers = encode({"value": value})
+        name = hashlib.sha256(b"".join((header, *buffers))).digest()
+        if name not in self._known:
+            self._known[name] = len(self.items)
+            self.items.append(value)
+        return self._known[name]

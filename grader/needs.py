@@ -12,7 +12,7 @@ from grader.kata import KataError
 from grader.opening import grade_file, lacks_library, open_grader, read_answer
 from grader.report import KataReport
 from grader.submission import Refused
-from grader.worker.processes import Source
+from grader.worker.server import Sources
 
 
 def with_needs(course: Course, cards: list[Card]) -> list[Card]:
@@ -67,7 +67,7 @@ class Needs:
         return self.grade(card, path).status == "passed" if known is None else known
 
 
-def open_needs(course: Course, paths: list[tuple[Card, Path]], **terms: Any) -> tuple[Needs, Source]:
+def open_needs(course: Course, paths: list[tuple[Card, Path]], **terms: Any) -> tuple[Needs, Sources]:
     """A grader of these files, and the source of its workers, to be closed. A needed kata is looked for in
     the file that was given for it, else among the exercises. Raises what `open_grader` raises."""
     given = {card.name: path for card, path in paths}

@@ -18,9 +18,8 @@ from grader.key_file import KeyUnusable
 from grader.keyring import open_keyring
 from grader.report import Isolation, KataReport
 from grader.submission import Refused, Submission, read_submission
-from grader.worker.processes import Source
 from grader.worker.remote import RemoteStudent, WorkerLost
-from grader.worker.server import open_source
+from grader.worker.server import Sources
 
 
 class LibraryMissing(Exception):
@@ -73,34 +72,31 @@ def open_grader(
     course: Course,
     cards: list[Card],
     device: str = "cpu",
-    shrinks: bool = True,
     seed: int = SEED,
     isolation: str = "best",
     key: Path | None = None,
     secret: Path | None = None,
     workers: str = "",
-) -> tuple[Grader, Source]:
+) -> tuple[Grader, Sources]:
     """The grader and its source of workers, which is opened before any solution, key or secret is read;
     `workers="spawn"` where that is too late, or the process has threads."""
-    library = (
-        "torch" if any(card.library == "torch" and not lacks_library(card) for card in cards) else "numpy"
-    )
-    source = open_source(library, workers or os.environ.get("DOJO_WORKERS", ""), isolation)
+    libraries = {card.library for card in cards if not lacks_library(card)} or {"numpy"}
+    source = Sources(libraries, workers or os.environ.get("DOJO_WORKERS", ""), isolation)
     try:
         if isolation == "required":
-            _require_isolation(source, device)
+            _require_isolation(source, min(libraries), device)
         keyring = open_keyring(course, cards, key, secret)
     except (IsolationMissing, KeyUnusable):
         source.close()
         raise
-    return Grader(course, source, device, seed, shrinks, keyring), source
+    return Grader(course, source, device, seed, keyring), source
 
 
-def _require_isolation(source: Source, device: str) -> None:
+def _require_isolation(source: Sources, library: str, device: str) -> None:
     """One worker is started, to say what holds; it never sees a submission."""
-    process = source.start(device)
+    process = source.start(library, device)
     try:
-        held = Isolation(**RemoteStudent(process.channel).greeting(CUDA_SECONDS))
+        held = Isolation(**RemoteStudent(process).greeting(CUDA_SECONDS))
     except WorkerLost as lost:
         raise IsolationMissing(f"`--isolation required`: no worker can be started here. {lost}") from None
     finally:

@@ -1,4 +1,4 @@
-"""Where expected values come from: the answer key, and the reference itself where it is at hand."""
+"""Where expected values come from: an answer key, the cache, or the reference itself."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from grader import answer_key, bank
-from grader.answer_key import AnswerKey, Expected, RecordedKata
+from grader import bank
+from grader.answer_key import AnswerKey, Expected, digest
 from grader.arrays import in_leaves
+from grader.cache import cached
 from grader.catalog import Card, Course, load_file
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case, DrawCase, Kata, KataError
+from grader.key_file import KataKey, pack
 from grader.loading import line_of, told
 from grader.precision import Precision, precision_of
 from grader.worker.local import LocalStudent
 
 
 class Oracle:
-    """Expected values for the cases of the bank, and for new ones while shrinking."""
+    """Expected values for the cases of the bank. `keeps` says whether they are cached."""
 
     def __init__(
         self,
@@ -28,7 +30,7 @@ class Oracle:
         card: Card,
         seed: int = bank.SEED,
         keeps: bool = True,
-        recorded: RecordedKata | None = None,
+        recorded: KataKey | None = None,
         draws: int = bank.DRAWS,
     ) -> None:
         self.kata, self.course, self.card, self.seed, self.keeps = kata, course, card, seed, keeps
@@ -42,19 +44,14 @@ class Oracle:
 
     @cached_property
     def key(self) -> AnswerKey:
-        """The bank with its answers: from an answer key where one was given, from the cache, or drawn now;
-        `keeps` says whether it is cached."""
+        """The bank with its answers: from an answer key where one was given, from the cache, or drawn now."""
         if self.recorded is not None:
             return self.recorded.answers
         if not self.keeps:
             return self._draw()
         files = [self.card.path, self.course.solution(self.card, "reference")]
-        file = answer_key.cache_folder() / f"{self.card.name}-{answer_key.digest(files, self.seed)}.key"
-        found = answer_key.load(file)
-        if found is None:
-            found = self._draw()
-            answer_key.save(found, file)
-        return found
+        name = self.card.name
+        return cached(name, digest(files, self.seed), lambda: pack(name, "", self._draw())).answers
 
     def _draw(self) -> AnswerKey:
         kata = self.kata
@@ -99,6 +96,14 @@ class Oracle:
                 f"{self.kata.name}: line {line} of {self.card.path.name} raises {told(error)}, when the"
                 " reference is asked."
             ) from error
+
+    def expected(self, case: Case) -> Expected:
+        """What the reference answers to a case of the bank, exactly and in the case's own dtypes."""
+        return self._expected[id(case)]
+
+    @cached_property
+    def _expected(self) -> dict[int, Expected]:
+        return {id(case): found for case, found in zip(self.key.cases, self.key.expected, strict=True)}
 
     def precision(self, case: Case) -> Precision:
         """What precision the answers to `case` can have; known beforehand for the cases of the bank."""

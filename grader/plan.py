@@ -14,17 +14,7 @@ def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
     """All checks of a kata, in the order in which they run."""
     points, cases = kata.free_points(), oracle.key.cases
     plans = [
-        CheckPlan(
-            name,
-            free.title,
-            points[name],
-            free.cases(cases),
-            free.judge,
-            kata.draw,
-            looks_only=free.looks_only,
-            asks_again=free.asks_again,
-            slow=free.slow,
-        )
+        CheckPlan(name, free.title, points[name], free.cases(cases), free.judge)
         for name, free in FREE_CHECKS.items()
         if name in points
     ]
@@ -42,7 +32,7 @@ def _plan_of_law(kata: Kata, oracle: Oracle, law: Law) -> CheckPlan:
         own = law.draw is not kata.draw
         cases = oracle.key.law_cases[law.name] if own else bank.half(oracle.key.cases)
         _require_arguments(kata, law, cases)
-    return CheckPlan(law.name, law.title, law.points, cases, judge, law.draw, law.parameters)
+    return CheckPlan(law.name, law.title, law.points, cases, judge, law.parameters)
 
 
 def _require_arguments(kata: Kata, law: Law, cases: list[Case]) -> None:

@@ -28,21 +28,23 @@ def _answer(call: Call) -> Answer:
     return Answer(_without_handles(call.value), None, call.gradients)
 
 
-def alike(theirs: Failure, mine: Recorded) -> bool:
-    """The same verdict after the same answers."""
-    if theirs.status != mine.status or len(theirs.trace) != len(mine.answers):
-        return False
-    recorded = record(theirs)
-    if theirs.status in ("error", "failed") and recorded.said != mine.said:
-        by_value = theirs.status == "failed" and (recorded.differs or mine.differs)
-        return by_value and _same_answers(theirs, recorded, mine)
-    return _same_answers(theirs, recorded, mine)
+class Compared:
+    """A failure of a submission, compared with what mistakes answer to the same case."""
 
+    def __init__(self, failure: Failure) -> None:
+        self._recorded = record(failure)
+        self._tolerance, self._finest = Tolerance(terms_of(failure.case), 16), float_dtype(failure.case)
 
-def _same_answers(failure: Failure, theirs: Recorded, mine: Recorded) -> bool:
-    tolerance, finest = Tolerance(terms_of(failure.case), 16), float_dtype(failure.case)
-    pairs = zip(theirs.answers, mine.answers, strict=True)
-    return all(_same_answer(a, b, tolerance, finest) for a, b in pairs)
+    def alike(self, mine: Recorded) -> bool:
+        """True for the same verdict after the same answers."""
+        theirs = self._recorded
+        if theirs.status != mine.status or len(theirs.answers) != len(mine.answers):
+            return False
+        by_value = theirs.status == "failed" and (theirs.differs or mine.differs)
+        if theirs.said != mine.said and not by_value:
+            return False
+        pairs = zip(theirs.answers, mine.answers, strict=True)
+        return all(_same_answer(a, b, self._tolerance, self._finest) for a, b in pairs)
 
 
 def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str | None) -> bool:

@@ -16,16 +16,11 @@ BRIEF = 30  # characters of an argument in the line that shows the call
 
 
 def as_check(finding: Finding, mistake: Mistake | None, axes: dict[str, str]) -> Check:
+    """What a report says of a check: the smallest input that fails, and the mistake that explains it."""
     plan = finding.plan
     if not finding.failures:
         return Check(plan.name, plan.title, finding.status, plan.points, plan.points)
-    failure, name = finding.failures[0], mistake.id if mistake else ""
-    if name not in failure.told:
-        failure.told[name] = _told(plan, failure, mistake, axes)
-    return failure.told[name]
-
-
-def _told(plan: CheckPlan, failure: Failure, mistake: Mistake | None, axes: dict[str, str]) -> Check:
+    failure = smallest(finding)
     difference = failure.difference
     return Check(
         plan.name,
@@ -41,6 +36,18 @@ def _told(plan: CheckPlan, failure: Failure, mistake: Mistake | None, axes: dict
         difference=difference.where if difference else None,
         mistake=mistake,
     )
+
+
+def smallest(finding: Finding) -> Failure:
+    """The smallest failing case that fails as the first one does. The first is often a pinned example,
+    printed in a paper and larger than it must be."""
+    first = finding.failures[0]
+    alike = [failure for failure in finding.failures if _fails_alike(failure, first)]
+    return min(alike, key=lambda failure: finding.plan.weight(failure.case))
+
+
+def _fails_alike(failure: Failure, first: Failure) -> bool:
+    return failure.status == first.status and bool(failure.difference) == bool(first.difference)
 
 
 def _show_call(failure: Failure) -> str | None:

@@ -62,7 +62,7 @@ def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isol
 
 def _verify_alone(course: Course, card: Card, seed: int, isolated: bool) -> Verdict:
     click.echo(f"{card.name} …", err=True)
-    grader, source = open_grader(course, [card], shrinks=False, seed=seed)
+    grader, source = open_grader(course, [card], seed=seed)
     with closing(source):
         try:
             return verify_kata(course, grader, card, isolated)
@@ -155,7 +155,7 @@ def _grade_source(grader: Grader, verdict: Verdict, what: str, source: str) -> K
 def _verify_mistakes(course: Course, grader: Grader, verdict: Verdict, isolated: bool) -> None:
     prepared = grader.prepare(verdict.card)
     path = course.solution(verdict.card, "mistakes")
-    found = wrong_answers.outcomes(course, grader, prepared, by_all=isolated)
+    found = wrong_answers.outcomes(course, prepared)
     verdict.mistakes = len(found)
     verdict.caught = sum(bool(outcome.failed) for outcome in found)
     verdict.named = sum(outcome.named == outcome.name for outcome in found)

@@ -37,14 +37,13 @@ class ClassWishes:
     isolation: str = "best"
     key: Path | None = None
     secret: Path | None = None
-    shrinks: bool = False
     gradebook: str | None = None
     each: bool = False
 
     def order(self, course: Course, cards: list[Card]) -> Order:
         """What the graders are told."""
         katas = tuple(card.name for card in cards)
-        terms = (self.device, self.isolation, self.key, self.secret, self.shrinks)
+        terms = (self.device, self.isolation, self.key, self.secret)
         return Order(course.root.absolute(), course.exercises.absolute(), katas, *terms)
 
 

@@ -32,9 +32,6 @@ from grader.opening import require_library
 )
 @click.option("--key", type=click.Path(path_type=Path), help="Grade with an answer key.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The file that opens a sealed key.")
-@click.option(
-    "--smallest", "shrinks", is_flag=True, help="Search for smallest counterexamples; ten times as long."
-)
 @click.option("--gradebook", help="Write the scores into nbgrader's database at this URL too.")
 @click.option("--each", is_flag=True, help="Print every result as it comes.")
 @course_option

@@ -34,7 +34,6 @@ class Order:
     isolation: str = "best"
     key: Path | None = None
     secret: Path | None = None
-    shrinks: bool = False  # ten times the time, for a counterexample that `grade` shows the student anyway
 
     @property
     def course(self) -> Course:
@@ -43,7 +42,7 @@ class Order:
     @property
     def terms(self) -> tuple[object, ...]:
         """What changes a report, beside the course."""
-        return self.device, self.isolation, self.shrinks
+        return self.device, self.isolation
 
     def cards(self) -> list[Card]:
         course = self.course

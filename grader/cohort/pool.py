@@ -1,31 +1,26 @@
 """Graders on this machine: one process a core and one more, each warm, each judging one submission at a time.
 
-They are forked from a process that has imported NumPy and PyTorch and nothing else, so that what a
-submission runs beside has never held another student's work.
+They are forked from a process that has imported NumPy and nothing else, so that what a submission runs beside
+has never held another student's work.
 """
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from multiprocessing import connection
 from typing import Any
 
-from grader.answer_key import cache_folder
 from grader.catalog import CourseError
 from grader.cohort.judging import Order, Task, Verdict, judge, judging_digest
-from grader.cohort.waiting import Waiting
 from grader.opening import COMPLAINTS, open_grader
 
-SELDOM = 20_000, 20, 50  # collections: what a grader keeps are many small things that live as long as it does
 TRIES = 3  # graders that one submission may lose before it is put aside
-WARM = ["numpy", "hypothesis", "grader.cohort.pool"]
-LAST = ["grader.cohort.pages"]  # when everything else has been imported
+WARM = ["numpy", "grader.cohort.pool"]  # PyTorch is imported once the server of NumPy's workers is forked
 
 
 @dataclass
@@ -35,7 +30,6 @@ class Seat:
     process: Any
     channel: Any
     task: Task | None = None
-    katas: set[str] = field(default_factory=set)  # that it has judged
 
 
 class Pool:
@@ -44,7 +38,7 @@ class Pool:
     def __init__(self, order: Order, size: int = 0) -> None:
         self.order = order
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(WARM + _libraries(order) + LAST)
+        self._context.set_forkserver_preload(WARM)
         self._losses: dict[tuple[str, str], int] = {}
         self._seats = [self._open()]  # alone, until it is known that one can be opened
         self.judging: Mapping[str, str] = self._greeted(self._seats[0])
@@ -72,10 +66,9 @@ class Pool:
         return greeting
 
     def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
-        """Verdicts as they come. A grader that is free is given what it knows, if there is any."""
-        waiting = Waiting(tasks, len(self._seats))
+        """Verdicts as they come."""
         for seat in self._seats:
-            self._occupy(seat, waiting.next_for(seat.katas))
+            self._occupy(seat, next(tasks, None))
         while busy := {seat.channel: seat for seat in self._seats if seat.task}:
             for channel in connection.wait(list(busy)):
                 seat = busy[channel]
@@ -83,7 +76,7 @@ class Pool:
                 assert task is not None
                 if verdict is not None:
                     yield task, verdict
-                self._occupy(seat, waiting.next_for(seat.katas) if verdict is not None else task)
+                self._occupy(seat, next(tasks, None) if verdict is not None else task)
 
     def _occupy(self, seat: Seat, task: Task | None) -> None:
         seat.task = task
@@ -113,7 +106,6 @@ class Pool:
         seat.process.join(1)
         fresh = self._open()
         seat.process, seat.channel = fresh.process, fresh.channel
-        seat.katas.clear()
         self._greeted(seat)
 
     def close(self) -> None:
@@ -131,22 +123,15 @@ def _usual_size() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-def _libraries(order: Order) -> list[str]:
-    torch = any(card.library == "torch" for card in order.cards())
-    return ["torch"] if torch else []
-
-
 def serve(channel: Any, order: Order) -> None:
     """A grading process's whole life: a greeting, then a verdict for each task, until nobody asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that holds the results
-    gc.set_threshold(*SELDOM)
     course, cards = order.course, {card.name: card for card in order.cards()}
     try:
         grader, source = open_grader(
             course,
             list(cards.values()),
             device=order.device,
-            shrinks=order.shrinks,
             isolation=order.isolation,
             key=order.key,
             secret=order.secret,
@@ -164,26 +149,8 @@ def serve(channel: Any, order: Order) -> None:
 
 def _judged(grader: Any, card: Any, task: Task) -> Verdict:
     try:
-        with drawing_alone():
-            grader.prepare(card)
         return judge(grader, card, task)
     except Exception as error:  # ours: it costs no student a point, and the others are still graded
         if os.environ.get("DOJO_DEBUG"):
             raise
         return Verdict("error", 0, 0, "", fault=f"{type(error).__name__}: {error}")
-
-
-@contextmanager
-def drawing_alone() -> Iterator[None]:
-    """One process of this machine at a time, so that a bank of cases is drawn once and read by all."""
-    import fcntl
-
-    try:
-        cache_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = (cache_folder() / "drawing.lock").open("w")
-    except OSError:  # nothing can be kept there: everybody draws alone
-        yield
-        return
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.authoring.releasing import keys
-from grader.authoring.releasing.packing import write
 from grader.authoring.releasing.release import core_files
 from grader.catalog import Card, Course
 from grader.cells import SUFFIX
+from grader.key_file import write
 from grader.notebooks.notebook import notebook_of
 
 SETTINGS = Path(__file__).with_name("nbgrader_config.txt")

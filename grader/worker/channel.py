@@ -1,7 +1,6 @@
 """Frames over a pair of descriptors, with time limits and caps; the child's output drained beside.
 
     frame = "DOJO" · header length (u32) · body length (u64) · nonce (u64) · header · body
-    frame = "DOJW" · the same, its body in the window that both ends share (`window`)
 
 Sizes are checked before anything is allocated. A reply must carry the nonce of its call: an answer
 prepared in advance, sent twice or too early does not.
@@ -17,15 +16,12 @@ import struct
 import time
 
 from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed
-from grader.worker.window import LARGE, Window
 
-MAGIC, BESIDE = b"DOJO", b"DOJW"
+MAGIC = b"DOJO"
 PREFIX = struct.Struct(">4sIQQ")
 CHUNK = 1 << 16  # bytes read or written at once; for more the allocator would ask the kernel every time
 PATIENCE = struct.pack("ll", 0, 20_000)  # a timeval: 20 ms
 OUTPUT_KEPT = 8_000  # bytes of a submission's output kept at either end
-MOST_HELD = 1 << 14  # bytes held back to be written with what follows
-LONGEST_HELD = 0.002  # seconds; the other end can work meanwhile
 OUTPUT_LIMIT = 32 * 2**20  # a submission that prints more than this is stopped
 
 
@@ -53,6 +49,14 @@ class Output:
         self.head += data[:room]
         self.tail = (self.tail + data[room:])[-OUTPUT_KEPT:] if len(data) > room else self.tail
 
+    def take_back(self, total: int) -> bytes:
+        """Remove and return what came after the first `total` bytes, as far as it was kept."""
+        kept = self.head + self.tail
+        rest = max(0, len(kept) - (self.total - total))
+        self.head, self.tail = kept[:rest][: len(self.head)], kept[len(self.head) : rest]
+        self.total = total
+        return kept[rest:]
+
     def text(self) -> str:
         lost = self.total - len(self.head) - len(self.tail)
         middle = f"\n… {lost} bytes left out …\n".encode() if lost > 0 else b""
@@ -73,37 +77,26 @@ def _never_block_for_long(fd: int) -> None:
 class Channel:
     """One end: reads frames from `reader`, writes them to `writer`, drains `printed` meanwhile."""
 
-    def __init__(
-        self, reader: int, writer: int, printed: int | None = None, window: Window | None = None
-    ) -> None:
-        self.reader, self.writer, self.printed, self.window = reader, writer, printed, window
+    def __init__(self, reader: int, writer: int, printed: int | None = None) -> None:
+        self.reader, self.writer, self.printed = reader, writer, printed
         self.output = Output()
         self._ahead = bytearray()  # read already, not asked for yet
         self._held = bytearray()  # to be written with what follows
-        self._held_since = 0.0
         for fd in {reader, writer} if printed is not None else ():
             _never_block_for_long(fd)
 
     def send(self, header: bytes, buffers: list[bytes], nonce: int, deadline: float | None = None) -> None:
         """Write one frame. Raises ChannelClosed, TimedOut, Flooded."""
-        magic = MAGIC
-        if self.window is not None and sum(map(len, buffers)) >= LARGE:
-            self.window.put(buffers)
-            magic = BESIDE
-        self._held += _frame(magic, header, buffers, nonce)
+        self.hold(header, buffers, nonce)
         self.flush(deadline)
 
     def hold(self, header: bytes, buffers: list[bytes], nonce: int) -> None:
-        """Write one frame together with the next ones, of which the last must be flushed: writing wakes the
-        other end, which takes longer than most calls."""
-        now = time.monotonic()
-        self._held_since = self._held_since if self._held else now
-        self._held += _frame(MAGIC, header, buffers, nonce)  # the window holds the body of one frame
-        if len(self._held) > MOST_HELD or now - self._held_since > LONGEST_HELD:
-            self.flush()
+        """Keep one frame, to be written together with the next ones when `flush` is called."""
+        self._held += PREFIX.pack(MAGIC, len(header), sum(map(len, buffers)), nonce)
+        self._held += b"".join((header, *buffers))
 
     def flush(self, deadline: float | None = None) -> None:
-        """Write what is held back. Raises as `send`."""
+        """Write the frames that are held. Raises as `send`."""
         data, self._held = self._held, bytearray()
         view = memoryview(data)
         while view:
@@ -120,16 +113,16 @@ class Channel:
             raise TimedOut
         self._await(PREFIX.size, deadline)
         magic, header_size, body_size, nonce = PREFIX.unpack_from(self._ahead)
-        if magic != MAGIC and (magic != BESIDE or self.window is None):
+        if magic != MAGIC:
             raise Malformed("a frame does not begin as one")
         if header_size > MAX_HEADER or body_size > MAX_BODY:
             raise Malformed("a frame is larger than allowed")
-        begin, beside = PREFIX.size + header_size, magic == BESIDE
-        end = begin if beside else begin + body_size
+        begin = PREFIX.size + header_size
+        end = begin + body_size
         self._await(end, deadline)
         header, body = bytes(self._ahead[PREFIX.size : begin]), self._ahead[begin:end]
         del self._ahead[:end]
-        return header, self.window.take(body_size) if beside and self.window else body, nonce
+        return header, body, nonce
 
     def _await(self, size: int, deadline: float | None) -> None:
         """Until as many bytes as that have been read ahead."""
@@ -184,10 +177,3 @@ class Channel:
         for fd in {self.reader, self.writer, self.printed} - {None}:
             os.close(fd)  # type: ignore[arg-type]  # None is taken out of the set above
         self.printed = None
-        if self.window is not None:
-            self.window.close()
-
-
-def _frame(magic: bytes, header: bytes, buffers: list[bytes], nonce: int) -> bytes:
-    prefix = PREFIX.pack(magic, len(header), sum(map(len, buffers)), nonce)
-    return b"".join((prefix, header, *(buffers if magic != BESIDE else ())))

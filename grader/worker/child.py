@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
 from grader.worker import pretence, rules
 from grader.worker.channel import Channel, ChannelClosed
 from grader.worker.codec import Malformed, decode, encode
 from grader.worker.executor import Executor, describe_error, load_module
-from grader.worker.headers import Headers
-from grader.worker.lessons import Lessons
-from grader.worker.requests import PASSED_OVER, Outcome, Request
+from grader.worker.requests import Outcome, Request
 from grader.worker.sandbox import layers, opened, privacy
-from grader.worker.window import Window
 
 #: What a worker replies: what came of a request, or any other message.
 Answer = Outcome | dict[str, Any]
@@ -25,70 +23,43 @@ Answer = Outcome | dict[str, Any]
 class Worker:
     """One end of the channel, and what it serves."""
 
-    def __init__(self, channel: Channel, device: str, lessons: Lessons | None = None) -> None:
+    def __init__(self, channel: Channel, device: str) -> None:
         self.channel = channel
         self.device = device
-        self.lessons = lessons or {}
-        self.headers = Headers()
         self.executor: Executor | None = None
         self.filename = ""
         self.nonce = 0
-        self.given_up = 0  # the group of requests of which one has raised
 
     def serve(self) -> None:
         """Answer requests one by one until the grader hangs up."""
         while True:
             try:
-                message = self._receive()
+                self._reply(self._answer(self._receive()))
             except ChannelClosed:
                 return
-            if "recite" in message:
-                self._recite(**message["recite"])
-            else:
-                self._reply(self._answer(message), self.channel.send)
 
     def _receive(self) -> dict[str, Any]:
         header, body, self.nonce = self.channel.receive()
         return decode(header, body, self.device)
 
-    def _reply(self, answer: Answer, write: Callable[[bytes, list[bytes], int], None]) -> None:
+    def _reply(self, answer: Answer) -> None:
         try:
-            encoded = self.headers.encode(answer) if isinstance(answer, Outcome) else encode(answer)
+            encoded = encode({"ok": answer.message()} if isinstance(answer, Outcome) else answer)
         except Malformed as error:
             encoded = encode({"error": _unanswerable(error)})
-        write(*encoded, self.nonce)
-
-    def _recite(self, lesson: str, questions: list[int]) -> None:
-        """Answer questions that are known by heart, each as if it had come with the next nonce."""
-        known = self.lessons[lesson]
-        for number in questions:
-            self._reply(self._answered(self._run, known[number]), self.channel.hold)
-            self.nonce += 1
-        self.channel.flush()
+        self.channel.send(*encoded, self.nonce)
 
     def _answer(self, message: dict[str, Any]) -> Answer:
-        if "load" in message:
-            return self._answered(self._load, **message["load"])
-        return self._answered(lambda: self._run(Request(**message["request"])))
-
-    def _answered(self, do: Callable[..., Answer], *asked: Any, **named: Any) -> Answer:
         try:
-            return do(*asked, **named)
+            if "load" in message:
+                return self._load(**message["load"])
+            if self.executor is None:
+                raise Malformed("nothing is loaded")
+            return self.executor.run(Request(**message["request"]))
         except Malformed as error:
             return {"error": _unanswerable(error)}
         except BaseException as error:  # whatever a submission raises is its answer, SystemExit too
             return {"error": describe_error(error, self.filename)}
-
-    def _run(self, request: Request) -> Answer:
-        if self.executor is None:
-            raise Malformed("nothing is loaded")
-        group = request.group
-        if group and group == self.given_up:
-            return PASSED_OVER
-        self.given_up = group
-        outcome = self.executor.run(request)
-        self.given_up = 0
-        return outcome
 
     def _load(self, name: str, source: str, entry_points: list[str], forbidden: list[str]) -> dict[str, Any]:
         self.filename = f"{name}.py"
@@ -103,7 +74,7 @@ class Worker:
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("a supplied function may be called from the main thread only")
         nonce = self.nonce
-        self._reply({"callback": number, "args": args}, self.channel.send)
+        self._reply({"callback": number, "args": args})
         message = self._receive()
         self.nonce = nonce
         if "error" in message:
@@ -115,25 +86,20 @@ def _unanswerable(error: Malformed) -> dict[str, Any]:
     return {"kinds": ["UnusableResult"], "message": str(error), "line": None}
 
 
-def run(
-    reader: int,
-    writer: int,
-    printed: int,
-    terms: layers.Terms,
-    window: Window | None = None,
-    lessons: Lessons | None = None,
-) -> None:
+def run(reader: int, writer: int, printed: int, terms: layers.Terms) -> None:
     """Become a worker: redirect the standard streams, lock in, report what holds, serve."""
     _redirect(printed)
+    if hasattr(faulthandler, "register"):
+        faulthandler.register(signal.SIGUSR1, sys.stderr, all_threads=False)  # where does it take so long?
     layers.use_scratch(terms.scratch)
     _import_packages_only()
     pretence.prepare()
-    channel = Channel(reader, writer, window=window)
+    channel = Channel(reader, writer)
     in_force = layers.lock_in(terms)
     if "torch" in sys.modules:
         _warm(sys.modules["torch"], terms.device)
     channel.send(*encode({"in_force": in_force.as_dict()}), 0)
-    Worker(channel, terms.device, lessons).serve()
+    Worker(channel, terms.device).serve()
 
 
 def _warm(torch: Any, device: str) -> None:

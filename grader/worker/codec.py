@@ -155,8 +155,9 @@ def _add_tensor(torch: Any, tensor: Any, table: list[Any], buffers: list[bytes])
     return _add_array(plain.numpy(), table, buffers)
 
 
-def decode(header: bytes, body: bytearray, device: str = "cpu") -> dict[str, Any]:
-    """The inverse of `encode`; arrays are fresh and writable. Raises Malformed."""
+def decode(header: bytes, body: bytearray, device: str | None = "cpu") -> dict[str, Any]:
+    """The inverse of `encode`; arrays are fresh and writable, tensors on the device. Without a device a
+    tensor is an unknown object. Raises Malformed."""
     try:
         tree, table = _from_json(header.decode())
         arrays = _read_arrays(table, body)
@@ -200,7 +201,7 @@ def _checked_size(name: Any, shape: Any, order: Any, left: int) -> tuple[np.dtyp
     return dtype, nbytes
 
 
-def _decode(tree: Any, arrays: list[tuple[str, np.ndarray[Any, Any]]], device: str, depth: int) -> Any:
+def _decode(tree: Any, arrays: list[tuple[str, np.ndarray[Any, Any]]], device: str | None, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise Malformed("the value is nested too deeply")
     if tree is None or type(tree) in (bool, int, float, str):
@@ -220,8 +221,9 @@ def _decode(tree: Any, arrays: list[tuple[str, np.ndarray[Any, Any]]], device: s
         return arrays[content][1][()]
     if tag == "T":
         name, array = arrays[content]
-        # A grader of NumPy katas has no PyTorch, and imports none because a submission wishes it.
-        return _to_tensor(name, array, device) if "torch" in sys.modules else Handle(0, "Tensor")
+        # No PyTorch is imported because a submission wishes it.
+        known = device is not None and "torch" in sys.modules
+        return _to_tensor(name, array, device) if known else Handle(0, "Tensor")
     return _decode_reference(tag, content)
 
 
@@ -243,7 +245,7 @@ def _decode_reference(tag: str, content: Any) -> Any:
     raise Malformed(f"the tag {tag!r} is unknown")
 
 
-def _to_tensor(name: str, array: np.ndarray[Any, Any], device: str) -> Any:
+def _to_tensor(name: str, array: np.ndarray[Any, Any], device: str | None) -> Any:
     import torch
 
     tensor = torch.from_numpy(array)

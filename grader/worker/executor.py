@@ -18,7 +18,7 @@ import numpy as np
 from grader.worker import measures
 from grader.worker.codec import DTYPES, MAX_BODY, MAX_DEPTH, Callback, Handle, Malformed, Phantom, name_of
 from grader.worker.pretence import Pretence
-from grader.worker.requests import HandedOn, Outcome, Request
+from grader.worker.requests import Outcome, Request
 
 
 class Executor:
@@ -46,9 +46,7 @@ class Executor:
             return Outcome(value=self.plain(getattr(owner, request.name)))
         if request.anatomy:
             return Outcome(value=self.plain(measures.anatomy(owner)))
-        args, kwargs = request.args, request.kwargs
-        if not request.literal:
-            args, kwargs = self._resolve(args), self._resolve(kwargs)
+        args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
         function = owner if request.name == "__call__" else getattr(owner, request.name)
         outcome = Outcome()
         if request.gradients:
@@ -62,8 +60,6 @@ class Executor:
         outcome.value = self.plain(measures.moved(value, self.device))
         if request.echo:
             outcome.arguments = self.plain([args, kwargs])
-        if request.hands_on:
-            self.objects[request.answer.id] = HandedOn.of(outcome.value)
         return outcome
 
     def _owner(self, request: Request) -> Any:
@@ -82,8 +78,7 @@ class Executor:
     def _resolve(self, value: Any) -> Any:
         """Handles become the objects they stand for, callbacks functions; lists and dicts are new."""
         if isinstance(value, Handle):
-            held = self.objects[value.id]
-            return held.anew() if isinstance(held, HandedOn) else held
+            return self.objects[value.id]
         if isinstance(value, Callback):
             return lambda *args: self.call_back(value.id, self.plain(list(args)))  # type: ignore[misc]  # a worker always has call_back
         if type(value) in (list, tuple):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from grader.expect import SubmissionFailed
-from grader.worker.codec import Handle, in_one_line
+from grader.worker.codec import in_one_line
 from grader.worker.executor import Executor, describe_error
 from grader.worker.requests import Outcome, Request
 from grader.worker.student import Student
@@ -22,12 +22,12 @@ class LocalStudent(Student):
     def __init__(self, module: Any, filename: str = "") -> None:
         super().__init__()
         self._executor = Executor(module)
-        self.numbers = itertools.count(1)
+        self._numbers = itertools.count(1)
         self._filename = filename or f"{getattr(module, '__name__', '')}.py"
 
     def perform(self, request: Request) -> Outcome:
-        request.args, request.kwargs = _copied([request.args, request.kwargs], self._executor.objects)
-        request.literal, request.number = True, next(self.numbers)
+        request.args, request.kwargs = _copied([request.args, request.kwargs])
+        request.number = next(self._numbers)
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # warnings are not graded
@@ -38,17 +38,15 @@ class LocalStudent(Student):
             raise SubmissionFailed(tuple(told["kinds"]), message, told["line"]) from error
 
 
-def _copied(value: Any, objects: dict[int, Any]) -> Any:
-    """Arguments as fresh as those that a worker gets: strides kept, callables shared, objects for handles."""
+def _copied(value: Any) -> Any:
+    """Arguments as fresh as those that a worker gets: strides kept, functions shared."""
     kind = type(value)
     if kind is list:
-        return [_copied(item, objects) for item in value]
+        return [_copied(item) for item in value]
     if kind is tuple:
-        return tuple([_copied(item, objects) for item in value])
+        return tuple([_copied(item) for item in value])
     if kind is dict:
-        return {key: _copied(item, objects) for key, item in value.items()}
-    if kind is Handle:
-        return objects[value.id]
+        return {key: _copied(item) for key, item in value.items()}
     if hasattr(value, "strides"):
         return value.copy("K") if hasattr(value, "copy") else value
     if type(value).__module__ == "torch" and hasattr(value, "clone"):

@@ -68,6 +68,11 @@ def bare(handle: Handle | None) -> Handle | None:
     return handle and Handle(handle.id, "")
 
 
+def is_function(value: Any) -> bool:
+    """True for a function of the grader's, which the submission may call; arrays and handles are none."""
+    return callable(value) and not isinstance(value, Handle) and not hasattr(value, "shape")
+
+
 def sent(value: Any) -> Any:
     """Proxies become the handles they hold."""
     if isinstance(value, RemoteObject):

@@ -1,123 +1,169 @@
-"""A student in a worker: every call is a frame out and a frame back, or the worker is lost."""
+"""A student in a worker: calls go out in batches of frames, and each answer is one frame back."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.worker.ahead import Answers, Unforeseen, recite
-from grader.worker.channel import Channel, ChannelClosed, Flooded, TimedOut
-from grader.worker.codec import Callback, Handle, Malformed, decode, encode, in_one_line
-from grader.worker.requests import FIRST_NUMBER, Outcome, Request
-from grader.worker.script import Script
+from grader.worker.channel import ChannelClosed, Flooded, TimedOut
+from grader.worker.codec import Callback, Malformed, decode, encode, in_one_line
+from grader.worker.processes import Process, Usage
+from grader.worker.proxies import is_function
+from grader.worker.requests import Outcome, Request
 from grader.worker.student import Student
 
-CALL_SECONDS = 5.0
+CALL_SECONDS = 5.0  # that one call may compute
+WALL_FACTOR = 10  # a call that sleeps or waits is stopped after that many times as long
+KATA_SECONDS = 60.0  # for all calls together, without the time in which no processor was free
+SLICE = 0.2  # seconds after which a worker that has not answered is looked at
+BRIEF = 0.01  # seconds in which no process waits for a processor long enough to matter
+MOST_HELD = 1 << 16  # bytes of requests that are written at once; the worker has room for them
 
 
 class WorkerLost(Exception):
-    """The worker died, was too slow or broke the protocol. `timed_out` tells which."""
+    """The worker died, was too slow or broke the protocol. `timed_out` says whether it was too slow."""
 
     def __init__(self, message: str, timed_out: bool = False) -> None:
         super().__init__(message)
         self.timed_out = timed_out
 
 
-class BegunAnew(WorkerLost):
-    """What was sent ahead is of no use, whatever the reason: the check is due again, one call at a time."""
+@dataclass
+class Budget:
+    """The seconds that all calls of one submission have taken, in however many workers."""
+
+    limit: float = KATA_SECONDS
+    spent: float = 0.0
 
 
 class RemoteStudent(Student):
     """A submission in a worker. A call that fails to come back in time loses the worker."""
 
     def __init__(
-        self, channel: Channel, call_seconds: float = CALL_SECONDS, give_up_at: float = math.inf
+        self,
+        process: Process,
+        call_seconds: float = CALL_SECONDS,
+        budget: Budget | None = None,
+        library: str = "torch",
     ) -> None:
         super().__init__()
-        self._give_up_at = give_up_at
-        self._channel = channel
-        self._call_seconds = call_seconds
+        self._process, self._channel = process, process.channel
+        self._call_seconds, self._budget = call_seconds, budget or Budget()
+        self._device = "cpu" if library == "torch" else None  # a tensor is no answer to a NumPy kata
         self._nonces = itertools.count(1)
-        self._nonce = 0  # of the greeting
-        self._numbers = itertools.count(FIRST_NUMBER)
-        self._answers: Answers | None = None  # of the case that is being judged, where they have come
+        self._numbers = itertools.count(1)
+        self._filename = ""
 
     def greeting(self, seconds: float) -> dict[str, Any]:
-        """What the worker says first: which protections hold. Raises WorkerLost."""
-        with _told_apart(seconds):
-            return dict(self._receive(time.monotonic() + seconds)["in_force"])
+        """Return what the worker says first: which protections hold. Raises WorkerLost."""
+        with _as_lost(seconds):
+            return dict(self._reply_to(0, time.monotonic() + seconds)["in_force"])
 
-    def ask(self, message: dict[str, Any], seconds: float, functions: list[Callable[..., Any]]) -> Any:
-        """One question and its answer; callbacks in between are served. Raises WorkerLost."""
-        self._nonce = next(self._nonces)
-        deadline = time.monotonic() + seconds
-        with _told_apart(seconds):
-            self._channel.send(*encode(message), self._nonce, deadline)
-            while True:
-                reply = self._receive(deadline)
-                if "callback" not in reply:
-                    return reply
-                self._channel.send(*encode(_called_back(reply, functions)), self._nonce, deadline)
-
-    def _receive(self, deadline: float) -> dict[str, Any]:
-        header, body, nonce = self._channel.receive(deadline)
-        if nonce != self._nonce:
-            raise Malformed("it does not belong to this call")
-        return decode(header, body)
+    def load(self, name: str, seconds: float, **loading: Any) -> Any:
+        """Load a submission as the module `name`. Raises SubmissionFailed, WorkerLost."""
+        self._filename = f"{name}.py"
+        nonce = next(self._nonces)
+        with _as_lost(seconds):
+            self._channel.send(*encode({"load": {"name": name, **loading}}), nonce)
+            return unwrap(self._answer_to(nonce, [], seconds))
 
     def perform(self, request: Request) -> Outcome:
-        if time.monotonic() > self._give_up_at:
-            raise WorkerLost("All calls together took too long.", timed_out=True)
-        answer = unwrap(self._asked(request) if self._answers is None else self._taken(request))
-        try:
-            outcome = Outcome(**answer)
-        except TypeError:
-            outcome = None
-        if outcome is None or not _is_sound(outcome, request):
-            raise WorkerLost("The answer could not be read: it is no outcome.")
-        return outcome
+        answer = self.perform_all([request])[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def perform_all(self, requests: Sequence[Request]) -> list[Outcome | Exception]:
+        """Carry out the requests in their order. The list ends early with a WorkerLost where that happens."""
+        answers: list[Outcome | Exception] = []
+        for part in self._parts(requests):
+            began, delayed = time.monotonic(), self._process.delayed_since()
+            for request, sent in part:
+                answers.append(self._outcome(request, sent))
+                if isinstance(answers[-1], WorkerLost):
+                    return answers
+            wall = time.monotonic() - began
+            self._budget.spent += wall if wall < BRIEF else max(0.0, wall - delayed())
+        return answers
+
+    def _parts(self, requests: Sequence[Request]) -> Iterator[list[tuple[Request, Sent | Exception]]]:
+        """Write as many requests at once as fit, then yield them."""
+        part: list[tuple[Request, Sent | Exception]] = []
+        size = 0
+        for request in requests:
+            sent = self._hold(request)
+            part.append((request, sent))
+            size += sent.size if isinstance(sent, Sent) else 0
+            if size > MOST_HELD:
+                yield part
+                part, size = [], 0
+        if part:
+            yield part
+
+    def _hold(self, request: Request) -> Sent | Exception:
         functions: list[Callable[..., Any]] = []
         request.args = _numbered(request.args, functions)
         request.kwargs = _numbered(request.kwargs, functions)
         request.number = next(self._numbers)
-        return dict(self.ask({"request": request.message()}, self._call_seconds, functions))
-
-    def _taken(self, request: Request) -> dict[str, Any]:
-        assert self._answers is not None
-        with _anew():
-            return self._answers.take(request)
-
-    @contextmanager
-    def foreseeing(
-        self, script: Script | None, whole: bool = False, left_out: Collection[int] = ()
-    ) -> Iterator[dict[int, Answers] | None]:
-        """The calls of the script are made before they are due, but for cases `left_out`. Raises BegunAnew,
-        also at the end where something was called in vain and the script must be asked as a `whole`."""
-        if not script:
-            yield None
-            return
-        with _anew():
-            answers = recite(self._channel, script, self._nonces, left_out, self._give_up_at)
-        yield answers
-        if whole and any(found.in_vain for found in answers.values()):
-            with _anew():
-                raise Unforeseen
-
-    @contextmanager
-    def answering(self, answers: Answers | None) -> Iterator[None]:
-        before = self._answers
-        self._answers = answers or before
         try:
-            yield
-        finally:
-            self._answers = before
+            header, buffers = encode({"request": request.message()})
+        except Malformed as error:  # the law hands on what cannot travel
+            return error
+        sent = Sent(next(self._nonces), functions, len(header) + sum(map(len, buffers)))
+        self._channel.hold(header, buffers, sent.nonce)
+        return sent
+
+    def _outcome(self, request: Request, sent: Sent | Exception) -> Outcome | Exception:
+        if isinstance(sent, Exception):
+            return sent
+        try:
+            with _as_lost(self._call_seconds):
+                self._channel.flush(time.monotonic() + WALL_FACTOR * self._call_seconds)
+                reply = self._answer_to(sent.nonce, sent.functions, self._call_seconds)
+            return _sound_outcome(unwrap(reply), request)
+        except (SubmissionFailed, WorkerLost) as error:
+            return error
+
+    def _answer_to(self, nonce: int, functions: list[Callable[..., Any]], seconds: float) -> dict[str, Any]:
+        """Receive the answer to a call; serve the calls of the grader's functions that come before it."""
+        while True:
+            reply = self._awaited(nonce, seconds)
+            if "callback" not in reply:
+                return reply
+            self._channel.send(*encode(_called_back(reply, functions)), nonce, time.monotonic() + seconds)
+
+    def _awaited(self, nonce: int, seconds: float) -> dict[str, Any]:
+        """Receive a reply. Raises TooLong once the worker has computed for `seconds`, or slept too long."""
+        began: Usage | None = None
+        while True:
+            try:
+                return self._reply_to(nonce, time.monotonic() + SLICE)
+            except TimedOut:
+                used = self._process.usage()
+            began = began or used
+            if used.cpu - began.cpu > seconds:
+                raise TooLong(f"within {seconds:g} seconds of computing", self._process.line(self._filename))
+            if used.wall - began.wall > WALL_FACTOR * seconds:
+                told = f"within {WALL_FACTOR * seconds:g} seconds"
+                raise TooLong(told, self._process.line(self._filename))
+            if self._budget.spent + used.awake - began.awake > self._limit(used):
+                told = f"within {self._budget.limit:g} seconds for all calls together"
+                raise TooLong(told, self._process.line(self._filename))
+
+    def _limit(self, used: Usage) -> float:
+        """Where nobody says how long a process has waited for a processor, the limit is wider."""
+        return self._budget.limit * (WALL_FACTOR if used.delayed is None else 1)
+
+    def _reply_to(self, nonce: int, deadline: float) -> dict[str, Any]:
+        header, body, theirs = self._channel.receive(deadline)
+        if theirs != nonce:
+            raise Malformed("it does not belong to this call")
+        return decode(header, body, self._device)
 
     @property
     def printed(self) -> str:
@@ -125,8 +171,35 @@ class RemoteStudent(Student):
         return self._channel.output.text()
 
 
+@dataclass(frozen=True)
+class Sent:
+    """A request on its way: the nonce of its answer, the functions it hands over, its size in bytes."""
+
+    nonce: int
+    functions: list[Callable[..., Any]]
+    size: int
+
+
+class TooLong(Exception):
+    """A call has taken too long. `line` is where the submission was, if that is known."""
+
+    def __init__(self, told: str, line: int | None) -> None:
+        super().__init__(told + (f", in line {line}" if line else ""))
+
+
+def _sound_outcome(answer: Any, request: Request) -> Outcome:
+    """The answer as an outcome. Raises WorkerLost where it is none; a submission may have forged it."""
+    try:
+        outcome = Outcome(**answer)
+    except TypeError:
+        outcome = None
+    if outcome is None or not _is_sound(outcome, request):
+        raise WorkerLost("The answer could not be read: it is no outcome.")
+    return outcome
+
+
 def _is_sound(outcome: Outcome, request: Request) -> bool:
-    """Whether what stands beside the value is what was asked for; a submission may have forged it."""
+    """Whether what stands beside the value is what was asked for."""
     gradients, arguments = outcome.gradients, outcome.arguments
     if type(outcome.flops) is not int or not (gradients is None or type(gradients) is dict):
         return False
@@ -138,10 +211,12 @@ def _is_sound(outcome: Outcome, request: Request) -> bool:
 
 
 @contextmanager
-def _told_apart(seconds: float) -> Iterator[None]:
+def _as_lost(seconds: float) -> Iterator[None]:
     """Every way in which a worker can be lost, as WorkerLost with its sentence."""
     try:
         yield
+    except TooLong as error:
+        raise WorkerLost(f"No answer {error}.", timed_out=True) from None
     except TimedOut:
         raise WorkerLost(f"No answer within {seconds:g} seconds.", timed_out=True) from None
     except ChannelClosed:
@@ -151,14 +226,6 @@ def _told_apart(seconds: float) -> Iterator[None]:
     except (Malformed, KeyError, TypeError) as error:
         told = error if isinstance(error, Malformed) else "it is no greeting"
         raise WorkerLost(f"The answer could not be read: {told}.") from None
-
-
-@contextmanager
-def _anew() -> Iterator[None]:
-    try:
-        yield
-    except (Unforeseen, TimedOut, ChannelClosed, Flooded, Malformed) as reason:
-        raise BegunAnew(f"Calls cannot be sent ahead: {type(reason).__name__}.") from None
 
 
 def unwrap(reply: dict[str, Any]) -> Any:
@@ -180,7 +247,7 @@ def _numbered(value: Any, functions: list[Callable[..., Any]]) -> Any:
         return type(value)(_numbered(item, functions) for item in value)
     if type(value) is dict:
         return {key: _numbered(item, functions) for key, item in value.items()}
-    if callable(value) and not isinstance(value, Handle) and not hasattr(value, "shape"):
+    if is_function(value):
         functions.append(value)
         return Callback(len(functions) - 1)
     return value

@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.worker.codec import Handle, decode, encode
-
-GROUP = 1 << 12  # numbers of one case's requests that are sent ahead; there are no more of them
-FIRST_NUMBER = 1 << 30  # of requests that are not sent ahead
-PASSED_OVER = {"passed_over": True}  # said of what was sent ahead to follow on an error
+from grader.worker.codec import Handle
 
 
 @dataclass
@@ -29,29 +25,10 @@ class Request:
     gradients: bool = False
     pretend: bool = False
     number: int = 0  # objects that the request makes are known by it
-    literal: bool = False  # nothing in its arguments stands for anything else, and nobody else uses them
-    hands_on: bool = False  # known by heart, and its answer is an argument of what follows
-
-    @property
-    def options(self) -> tuple[bool | str, ...]:
-        """How it is done, whatever it is done to."""
-        ways = self.read, self.anatomy, self.build, self.echo
-        return *ways, self.count_flops, self.gradients, self.pretend
-
-    @property
-    def group(self) -> int:
-        """Requests sent ahead that follow on each other have the same; 0 for one that is sent alone."""
-        return self.number // GROUP if self.number < FIRST_NUMBER else 0
-
-    @property
-    def answer(self) -> Handle:
-        """What stands for the answer, in requests that follow, where it `hands_on`."""
-        return Handle(self.number << 32, "")
 
     def message(self) -> dict[str, Any]:
         """What has to travel: the name, and the fields that say something."""
-        silent = (None, False, "", 0)
-        said = {field: value for field, value in vars(self).items() if not any(value is s for s in silent)}
+        said = {field: value for field, value in vars(self).items() if value}
         return {**said, "name": self.name}
 
 
@@ -74,20 +51,3 @@ class Outcome:
         if self.gradients is not None:
             said["gradients"] = self.gradients
         return said
-
-
-@dataclass(frozen=True)
-class HandedOn:
-    """An answer as it travels: an argument that is new each time, as if it came from the grader."""
-
-    header: bytes
-    buffers: list[bytes]
-
-    @classmethod
-    def of(cls, value: Any) -> HandedOn:
-        """Raises Malformed where the value cannot travel."""
-        return cls(*encode({"value": value}))
-
-    def anew(self) -> Any:
-        """The value, and nobody else's."""
-        return decode(self.header, bytearray(b"".join(self.buffers)))["value"]

@@ -14,21 +14,16 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Iterable
 
-from grader.worker import child, lessons, pretence
+from grader.worker import child, pretence
 from grader.worker.channel import Channel
 from grader.worker.processes import Process, Source, SpawnSource
 from grader.worker.sandbox import layers, privacy
 from grader.worker.sandbox.layers import ALL, ISOLATION, Terms
 from grader.worker.scratch import make_folder, remove_folder
-from grader.worker.script import Script
-from grader.worker.window import Window, sealed_memory
 
 START_SECONDS = 20.0  # for a fork, which takes milliseconds
-MOST_LESSONS = 256 << 20  # bytes that a server holds
-LESSONS = b"lessons"  # the message that comes with a file of them; any other is of terms
 
 
 class ForkServer:
@@ -42,7 +37,6 @@ class ForkServer:
         self._substitute: SpawnSource | None = None
         self._started = 0
         self._spare: tuple[str, Process] | None = None  # its device; its pid is not known yet
-        self._lessons: dict[str, int] = {}  # what the server knows: digests of scripts, and their bytes
         ours, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
@@ -80,19 +74,6 @@ class ForkServer:
             with contextlib.suppress(OSError):  # whether the server is gone is seen when it is needed
                 self._spare = device, self._order(device)
 
-    def teach(self, scripts: Iterable[Script]) -> None:
-        """Every worker from now on knows these. Of more than can be held nothing is learnt."""
-        new = [script for script in scripts if script.digest not in self._lessons]
-        if sum([*self._lessons.values(), *(script.size for script in new)]) > MOST_LESSONS or not new:
-            return
-        self._dismiss_spare()
-        with contextlib.suppress(OSError), tempfile.TemporaryFile() as file:
-            for script in new:
-                frames = ((known.header, known.buffers) for known in script.steps())
-                lessons.write(script.digest, frames, file)
-            socket.send_fds(self._control, [LESSONS], [file.fileno()])
-            self._lessons |= {script.digest: script.size for script in new}
-
     def _dismiss_spare(self) -> None:
         spare, self._spare = self._spare, None
         if spare is not None:
@@ -112,23 +93,20 @@ class ForkServer:
         """Ask for a worker; its pid is still to come. Raises OSError."""
         ours, theirs = socket.socketpair()
         printed, prints = os.pipe()
-        scratch, memory = make_folder(), sealed_memory()
+        scratch = make_folder()
         try:
             terms = Terms(device, self.layers, scratch)
-            handed = [theirs.fileno(), prints, *([] if memory is None else [memory])]
-            socket.send_fds(self._control, [terms.message()], handed)
+            socket.send_fds(self._control, [terms.message()], [theirs.fileno(), prints])
         except OSError:
             remove_folder(scratch)
             ours.close()
             os.close(printed)
-            if memory is not None:
-                os.close(memory)
             raise
         finally:
             theirs.close()
             os.close(prints)
-        fd, window = ours.detach(), None if memory is None else Window(memory)
-        return Process(Channel(fd, fd, printed, window), 0, scratch, lessons=frozenset(self._lessons))
+        fd = ours.detach()
+        return Process(Channel(fd, fd, printed), 0, scratch)
 
     def close(self) -> None:
         """End the server; workers still running die with it."""
@@ -145,25 +123,19 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
     folders: list[str] = []
-    known: lessons.Lessons = {}
     with contextlib.suppress(OSError):
         layers.prepare(wanted)
         pretence.prepare()
         gc.freeze()  # a collection in a worker would touch, and so copy, all that it shares with the others
         while True:
-            message, fds, _, _ = socket.recv_fds(control, 4096, 3)
+            message, fds, _, _ = socket.recv_fds(control, 4096, 2)
             if not message:
                 break
-            if message == LESSONS:
-                known |= lessons.read(fds[0])
-                os.close(fds[0])
-                gc.freeze()
-                continue
             terms, server = layers.read_terms(message), os.getpid()
             pid = os.fork()
             if pid == 0:
                 control.close()
-                _become_worker(fds, terms, server, known)
+                _become_worker(fds, terms, server)
             folders = [folder for folder in (*folders, terms.scratch) if os.path.isdir(folder)]
             for fd in fds:
                 os.close(fd)
@@ -173,7 +145,7 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     os._exit(0)
 
 
-def _become_worker(fds: list[int], terms: Terms, server: int, known: lessons.Lessons) -> None:
+def _become_worker(fds: list[int], terms: Terms, server: int) -> None:
     try:
         os.setsid()
         if "descriptors" in terms.layers:
@@ -181,8 +153,7 @@ def _become_worker(fds: list[int], terms: Terms, server: int, known: lessons.Les
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         privacy.die_with_parent(server)
-        window = Window(fds[2]) if len(fds) > 2 else None
-        child.run(fds[0], fds[0], fds[1], terms, window, known)
+        child.run(fds[0], fds[0], fds[1], terms)
     finally:
         os._exit(0)
 
@@ -193,6 +164,23 @@ def _close_all_but(kept: list[int]) -> None:
     edges = [2, *sorted(kept), os.sysconf("SC_OPEN_MAX")]
     for below, above in itertools.pairwise(edges):
         os.closerange(below + 1, above)
+
+
+class Sources:
+    """A source of workers for each library: what a worker has imported rests on its own kata alone."""
+
+    def __init__(self, libraries: Iterable[str], how: str = "", isolation: str = "best") -> None:
+        # in this order: NumPy's server is forked before PyTorch is imported
+        self._sources = {name: open_source(name, how, isolation) for name in sorted(libraries)}
+
+    def start(self, library: str, device: str) -> Process:
+        """A fresh worker in which the library is imported."""
+        return self._sources[library].start(device)
+
+    def close(self) -> None:
+        """End all of them."""
+        for source in self._sources.values():
+            source.close()
 
 
 def open_source(library: str, how: str = "", isolation: str = "best") -> Source:

@@ -12,17 +12,15 @@ Every call is written down in `trace`, which is what diagnosis compares.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.worker.ahead import Answers
 from grader.worker.codec import Handle, Phantom
 from grader.worker.proxies import Function, RemoteObject, bare, sent
 from grader.worker.requests import Outcome, Request
-from grader.worker.script import Script
 
 
 @dataclass
@@ -60,20 +58,9 @@ class Student:
         """Carry out one request. Raises SubmissionFailed, WorkerLost."""
         raise NotImplementedError
 
-    @contextmanager
-    def foreseeing(
-        self, script: Script | None, whole: bool = False, left_out: Collection[int] = ()
-    ) -> Iterator[dict[int, Answers] | None]:
-        """Inside are the answers to a script by the case's id, all but those of the cases `left_out`; None
-        where calls are made when they are due."""
-        del script, whole, left_out  # a student near by is asked at once
-        yield None
-
-    @contextmanager
-    def answering(self, answers: Answers | None) -> Iterator[None]:
-        """Inside, nothing new is asked: these are the answers, where there are any."""
-        assert answers is None, "a student near by is asked at once"
-        yield
+    def perform_all(self, requests: Sequence[Request]) -> list[Outcome | Exception]:
+        """Carry out several requests in their order: for each its outcome, or what `perform` would raise."""
+        return [_attempted(self.perform, request) for request in requests]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -154,6 +141,13 @@ class Student:
         if type(value) is dict:
             return {key: self._received(item) for key, item in value.items()}
         return value
+
+
+def _attempted(perform: Callable[[Request], Outcome], request: Request) -> Outcome | Exception:
+    try:
+        return perform(request)
+    except Exception as error:
+        return error
 
 
 def _meta_tensor(value: Phantom) -> Any:

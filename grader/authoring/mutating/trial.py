@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from grader.authoring.wrong_answers import DEVICE
-from grader.checks import CheckPlan, Session
-from grader.judging import failure_of
+from grader.checks import Session
+from grader.judging import run_check
 from grader.kata import Kata
 from grader.oracle import Oracle
 from grader.plan import plan
@@ -21,7 +20,7 @@ from grader.worker.local import LocalStudent
 from grader.worker.sandbox import limits, system
 
 #: The checks that take longest come last: most mutants fall at the first cases of the first one.
-DEAR = ("answers_the_same_again", "has_the_right_gradients", DEVICE)
+DEAR = ("answers_the_same_again", "has_the_right_gradients", "stays_on_the_device")
 LOADING, ENDLESS, LOST = "loading", "a limit of time", "a limit of memory"
 
 
@@ -49,14 +48,8 @@ class Trial:
             except Exception:
                 return LOADING
             session = Session(self.kata, self.oracle, student)
-            failing = (check.name for check in self.checks if _fails(check, session))
+            failing = (check.name for check in self.checks if run_check(check, session).failures)
             return next(failing, "")
-
-
-def _fails(check: CheckPlan, session: Session) -> bool:
-    if check.asks_again:
-        session.look_at_all()
-    return any(failure_of(check, session, case) is not None for case in check.cases)
 
 
 def run_forked(work: Callable[[], str], seconds: float) -> tuple[int | None, str]:

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import os
 import secrets
-import warnings
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import click
 
-from grader import sealing
-from grader.answer_key import Recorded, RecordedMistake, cache_folder, digest
-from grader.authoring.releasing.packing import pack, write
+from grader import recorded_mistakes, sealing
+from grader.attempt import Prepared
 from grader.authoring.side_by_side import for_each
 from grader.catalog import Card, Course, CourseError, shorten
-from grader.checks import CheckPlan
-from grader.diagnosis import Lineup, Replay
-from grader.key_file import Entry, KeyFile, KeyUnusable
-from grader.keyring import SUFFIX, declaration_digest
+from grader.key_file import Entry, write
+from grader.keyring import SUFFIX
 from grader.oracle import Oracle
 from grader.plan import plan
 
 SEEDS = 2**31
 AT_ONCE = 2
-JUDGES_NOTHING = {"formats", "authoring", "sandbox"}  # parts of the package that change no key
 
 
 def write_keys(course: Course, cards: list[Card], seed: int, output: Path) -> None:
@@ -91,38 +86,10 @@ def draw_entries(course: Course, cards: list[Card], seed: int) -> Iterator[Entry
 
 
 def entry_of(course: Course, card: Card, seed: int) -> Entry:
-    """A kata's entry: from the cache where its files, and all that draws and judges, are as they were."""
-    parts = [course.solution(card, part) for part in ("reference", "mistakes")]
-    package = Path(__file__).parents[2]
-    own = [path for path in sorted(package.rglob("*.py")) if not JUDGES_NOTHING & set(path.parts)]
-    name = digest([card.path, *filter(Path.is_file, parts), *own], "entry", seed)
-    file = cache_folder() / f"{card.name}-{name}{SUFFIX}"
-    try:
-        return KeyFile(file.read_bytes(), file.name).entry(card.name)
-    except (OSError, KeyUnusable):
-        entry = draw_entry(course, card, seed)
-    save(file, write([entry], seed, made_by()))
-    return entry
-
-
-def draw_entry(course: Course, card: Card, seed: int) -> Entry:
-    """Draw a bank, ask the reference and every mistake, and write down what they answer."""
-    oracle = Oracle(course.declaration(card), course, card, seed, keeps=False)
-    checks = plan(oracle.kata, oracle)
-    mistakes = []
-    for replay in Lineup(oracle.kata, course, card, oracle).replays:
-        assert isinstance(replay, Replay)
-        mistakes.append(RecordedMistake(replay.mistake.id, replay.mistake.text, _outcomes(replay, checks)))
-    return pack(card.name, declaration_digest(card), oracle.key, mistakes)
-
-
-def _outcomes(replay: Replay, checks: list[CheckPlan]) -> dict[str, list[Recorded | None]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # wrong answers overflow, and laws add them up
-        return {
-            check.name: [replay.outcome(check, index) for index in range(len(check.cases))]
-            for check in checks
-        }
+    """A kata's cases, with what the reference and every mistake answer; cached. Raises KataError."""
+    kata = course.declaration(card)
+    oracle = Oracle(kata, course, card, seed)
+    return recorded_mistakes.entry_of(course, Prepared(card, kata, oracle, plan(kata, oracle)))
 
 
 def made_by() -> str:

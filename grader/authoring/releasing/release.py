@@ -10,9 +10,9 @@ from pathlib import Path
 
 from grader import release_list
 from grader.authoring.releasing import keys
-from grader.authoring.releasing.packing import write
 from grader.authoring.releasing.wheel import build_wheel, zipped
 from grader.catalog import Card, Course, CourseError, shorten
+from grader.key_file import write
 from grader.needs import with_needs
 from grader.sealing import VARIABLE, is_sealed
 from grader.submission import read_submission
