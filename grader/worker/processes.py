@@ -108,7 +108,7 @@ def _cpu_seconds(pid: int) -> float:
         return 0.0
     told = subprocess.run(["ps", "-o", "time=", "-p", str(pid)], capture_output=True, text=True, check=False)
     parts = re.findall(r"[\d.]+", told.stdout)
-    return sum(float(part) * 60**power for power, part in enumerate(reversed(parts[-3:])))
+    return sum(float(part) * 60.0**power for power, part in enumerate(reversed(parts[-3:])))
 
 
 def _delayed_seconds(pid: int) -> float | None:
