@@ -2,6 +2,19 @@
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"allows_everything", "looks_forward", "marks_the_future", "sees_only_itself"}
+SUBTLE = {
+    "accepts_too_few_keys",
+    "leaves_the_triangle_as_floats",
+    "raises_another_kind_of_error",
+    "refuses_an_empty_cache",
+    "refuses_only_zero_keys",
+    "remembers_only_the_query_length",
+    "returns_zeros_and_ones",
+    "takes_zero_for_none",
+}
+
 
 def _key_len(query_len, key_len):
     key_len = query_len if key_len is None else key_len

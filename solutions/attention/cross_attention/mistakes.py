@@ -7,6 +7,10 @@ import math
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"attends_to_itself", "normalises_over_all_pairs", "normalises_over_the_target"}
+SUBTLE = {"hides_source_tokens_of_zeros", "scales_w_q_in_place", "widens_to_float64"}
+
 
 def _softmax(scores, axis=-1):
     powers = np.exp(scores - scores.max(axis=axis, keepdims=True))

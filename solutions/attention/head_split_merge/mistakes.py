@@ -6,6 +6,25 @@ replaces both.
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"adds_the_heads_up", "gives_every_head_all_columns", "splits_the_tokens"}
+SUBTLE = {
+    "drops_a_batch_of_one",
+    "drops_the_columns_left_over",
+    "lets_reshape_find_the_tokens",
+    "merges_in_the_order_of_memory",
+    "merges_into_float64",
+    "overwrites_the_merged_heads",
+    "pads_the_columns",
+    "raises_another_kind_of_error",
+    "refuses_one_column_a_head",
+    "remembers_the_number_of_heads",
+    "returns_none_for_an_impossible_split",
+    "splits_in_the_order_of_memory",
+    "splits_into_float32",
+    "splits_into_float64",
+}
+
 
 def _refuse(d_model, num_heads):
     if d_model % num_heads:

@@ -7,6 +7,21 @@ import math
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"attends_with_one_head", "ignores_the_mask"}
+SUBTLE = {
+    "expects_d_model_columns",
+    "expects_values_as_wide_as_keys",
+    "forgets_to_subtract_the_max",
+    "hides_the_same_from_every_head",
+    "leaves_blind_queries_nan",
+    "lets_hidden_tokens_set_the_maximum",
+    "scales_w_q_in_place",
+    "spreads_blind_queries_evenly",
+    "takes_three_axes_for_those_of_the_batch",
+    "widens_to_float64",
+}
+
 
 def _split(x, num_heads):
     return x.reshape(len(x), x.shape[1], num_heads, -1).transpose(0, 2, 1, 3)

@@ -5,6 +5,18 @@ Some are wrong about what is real, and carry that into all three masks; the othe
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"marks_the_padding"}
+SUBTLE = {
+    "counts_real_tokens_from_the_left",
+    "keeps_the_padding_of_an_earlier_call",
+    "lets_padded_targets_be_read",
+    "returns_numbers",
+    "stops_at_the_first_padding",
+    "trims_the_ends_only",
+    "writes_the_mask_over_the_ids",
+}
+
 
 def _real(ids, pad_id):
     return ids != pad_id

@@ -4,6 +4,21 @@ import math
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"ignores_the_mask", "normalises_over_the_queries"}
+SUBTLE = {
+    "adds_epsilon_to_the_sum",
+    "clears_the_output_of_blind_queries_only",
+    "forgets_to_subtract_the_max",
+    "keeps_an_earlier_mask",
+    "leaves_blind_queries_nan",
+    "lets_hidden_keys_set_the_maximum",
+    "masks_with_a_number_that_is_not_low_enough",
+    "scales_the_queries_in_place",
+    "spreads_blind_queries_evenly",
+    "widens_to_float64",
+}
+
 
 def _scores(q, k):
     return q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])

@@ -2,6 +2,19 @@
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"takes_sines_only"}
+SUBTLE = {
+    "adds_a_column_to_an_odd_width",
+    "computes_angles_in_float32",
+    "drops_the_last_odd_column",
+    "fails_for_an_odd_width",
+    "keeps_an_earlier_table",
+    "returns_float32",
+    "rounds_an_odd_width_down",
+    "rounds_an_odd_width_up",
+}
+
 
 def _pairs(d_model):
     """The 2i of each column."""

@@ -2,6 +2,36 @@
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "divides_scores_by_the_max",
+    "divides_the_scores_by_their_sum",
+    "favours_the_smallest_score",
+    "squashes_each_score_alone",
+    "takes_one_softmax_of_the_whole_array",
+}
+SUBTLE = {
+    "adds_epsilon_to_the_sum",
+    "adds_the_max_back_into_the_log_sum",
+    "clips_large_scores",
+    "computes_in_float32",
+    "forgets_to_subtract_the_max",
+    "forgets_to_subtract_the_max_after_widening",
+    "hides_nan_behind_zero",
+    "overwrites_the_scores",
+    "reads_a_negative_axis_as_the_last",
+    "replaces_minus_infinity_by_a_fixed_number",
+    "subtracts_before_leaving_the_integers",
+    "subtracts_the_first_score",
+    "subtracts_the_largest_magnitude",
+    "subtracts_the_max_of_the_whole_array",
+    "subtracts_the_mean",
+    "subtracts_the_min",
+    "trusts_the_memory_layout",
+    "widens_to_float64",
+    "writes_probabilities_into_integers",
+}
+
 
 def _as_floats(x):
     return x if x.dtype.kind == "f" else x.astype(np.float64)

@@ -4,6 +4,28 @@ import math
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "forgets_the_positions",
+    "gives_every_token_the_first_position",
+    "joins_token_and_position",
+    "looks_positions_up_by_id",
+    "multiplies_token_and_position",
+}
+SUBTLE = {
+    "clips_the_ids",
+    "keeps_a_batch_axis",
+    "leaves_large_ids_to_indexing",
+    "leaves_long_texts_to_broadcasting",
+    "leaves_long_texts_to_indexing",
+    "reads_negative_ids_from_the_end",
+    "refuses_texts_of_full_length",
+    "refuses_the_last_token",
+    "starts_positions_over",
+    "widens_to_float64",
+    "writes_into_the_position_table",
+}
+
 
 def _require_ids(ids, token_table):
     if ids.min() < 0 or ids.max() >= len(token_table):

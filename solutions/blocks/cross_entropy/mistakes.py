@@ -2,6 +2,19 @@
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"asks_for_the_most_likely_token", "forgets_the_softmax", "takes_the_softmax_over_the_tokens"}
+SUBTLE = {
+    "adds_a_little_inside_the_logarithm",
+    "computes_in_float32",
+    "ignores_negative_targets",
+    "knows_no_ignore_index_but_minus_100",
+    "lets_exp_overflow",
+    "overwrites_the_targets",
+    "subtracts_one_maximum_for_all",
+    "takes_the_logarithm_of_zero",
+}
+
 
 def _log_softmax(logits, axis=-1):
     shifted = logits - logits.max(axis=axis, keepdims=True)

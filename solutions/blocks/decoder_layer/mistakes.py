@@ -4,6 +4,17 @@ import math
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"forgets_the_causal_mask", "reads_keys_and_values_from_x", "skips_the_cross_attention"}
+SUBTLE = {
+    "adds_in_place",
+    "computes_in_float32",
+    "forgets_eps",
+    "puts_eps_outside_the_root",
+    "takes_a_smaller_eps",
+    "widens_float32",
+}
+
 
 def _with(function, **options):
     return lambda *arguments: function(*arguments, **options)

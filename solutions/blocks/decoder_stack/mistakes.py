@@ -4,6 +4,27 @@ import math
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "forgets_the_causal_mask",
+    "reads_keys_and_values_from_x",
+    "skips_the_cross_attention",
+    "starts_every_layer_from_x",
+}
+SUBTLE = {
+    "empties_the_list_of_layers",
+    "fails_without_layers",
+    "forgets_eps",
+    "keeps_the_states_of_earlier_calls",
+    "normalises_the_memory_again",
+    "puts_eps_outside_the_root",
+    "returns_nothing_without_layers",
+    "returns_one_stacked_array",
+    "takes_a_smaller_eps",
+    "widens_float32",
+    "writes_into_x",
+}
+
 
 def _with(function, **options):
     return lambda *arguments: function(*arguments, **options)

@@ -4,6 +4,18 @@ import math
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"ignores_the_mask"}
+SUBTLE = {
+    "adds_into_x",
+    "divides_zero_by_zero",
+    "expects_values_as_wide_as_keys",
+    "lets_exp_overflow",
+    "shares_where_nothing_is_visible",
+    "takes_the_parameters_out",
+    "widens_to_float64",
+}
+
 
 def _with(function, **options):
     return lambda *arguments: function(*arguments, **options)

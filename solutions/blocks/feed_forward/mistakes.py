@@ -4,6 +4,16 @@ import math
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"forgets_the_relu"}
+SUBTLE = {
+    "computes_in_float32",
+    "cuts_off_at_six",
+    "keeps_the_first_weights",
+    "overwrites_x",
+    "widens_to_float64",
+}
+
 
 def _relu(h):
     return np.maximum(h, 0)

@@ -2,6 +2,20 @@
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"normalises_over_the_first_axis", "normalises_over_tokens_too", "normalises_the_whole_array"}
+SUBTLE = {
+    "adds_eps_to_the_standard_deviation",
+    "computes_in_float32",
+    "forgets_eps",
+    "has_another_default",
+    "ignores_the_eps_given",
+    "keeps_the_statistics_of_an_earlier_call",
+    "overwrites_x",
+    "subtracts_the_square_of_the_mean",
+    "widens_to_float64",
+}
+
 
 def _norm(x, gamma, beta, eps=1e-5, *, axis=-1, ddof=0):
     centred = x - x.mean(axis=axis, keepdims=True)

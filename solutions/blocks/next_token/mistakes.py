@@ -2,6 +2,17 @@
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"forgets_the_softmax", "takes_the_softmax_over_the_positions"}
+SUBTLE = {
+    "computes_in_float32",
+    "lets_exp_overflow",
+    "overwrites_the_hidden_state",
+    "returns_the_id_in_an_array",
+    "squeezes_a_single_position_away",
+    "widens_to_float64",
+}
+
 
 def _softmax(logits, axis=-1):
     exps = np.exp(logits - logits.max(axis=axis, keepdims=True))

@@ -1,5 +1,9 @@
 """What people count instead, and what to tell them."""
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = set()
+SUBTLE = {"divides_into_floats", "takes_d_ff_for_four_times_d_model"}
+
 
 def _linear(inputs, outputs):
     return inputs * outputs + outputs

@@ -5,6 +5,25 @@ A function replaces `shift_right` (it takes `start_id`) or `next_token_pairs` (i
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "cuts_the_batch",
+    "predicts_the_input",
+    "replaces_the_first_token",
+    "shifts_left",
+    "shifts_the_batch",
+}
+SUBTLE = {
+    "accepts_a_single_token",
+    "looks_at_the_number_of_sequences",
+    "raises_an_index_error",
+    "refuses_two_tokens",
+    "shifts_in_place",
+    "shifts_into_floats",
+    "shifts_into_int64",
+    "takes_a_start_of_zero_for_none",
+}
+
 
 def _shift(ids, start_id):
     return np.concatenate([np.full_like(ids[:, :1], start_id), ids[:, :-1]], axis=1)

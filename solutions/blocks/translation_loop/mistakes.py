@@ -2,6 +2,24 @@
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"shows_the_start_alone", "takes_the_least_likely"}
+SUBTLE = {
+    "appends_floats",
+    "asks_once_more_at_the_end",
+    "asks_twice_a_step",
+    "expects_a_positive_logit",
+    "has_another_default",
+    "keeps_the_ids_of_earlier_calls",
+    "lets_exp_overflow",
+    "returns_an_array",
+    "stops_at_a_repetition",
+    "takes_a_limit_of_zero_for_none",
+    "takes_an_end_of_zero_for_none",
+    "takes_one_step_at_least",
+    "takes_the_start_for_the_end",
+}
+
 
 def _translate(next_logits, start_id, end_id, max_steps, *, shown=list, choose=np.argmax, ends=None):
     ids = [start_id]

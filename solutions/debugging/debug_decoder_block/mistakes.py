@@ -5,6 +5,10 @@ import math
 import torch
 from torch import nn
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"loses_the_stream_twice", "masks_nothing"}
+SUBTLE = {"adds_in_place", "uses_one_norm_twice"}
+
 
 class _Attention(nn.Module):
     """The right attention; mistakes override a part of it."""

@@ -5,6 +5,10 @@ import math
 import torch
 from torch import nn
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"drops_the_mask"}
+SUBTLE = {"answers_in_float32", "makes_the_triangle_a_parameter"}
+
 
 class _Attention(nn.Module):
     """The right module; mistakes override a part of it."""

@@ -2,6 +2,18 @@
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "has_both_faults_still",
+    "hides_each_token_from_itself_after_the_softmax",
+    "hides_the_past",
+    "loses_the_mask",
+    "multiplies_zero_with_infinity",
+    "normalises_the_columns",
+    "takes_one_softmax_of_the_whole_matrix",
+}
+SUBTLE = {"masks_with_a_small_number", "overwrites_the_scores", "subtracts_a_small_number", "widens_float32"}
+
 
 def _visible(scores, diagonal=0):
     return np.tril(np.ones(scores.shape[-2:], dtype=bool), k=diagonal)

@@ -2,6 +2,17 @@
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "divides_columns_by_the_sums_of_rows_at_the_old_scale",
+    "forgets_to_scale_before_the_old_softmax",
+    "has_both_faults_still",
+    "loses_the_mask",
+    "normalises_the_columns",
+    "normalises_the_columns_at_the_old_scale",
+}
+SUBTLE = {"widens_float32"}
+
 
 def _over_rows(scores):
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))

@@ -4,6 +4,17 @@ import math
 
 import torch
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"adds_up_probabilities", "is_greedy", "ranks_by_the_last_token"}
+SUBTLE = {
+    "extends_the_prompt_in_place",
+    "gives_ended_beams_a_place_for_ever",
+    "ignores_an_eos_of_zero",
+    "narrows_the_beams_to_the_vocabulary",
+    "raises_where_beams_exceed_the_vocabulary",
+    "sets_ended_beams_aside",
+}
+
 
 def _by_total(beams, start):  # noqa: ARG001 - a ranking may look at the length
     return sorted(beams, key=lambda beam: -beam[1])

@@ -4,6 +4,22 @@ import contextlib
 
 import torch
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"reads_the_first_position", "shows_the_prompt_at_every_step"}
+SUBTLE = {
+    "always_writes_a_token",
+    "forgets_the_mode_when_all_rows_end",
+    "leaves_dropout_on",
+    "leaves_the_model_in_evaluation_mode",
+    "leaves_the_model_in_training_mode",
+    "lets_the_last_id_of_the_prompt_end_a_row",
+    "lets_the_prompt_end_a_row",
+    "records_gradients",
+    "runs_on_and_cuts_afterwards",
+    "switches_the_outer_module_alone",
+    "takes_eos_of_zero_for_none",
+}
+
 
 def _last_ids(ids, context_length):
     return ids[:, -context_length:]

@@ -4,6 +4,31 @@ import math
 
 import torch
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "forgets_the_past",
+    "hides_the_past",
+    "joins_along_the_batch",
+    "joins_along_the_features",
+    "joins_along_the_heads",
+    "never_fills_the_cache",
+    "returns_only_the_new_tokens",
+    "takes_no_softmax",
+    "takes_the_softmax_over_the_heads",
+    "takes_the_softmax_over_the_queries",
+}
+SUBTLE = {
+    "keeps_at_most_1024_tokens",
+    "keeps_the_history_in_float32",
+    "keeps_the_history_in_float64",
+    "keeps_the_history_on_the_cpu",
+    "leaves_the_mask_on_the_cpu",
+    "projects_the_history_again",
+    "scales_the_weights_in_place",
+    "scores_every_query_again",
+    "shares_one_history",
+}
+
 
 class _Cache:
     """The right cache; mistakes override a part of it."""

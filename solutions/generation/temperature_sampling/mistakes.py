@@ -2,6 +2,22 @@
 
 import torch
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"adds_uniform_noise", "ignores_the_temperature", "is_always_greedy", "normalises_down_the_batch"}
+SUBTLE = {
+    "accepts_a_negative_temperature",
+    "divides_by_zero",
+    "divides_the_logits_in_place",
+    "draws_one_number_for_two_rows",
+    "is_greedy_at_low_temperatures",
+    "lifts_low_temperatures",
+    "overflows_at_low_temperatures",
+    "refuses_zero",
+    "returns_a_column_when_greedy",
+    "squeezes_a_single_row_away",
+    "takes_a_negative_temperature_for_greedy",
+}
+
 
 def _require(temperature):
     if temperature < 0:

@@ -2,6 +2,27 @@
 
 import torch
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "keeps_the_first_k_of_the_vocabulary",
+    "keeps_the_least_likely",
+    "returns_k_columns",
+    "sorts_down_the_batch",
+}
+SUBTLE = {
+    "accepts_every_k",
+    "counts_distinct_logits",
+    "keeps_the_verdicts_of_an_earlier_call",
+    "makes_the_result_in_float32",
+    "overwrites_the_logits",
+    "raises_k_to_one",
+    "raises_where_k_exceeds_the_vocabulary",
+    "ranks_by_probability",
+    "ranks_in_float32",
+    "reads_k_of_zero_as_no_filter",
+    "sorts_along_the_second_axis",
+}
+
 _verdicts = {}
 
 

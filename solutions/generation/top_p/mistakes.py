@@ -2,6 +2,36 @@
 
 import torch
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "adds_up_in_the_order_of_the_vocabulary",
+    "adds_up_the_logits",
+    "compares_each_probability_with_p",
+    "compares_with_a_share_of_the_top",
+    "compares_with_what_may_be_missing",
+    "forgets_to_normalise",
+    "keeps_a_share_of_the_vocabulary",
+    "keeps_the_first_token_only",
+    "normalises_down_the_batch",
+    "sorts_down_the_batch",
+    "sorts_upwards",
+}
+SUBTLE = {
+    "accepts_every_p",
+    "builds_the_verdicts_on_the_cpu",
+    "clamps_p_into_its_range",
+    "cuts_the_tail_at_one",
+    "empties_every_row_at_zero",
+    "expects_two_axes",
+    "filters_the_first_of_the_beams",
+    "narrows_to_float32",
+    "overflows_on_large_logits",
+    "overwrites_the_logits",
+    "refuses_p_above_one",
+    "refuses_p_of_one",
+    "widens_to_float64",
+}
+
 
 def _require_mass(p):
     if p <= 0:

@@ -3,6 +3,26 @@ told."""
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "averages_the_key_heads",
+    "expects_as_many_key_heads",
+    "hides_the_earlier_keys",
+    "leaves_the_sharing_to_broadcasting",
+    "masks_nothing",
+    "shares_the_first_head_with_all",
+    "takes_the_softmax_over_the_queries",
+}
+SUBTLE = {
+    "accepts_uneven_groups",
+    "computes_in_float32",
+    "overflows_on_large_scores",
+    "overwrites_the_queries",
+    "scales_by_the_width_of_the_values",
+    "trusts_the_memory_layout",
+    "widens_to_float64",
+}
+
 
 def _require_groups(q, k):
     if q.shape[1] % k.shape[1]:

@@ -4,6 +4,34 @@ import math
 
 import torch
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "compares_logits",
+    "compares_with_the_mean",
+    "drops_the_likely_tokens",
+    "keeps_a_mass_of_p",
+    "keeps_the_best_only",
+    "normalises_down_the_batch",
+    "takes_p_for_a_distance",
+    "takes_the_best_down_the_batch",
+}
+SUBTLE = {
+    "accepts_negative_p",
+    "accepts_p_above_one",
+    "answers_as_the_first_time",
+    "asks_for_more_than_the_threshold",
+    "drops_rounded_tails_at_zero",
+    "drops_what_ties_with_the_best",
+    "expects_two_axes",
+    "makes_the_threshold_on_the_cpu",
+    "narrows_to_float32",
+    "overflows_on_large_logits",
+    "overwrites_the_logits",
+    "refuses_p_of_one",
+    "refuses_p_of_zero",
+    "widens_to_float64",
+}
+
 _SEEN = {}
 
 

@@ -2,6 +2,22 @@
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"divides_by_the_largest", "normalises_over_the_first_axis"}
+SUBTLE = {
+    "adds_eps_after_the_root",
+    "adds_eps_to_the_sum",
+    "answers_as_the_first_time",
+    "computes_in_float32",
+    "forgets_eps",
+    "has_another_default",
+    "ignores_the_eps_given",
+    "overwrites_x",
+    "raises_small_rows_to_eps",
+    "trusts_the_memory_layout",
+    "widens_to_float64",
+}
+
 _SEEN = {}
 
 

@@ -2,6 +2,22 @@
 
 import numpy as np
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"adds_the_waves", "turns_no_number_with_its_partner"}
+SUBTLE = {
+    "accepts_an_odd_width",
+    "computes_in_float32",
+    "expects_batch_and_heads",
+    "ignores_the_base_given",
+    "keeps_the_table_of_an_earlier_call",
+    "overwrites_x",
+    "reads_positions_along_the_first_axis",
+    "sorts_the_positions",
+    "takes_the_first_position_for_the_start",
+    "trusts_the_memory_layout",
+    "widens_to_float64",
+}
+
 _SEEN = {}
 
 

@@ -5,6 +5,19 @@ import math
 import torch
 from torch import nn
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"masks_nothing", "reads_only_the_future"}
+SUBTLE = {
+    "accepts_a_remainder",
+    "detaches_the_scores",
+    "keeps_the_first_mask",
+    "makes_the_mask_on_the_cpu",
+    "masks_with_minus_ten_thousand",
+    "overflows_on_large_scores",
+    "scales_the_input_in_place",
+    "widens_to_float64",
+}
+
 
 class _Attention(nn.Module):
     """The right module; mistakes override a part of it."""

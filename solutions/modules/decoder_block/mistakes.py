@@ -5,6 +5,18 @@ import math
 import torch
 from torch import nn
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"masks_nothing"}
+SUBTLE = {
+    "accepts_a_remainder",
+    "adds_in_place",
+    "approximates_gelu",
+    "detaches_the_norms_statistics",
+    "detaches_the_stream",
+    "makes_the_mask_on_the_cpu",
+    "uses_another_eps",
+}
+
 
 class _Attention(nn.Module):
     """The right attention; mistakes override a part of it."""

@@ -5,6 +5,17 @@ import math
 import torch
 from torch import nn
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"lets_tokens_see_the_future"}
+SUBTLE = {
+    "accepts_any_number_of_heads",
+    "drops_out_in_training",
+    "fails_late_for_a_long_text",
+    "freezes_the_positions",
+    "makes_the_mask_on_the_cpu",
+    "refuses_a_text_that_just_fits",
+}
+
 
 class _Attention(nn.Module):
     def __init__(self, d_model, **biases):

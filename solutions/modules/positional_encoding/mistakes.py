@@ -5,6 +5,23 @@ import math
 import torch
 from torch import nn
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"reads_the_table_along_the_batch", "returns_the_table_alone"}
+SUBTLE = {
+    "adds_in_place",
+    "computes_in_half_precision",
+    "detaches_the_input",
+    "divides_by_the_number_of_pairs",
+    "ends_odd_widths_on_zero",
+    "fails_for_odd_widths",
+    "keeps_512_positions",
+    "keeps_the_table_as_an_attribute",
+    "keeps_the_table_in_float64",
+    "keeps_the_table_without_a_batch_axis",
+    "rounds_to_float32",
+    "trains_the_table",
+}
+
 
 def _waves(max_len, d_model, start=0, step=1.0, sine=torch.sin, cosine=torch.cos, exponent=None):
     """The right table, but for the part that is given: [max_len, d_model]."""

@@ -5,6 +5,20 @@ import math
 import torch
 from torch import nn
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"forgets_the_residual_projections", "lets_the_width_decide"}
+SUBTLE = {
+    "breaks_the_tie",
+    "draws_from_a_uniform_distribution",
+    "ignores_std",
+    "leaves_out_the_dot",
+    "misses_kinds_of_linear_layers",
+    "replaces_the_parameters",
+    "resets_the_layer_norms",
+    "scales_a_tied_weight",
+    "takes_every_third_layer_of_a_sequence",
+}
+
 _RESIDUAL = (".out.weight", ".out_proj.weight", ".mlp.2.weight", ".ffn.2.weight")
 
 

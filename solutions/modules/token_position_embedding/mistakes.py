@@ -5,6 +5,27 @@ import math
 import torch
 from torch import nn
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {
+    "counts_along_the_batch",
+    "forgets_the_positions",
+    "forgets_the_tokens",
+    "gives_all_tokens_the_last_position",
+    "looks_ids_up_as_positions",
+    "multiplies_the_two",
+}
+SUBTLE = {
+    "divides_gradients_by_frequency",
+    "freezes_the_positions",
+    "lets_the_table_complain",
+    "makes_positions_on_the_cpu",
+    "measures_the_batch",
+    "never_trains_id_zero",
+    "reads_the_last_row_beyond_the_end",
+    "refuses_the_full_length",
+    "starts_again_beyond_the_end",
+}
+
 
 class _Embedding(nn.Module):
     """The right module; mistakes override a part of it."""

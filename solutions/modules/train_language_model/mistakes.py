@@ -6,6 +6,16 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"trains_a_copy"}
+SUBTLE = {
+    "always_takes_a_step",
+    "keeps_the_mode",
+    "keeps_the_optimiser_for_later",
+    "reads_targets_in_memory_order",
+    "trains_in_evaluation_mode",
+}
+
 
 def _adamw(model, lr):
     return torch.optim.AdamW(model.parameters(), lr=lr)

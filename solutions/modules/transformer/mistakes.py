@@ -6,6 +6,23 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"attends_to_itself_twice", "lets_the_decoder_see_the_future"}
+SUBTLE = {
+    "accepts_any_number_of_heads",
+    "detaches_the_memory",
+    "drops_from_the_sum",
+    "drops_half_by_default",
+    "drops_no_embedding",
+    "drops_no_sublayer",
+    "drops_nothing_in_the_encoder",
+    "encodes_again_in_decode",
+    "expects_padding_at_the_end",
+    "makes_the_mask_on_the_cpu",
+    "reads_padding_in_the_decoder",
+    "takes_zero_for_padding",
+}
+
 
 class _Attention(nn.Module):
     def __init__(self, d_model):

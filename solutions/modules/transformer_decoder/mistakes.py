@@ -6,6 +6,20 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"sees_the_future"}
+SUBTLE = {
+    "accepts_any_number_of_heads",
+    "adds_the_causal_mask_to_the_given_one",
+    "always_ties",
+    "copies_the_embedding",
+    "detaches_the_memory",
+    "drops_half_by_default",
+    "drops_no_embedding",
+    "drops_no_sublayer",
+    "makes_the_mask_on_the_cpu",
+}
+
 
 class _Attention(nn.Module):
     def __init__(self, d_model):

@@ -6,6 +6,18 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+#: How far from right each mistake is; the others are ordinary.
+CRUDE = {"masks_nothing_by_default"}
+SUBTLE = {
+    "accepts_a_remainder",
+    "detaches_the_memory",
+    "drops_attention_weights_instead",
+    "drops_the_sum",
+    "forgets_dropout",
+    "hides_the_future_in_any_mask",
+    "makes_the_mask_on_the_cpu",
+}
+
 
 class _Attention(nn.Module):
     """The right attention; mistakes override a part of it."""
