@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from grader.catalog import Card
@@ -15,9 +15,8 @@ from grader.oracle import Oracle
 from grader.report import Isolation
 from grader.submission import Refused, Submission
 from grader.worker.channel import Flooded
-from grader.worker.processes import Process
-from grader.worker.remote import CALL_SECONDS, Budget, RemoteStudent, WorkerLost
-from grader.worker.server import Sources
+from grader.worker.processes import Process, Source
+from grader.worker.remote import CALL_SECONDS, KATA_SECONDS, Budget, RemoteStudent, WorkerLost
 
 START_SECONDS = 60.0  # on the clock; a fresh interpreter on a busy machine imports PyTorch first
 LOAD_SECONDS = 20.0
@@ -40,7 +39,7 @@ class Attempt:
 
     def __init__(
         self,
-        sources: Sources,
+        sources: Mapping[str, Source],
         device: str,
         prepared: Prepared,
         submission: Submission,
@@ -52,12 +51,12 @@ class Attempt:
         self.process: Process | None = None
         self.losses: list[WorkerLost] = []
         self.printed = ""
-        self.budget = Budget()
+        self.budget = Budget(KATA_SECONDS)
         self.session = self._start()
 
     def _start(self) -> Session:
         kata = self.prepared.kata
-        self.process = self.sources.start(kata.library, self.device)
+        self.process = self.sources[kata.library].start(self.device)
         on_cuda = self.device != "cpu"
         student = RemoteStudent(
             self.process, CUDA_SECONDS if on_cuda else CALL_SECONDS, self.budget, kata.library

@@ -6,6 +6,7 @@ import hashlib
 import sys
 import time
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,8 @@ from grader.plan import plan
 from grader.report import Check, Isolation, KataReport, Provenance
 from grader.submission import Submission
 from grader.telling import as_check
+from grader.worker.processes import Source
 from grader.worker.rules import broken_in_source
-from grader.worker.server import Sources
 
 if TYPE_CHECKING:
     from grader.diagnosis import Lineup
@@ -34,7 +35,7 @@ class Grader:
     def __init__(
         self,
         course: Course,
-        sources: Sources,
+        sources: Mapping[str, Source],
         device: str = "cpu",
         seed: int = bank.SEED,
         keyring: Keyring | None = None,

@@ -18,8 +18,9 @@ from grader.key_file import KeyUnusable
 from grader.keyring import open_keyring
 from grader.report import Isolation, KataReport
 from grader.submission import Refused, Submission, read_submission
+from grader.worker.processes import Source
 from grader.worker.remote import RemoteStudent, WorkerLost
-from grader.worker.server import Sources
+from grader.worker.server import Sources, open_sources
 
 
 class LibraryMissing(Exception):
@@ -81,10 +82,10 @@ def open_grader(
     """The grader and its source of workers, which is opened before any solution, key or secret is read;
     `workers="spawn"` where that is too late, or the process has threads."""
     libraries = {card.library for card in cards if not lacks_library(card)} or {"numpy"}
-    source = Sources(libraries, workers or os.environ.get("DOJO_WORKERS", ""), isolation)
+    source = open_sources(libraries, workers or os.environ.get("DOJO_WORKERS", ""), isolation)
     try:
         if isolation == "required":
-            _require_isolation(source, min(libraries), device)
+            _require_isolation(source[min(libraries)], device)
         keyring = open_keyring(course, cards, key, secret)
     except (IsolationMissing, KeyUnusable):
         source.close()
@@ -92,9 +93,9 @@ def open_grader(
     return Grader(course, source, device, seed, keyring), source
 
 
-def _require_isolation(source: Sources, library: str, device: str) -> None:
+def _require_isolation(source: Source, device: str) -> None:
     """One worker is started, to say what holds; it never sees a submission."""
-    process = source.start(library, device)
+    process = source.start(device)
     try:
         held = Isolation(**RemoteStudent(process).greeting(CUDA_SECONDS))
     except WorkerLost as lost:

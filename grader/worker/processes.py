@@ -60,6 +60,8 @@ class Process:
     def line(self, filename: str) -> int | None:
         """Ask the worker, which is computing, for the line of `filename` that it is in. The answer comes on
         its standard error. A submission can prevent it, which hides nothing but the line."""
+        if not self.pid:
+            return None
         output, said = self.channel.output, b""
         before, end = output.total, time.monotonic() + LINE_SECONDS
         with contextlib.suppress(OSError, AttributeError, Flooded):

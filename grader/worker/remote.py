@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,30 +130,30 @@ class RemoteStudent(Student):
             return error
 
     def _answer_to(self, nonce: int, functions: list[Callable[..., Any]], seconds: float) -> dict[str, Any]:
-        """Receive the answer to a call; serve the calls of the grader's functions that come before it."""
-        while True:
-            reply = self._awaited(nonce, seconds)
-            if "callback" not in reply:
-                return reply
-            self._channel.send(*encode(_called_back(reply, functions)), nonce, time.monotonic() + seconds)
-
-    def _awaited(self, nonce: int, seconds: float) -> dict[str, Any]:
-        """Receive a reply. Raises TooLong once the worker has computed for `seconds`, or slept too long."""
+        """Receive the answer to a call; serve the calls of the grader's functions that come before it. Raises
+        TooLong once the worker has computed for `seconds`, or slept for much longer."""
         began: Usage | None = None
         while True:
-            try:
-                return self._reply_to(nonce, time.monotonic() + SLICE)
-            except TimedOut:
-                used = self._process.usage()
+            with suppress(TimedOut):
+                reply = self._reply_to(nonce, time.monotonic() + SLICE)
+                if "callback" not in reply:
+                    return reply
+                told = _called_back(reply, functions)
+                self._channel.send(*encode(told), nonce, time.monotonic() + WALL_FACTOR * seconds)
+            used = self._process.usage()
             began = began or used
-            if used.cpu - began.cpu > seconds:
-                raise TooLong(f"within {seconds:g} seconds of computing", self._process.line(self._filename))
-            if used.wall - began.wall > WALL_FACTOR * seconds:
-                told = f"within {WALL_FACTOR * seconds:g} seconds"
-                raise TooLong(told, self._process.line(self._filename))
-            if self._budget.spent + used.awake - began.awake > self._limit(used):
-                told = f"within {self._budget.limit:g} seconds for all calls together"
-                raise TooLong(told, self._process.line(self._filename))
+            self._require_time(began, used, seconds)
+
+    def _require_time(self, began: Usage, used: Usage, seconds: float) -> None:
+        if used.cpu - began.cpu > seconds:
+            told = f"within {seconds:g} seconds of computing"
+        elif used.wall - began.wall > WALL_FACTOR * seconds:
+            told = f"within {WALL_FACTOR * seconds:g} seconds"
+        elif self._budget.spent + used.awake - began.awake > self._limit(used):
+            told = f"within {self._budget.limit:g} seconds for all calls together"
+        else:
+            return
+        raise TooLong(told, self._process.line(self._filename))
 
     def _limit(self, used: Usage) -> float:
         """Where nobody says how long a process has waited for a processor, the limit is wider."""

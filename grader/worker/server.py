@@ -166,23 +166,6 @@ def _close_all_but(kept: list[int]) -> None:
         os.closerange(below + 1, above)
 
 
-class Sources:
-    """A source of workers for each library: what a worker has imported rests on its own kata alone."""
-
-    def __init__(self, libraries: Iterable[str], how: str = "", isolation: str = "best") -> None:
-        # in this order: NumPy's server is forked before PyTorch is imported
-        self._sources = {name: open_source(name, how, isolation) for name in sorted(libraries)}
-
-    def start(self, library: str, device: str) -> Process:
-        """A fresh worker in which the library is imported."""
-        return self._sources[library].start(device)
-
-    def close(self) -> None:
-        """End all of them."""
-        for source in self._sources.values():
-            source.close()
-
-
 def open_source(library: str, how: str = "", isolation: str = "best") -> Source:
     """The best source of workers here. The array library is imported first, so that forks share it."""
     wanted = ISOLATION[isolation]
@@ -194,3 +177,17 @@ def open_source(library: str, how: str = "", isolation: str = "best") -> Source:
     if library == "torch":
         module.set_num_threads(1)  # the inputs are small, and a fork must not inherit a pool of threads
     return ForkServer(library, wanted)
+
+
+class Sources(dict[str, Source]):
+    """A source of workers for each library: what a worker has imported rests on its own kata alone."""
+
+    def close(self) -> None:
+        """End all of them."""
+        for source in self.values():
+            source.close()
+
+
+def open_sources(libraries: Iterable[str], how: str = "", isolation: str = "best") -> Sources:
+    """The best sources here. NumPy's comes first: its server is forked before PyTorch is imported."""
+    return Sources((name, open_source(name, how, isolation)) for name in sorted(libraries))

@@ -9,9 +9,10 @@ from grader import attempt
 from grader.catalog import Course
 from grader.grading import Grader
 from grader.submission import read_submission
+from grader.worker import remote
 from grader.worker.executor import load_module
 from grader.worker.local import LocalStudent
-from grader.worker.remote import RemoteStudent, unwrap
+from grader.worker.remote import RemoteStudent
 from grader.worker.server import open_source
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,15 +57,15 @@ def connect(request):
     def start(code, *, library="numpy", source="", entry_points=(), forbidden=(), call_seconds=5.0):
         process = request.getfixturevalue(f"{source or library}_source").start("cpu")
         processes.append(process)
-        student = RemoteStudent(process.channel, call_seconds)
+        student = RemoteStudent(process, call_seconds, library=library)
         student.greeting(LOAD_SECONDS)
-        load = {
-            "name": "kata",
-            "source": textwrap.dedent(code),
-            "entry_points": list(entry_points),
-            "forbidden": list(forbidden),
-        }
-        student.loaded = unwrap(student.ask({"load": load}, LOAD_SECONDS, []))
+        student.loaded = student.load(
+            "kata",
+            LOAD_SECONDS,
+            source=textwrap.dedent(code),
+            entry_points=list(entry_points),
+            forbidden=list(forbidden),
+        )
         return student
 
     yield start
@@ -92,7 +93,8 @@ def meet_locally():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Calls of a submission get one second, imports three."""
+    """Calls of a submission get one second, imports three, asleep or not."""
+    monkeypatch.setattr(remote, "WALL_FACTOR", 1)
     monkeypatch.setattr(attempt, "CALL_SECONDS", 1.0)
     monkeypatch.setattr(attempt, "LOAD_SECONDS", 3.0)
 
@@ -300,7 +302,7 @@ def grade(request, tiny_course, tmp_path):
         name = f"_grader_{library}"
         if not hasattr(request.config, name):
             source = request.getfixturevalue(f"{library}_source")
-            setattr(request.config, name, Grader(tiny_course, source, shrinks=library == "numpy"))
+            setattr(request.config, name, Grader(tiny_course, {library: source}))
         file = tmp_path / f"{kata}.py"
         file.write_text(textwrap.dedent(code))
         return getattr(request.config, name).grade(read_submission(tiny_course.card(kata), file))
@@ -311,4 +313,4 @@ def grade(request, tiny_course, tmp_path):
 @pytest.fixture(scope="session")
 def softmax_grader(numpy_source):
     """A grader of the shipped course, for submissions to softmax."""
-    return Grader(Course(ROOT), numpy_source)
+    return Grader(Course(ROOT), {"numpy": numpy_source})

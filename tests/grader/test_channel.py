@@ -67,23 +67,14 @@ def test_frames_keep_their_order_and_their_borders(line):
     assert line.near.receive(later()) == (b"h", bytearray(), 2)
 
 
-def test_frames_that_are_held_are_written_together(line, monkeypatch):
+def test_frames_that_are_held_are_written_together(line):
     far = Channel(line.far.fileno(), line.far.fileno())
-    monkeypatch.setattr(channel, "LONGEST_HELD", 60)
     for n in range(5):
         far.hold(b"h", [b"tell"], n)
     with pytest.raises(TimedOut):
         line.near.receive(soon())
     far.flush()
     assert [line.near.receive(later())[2] for _ in range(5)] == [0, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(("limit", "value"), [("LONGEST_HELD", -1), ("MOST_HELD", 0)])
-def test_a_frame_is_not_held_for_long(line, monkeypatch, limit, value):
-    far = Channel(line.far.fileno(), line.far.fileno())
-    monkeypatch.setattr(channel, limit, value)
-    far.hold(b"h", [], 7)
-    assert line.near.receive(soon())[2] == 7
 
 
 def test_a_frame_that_is_sent_takes_those_with_it_that_are_held(line):

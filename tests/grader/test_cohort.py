@@ -355,7 +355,7 @@ def test_files_that_are_the_same_are_ranked_by_length_and_rarity(card, hand_in, 
 
 
 def test_a_verdict_is_what_grade_says(tiny_course, numpy_source, card):
-    grader = Grader(tiny_course, numpy_source, shrinks=False)
+    grader = Grader(tiny_course, {"numpy": numpy_source})
     passed, triples, odd, stub, broken = (
         judge(grader, card, Task("double", source.encode()))
         for source in (RIGHT, TRIPLES, LOST, STUB, "def double(")
@@ -376,7 +376,7 @@ def test_a_verdict_is_what_grade_says(tiny_course, numpy_source, card):
 
 
 def test_submissions_that_compute_alike_have_one_cause(tiny_course, numpy_source, card):
-    grader = Grader(tiny_course, numpy_source, shrinks=False)
+    grader = Grader(tiny_course, {"numpy": numpy_source})
     sources = [LOST, LOST.replace("x - x", "0 * x"), LOST.replace("x - x", "x * 5")]
     one, other, third = (judge(grader, card, Task("double", source.encode())).cause for source in sources)
     assert one == other != third
@@ -427,7 +427,7 @@ def test_a_grader_that_cannot_be_opened_says_why(tiny_course, hand_in, tmp_path,
 
 def test_an_order_names_what_changes_a_report(tiny_course):
     order = Order(tiny_course.root, tiny_course.exercises, ("double",))
-    assert order.terms == ("cpu", "best", False)
+    assert order.terms == ("cpu", "best")
     assert [found.name for found in order.cards()] == ["double"]
     assert issubclass(StoreUnusable, CourseError)
 

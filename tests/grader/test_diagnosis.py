@@ -5,7 +5,6 @@ import types
 import pytest
 
 from grader.answers import public_names, replaced_by
-from grader.diagnosis import _best
 from grader.kata import KataError
 
 
@@ -43,16 +42,6 @@ def test_two_mistakes_at_once_are_each_named_where_they_show(grade):
     found = named(grade("def double(x):\n    return x * 2 if isinstance(x, str) else x * 3\n"))
     assert found["agrees_with_reference"] == "triples"
     assert found["refuses_text"] == "accepts_text"
-
-
-def test_of_two_that_explain_a_check_the_one_that_explains_more_of_the_others_is_named():
-    def suspect(of_all):
-        answers = {"share": 1, "checks_explained": 2, "share_of_all": of_all, "passed_alike": 5}
-        return types.SimpleNamespace(**{name: lambda *_, a=a: a for name, a in answers.items()})
-
-    partly, wholly = suspect(1.6), suspect(2.0)
-    assert _best([partly, wholly], None) is wholly
-    assert _best([wholly, partly], None) is wholly
 
 
 def test_a_right_answer_has_no_mistake(grade):

@@ -216,22 +216,3 @@ def test_a_syntax_error_is_told_with_its_own_line():
 def test_a_module_does_not_inherit_future_imports():
     module = load_module("kata", "def f(x: int): pass")
     assert module.f.__annotations__["x"] is int
-
-
-def test_arguments_that_are_known_by_heart_are_handed_over_as_they_are():
-    same = executor("def given(x, nested): return x, nested").run
-    nested = {"x": [1.0]}
-    ran = Executor(load_module("kata", "def f(x): x['x'].append(2)")).run
-    ran(Request("f", None, [nested], literal=True))
-    assert nested == {"x": [1.0, 2]}
-    ran(Request("f", None, [nested]))
-    assert nested == {"x": [1.0, 2]}
-    assert same(Request("given", None, [1, nested], literal=True)).value == (1, nested)
-
-
-def test_an_answer_that_is_handed_on_is_new_each_time():
-    runs = executor("def row(): return [1, 2]\ndef extended(x): x.append(3); return x").run
-    first = Request("row", number=5, hands_on=True)
-    assert runs(first).value == [1, 2]
-    for number in (6, 7):
-        assert runs(Request("extended", None, [first.answer], number=number)).value == [1, 2, 3]

@@ -13,11 +13,10 @@ from click.testing import CliRunner
 
 from grader import cli, instructor, key_file
 from grader.answer_key import Answer, AnswerKey, Expected, Recorded, RecordedMistake
-from grader.authoring.releasing.keys import draw_entry
-from grader.authoring.releasing.packing import pack, write
+from grader.authoring.releasing.keys import entry_of
 from grader.catalog import Course
 from grader.grading import Grader
-from grader.key_file import HEAD, MAGIC, KataKey, KeyFile, KeyUnusable
+from grader.key_file import HEAD, MAGIC, VERSION, KataKey, KeyFile, KeyUnusable, pack, write
 from grader.keyring import Keyring, open_keyring
 from grader.submission import Submission
 
@@ -38,7 +37,7 @@ SUBMISSIONS = {
 @pytest.fixture(scope="session")
 def double_key(tiny_course):
     """The bytes of a file with the key of `double`."""
-    return write([draw_entry(tiny_course, tiny_course.card("double"), 20170612)], 20170612, "0")
+    return write([entry_of(tiny_course, tiny_course.card("double"), 20170612)], 20170612, "0")
 
 
 @pytest.fixture(scope="session")
@@ -64,8 +63,8 @@ def told(report):
 def test_a_key_gives_the_report_that_the_solutions_give(source, tiny_course, released, numpy_source):
     cards = [released.card("double")]
     keyring = open_keyring(released, cards, None, None)
-    with_key = Grader(released, numpy_source, keyring=keyring)
-    with_solutions = Grader(tiny_course, numpy_source, shrinks=False)
+    with_key = Grader(released, {"numpy": numpy_source}, keyring=keyring)
+    with_solutions = Grader(tiny_course, {"numpy": numpy_source})
     reports = [
         told(grader.grade(Submission(grader.course.card("double"), source, "mine.py")))
         for grader in (with_key, with_solutions)
@@ -84,27 +83,26 @@ def test_a_key_gives_the_report_that_the_solutions_give(source, tiny_course, rel
 )
 def test_a_key_knows_gradients(result, tiny_course, torch_source):
     card = tiny_course.card("center")
-    data = write([draw_entry(tiny_course, card, 20170612)], 20170612, "0")
+    data = write([entry_of(tiny_course, card, 20170612)], 20170612, "0")
     keyring = Keyring([KeyFile(data, "center.key")], "keys")
     source = (
         "import torch\nfrom torch import nn\nclass Center(nn.Module):\n    def __init__(self, width):\n"
         "        super().__init__()\n        self.scale = nn.Parameter(torch.ones(width))\n"
         f"    def forward(self, x):\n        return {result}\n"
     )
-    graders = (
-        Grader(tiny_course, torch_source, keyring=keyring), Grader(tiny_course, torch_source, shrinks=False),
-    )  # fmt: skip
+    sources = {"torch": torch_source}
+    graders = Grader(tiny_course, sources, keyring=keyring), Grader(tiny_course, sources)
     reports = [told(grader.grade(Submission(card, source, "mine.py"))) for grader in graders]
     assert reports[0] == reports[1]
 
 
 def test_the_same_seed_makes_the_same_bytes(tiny_course, double_key):
-    again = write([draw_entry(tiny_course, tiny_course.card("double"), 20170612)], 20170612, "0")
+    again = write([entry_of(tiny_course, tiny_course.card("double"), 20170612)], 20170612, "0")
     assert again == double_key
 
 
 def test_another_seed_makes_other_cases(tiny_course, double_key):
-    entry = draw_entry(tiny_course, tiny_course.card("double"), 5)
+    entry = entry_of(tiny_course, tiny_course.card("double"), 5)
     assert entry.answers != KeyFile(double_key, "key").entry("double").answers
 
 
@@ -172,11 +170,11 @@ BROKEN = {
     "more behind": (lambda data: data + b"x", DAMAGED),
     "future": (
         lambda data: data[:8] + struct.pack(">H", 9) + data[10:],
-        "double.key has version 9 of the format, and this grader reads version 1; make the key anew, or"
+        "double.key has version 9 of the format, and this grader reads version 2; make the key anew, or"
         " install the grader that it came with.",
     ),
-    "index too long": (lambda _: signed(MAGIC + HEAD.pack(1, 2**31) + b"{}" * 50), DAMAGED),
-    "index no JSON": (lambda _: signed(MAGIC + HEAD.pack(1, 2) + b"{{"), DAMAGED),
+    "index too long": (lambda _: signed(MAGIC + HEAD.pack(VERSION, 2**31) + b"{}" * 50), DAMAGED),
+    "index no JSON": (lambda _: signed(MAGIC + HEAD.pack(VERSION, 2) + b"{{"), DAMAGED),
     "index no index": (lambda data: with_index(data, lambda index: index.pop("seed")), DAMAGED),
     "section beyond the end": (changed(0, 2**40), DAMAGED),
     "section of gigabytes": (changed(3, 2**40), DAMAGED),

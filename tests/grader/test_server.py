@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from grader.worker.processes import SpawnSource
-from grader.worker.remote import RemoteStudent, WorkerLost, unwrap
+from grader.worker.remote import RemoteStudent, WorkerLost
 from grader.worker.server import ForkServer, open_source
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -24,10 +24,9 @@ KINDS = [
 
 
 def load(process, source, call_seconds=5.0):
-    student = RemoteStudent(process.channel, call_seconds)
+    student = RemoteStudent(process, call_seconds)
     in_force = student.greeting(20.0)
-    message = {"name": "kata", "source": source, "entry_points": ["f", "g"], "forbidden": []}
-    student.loaded = unwrap(student.ask({"load": message}, 20.0, []))
+    student.loaded = student.load("kata", 20.0, source=source, entry_points=["f", "g"], forbidden=[])
     return student, in_force
 
 

@@ -1,7 +1,9 @@
 """`student` is the same to a check whether the code runs here or in a worker; a worker can be lost."""
 
 import os
-import time
+import subprocess
+import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from grader.expect import SubmissionFailed
 from grader.worker.channel import Channel
 from grader.worker.codec import encode
+from grader.worker.processes import Process
 from grader.worker.remote import RemoteStudent, WorkerLost, unwrap
 
 CACHE = """
@@ -224,11 +227,49 @@ def test_a_worker_that_ends_is_lost(connect, code):
     assert not lost.value.timed_out
 
 
-@pytest.mark.parametrize("loop", ["while True: pass", "__import__('time').sleep(99)", "sum(range(10**15))"])
-def test_a_call_that_does_not_come_back_is_lost_in_time(connect, loop):
-    with pytest.raises(WorkerLost, match=r"^No answer within 0\.2 seconds\.$") as lost:
+@pytest.mark.parametrize(
+    ("loop", "told"),
+    [
+        ("while True: pass", "No answer within 0.2 seconds of computing, in line 2."),
+        ("sum(range(10**15))", "No answer within 0.2 seconds of computing, in line 2."),
+        ("__import__('time').sleep(99)", "No answer within 2 seconds, in line 2."),
+    ],
+)
+def test_a_call_that_does_not_come_back_is_lost_with_its_line(connect, loop, told):
+    with pytest.raises(WorkerLost) as lost:
         connect(f"def f():\n    {loop}", call_seconds=0.2).f()
-    assert lost.value.timed_out
+    assert (str(lost.value), lost.value.timed_out) == (told, True)
+
+
+def test_the_line_of_a_call_that_is_stopped_is_the_innermost_of_the_submission(connect):
+    code = "import time\ndef wait():\n    time.sleep(99)\ndef f():\n    print('before')\n    wait()\n"
+    student = connect(code, call_seconds=0.1)
+    with pytest.raises(WorkerLost, match=r"in line 3\.$"):
+        student.f()
+    assert student.printed == "before\n"
+
+
+def test_a_submission_that_hides_its_line_is_stopped_all_the_same(connect):
+    code = "import signal\ndef f():\n    signal.signal(signal.SIGUSR1, signal.SIG_IGN)\n    while True: pass"
+    with pytest.raises(WorkerLost, match=r"^No answer within 0\.2 seconds of computing\.$"):
+        connect(code, call_seconds=0.2).f()
+
+
+def test_time_in_which_no_processor_is_free_does_not_count(connect):
+    student = connect("def f():\n    return sum(range(10**7))", call_seconds=2.0)
+    with burning_processors():
+        assert student.f() == sum(range(10**7))
+
+
+@contextmanager
+def burning_processors():
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8)]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
 
 
 def test_a_callback_that_never_ends_is_stopped_as_well(connect):
@@ -331,7 +372,7 @@ class TestForgedFrames:
             for message, nonce in frames:
                 worker.send(*encode(message), nonce)
             os.set_blocking(reader, False)
-            return RemoteStudent(Channel(reader, writer), 0.2)
+            return RemoteStudent(Process(Channel(reader, writer), 0), 0.02)
 
         yield answer
         for fd in ends:
@@ -393,10 +434,3 @@ def test_a_proxy_has_no_private_names(meet_locally):
     for owner in (student, student.Cache()):
         with pytest.raises(AttributeError):
             owner.__wrapped__  # noqa: B018 - reading it is the test
-
-
-def test_a_deadline_that_has_passed_is_a_timeout(connect):
-    student = connect("def f(): return 1")
-    with pytest.raises(WorkerLost) as lost:
-        student.ask({"request": {"name": "sleep"}}, -time.monotonic(), [])
-    assert lost.value.timed_out

@@ -45,7 +45,7 @@ REFUSED = {
     "is_nested_too_deeply": "too many nested parentheses",
     "is_not_utf8": "is not UTF-8: byte 5 cannot be read. Save it as UTF-8.",
     "is_unreadable": "softmax`." if os.geteuid() == 0 else "cannot be read: permission denied.",
-    "never_imported": "cannot be imported: No answer within 2 seconds.",
+    "never_imported": "cannot be imported: No answer within 2 seconds of computing, in line ",
     "patches_builtins": "cannot be imported: The process that ran the submission ended",
     "patches_the_worker": "",
 }
@@ -60,8 +60,7 @@ THREATS = {
     "configuration and modules beside it": "imports_its_neighbours",
     "score lines and commands": "prints_score_lines raises_commands",
     "results and files of the host": "writes_the_results",
-    "the worker's protocol": "answers_twice announces_a_huge_frame sends_a_frame_cut_off patches_the_worker"
-    " spoils_the_window",
+    "the worker's protocol": "answers_twice announces_a_huge_frame sends_a_frame_cut_off patches_the_worker",
     "a signal to the parent": "signals_the_grader",
     "subclasses that are equal to everything": "forged_equality forged_tensor forged_array forged_class_name",
     "objects, and arrays of them": "returns_objects",

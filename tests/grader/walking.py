@@ -33,6 +33,7 @@ from grader.catalog import Course, load_file  # noqa: E402
 from grader.grading import Grader  # noqa: E402
 from grader.opening import grade_file  # noqa: E402
 from grader.report import Report, from_json, to_json  # noqa: E402
+from grader.worker import remote  # noqa: E402
 from grader.worker.sandbox import privacy  # noqa: E402
 from grader.worker.sandbox.layers import ALL  # noqa: E402
 from grader.worker.server import ForkServer  # noqa: E402
@@ -93,7 +94,7 @@ class Walk:
             folder.mkdir(exist_ok=True)
         self.isolate(library, tuple(layer for layer in ALL if layer not in without))
         self.plant()
-        self.grader = Grader(Course(self.course), self.source, shrinks=False)
+        self.grader = Grader(Course(self.course), {self.library: self.source})
         self.honest = {kata: self.grade_text(kata, HONEST[kata]).score for kata in self.katas}
         if library == "numpy":
             constants = {name: self.grade_text("softmax", text).score for name, text in CONSTANT.items()}
@@ -114,7 +115,7 @@ class Walk:
         __import__(library)
         if library == "torch":
             sys.modules["torch"].set_num_threads(1)
-        self.source = ForkServer(library, layers)
+        self.library, self.source = library, ForkServer(library, layers)
 
     def plant(self):
         """From here on there is something to be learnt."""
@@ -300,7 +301,7 @@ def main():
     if wishes.layers:
         take_layers_away()
         return
-    attempt.CALL_SECONDS, attempt.LOAD_SECONDS = 1.0, 2.0
+    attempt.CALL_SECONDS, attempt.LOAD_SECONDS, remote.WALL_FACTOR = 1.0, 2.0, 1
     names = wishes.names or every_name()
     with tempfile.TemporaryDirectory() as base:
         walk = Walk(Path(base), wishes.library, wishes.without.split(","))

@@ -1,14 +1,14 @@
-"""The key is kept in the cache; what is damaged is drawn again, what cannot be written is no error."""
+"""Answers are kept in the cache; what is damaged is drawn again, what cannot be written is no error."""
 
 import os
 
 import numpy as np
 import pytest
 
-from grader import answer_key
+from grader import answer_key, cache
 from grader.answer_key import AnswerKey, Expected
+from grader.key_file import pack
 from grader.oracle import Oracle
-from grader.worker.channel import PREFIX
 
 KEY = AnswerKey(
     cases=[{"x": np.arange(3.0), "n": 1}],
@@ -18,73 +18,63 @@ KEY = AnswerKey(
 
 
 @pytest.fixture
-def file(tmp_path):
-    return tmp_path / "deep" / "down" / "double.key"
+def ask(monkeypatch, tmp_path):
+    """`ask()` returns the cached answers; `ask.made` counts how often they were made."""
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "deep" / "down")
+
+    def make():
+        ask.made += 1
+        return pack("double", "", KEY)
+
+    def ask():
+        return cache.cached("double", "0123", make).answers
+
+    ask.made = 0
+    ask.file = tmp_path / "deep" / "down" / "double-0123.key"
+    return ask
 
 
-def test_a_key_is_read_as_it_was_written(file):
-    answer_key.save(KEY, file)
-    assert repr(answer_key.load(file)) == repr(KEY)
+def test_answers_are_made_once(ask):
+    assert repr(ask()) == repr(ask()) == repr(KEY)
+    assert ask.made == 1
 
 
-def test_no_draft_stays_behind(file):
-    answer_key.save(KEY, file)
-    assert [path.name for path in file.parent.iterdir()] == ["double.key"]
+def test_no_draft_stays_behind(ask):
+    ask()
+    assert {path.name for path in ask.file.parent.iterdir()} == {"double-0123.key", "double.lock"}
 
 
-def test_where_there_is_no_file_there_is_no_key(file):
-    assert answer_key.load(file) is None
-    assert answer_key.load(file.parent.parent.parent) is None
+def test_a_file_cut_anywhere_is_made_anew(ask):
+    ask()
+    data = ask.file.read_bytes()
+    for size in range(0, len(data), 7):
+        ask.file.write_bytes(data[:size])
+        assert cache._read(ask.file.name, "double") is None
+    ask()
+    assert (ask.made, ask.file.read_bytes()) == (2, data)
 
 
-def test_a_file_cut_anywhere_is_no_key(file):
-    answer_key.save(KEY, file)
-    data = file.read_bytes()
-    for size in range(len(data)):
-        file.write_bytes(data[:size])
-        assert answer_key.load(file) is None
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"nonsense" * 9,
-        PREFIX.pack(b"DOJK", 2, 0, answer_key.VERSION) + b"[]",
-        PREFIX.pack(b"DOJK", 12, 0, answer_key.VERSION) + b'[{"d":[]},[]]'[:12],
-        PREFIX.pack(b"DOJK", 13, 0, answer_key.VERSION) + b'[{"d":[]},[]]',
-        PREFIX.pack(b"DOJK", 13, 0, answer_key.VERSION + 1) + b'[{"d":[]},[]]',
-        PREFIX.pack(b"DOJO", 13, 0, answer_key.VERSION) + b'[{"d":[]},[]]',
-        PREFIX.pack(b"DOJK", 2**32 - 1, 2**60, answer_key.VERSION),
-    ],
-    ids=["empty", "nonsense", "no tree", "cut", "no cases", "version", "magic", "sizes"],
-)
-def test_what_is_no_key_is_not_taken_for_one(file, data):
-    file.parent.mkdir(parents=True)
-    file.write_bytes(data)
-    assert answer_key.load(file) is None
-
-
-def test_a_file_with_one_bit_changed_is_no_key(file):
-    answer_key.save(KEY, file)
-    data = bytearray(file.read_bytes())
+def test_a_file_with_one_bit_changed_is_made_anew(ask):
+    ask()
+    data = bytearray(ask.file.read_bytes())
     data[-1] ^= 0x40
-    file.write_bytes(data)
-    assert answer_key.load(file) is None
+    ask.file.write_bytes(data)
+    assert repr(ask()) == repr(KEY)
+    assert ask.made == 2
 
 
-def test_a_folder_that_cannot_be_made_is_no_error(tmp_path):
+def test_a_folder_that_cannot_be_made_is_no_error(monkeypatch, tmp_path, ask):
     (tmp_path / "file").write_text("in the way")
-    answer_key.save(KEY, tmp_path / "file" / "double.key")
-    assert answer_key.load(tmp_path / "file" / "double.key") is None
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "file" / "cache")
+    assert repr(ask()) == repr(ask()) == repr(KEY)
+    assert ask.made == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_no_error(file):
-    file.parent.mkdir(parents=True)
-    file.parent.chmod(0o500)
-    answer_key.save(KEY, file)
-    assert answer_key.load(file) is None
+def test_a_folder_that_cannot_be_written_is_no_error(ask):
+    ask.file.parent.mkdir(parents=True)
+    ask.file.parent.chmod(0o500)
+    assert repr(ask()) == repr(ask()) == repr(KEY)
 
 
 def test_the_digest_follows_the_files_and_the_seed(tmp_path):
