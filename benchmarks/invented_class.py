@@ -1,4 +1,5 @@
-"""A class whose verdicts are known: each student's file is a reference, a variant or a mistake of the course.
+"""A class whose files are made from the course: its references, variants and mistakes, whose verdicts are known,
+or answers of which no two are alike.
 
 python benchmarks/invented_class.py FOLDER [STUDENTS]
 """
@@ -7,9 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from grader.authoring.answers import standalone_sources
+from grader.authoring.mutating.mutation import mutants
 from grader.catalog import Card, Course
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,11 +27,25 @@ def answers(course: Course, card: Card) -> list[tuple[str, str]]:
     return [("", source) for source in right] + list(wrong.items())
 
 
-def invent(folder: Path, students: int, katas: tuple[str, ...] = KATAS) -> dict[tuple[str, str], str]:
+def distinct_answers(course: Course, card: Card, number: int) -> list[tuple[str, str]]:
+    """As many answers of which no two are alike: mutants of the reference, then mutants of those."""
+    found = {course.solution(card, "reference").read_text(encoding="utf-8"): ""}
+    ahead = list(found)
+    while len(found) < number:
+        for mutant in mutants(ahead.pop(0)):
+            if mutant.source not in found:
+                found[mutant.source] = "mutant"
+                ahead.append(mutant.source)
+    return [(mistake, source) for source, mistake in islice(found.items(), number)]
+
+
+def invent(
+    folder: Path, students: int, katas: tuple[str, ...] = KATAS, distinct: bool = False
+) -> dict[tuple[str, str], str]:
     """Write the files of a class; returns for each student and kata the mistake that was made."""
     course, made = Course(ROOT), {}
     for card in map(course.card, katas):
-        known = answers(course, card)
+        known = distinct_answers(course, card, students) if distinct else answers(course, card)
         for number in range(students):
             student = f"student{number:05d}"
             mistake, source = known[(number * 7 + len(made) // max(students, 1)) % len(known)]

@@ -1,0 +1,224 @@
+"""A submission gets the same report alone, in a class, with a key, in a notebook and from a wheel."""
+
+import json
+import subprocess
+import sys
+import textwrap
+import zipfile
+from contextlib import closing
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from grader.authoring.answers import standalone_sources
+from grader.authoring.releasing.keys import entry_of
+from grader.authoring.releasing.wheel import build_wheel
+from grader.bank import SEED
+from grader.catalog import Course
+from grader.grading import Grader
+from grader.key_file import KeyFile, write
+from grader.keyring import Keyring
+from grader.notebooks.errand import grade_source
+from grader.opening import open_grader
+from grader.submission import Refused, Submission
+from grader.worker.server import open_sources
+
+ROOT = Path(__file__).resolve().parents[2]
+KATAS = [
+    "softmax",
+    "causal_mask",
+    "scaled_dot_product_attention",
+    "cross_entropy",
+    "decoder_layer",
+    "top_p",
+    "temperature_sampling",
+    "kv_cache",
+    "causal_self_attention",
+    "train_language_model",
+]
+
+#: What once had another report alone than in a class.
+PECULIAR = {
+    "keeps results by the identity of the argument": """
+        import numpy as np
+        known = {}
+        def softmax(x, axis=-1):
+            if id(x) not in known:
+                e = np.exp(np.asarray(x, dtype=float) - np.max(x, axis=axis, keepdims=True))
+                known[id(x)] = (e / e.sum(axis=axis, keepdims=True)).astype(getattr(x, "dtype", float))
+            return known[id(x)]
+    """,
+    "answers with a tensor of PyTorch": """
+        import numpy as np, torch
+        def softmax(x, axis=-1):
+            return torch.softmax(torch.from_numpy(np.array(x)).to(torch.float32), axis)
+    """,
+    "looks for the answers in its process": """
+        import gc, numpy as np
+        def softmax(x, axis=-1):
+            held = [v for o in gc.get_objects() if type(o) is dict for v in o.values()]
+            near = [v for v in held if isinstance(v, np.ndarray) and v.shape == x.shape and v is not x]
+            return near[-1] if near else x * 0
+    """,
+    "changes with the number of its calls": """
+        import numpy as np
+        calls = 0
+        def softmax(x, axis=-1):
+            global calls
+            calls += 1
+            e = np.exp(np.asarray(x, dtype=float) - np.max(x, axis=axis, keepdims=True))
+            y = (e / e.sum(axis=axis, keepdims=True)).astype(x.dtype if x.dtype.kind == "f" else float)
+            return y * 1.5 if 200 < calls < 260 else y
+    """,
+}
+
+
+def told(report):
+    """A report as it is compared: without seconds."""
+    return asdict(replace(report, seconds=0.0))
+
+
+def answers(course, name):
+    """The reference, the variants and the mistakes of a kata, by name."""
+    card = course.card(name)
+    right = {"reference": course.solution(card, "reference").read_text(encoding="utf-8")}
+    return {**right, **standalone_sources(course, card, "variants"), **standalone_sources(course, card, "mistakes")}
+
+
+def grade(grader, name, source):
+    card = grader.course.card(name)
+    try:
+        return told(grader.grade(Submission(card, textwrap.dedent(source), f"{name}.py")))
+    except Refused as refused:
+        return str(refused)
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A grader such as one of a class, which keeps on judging."""
+    course = Course(ROOT)
+    grader, source = open_grader(course, [course.card(name) for name in KATAS])
+    with closing(source):
+        yield grader
+
+
+@pytest.fixture(scope="module")
+def keyring():
+    """`keyring(name)` opens a key of that kata, as it is handed out."""
+    course = Course(ROOT)
+
+    def ring(name):
+        data = write([entry_of(course, course.card(name), SEED)], SEED, "0")
+        return Keyring([KeyFile(data, f"{name}.key")], "keys")
+
+    return ring
+
+
+def every_way(shared, keyring, name, sources):
+    """The reports of the sources: first to last and last to first in a class with another kata before, each
+    alone, and with a key."""
+    course, library = Course(ROOT), shared.course.card(name).library
+    grade(shared, "causal_mask", "def causal_mask(query_len, key_len=None):\n    return 1\n")
+    yield {key: grade(shared, name, source) for key, source in sources.items()}
+    yield {key: grade(shared, name, sources[key]) for key in reversed(sources)}
+    alone = {}
+    for key, source in sources.items():
+        with closing(open_sources([library])) as fresh:
+            alone[key] = grade(Grader(course, fresh), name, source)
+    yield alone
+    with closing(open_sources([library])) as fresh:
+        with_key = Grader(course, fresh, keyring=keyring(name))
+        yield {key: grade(with_key, name, source) for key, source in sources.items()}
+
+
+def assert_all_equal(found):
+    first, *others = found
+    for other in others:
+        for key, report in first.items():
+            assert other[key] == report, key
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KATAS)
+def test_every_answer_has_one_report(shared, keyring, name):
+    assert_all_equal(every_way(shared, keyring, name, answers(shared.course, name)))
+
+
+@pytest.mark.slow
+def test_what_lives_on_how_it_is_asked_has_one_report(shared, keyring):
+    found = list(every_way(shared, keyring, "softmax", PECULIAR))
+    assert_all_equal(found)
+    failed = {key for key, report in found[0].items() if report["status"] == "failed"}
+    assert failed == set(PECULIAR)
+
+
+@pytest.mark.slow
+def test_sleeping_costs_nothing_within_the_limits(tiny_course):
+    code = """
+        import time
+        calls = 0
+        def double(x):
+            global calls
+            calls += 1
+            time.sleep(1.2 if calls == 20 else 0.107)
+            if isinstance(x, str): raise ValueError
+            return x + x
+    """
+    with closing(open_sources(["numpy"])) as sources:
+        grader = Grader(tiny_course, sources)
+        reports = [grade(grader, "double", code) for _ in range(3)]
+    assert reports[0] == reports[1] == reports[2]
+    assert reports[0]["status"] == "passed"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The folder of a package that was installed from a wheel."""
+    folder = tmp_path_factory.mktemp("installed")
+    wheel = build_wheel(folder)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site-packages")
+    return folder / "site-packages"
+
+
+GRADE = """
+import json, sys
+from contextlib import closing
+from dataclasses import asdict, replace
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import grader
+assert grader.__file__.startswith(sys.argv[1]), grader.__file__
+from grader.catalog import Course
+from grader.opening import open_grader
+from grader.submission import Submission
+course = Course(Path(sys.argv[2]))
+name, sources = json.load(sys.stdin)
+card = course.card(name)
+grader, source = open_grader(course, [card])
+with closing(source):
+    reports = {k: asdict(replace(grader.grade(Submission(card, s, f"{name}.py")), seconds=0.0)) for k, s in sources.items()}
+print(json.dumps(reports))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["softmax", "top_p"])
+def test_a_wheel_gives_the_same_reports_from_a_bank_of_its_own(shared, installed, name, tmp_path, monkeypatch):
+    sources = answers(shared.course, name)
+    here = {key: grade(shared, name, source) for key, source in sources.items()}
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    command = [sys.executable, "-P", "-c", GRADE, str(installed), str(ROOT)]
+    said = json.dumps([name, sources])
+    done = subprocess.run(command, input=said, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert json.loads(done.stdout) == json.loads(json.dumps(here))
+
+
+@pytest.mark.slow
+def test_a_notebook_gives_the_same_report(shared):
+    card = shared.course.card("softmax")
+    for source in (answers(shared.course, "softmax")["clips_large_scores"], *PECULIAR.values()):
+        here = grade(shared, "softmax", source)
+        there = told(grade_source(card, textwrap.dedent(source)))
+        assert there == here
