@@ -15,14 +15,27 @@ from grader.syllabus import CourseError
 
 def parse(path: Path) -> ast.Module:
     """The syntax tree of one of the course's own files. Raises KataError, CourseError."""
+    source = read(path)
+    try:
+        return ast.parse(source, filename=path.name)
+    except SyntaxError as error:
+        raise KataError(f"{shorten(path)} has a syntax error in line {error.lineno}: {error.msg}.") from None
+    except ValueError:  # a null byte
+        raise _unreadable(path) from None
+
+
+def read(path: Path) -> str:
+    """The text of one of the course's own files. Raises KataError, CourseError."""
     if not path.is_file():
         raise CourseError(f"The file {shorten(path)} is missing.")
     try:
-        return ast.parse(path.read_text(encoding="utf-8"), filename=path.name)
-    except SyntaxError as error:
-        raise KataError(f"{shorten(path)} has a syntax error in line {error.lineno}: {error.msg}.") from None
+        return path.read_text(encoding="utf-8")
     except ValueError:
-        raise KataError(f"{shorten(path)} cannot be read as Python: save it as UTF-8.") from None
+        raise _unreadable(path) from None
+
+
+def _unreadable(path: Path) -> KataError:
+    return KataError(f"{shorten(path)} cannot be read as Python: save it as UTF-8.")
 
 
 def load_file(name: str, path: Path) -> types.ModuleType:
