@@ -10,15 +10,18 @@ import ast
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from grader.kata import Kata, KataError
+from grader.errors import CourseError as CourseError
+from grader.errors import KataError
 from grader.loading import load_file as load_file  # every caller knows these three by this place
 from grader.loading import parse, read
 from grader.loading import shorten as shorten
-from grader.report import KataReport, KataStatus
-from grader.syllabus import CourseError as CourseError
 from grader.syllabus import Syllabus, read_syllabus
+
+if TYPE_CHECKING:  # records that take milliseconds to define; listing the katas needs none of them
+    from grader.kata import Kata
+    from grader.report import KataReport, KataStatus
 
 #: How the statement begins, and how it ends, in a declaration as `kata new` writes it.
 OPENING, CLOSING = "\nKATA = Kata(", "\n)\n"
@@ -46,6 +49,8 @@ class Card:
 
     def unjudged(self, status: KataStatus, message: str = "") -> KataReport:
         """The report of a kata for which there is nothing to list check by check."""
+        from grader.report import KataReport
+
         return KataReport(self.name, self.track, status, self.max_score, message=message)
 
 
@@ -107,6 +112,8 @@ class Course:
 
     def declaration(self, card: Card) -> Kata:
         """The kata as declared; imports PyTorch where the kata is one of PyTorch's."""
+        from grader.kata import Kata
+
         module = load_file(f"dojo_{card.name}", card.path)
         kata = getattr(module, "KATA", None)
         if not isinstance(kata, Kata) or kata.name != card.name:
@@ -186,7 +193,7 @@ def _statement_alone(source: str) -> ast.Call | None:
     arguments, closing, _ = behind[0].partition(CLOSING)
     try:
         return _kata_call(ast.parse(OPENING + arguments + closing))
-    except (SyntaxError, ValueError):
+    except SyntaxError:
         return None
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from grader.catalog import CourseError, open_course
-from grader.kata import KataError
+from grader.catalog import open_course
+from grader.errors import CourseError, KataError
 
 WRONG_INPUT, OUR_FAULT = 2, 3
 

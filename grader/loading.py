@@ -5,23 +5,18 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-import traceback
 import types
 from pathlib import Path
 
-from grader.kata import KataError
-from grader.syllabus import CourseError
+from grader.errors import CourseError, KataError
 
 
 def parse(path: Path) -> ast.Module:
     """The syntax tree of one of the course's own files. Raises KataError, CourseError."""
-    source = read(path)
     try:
-        return ast.parse(source, filename=path.name)
+        return ast.parse(read(path), filename=path.name)
     except SyntaxError as error:
         raise KataError(f"{shorten(path)} has a syntax error in line {error.lineno}: {error.msg}.") from None
-    except ValueError:  # a null byte
-        raise _unreadable(path) from None
 
 
 def read(path: Path) -> str:
@@ -29,13 +24,12 @@ def read(path: Path) -> str:
     if not path.is_file():
         raise CourseError(f"The file {shorten(path)} is missing.")
     try:
-        return path.read_text(encoding="utf-8")
-    except ValueError:
-        raise _unreadable(path) from None
-
-
-def _unreadable(path: Path) -> KataError:
-    return KataError(f"{shorten(path)} cannot be read as Python: save it as UTF-8.")
+        source = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        source = "\0"
+    if "\0" in source:
+        raise KataError(f"{shorten(path)} cannot be read as Python: save it as UTF-8.")
+    return source
 
 
 def load_file(name: str, path: Path) -> types.ModuleType:
@@ -62,6 +56,8 @@ def load_file(name: str, path: Path) -> types.ModuleType:
 
 def line_of(error: BaseException, path: Path) -> int:
     """The last line of `path` that an error came through; 0 where it came through none."""
+    import traceback  # needed here alone, and nothing else of `grade --list` imports it
+
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == str(path)), 0)
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from grader.catalog import Card, Course, CourseError, open_course
+from grader.catalog import Card, Course, open_course
 from grader.cells import is_notebook
+from grader.errors import CourseError
 from grader.wishes import FAILED, PASSED, Wishes
 
 

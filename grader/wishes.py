@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 PASSED, FAILED, WRONG_INPUT = range(3)
 
 
-@dataclass(frozen=True)
-class Wishes:
+class Wishes(NamedTuple):
     """What was asked for on the command line of `grade`."""
 
     names: tuple[str, ...] = ()
