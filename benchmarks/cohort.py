@@ -20,7 +20,7 @@ from pathlib import Path
 from assert_cells import TEST_NAME, notebook, otter_test
 from invented_class import KATAS, ROOT, invent
 
-from grader.answer_key import cache_folder
+from grader.cache import cache_folder
 from grader.catalog import Course
 
 CORES = 2

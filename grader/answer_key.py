@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,11 +71,3 @@ def digest(files: Iterable[Path], *more: object) -> str:
     for file in (*own, here / "worker" / "measures.py", *files):
         state.update(file.read_bytes())
     return state.hexdigest()[:24]
-
-
-def cache_folder() -> Path:
-    """Where banks are kept: `$XDG_CACHE_HOME` or `~/.cache`, else a folder of the system's for this user."""
-    chosen = os.environ.get("XDG_CACHE_HOME")
-    with suppress(RuntimeError):
-        return (Path(chosen) if chosen else Path.home() / ".cache") / "decoder-dojo"
-    return Path(tempfile.gettempdir()) / "decoder-dojo"

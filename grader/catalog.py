@@ -7,19 +7,24 @@ needs PyTorch, imports neither the declaration nor PyTorch.
 from __future__ import annotations
 
 import ast
-import difflib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from grader.kata import Kata, KataError
+from grader.errors import CourseError as CourseError
+from grader.errors import KataError
 from grader.loading import load_file as load_file  # every caller knows these three by this place
-from grader.loading import parse
+from grader.loading import parse, read
 from grader.loading import shorten as shorten
-from grader.report import KataReport, KataStatus
-from grader.syllabus import CourseError as CourseError
 from grader.syllabus import Syllabus, read_syllabus
+
+if TYPE_CHECKING:  # records that take milliseconds to define; listing the katas needs none of them
+    from grader.kata import Kata
+    from grader.report import KataReport, KataStatus
+
+#: How the statement begins, and how it ends, in a declaration as `kata new` writes it.
+OPENING, CLOSING = "\nKATA = Kata(", "\n)\n"
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class Card:
 
     def unjudged(self, status: KataStatus, message: str = "") -> KataReport:
         """The report of a kata for which there is nothing to list check by check."""
+        from grader.report import KataReport
+
         return KataReport(self.name, self.track, status, self.max_score, message=message)
 
 
@@ -97,12 +104,16 @@ class Course:
                 return card
         if name in self.cards:
             return self.cards[name]
+        import difflib
+
         near = difflib.get_close_matches(name, self.cards, n=1, cutoff=0.5)
         hint = f" Did you mean `{near[0]}`?" if near else " `grade --list` shows all katas."
         raise CourseError(f"There is no kata called `{name}`.{hint}")
 
     def declaration(self, card: Card) -> Kata:
         """The kata as declared; imports PyTorch where the kata is one of PyTorch's."""
+        from grader.kata import Kata
+
         module = load_file(f"dojo_{card.name}", card.path)
         kata = getattr(module, "KATA", None)
         if not isinstance(kata, Kata) or kata.name != card.name:
@@ -146,8 +157,8 @@ def find_course(start: Path) -> Path:
 
 
 def read_card(path: Path) -> Card:
-    """The literal arguments of `KATA = Kata(…)` in a declaration. Raises KataError."""
-    call = _kata_call(parse(path))
+    """The literal arguments of `KATA = Kata(…)` in a declaration. Raises CourseError, KataError."""
+    call = _statement_alone(read(path)) or _kata_call(parse(path))
     if call is None:
         raise KataError(f"{path.name} must bind KATA = Kata(…) at its top level.")
     found = {
@@ -171,6 +182,19 @@ def read_card(path: Path) -> Card:
     if isinstance(found["points"], bool | str) or not found["points"] > 0:
         raise KataError(f"{path.name}: points={found['points']!r} must be a number above 0.")
     return Card(path=path, **found)
+
+
+def _statement_alone(source: str) -> ast.Call | None:
+    """The call in `KATA = Kata(…)`, parsed without the rest of the file, which takes ten times as long. None
+    where the text does not show the statement's beginning and end."""
+    _, *behind = source.split(OPENING)
+    if len(behind) != 1:
+        return None
+    arguments, closing, _ = behind[0].partition(CLOSING)
+    try:
+        return _kata_call(ast.parse(OPENING + arguments + closing))
+    except SyntaxError:
+        return None
 
 
 def _kata_call(tree: ast.Module) -> ast.Call | None:

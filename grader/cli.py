@@ -47,9 +47,10 @@ from grader.formats.registry import NAMES as FORMATS
 @click.option("--output", help="Write the report to this file; several formats go to this folder.")
 def grade(names: tuple[str, ...], **options: Any) -> None:
     """Grade katas: those named, or all that are begun."""
-    from grader import session
+    from grader.session import run
+    from grader.wishes import Wishes
 
-    code = session.run(session.Wishes(names=names, **options))
+    code = run(Wishes(names=names, **options))
     sys.exit(code)
 
 

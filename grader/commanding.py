@@ -10,9 +10,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from grader.catalog import CourseError, open_course
-from grader.kata import KataError
-from grader.opening import COMPLAINTS
+from grader.catalog import open_course
+from grader.errors import CourseError, KataError
 
 WRONG_INPUT, OUR_FAULT = 2, 3
 
@@ -58,8 +57,6 @@ class Guarded(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except COMPLAINTS as error:
-            raise Complaint(str(error)) from None
         except (
             click.ClickException,
             click.exceptions.Exit,
@@ -69,6 +66,8 @@ class Guarded(click.Command):
         ):
             raise
         except Exception as error:
+            if _is_complaint(error):
+                raise Complaint(str(error)) from None
             if os.environ.get("DOJO_DEBUG"):
                 raise
             click.echo(
@@ -77,3 +76,12 @@ class Guarded(click.Command):
                 err=True,
             )
             ctx.exit(OUR_FAULT)
+
+
+def _is_complaint(error: Exception) -> bool:
+    """Whether the error says what is wrong with the input or this machine."""
+    if isinstance(error, CourseError | KataError):
+        return True
+    from grader.opening import COMPLAINTS  # which imports NumPy
+
+    return isinstance(error, COMPLAINTS)

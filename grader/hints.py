@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-from grader.answer_key import cache_folder
+from grader.cache import cache_folder
 from grader.catalog import Card, Course
 
 

@@ -22,6 +22,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from grader.errors import KataError as KataError
+
 Case = dict[str, Any]
 Draw = Callable[[Any], Any]
 DrawCase = Callable[[Draw], Case]
@@ -35,10 +37,6 @@ FREE_POINTS = {
 }
 GRADIENT_POINTS = 200
 DEVICE_POINTS = 50
-
-
-class KataError(Exception):
-    """A kata is declared wrongly; the sentence says what and how to mend it."""
 
 
 @dataclass(frozen=True)

@@ -5,24 +5,31 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-import traceback
 import types
 from pathlib import Path
 
-from grader.kata import KataError
-from grader.syllabus import CourseError
+from grader.errors import CourseError, KataError
 
 
 def parse(path: Path) -> ast.Module:
     """The syntax tree of one of the course's own files. Raises KataError, CourseError."""
+    try:
+        return ast.parse(read(path), filename=path.name)
+    except SyntaxError as error:
+        raise KataError(f"{shorten(path)} has a syntax error in line {error.lineno}: {error.msg}.") from None
+
+
+def read(path: Path) -> str:
+    """The text of one of the course's own files. Raises KataError, CourseError."""
     if not path.is_file():
         raise CourseError(f"The file {shorten(path)} is missing.")
     try:
-        return ast.parse(path.read_text(encoding="utf-8"), filename=path.name)
-    except SyntaxError as error:
-        raise KataError(f"{shorten(path)} has a syntax error in line {error.lineno}: {error.msg}.") from None
-    except ValueError:
-        raise KataError(f"{shorten(path)} cannot be read as Python: save it as UTF-8.") from None
+        source = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        source = "\0"
+    if "\0" in source:
+        raise KataError(f"{shorten(path)} cannot be read as Python: save it as UTF-8.")
+    return source
 
 
 def load_file(name: str, path: Path) -> types.ModuleType:
@@ -49,6 +56,8 @@ def load_file(name: str, path: Path) -> types.ModuleType:
 
 def line_of(error: BaseException, path: Path) -> int:
     """The last line of `path` that an error came through; 0 where it came through none."""
+    import traceback  # needed here alone, and nothing else of `grade --list` imports it
+
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == str(path)), 0)
 

@@ -115,13 +115,6 @@ def _lacking(held: Isolation) -> str:
     return " and ".join(name for name, holds in layers.items() if not holds)
 
 
-def is_begun(card: Card, path: Path) -> bool:
-    try:
-        return read_submission(card, path).touched
-    except Refused:
-        return True
-
-
 def read_answer(card: Card, path: Path) -> Submission:
     """The answer to a kata: all of a file, or the kata's cell of a notebook. Raises Refused."""
     return read_from_notebook(card, path) if is_notebook(path) else read_submission(card, path)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from grader import bank
+from grader.answer_cache import cached
 from grader.answer_key import AnswerKey, Expected, digest
 from grader.arrays import in_leaves
-from grader.cache import cached
 from grader.catalog import Card, Course, load_file
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case, DrawCase, Kata, KataError

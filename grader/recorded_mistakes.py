@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from grader.answer_cache import cached
 from grader.answer_key import Recorded, RecordedMistake, digest
 from grader.answers import Answers
 from grader.attempt import Prepared
-from grader.cache import cached
 from grader.catalog import Course
 from grader.checks import Session
 from grader.judging import Finding, run_check

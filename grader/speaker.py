@@ -1,4 +1,4 @@
-"""What `grade` says: reports on standard output, progress on standard error, the board of the katas."""
+"""What `grade` says: reports on standard output, progress on standard error."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import sys
 
 import click
 
-from grader.catalog import Card, Course, shorten
+from grader.catalog import Card
 from grader.delivery import Delivery
 from grader.formats import terminal
 from grader.formats.escaping import one_line
 from grader.formats.quoting import harmless
-from grader.opening import is_begun
 from grader.report import KataReport, Report
 
 
@@ -43,27 +42,3 @@ class Speaker:
         if self.live and len(report.katas) > 1:
             click.echo(terminal.render_summary(report, self.colour), color=self.colour, nl=False)
         self.delivery.deliver(report, self.shows_output)
-
-
-def board(course: Course) -> str:
-    """All katas on their path, those begun marked."""
-    lines, track = [], ""
-    for card in course.cards.values():
-        if card.track != track:
-            track = card.track
-            lines += ["", f"  {track}"]
-        path = course.stub(card)
-        mark = "▸" if path.exists() and is_begun(card, path) else "·"
-        lines.append(f"    {mark} {card.name:<30}{card.title}")
-    return "\n".join(lines[1:]) + "\n\n  · not started   ▸ begun\n"
-
-
-def welcome(course: Course, first: Card) -> str:
-    """The board, and what to open first."""
-    greeting = f"Welcome to {course.syllabus.title}. {course.syllabus.about}".rstrip()
-    return (
-        f"{greeting}\n\n"
-        f"{board(course)}\n"
-        f"Start with {shorten(course.stub(first))}: its docstring is the statement.\n"
-        f"Then run:  grade {first.name}      stuck?  grade --hint {first.name}\n"
-    )

@@ -18,12 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from grader.errors import CourseError as CourseError
+
 FILE = Path("tests", "katas", "path.toml")
 TITLE = "the dojo"
-
-
-class CourseError(Exception):
-    """A file or a name is wrong; the sentence says which, and what would be right."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,11 @@
 """The course on disk, and what is said where a name or a file is wrong."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
+from grader import catalog
 from grader.catalog import Course, CourseError, find_course, load_file, open_course, read_card, shorten
 from grader.kata import Kata, KataError
 
@@ -73,6 +75,58 @@ def test_a_card_is_read_without_running_the_declaration(tmp_path, write):
     code = CARD.format(name="k", track="attention", more="") + "    raise RuntimeError\n"
     write(tmp_path, {"test_k.py": code})
     assert read_card(tmp_path / "test_k.py").points == 10
+
+
+STATEMENT = """
+KATA = Kata(
+    "k", track="attention", entry_points=("f",), title="T", source="S", hints=("h",){more}
+)
+"""
+
+
+def test_a_card_is_read_from_the_statement_alone(tmp_path):
+    file = tmp_path / "test_k.py"
+    file.write_text(f"import numpy\n{STATEMENT.format(more='')}\ndef broken(:\n")
+    assert read_card(file).name == "k"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f'"""One kata:\n{STATEMENT.format(more="").replace("k", "z")}"""\n{STATEMENT.format(more="")}',
+        STATEMENT.format(more=', rules=("""\n)\n""",)'),
+        STATEMENT.format(more="").replace("KATA = ", "KATA  =  "),
+        STATEMENT.format(more="").strip(),
+        f"{STATEMENT.format(more='')}{STATEMENT.format(more='').replace('k', 'z')}",
+    ],
+    ids=["quoted_in_a_docstring", "a_parenthesis_in_a_text", "other_spaces", "nothing_around_it", "twice"],
+)
+def test_where_the_statement_cannot_be_cut_out_the_whole_file_is_parsed(tmp_path, source):
+    file = tmp_path / "test_k.py"
+    file.write_text(source)
+    assert read_card(file).name == "k"
+
+
+def test_the_statement_and_the_whole_file_give_the_same_card(monkeypatch):
+    files = sorted((find_course(Path.cwd()) / "tests" / "katas").glob("*/test_*.py"))
+    cut = [read_card(file) for file in files]
+    monkeypatch.setattr(catalog, "OPENING", "no such text")
+    assert [read_card(file) for file in files] == cut
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        (b"x = (\n", "test_k.py has a syntax error in line 1: '(' was never closed."),
+        (b"KATA = Kata(\n\xff\n)\n", "test_k.py cannot be read as Python: save it as UTF-8."),
+        (b"\nKATA = Kata(\n'k\0'\n)\n", "test_k.py cannot be read as Python: save it as UTF-8."),
+        (b"\nKATA = Kata(\n'k',,\n)\n", "test_k.py has a syntax error in line 3: invalid syntax."),
+    ],
+)
+def test_a_declaration_that_is_no_python_says_where(tmp_path, monkeypatch, source, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test_k.py").write_bytes(source)
+    assert refusal(read_card, tmp_path / "test_k.py") == sentence
 
 
 @pytest.mark.parametrize(

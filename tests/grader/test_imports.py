@@ -1,6 +1,7 @@
 """Who may import whom: the contracts of pyproject.toml, and what waits until it is needed."""
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,3 +80,52 @@ def test_what_students_start_loads_no_heavy_library(module):
         [sys.executable, "-c", question], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert found.stdout.split() == [], found.stderr
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """`imported(*arguments)` runs `grade` in a process of its own and returns the names of all modules that
+    are then loaded."""
+
+    def run(*arguments):
+        code = (
+            "import sys\n"
+            "from grader.cli import grade\n"
+            "try:\n"
+            "    grade(sys.argv[1:])\n"
+            "finally:\n"
+            "    print(*sys.modules, file=sys.stderr)\n"
+        )
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+        command = [sys.executable, "-c", code, *map(str, arguments)]
+        found = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
+        )
+        assert found.returncode == 0, found.stdout + found.stderr
+        return set(found.stderr.split())
+
+    return run
+
+
+@pytest.mark.parametrize("arguments", [["--list"], ["--hint", "softmax"]], ids=["list", "hint"])
+def test_listing_and_hints_import_nothing_that_judges(imported, arguments):
+    modules = imported(*arguments)
+    assert not {"numpy", "hypothesis", "torch", "multiprocessing"} & modules
+    assert not {"grader.grading", "grader.oracle", "grader.expect", "grader.worker"} & modules
+
+
+def test_an_unknown_kata_is_told_without_numpy():
+    code = (
+        "import sys; from grader.cli import grade\n"
+        "try: grade(['nope'])\n"
+        "finally: print('numpy' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout) == (2, "False\n")
+
+
+def test_an_answer_that_passes_is_graded_without_hypothesis_and_pytorch(imported, tiny_course):
+    answer = tiny_course.root / "solutions" / "attention" / "double" / "reference.py"
+    arguments = ["double", "--course", tiny_course.root, "--file", answer]
+    assert "hypothesis" in imported(*arguments), "the first grading draws the cases"
+    assert not {"hypothesis", "torch", "multiprocessing"} & imported(*arguments)

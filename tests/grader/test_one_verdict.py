@@ -83,7 +83,11 @@ def answers(course, name):
     """The reference, the variants and the mistakes of a kata, by name."""
     card = course.card(name)
     right = {"reference": course.solution(card, "reference").read_text(encoding="utf-8")}
-    return {**right, **standalone_sources(course, card, "variants"), **standalone_sources(course, card, "mistakes")}
+    return {
+        **right,
+        **standalone_sources(course, card, "variants"),
+        **standalone_sources(course, card, "mistakes"),
+    }
 
 
 def grade(grader, name, source):
@@ -205,7 +209,9 @@ print(json.dumps(reports))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["softmax", "top_p"])
-def test_a_wheel_gives_the_same_reports_from_a_bank_of_its_own(shared, installed, name, tmp_path, monkeypatch):
+def test_a_wheel_gives_the_same_reports_from_a_bank_of_its_own(
+    shared, installed, name, tmp_path, monkeypatch
+):
     sources = answers(shared.course, name)
     here = {key: grade(shared, name, source) for key, source in sources.items()}
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -1,0 +1,68 @@
+"""Which katas count as begun, and the list of them."""
+
+import dataclasses
+
+import pytest
+
+from grader.progress import board, is_begun, welcome
+from grader.submission import digest
+
+STUB = 'def double(x):\n    """Twice x."""\n    raise NotImplementedError\n'
+
+
+@pytest.fixture
+def begun(tiny_course, tmp_path):
+    """`begun(data)` tells whether a file with these bytes counts as begun."""
+
+    def ask(data, card=None):
+        file = tmp_path / "double.py"
+        file.write_bytes(data)
+        return is_begun(card or tiny_course.card("double"), file)
+
+    return ask
+
+
+def test_a_stub_is_not_begun(begun):
+    assert not begun(STUB.encode())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"def double(x):\n    return 2 * x\n",
+        b"def double(x:\n",
+        b"x = 1\0",
+        b"# caf\xe9\n",
+        b"(" * 100_000,
+        b"#" * (1 << 20) + b"\n" + STUB.encode(),
+    ],
+    ids=["written", "syntax_error", "null_byte", "no_utf8", "too_deep", "too_large"],
+)
+def test_what_is_no_stub_is_begun_so_that_grading_tells_what_is_wrong(begun, data):
+    assert begun(data)
+
+
+def test_a_stub_that_ships_code_is_begun_when_it_is_changed(begun, tiny_course):
+    shipped = "def double(x):\n    return x\n"
+    card = dataclasses.replace(tiny_course.card("double"), ships_wrong_code=digest(shipped))
+    assert not begun(shipped.encode(), card)
+    assert begun(shipped.replace("x\n", "2 * x\n").encode(), card)
+
+
+def test_the_board_marks_what_is_begun(tiny_course):
+    stub = tiny_course.stub(tiny_course.card("double"))
+    stub.parent.mkdir(parents=True, exist_ok=True)
+    stub.write_text(STUB)
+    line = f"{'double':<30}Twice as much\n"
+    assert board(tiny_course) == (
+        f"  attention\n    · {line}\n"
+        f"  modules\n    · {'center':<30}Around the mean\n\n"
+        "  · not started   ▸ begun\n"
+    )
+    stub.write_text(STUB.replace("raise NotImplementedError", "return 2 * x"))
+    assert board(tiny_course).startswith(f"  attention\n    ▸ {line}")
+
+
+def test_the_welcome_says_what_to_open_first(tiny_course):
+    lines = welcome(tiny_course, tiny_course.card("double")).splitlines()
+    assert lines[-1] == "Then run:  grade double      stuck?  grade --hint double"
