@@ -1,4 +1,4 @@
-"""A class whose files are made from the course: its references, variants and mistakes, whose verdicts are known,
+"""A class whose files are made from the course: references, variants and mistakes, whose verdicts are known;
 or answers of which no two are alike.
 
 python benchmarks/invented_class.py FOLDER [STUDENTS]

@@ -1,5 +1,6 @@
 """A submission gets the same report alone, in a class, with a key, in a notebook and from a wheel."""
 
+import io
 import json
 import subprocess
 import sys
@@ -180,8 +181,8 @@ def test_sleeping_costs_nothing_within_the_limits(tiny_course):
 def installed(tmp_path_factory):
     """The folder of a package that was installed from a wheel."""
     folder = tmp_path_factory.mktemp("installed")
-    wheel = build_wheel(folder)
-    with zipfile.ZipFile(wheel) as archive:
+    _, data = build_wheel()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
         archive.extractall(folder / "site-packages")
     return folder / "site-packages"
 
@@ -202,8 +203,8 @@ name, sources = json.load(sys.stdin)
 card = course.card(name)
 grader, source = open_grader(course, [card])
 with closing(source):
-    reports = {k: asdict(replace(grader.grade(Submission(card, s, f"{name}.py")), seconds=0.0)) for k, s in sources.items()}
-print(json.dumps(reports))
+    graded = {key: grader.grade(Submission(card, text, f"{name}.py")) for key, text in sources.items()}
+print(json.dumps({key: asdict(replace(report, seconds=0.0)) for key, report in graded.items()}))
 """
 
 
