@@ -99,14 +99,14 @@ def _run(draw_case: DrawCase, check: Callable[[Case], None], examples: int, seed
 
 @contextmanager
 def _independent_of_the_process() -> Iterator[None]:
-    """Make Hypothesis draw and shrink alike whichever modules are loaded and whatever Python's hash seed is."""
+    """Make Hypothesis draw and shrink alike, whichever modules are loaded and whatever the hash seed is."""
     from hypothesis.internal.conjecture import providers
     from hypothesis.internal.conjecture.shrinker import Shrinker
     from hypothesis.internal.constants_ast import Constants
 
-    # Hypothesis draws constants found in the loaded modules that lie outside of site-packages, and shrinks in the
-    # order of labels computed by `hash`. No setting turns either off, and another backend would not do: Hypothesis
-    # mutates no case of one, and shrinks with its own.
+    # Hypothesis draws constants found in the loaded modules that lie outside of site-packages, and shrinks
+    # in the order of labels computed by `hash`. No setting turns either off, and another backend would not
+    # do: Hypothesis mutates no case of one, and shrinks with its own.
     replacements: list[tuple[Any, str, Any]] = [
         (providers, "_get_local_constants", Constants),
         (providers, "CONSTANTS_CACHE", {}),
