@@ -8,7 +8,7 @@ from grader.formats.escaping import fenced, in_markdown, logged, number, one_lin
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a\r\nb\rc\u2028d\x85e", r"a\nb\nc\u2028d\x85e".replace(r"\n", "\n")),
+        ("a\r\nb\rc\u2028d\x85e", "a\nb\nc\\u2028d\\x85e"),
         ("\x1b[2J\x00\x7f", "␛[2J␀␡"),
         ("\ud800\uffff", r"\ud800\uffff"),
         ("tab\tstays", "tab\tstays"),

@@ -27,7 +27,9 @@ HOSTILE = {
     "command": "::error::forged",
     "command after blanks": " \t::set-output name=result::e30=",
     "command after a line end": "x\n::error::forged\n  ::notice::forged",
-    "command after any line end": "".join(f"x{end}::error::forged" for end in "\r\x0b\x0c\x1c\x85\u2028\u2029"),
+    "command after any line end": "".join(
+        f"x{end}::error::forged" for end in "\r\x0b\x0c\x1c\x85\u2028\u2029"
+    ),
     "commands within a line": "##[error]forged ##vso[task.complete]forged ###[group]",
     "command where a line wraps": "word " * 14 + "::error::forged ##[error]forged " * 9,
     "controls": "".join(map(chr, range(32))) + "".join(map(chr, range(127, 160))),
