@@ -10,9 +10,8 @@ import click
 from grader.catalog import Card
 from grader.delivery import Delivery
 from grader.formats import terminal
-from grader.formats.escaping import one_line
-from grader.formats.quoting import harmless
 from grader.report import KataReport, Report
+from grader.report_texts import harmless
 
 
 class Speaker:
@@ -34,7 +33,7 @@ class Speaker:
         if self.shows_progress:
             click.echo("\r\x1b[K", nl=False, err=True)
         if kata.status == "error":
-            click.echo(harmless([one_line(kata.message)])[0], err=True)
+            click.echo(harmless(kata.message, one_line=True), err=True)
         elif self.live:
             click.echo(terminal.render_kata(kata, self.colour, self.shows_output), color=self.colour)
 

@@ -15,6 +15,7 @@ SAYS = {
 WRONG: frozenset[CheckStatus] = frozenset({"failed", "error", "timeout"})
 MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}  # on pages; else a red cross
 LONGEST = 20_000  # characters of one text on a page
+WIDEST = 24  # characters of a column of names
 LINE = re.compile(r"\bline (\d{1,6})\b")
 
 
@@ -32,7 +33,7 @@ def of_check(check: Check) -> str:
     facts += [("first difference at", check.difference)]
     facts += [("looks like", check.mistake.text if check.mistake else None)]
     told = [(name, text) for name, text in facts if text]
-    width = max((len(name) for name, _ in told), default=0)
+    width = min(WIDEST, max((len(name) for name, _ in told), default=0))
     return "\n".join(f"{name:<{width}}  {text}" for name, text in told)
 
 

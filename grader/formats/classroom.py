@@ -13,6 +13,7 @@ from typing import Any
 from grader.formats import account
 from grader.formats.escaping import logged, number, one_line
 from grader.report import KataReport, Report
+from grader.report_texts import legible
 
 FILE = "classroom.txt"
 LARGEST = 90 * 1024  # bytes of JSON: it travels, as base64, in one string of the environment
@@ -21,7 +22,7 @@ LIMITS = (4_000, 2_000, 1_000, 500, 200, 40, 1)  # characters of one kata's acco
 
 def render(report: Report) -> str:
     """The line that goes to `$GITHUB_OUTPUT`."""
-    encoded = base64.b64encode(_fitting(report).encode()).decode()
+    encoded = base64.b64encode(_fitting(legible(report)).encode()).decode()
     return f"result={encoded}\n"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from grader.formats import account
 from grader.formats.escaping import one_line
 from grader.report import KataReport, Report
+from grader.report_texts import legible
 
 FILE = "result.json"
 BODY = "release-body.md"
@@ -20,7 +21,7 @@ LONGEST = 2_000
 def render(report: Report, setting: Mapping[str, str]) -> str:
     """The result as JSON. `setting` is what the host says of the submission, in its own words: the
     variables `CLASSROOM`, `ASSIGNMENT`, … and `DATETIME`, when it was handed in."""
-    return json.dumps(result(report, setting), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(result(legible(report), setting), indent=2, ensure_ascii=False) + "\n"
 
 
 def result(report: Report, setting: Mapping[str, str]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Text of others in the hosts' languages: a submission's words can fill a place and never leave it.
+"""Text of others in the hosts' languages: Markdown, HTML, a log.
 
-An error message is written by the code that raised it. It may hold the control sequences of a terminal,
-the end of a table, a workflow command: every format passes such text through here.
+An error message is written by the code that raised it. It may hold the end of a table or a tag: every
+format escapes such text here. `report_texts` has made its characters visible.
 """
 
 from __future__ import annotations
@@ -9,22 +9,18 @@ from __future__ import annotations
 import html
 import re
 
-from grader.formats.quoting import CONTROL
+from grader.report_texts import harmless
 
 CUT = " …"
-#: Everything that ends a line for somebody: the runner of a host, a browser, a spreadsheet.
-LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 #: What Markdown, or a host's flavour of it, takes for more than a letter; `@` names people, `#` threads.
 MARKS = re.compile(r"[\\`*_\[\]#|~@$]")
 
 
 def plain(text: str, limit: int = 0) -> str:
-    """The text with one kind of line end, its control characters made visible and nothing that cannot be
-    written as UTF-8; cut at `limit` characters where one is given."""
+    """Return the harmless text, cut at `limit` characters where a limit is given."""
     if limit:
         text = text[: 2 * limit + 2]  # two characters become one at most: enough to see that it is cut
-    shown = sound(LINE_ENDS.sub("\n", text).translate(CONTROL))
-    shown = shown.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
+    shown = harmless(text)
     return shown if not limit or len(shown) <= limit else shown[: max(limit - len(CUT), 0)].rstrip() + CUT
 
 
@@ -39,10 +35,13 @@ def one_line(text: str, limit: int = 0) -> str:
 
 
 def logged(text: str, limit: int = 0) -> str:
-    """The text for a log whose lines a runner reads: every line is marked, so that none begins with `::`,
-    and the older `##[command]`, which counts anywhere in a line, is broken."""
-    lines = plain(text, limit).replace("##[", "# #[").splitlines()
-    return "\n".join(f"| {line}" for line in lines)
+    """Return the text with each line behind a bar, for a log whose lines a runner reads."""
+    return "\n".join(f"| {line}" for line in plain(text, limit).splitlines())
+
+
+def quoted(text: str) -> list[str]:
+    """Return each line of the text behind a bar, for a terminal."""
+    return [f"      | {line}" for line in harmless(text).splitlines()]
 
 
 def in_markdown(text: str, limit: int = 0) -> str:

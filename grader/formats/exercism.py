@@ -8,6 +8,7 @@ from typing import Any
 from grader.formats import account
 from grader.formats.escaping import one_line, plain
 from grader.report import Check, KataReport, Report
+from grader.report_texts import legible
 
 FILE = "results.json"
 LONGEST = 500  # characters of a test's output
@@ -15,6 +16,7 @@ LONGEST = 500  # characters of a test's output
 
 def render(report: Report) -> str:
     """The results as JSON. `error` is for what could not be graded at all, and then there are no tests."""
+    report = legible(report)
     problems = [plain(kata.message) for kata in report.katas if kata.status == "error"]
     tests = [test for index, kata in enumerate(report.katas, 1) for test in _tests(kata, index)]
     nothing_ran = bool(problems) and not any(kata.checks for kata in report.katas)

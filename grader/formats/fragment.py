@@ -9,6 +9,7 @@ from grader.formats import account
 from grader.formats.account import LONGEST, MARKS
 from grader.formats.escaping import in_html, points
 from grader.report import Check, KataReport
+from grader.report_texts import legible_kata
 
 RED, ASIDE = "color: #d2333f", "margin: .3em 0 .6em 1.4em"
 PRE = f"{ASIDE}; white-space: pre; overflow-x: auto"
@@ -17,6 +18,7 @@ SUMMARY = '<summary style="display: list-item; cursor: pointer">'  # the triangl
 
 def render_kata(kata: KataReport) -> str:
     """The score, every check, and what the code printed where something does not hold."""
+    kata = legible_kata(kata)
     score = _points(kata.score, kata.max_score)
     head = f"{_mark(kata.status)} <strong>{_text(kata.name)}</strong> &nbsp; {score}"
     told: set[str] = set()

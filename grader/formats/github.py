@@ -5,6 +5,7 @@ from __future__ import annotations
 from grader.formats import account
 from grader.formats.escaping import one_line, points
 from grader.report import Check, KataReport, Report
+from grader.report_texts import legible
 
 FILE = "annotations.txt"
 MOST = 10  # annotations of one kind that a step may make; more are dropped without a word
@@ -13,6 +14,7 @@ LONGEST = 2_000
 
 def render(report: Report) -> str:
     """At most ten errors, at most ten warnings and one notice; the last of a kind counts the rest."""
+    report = legible(report)
     wrong = [(kata, check) for kata in report.katas for check in account.wrong(kata)]
     errors = [_of_check(kata, check) for kata, check in wrong]
     warnings = [_of_kata(kata) for kata in report.katas if kata.status == "error"]

@@ -8,6 +8,7 @@ from typing import Any
 from grader.formats import account
 from grader.formats.escaping import number, one_line, plain, points
 from grader.report import Check, KataReport, Report
+from grader.report_texts import legible
 
 FILE = "results.json"
 LONGEST = 10_000
@@ -15,6 +16,7 @@ LONGEST = 10_000
 
 def render(report: Report) -> str:
     """The results as JSON. The score is given for the whole, so that no sum of fractions counts."""
+    report = legible(report)
     results = {
         "score": number(report.score),
         "execution_time": round(sum(kata.seconds for kata in report.katas)),

@@ -6,6 +6,7 @@ from grader.formats import account
 from grader.formats.account import LONGEST, MARKS
 from grader.formats.escaping import in_html, points
 from grader.report import Check, KataReport, Report
+from grader.report_texts import legible
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -17,6 +18,7 @@ pre { overflow-x: auto; background: #f4f4f4; color: #111; padding: .8rem; }
 
 def render(report: Report) -> str:
     """The whole page: all katas in a table, then each with its checks."""
+    report = legible(report)
     total = f"{points(report.score)} of {points(report.max_score)} points"
     rows = "".join(_row(kata) for kata in report.katas)
     return (

@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 from grader.formats import account
 from grader.formats.escaping import one_line, plain, points
 from grader.report import Check, KataReport, Report
+from grader.report_texts import legible
 
 FILE = "junit.xml"
 LONGEST = 20_000  # characters of one failure's text
@@ -14,7 +15,7 @@ LONGEST = 20_000  # characters of one failure's text
 
 def render(report: Report) -> str:
     """The report as XML, one trailing newline."""
-    suites = [_suite(kata) for kata in report.katas]
+    suites = [_suite(kata) for kata in legible(report).katas]
     root = ET.Element("testsuites", {"name": "grade", **_sums(suites)})
     root.extend(suites)
     ET.indent(root)

@@ -8,6 +8,7 @@ from typing import Any
 from grader.formats import account
 from grader.formats.escaping import number, one_line, plain, points
 from grader.report import Check, KataReport, Report
+from grader.report_texts import legible
 
 FILE = "results.json"
 LARGEST = 1_000_000  # bytes; the host refuses more
@@ -16,6 +17,7 @@ LIMITS = (10_000, 2_000, 500, 100, 1)  # characters of one check's account, till
 
 def render(report: Report) -> str:
     """The results as JSON, with as long accounts of the checks as there is room for."""
+    report = legible(report)
     texts = (json.dumps(results(report, limit), ensure_ascii=False) + "\n" for limit in LIMITS)
     return next((text for text in texts if len(text.encode()) <= LARGEST), json.dumps(results(report, 1)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from grader.formats import account
 from grader.formats.escaping import fenced, in_markdown, points
 from grader.report import KataReport, Report
+from grader.report_texts import legible
 
 FILE = "summary.md"
 LARGEST = 900_000  # bytes; GitHub drops a summary of more than 1 MiB whole
@@ -15,6 +16,7 @@ CUT = "\nThe rest does not fit here: the report in the terminal has it.\n"
 
 def render(report: Report) -> str:
     """The table of all katas, and as many accounts of what does not hold as there is room for."""
+    report = legible(report)
     text = _table(report)
     room = LARGEST - len(text.encode()) - len(CUT)
     for kata in report.katas:
@@ -46,4 +48,5 @@ def _details(kata: KataReport) -> str:
         for check in wrong
     ]
     head = f"\n<details><summary>{in_markdown(kata.name)}</summary>\n"
-    return head + "".join(blocks) + f"\nNext: `grade --hint {kata.name}`\n\n</details>\n"
+    next_command = f"grade --hint {kata.name}".replace("`", "'")
+    return head + "".join(blocks) + f"\nNext: `{next_command}`\n\n</details>\n"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import textwrap
 
-from grader.formats.escaping import points, sound
-from grader.formats.quoting import harmless, quoted, visible
+from grader.formats.account import WIDEST
+from grader.formats.escaping import points, quoted
 from grader.report import Check, KataReport, Report
+from grader.report_texts import legible, legible_kata, without_commands
 
 WIDTH = 92
+MOST_ROWS = 120  # of a counterexample: 12 arrays, row by row
+DEEPEST = 8  # brackets at the beginning of a matrix that the rows below are aligned with
 GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
 MARKS = {"passed": ("✓", GREEN), "skipped": ("·", DIM), "timeout": ("⧗", RED)}
 
@@ -34,7 +37,7 @@ def render(report: Report, colour: bool = False, shows_output: bool = False) -> 
 def render_kata(kata: KataReport, colour: bool = False, shows_output: bool = False) -> str:
     """One kata, as soon as it is judged. What it printed is quoted in full on request, else the end of it
     where something failed."""
-    return sound(_kata(kata, Paint(colour), shows_output))
+    return without_commands(_kata(legible_kata(kata), Paint(colour), shows_output))
 
 
 def _kata(kata: KataReport, paint: Paint, shows_output: bool) -> str:
@@ -80,30 +83,35 @@ def _details(check: Check) -> list[str]:
     if check.call:
         lines += _labelled("called", check.call)
     if check.counterexample:
-        width = max(map(len, check.counterexample))
-        for name, text in check.counterexample.items():
-            lines += _rows(f"{'':20}{name:<{width}} = ", text)
+        lines += _counterexample(check.counterexample)
     if check.expected is not None:
-        lines += _rows(f"      {'expected':<12}", check.expected) + _rows(
-            f"      {'got':<12}", visible(str(check.got))
-        )
+        lines += _rows(f"      {'expected':<12}", check.expected)
+        lines += _rows(f"      {'got':<12}", str(check.got))
         if check.difference:
             lines[-1] += f"    first difference at {check.difference}"
     return lines
 
 
+def _counterexample(arguments: dict[str, str]) -> list[str]:
+    """Return the arguments as rows, at most MOST_ROWS of them."""
+    width = min(WIDEST, max(map(len, arguments)))
+    rows = [row for name, text in arguments.items() for row in _rows(f"{'':20}{name:<{width}} = ", text)]
+    missing = len(rows) - MOST_ROWS
+    return rows if missing <= 0 else [*rows[:MOST_ROWS], f"{'':20}… {missing} more rows"]
+
+
 def _rows(lead: str, text: str) -> list[str]:
     """A value on one line, or a matrix row by row where it would be too long."""
-    if len(lead) + len(text) <= WIDTH + 12 or "], [" not in text:
+    if len(lead) + len(text) <= WIDTH + 12 or "], [" not in text or len(lead) > WIDTH:
         return [lead + text]
     first, *others = text.replace("], [", "],\0[").split("\0")
-    inside = len(first) - len(first.lstrip("["))
+    inside = min(len(first) - len(first.lstrip("[")), DEEPEST)
     return [lead + first, *(" " * (len(lead) + inside - 1 - row.count("[") + 1) + row for row in others)]
 
 
 def _labelled(label: str, text: str) -> list[str]:
     indent = " " * 6 + f"{label:<12}"
-    return harmless(textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=" " * 18)) or [indent]
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=" " * 18) or [indent]
 
 
 def _closing(kata: KataReport, wrong: list[Check], paint: Paint, shows_output: bool) -> list[str]:
@@ -118,13 +126,14 @@ def _closing(kata: KataReport, wrong: list[Check], paint: Paint, shows_output: b
 
 def render_summary(report: Report, colour: bool = False) -> str:
     """All katas in a table, and the points."""
-    paint = Paint(colour)
+    paint, katas = Paint(colour), legible(report).katas
     rows = [
         f"  {_word(kata, paint)} {kata.name:<30}{points(kata.score):>6} / {points(kata.max_score)}"
-        for kata in report.katas
+        for kata in katas
     ]
     total = f"{points(report.score)} of {points(report.max_score)} points"
-    return "\n".join([paint("All katas", BOLD), *rows, "", paint(total, BOLD)]) + "\n"
+    lines = [paint("All katas", BOLD), *rows, "", paint(total, BOLD)]
+    return without_commands("\n".join(lines)) + "\n"
 
 
 def _word(kata: KataReport, paint: Paint) -> str:

@@ -135,7 +135,7 @@ def test_with_nothing_begun_it_greets_and_says_what_to_open_first():
 def test_what_a_submission_prints_is_kept_out_of_the_json(run):
     forged = 'print("::notice::10 / 10")\n' + RIGHT.format(returned="x")
     result = run(forged, "--format", "json")
-    assert json.loads(result.stdout)["katas"][0]["output"].startswith("::notice")
+    assert json.loads(result.stdout)["katas"][0]["output"].startswith(": :notice")
     assert json.loads(result.stdout)["score"] < 10
 
 

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from grader.cli import grade
 from grader.formats import terminal
-from grader.formats.quoting import harmless, quoted, visible
+from grader.formats.escaping import quoted
 from grader.report import Check, KataReport
 
 PRINTED = "::error::no\r\n\x1b[2J##[error]\n\n\u2028::notice::10 / 10\x85::set-output"
@@ -13,9 +13,7 @@ SHOWN = [
     "      | : :error::no",
     "      | ␛[2J# #[error]",
     "      | ",
-    "      | ",
-    "      | : :notice::10 / 10",
-    "      | : :set-output",
+    r"      | \u2028::notice::10 / 10\x85::set-output",
 ]
 
 
@@ -24,31 +22,13 @@ def kata(status="passed", message="", output=PRINTED):
     return KataReport("softmax", "attention", "failed", 100, checks=(check,), output=output)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain ü", "plain ü"),
-        ("\a\x1b[0m", "␇␛[0m"),
-        ("\u202e", r"\u202e"),
-        ("\ud800", r"\ud800"),
-        ("\x9b2J", r"\x9b2J"),
-    ],
-)
-def test_what_does_not_print_is_spelt_out(text, shown):
-    assert visible(text) == shown
-
-
 def test_every_line_stands_behind_a_bar():
     assert quoted(PRINTED) == SHOWN
 
 
-def test_running_text_that_begins_like_a_command_is_disarmed():
-    assert harmless(["a ::b", "   ::error::x", "##[group]"]) == ["a ::b", "   : :error::x", "# #[group]"]
-
-
 def test_output_is_shown_on_request_alone_where_nothing_failed():
     assert "no" not in terminal.render_kata(kata()).split("\n", 1)[1]
-    assert terminal.render_kata(kata(), shows_output=True).splitlines()[-6:] == SHOWN
+    assert terminal.render_kata(kata(), shows_output=True).splitlines()[-4:] == SHOWN
 
 
 @pytest.mark.parametrize("width", range(60, 90))
