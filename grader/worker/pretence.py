@@ -1,4 +1,4 @@
-"""Life on another device, pretended where there is none."""
+"""Run calls on a pretended GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Function = Callable[..., Any]
 
 
 def prepare() -> None:
-    """What pretending needs, imported while files can still be read."""
+    """Import what pretending needs while files can still be read."""
     if "torch" in sys.modules:
         importlib.import_module("grader.worker.elsewhere")
 
@@ -24,7 +24,7 @@ class Pretence:
         """The call with every tensor moved over; a module's parameters and buffers move along."""
         import torch
 
-        from grader.worker.elsewhere import Elsewhere, mapped, sent_away, told
+        from grader.worker.elsewhere import Elsewhere, Renaming, mapped, sent_away, told
 
         owner = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
         modules = [m for m in (owner, *args, *kwargs.values()) if isinstance(m, torch.nn.Module)]
@@ -38,7 +38,10 @@ class Pretence:
                     torch.nn.utils.stateless._reparametrize_module(module, moved, tie_weights=True)
                 )
             stack.enter_context(torch.no_grad())
-            return mapped(told, function(*mapped(sent_away, args), **mapped(sent_away, kwargs)))
+            args, kwargs = mapped(sent_away, args), mapped(sent_away, kwargs)
+            with Renaming():
+                value = function(*args, **kwargs)
+            return mapped(told, value)
 
 
 def _is_upkeep(torch: Any, function: Function) -> bool:
