@@ -1,6 +1,10 @@
 """Life on a pretended device."""
 
 import copy
+import importlib
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +17,7 @@ from grader.loading import load_file  # noqa: E402 - torch first
 from grader.worker.elsewhere import LeftBehind  # noqa: E402 - torch first
 from grader.worker.executor import load_module  # noqa: E402 - torch first
 from grader.worker.local import LocalStudent  # noqa: E402 - torch first
-from grader.worker.pretence import Pretence  # noqa: E402 - torch first
+from grader.worker.pretence import Pretence, spare_the_compiler  # noqa: E402 - torch first
 
 AWAY = "cuda:0"
 ROOT = Path(__file__).parents[2]
@@ -114,6 +118,72 @@ class Masked(torch.nn.Module):
 
     def step(self, a):
         return a + self.table
+
+
+PROCESS = """
+import sys, torch
+import torch.nn.functional as F
+from torch import nn
+from grader.worker.measures import with_flops, with_gradients
+from grader.worker.pretence import Pretence, prepare
+{prepared}
+x, model = torch.ones(2, 3, 4), nn.Linear(4, 4)
+{code}
+print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
+"""
+REFERENCES = """
+    from pathlib import Path
+    from grader.bank import draw_bank
+    from grader.loading import load_file
+    from grader.worker.local import LocalStudent
+    for path in Path({root!r}).glob("tests/katas/*/test_*.py"):
+        kata = load_file(path.stem, path).KATA
+        if kata.library == "torch":
+            reference = Path({root!r}, "solutions", kata.track, kata.name, "reference.py")
+            [case, *_] = kata.examples or draw_bank(kata.draw, 2)
+            kata.observed(LocalStudent(load_file("reference", reference)), case)
+    """
+IDIOMS = {
+    "optimizers": """
+        for kind in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "NAdam"):
+            optimizer = getattr(torch.optim, kind)(model.parameters(), lr=0.1)
+            schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            optimizer.load_state_dict(optimizer.state_dict())
+            optimizer.zero_grad(set_to_none=True)
+        """,
+    "layers": """
+        nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2)(x)
+        nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2).eval()(x)
+        nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, batch_first=True), 2)(x, x)
+        mask = nn.Transformer.generate_square_subsequent_mask(3)
+        nn.MultiheadAttention(4, 2, batch_first=True)(x, x, x, attn_mask=mask)
+        F.scaled_dot_product_attention(x, x, x, is_causal=True)
+        F.cross_entropy(x.flatten(0, 1), torch.zeros(6, dtype=torch.long)), nn.RMSNorm(4)(x)
+        nn.init.xavier_uniform_(model.weight)
+        torch.multinomial(x[0], 1), torch.distributions.Categorical(logits=x).sample()
+        """,
+    "modes": """
+        for mode in (torch.no_grad, torch.inference_mode, torch.enable_grad):
+            with mode():
+                model(x)
+            mode()(model)(x)
+        torch.autograd.grad(model(x).sum(), list(model.parameters()))
+        torch.func.functional_call(model, dict(model.named_parameters()), (x,))
+        torch.vmap(model)(x), torch.set_grad_enabled(True), repr(x), repr(model)
+        """,
+    "measures": """
+        layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        with_flops(layer, [x], {})
+        with_gradients(layer, [x], {})
+        Pretence().call(layer, [x], {})
+        Pretence().call(lambda a: torch.tensor(1.0, device=a.device) * a, [x], {})
+        """,
+}
 
 
 def on_the_device(function, args):
@@ -304,3 +374,44 @@ def judged(source):
     [law] = [law for law in kata.laws if law.name == "runs_where_module_and_input_are"]
     example = law.arguments(kata.examples[0])
     law.function(LocalStudent(load_module("device_submission", source)), **example)
+
+
+class TestSparingTheCompiler:
+    """In processes of their own, since another test may have imported the compiler here."""
+
+    @pytest.mark.parametrize("idioms", IDIOMS)
+    def test_usual_calls_do_not_import_it(self, idioms):
+        assert imported_by(IDIOMS[idioms]) == "[]"
+
+    def test_the_references_do_not_import_it(self):
+        assert imported_by(REFERENCES.format(root=str(ROOT))) == "[]"
+
+    def test_without_preparing_it_would_be_imported(self):
+        assert imported_by(IDIOMS["optimizers"], prepared="") == "['torch._dynamo', 'sympy']"
+
+    def test_an_optimizer_steps_as_ever(self):
+        weight = torch.ones(2, requires_grad=True)
+        expected = torch.ones(2, requires_grad=True)
+        for w in (expected, weight):
+            step = torch.optim.SGD([w], lr=0.5)
+            w.sum().backward()
+            spare_the_compiler()
+            step.step()
+        assert torch.equal(weight, torch.full((2,), 0.5))
+        assert torch.equal(weight, expected)
+        assert torch.is_grad_enabled()
+
+    def test_where_pytorch_is_made_differently_the_compiler_is_imported_beforehand(self, monkeypatch):
+        asked = []
+        monkeypatch.setattr(torch._compile, "_disable_dynamo", lambda fn: fn)
+        monkeypatch.setattr(importlib, "import_module", asked.append)
+        spare_the_compiler()
+        assert asked == ["torch._dynamo"]
+
+
+def imported_by(code, prepared="prepare()"):
+    """Which of the compiler's packages a process has imported after running `code`."""
+    source = PROCESS.format(prepared=prepared, code=textwrap.dedent(code))
+    told = subprocess.run([sys.executable, "-W", "ignore", "-c", source], capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    return told.stdout.strip()
