@@ -15,10 +15,11 @@ from grader.describing import describe, describe_type
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case
 from grader.precision import lost_digits, widening
+from grader.worker.remote import WorkerLost
 from grader.worker.student import Call, Student
 
 GRADIENT_CASES = 6
-DEVICE_CASES = 3  # a pretended operation takes longer than a true one, and no values are at stake
+DEVICE_CASES = 3  # a pretended operation takes longer than a true one
 
 
 def agrees_with_reference(session: Session, case: Case) -> None:
@@ -156,22 +157,64 @@ def _gradient_sentence(name: str, gradient: Any) -> str:
 
 
 def stays_on_the_device(session: Session, case: Case) -> None:
+    plain = _answer_on_the_cpu(session, case)
     session.student.trace.clear()
-    try:
-        with session.student.pretending_device() as life:
-            session.kata.observed(session.student, case)
-    except SubmissionFailed as failure:
-        if not failure.met_the_cpu:
-            raise Skip from None
-        where = f" (line {failure.line})" if failure.line else ""
-        raise Unmet(
-            f"A tensor on the CPU meets one on the inputs' device{where}."
-            " Create tensors with device=x.device, and register a module's tables as buffers."
-        ) from None
-    except Exception:
-        raise Skip from None
+    with session.student.pretending_device() as life:
+        try:
+            observed = dict(session.kata.observed(session.student, case))
+        except SubmissionFailed as failure:
+            raise _failed_away(failure, plain is not None) from None
+        except WorkerLost:
+            raise
+        except Exception:  # the answers cannot be observed; one on the CPU is the likely reason
+            observed = {}
     if "cpu" in life.devices:
         raise Unmet("The inputs are on another device than the CPU, and the result is on the CPU.")
+    if plain is None:
+        raise Skip
+    _require_same_answer(session, case, plain, observed)
+
+
+def _answer_on_the_cpu(session: Session, case: Case) -> dict[str, Any] | None:
+    try:
+        return dict(session.sight(case).observed)
+    except (SubmissionFailed, Unmet):
+        return None
+
+
+def _failed_away(failure: SubmissionFailed, works_on_the_cpu: bool) -> Unmet | Skip:
+    """What to raise where a call on the pretended device failed."""
+    where = f" (line {failure.line})" if failure.line else ""
+    if failure.met_the_cpu:
+        return Unmet(
+            f"A tensor on the CPU meets one on the inputs' device{where}."
+            " Create tensors with device=x.device, and register a module's tables as buffers."
+        )
+    if works_on_the_cpu:
+        return Unmet(
+            f"With the inputs on another device than the CPU, the code raises {failure}."
+            " On the CPU the same call works."
+        )
+    return Skip()
+
+
+def _require_same_answer(
+    session: Session, case: Case, plain: dict[str, Any], observed: dict[str, Any]
+) -> None:
+    """Raises Unmet where another device gives another answer, unless a second call on the CPU does so too."""
+    tolerance = session.oracle.precision(case).tolerance(session.kata.roundings)
+    found = first_difference(plain, observed, tolerance)
+    if not found:
+        return
+    trace = list(session.student.trace)
+    again = dict(session.kata.observed(session.student, case))
+    session.student.trace[:] = trace
+    if first_difference(plain, again, tolerance):
+        raise Skip
+    raise Unmet(
+        "With the inputs on another device than the CPU, the answer is another one than on the CPU.",
+        _unnamed(found, observed),
+    )
 
 
 def _all(cases: list[Case]) -> list[Case]:

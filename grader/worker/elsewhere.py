@@ -5,17 +5,23 @@ Imported where PyTorch is imported already, and so alone in importing it at its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.worker.codec import Phantom
 
 _Tensor: Any = torch.Tensor  # what their types forbid to subclasses is what they are there for
 _Mode: Any = TorchDispatchMode
-DEVICE = torch.device("lazy:0")  # a name that PyTorch knows and nobody has; `meta` tensors lose their values
+_FunctionMode: Any = TorchFunctionMode
+DEVICE = torch.device("lazy:0")  # what PyTorch's kernels see: without CUDA they accept no tensor of a GPU
+SHOWN = torch.device("cuda:0")  # what a submission sees
+CUDA = re.compile(r"cuda(:\d+)?")
+_Generator = torch.Generator
 INDEXING = {
     torch.ops.aten.index.Tensor,
     torch.ops.aten.index_put.default,
@@ -49,12 +55,67 @@ class Away(_Tensor):  # type: ignore[misc]  # see there
     def tolist(self) -> Any:
         return self.held.tolist()
 
+    def numpy(self, **_: Any) -> Any:
+        raise TypeError(
+            f"can't convert {SHOWN} device type tensor to numpy."
+            " Use Tensor.cpu() to copy the tensor to host memory first."
+        )
+
+    def __repr__(self, **_: Any) -> str:
+        return f"{repr(self.held)[:-1]}, device='{SHOWN}')"
+
     def __format__(self, wanted: str) -> str:
         return format(self.held, wanted)
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return operate(func, args, kwargs or {})
+
+
+class _GeneratorType(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, _Generator)
+
+
+class Generator(metaclass=_GeneratorType):
+    """A generator of the CPU, whichever device is asked for: without CUDA there is no other."""
+
+    def __new__(cls, device: Any = None) -> Any:  # noqa: ARG004 - as PyTorch's
+        return _Generator()
+
+
+class Renaming(_FunctionMode):  # type: ignore[misc]  # see there
+    """Inside, a submission sees and names a GPU, as PyTorch's functions are called with the other device."""
+
+    def __enter__(self) -> Any:
+        torch.Generator = Generator  # type: ignore[misc]
+        return super().__enter__()
+
+    def __exit__(self, *failed: Any) -> None:
+        torch.Generator = _Generator  # type: ignore[misc]
+        super().__exit__(*failed)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.device:
+            return func(*args, **(kwargs or {}))
+        args, kwargs = tuple(map(_renamed, args)), {k: _renamed(v) for k, v in (kwargs or {}).items()}
+        away = bool(args) and isinstance(args[0], Away)
+        if func == _Tensor.device.__get__ and away:
+            return SHOWN
+        if func == _Tensor.is_cuda.__get__:
+            return away
+        if func is _Tensor.cuda:
+            return args[0].to(DEVICE)
+        if func is _Tensor.type and away and len(args) == 1 and not kwargs:
+            return args[0].held.type().replace("torch.", "torch.cuda.")
+        return func(*args, **kwargs)
+
+
+def _renamed(value: Any) -> Any:
+    """The device that kernels see, where a GPU is named."""
+    if isinstance(value, torch.device):
+        return DEVICE if value.type == SHOWN.type else value
+    return DEVICE if isinstance(value, str) and CUDA.fullmatch(value) else value
 
 
 class Elsewhere(_Mode):  # type: ignore[misc]  # see there
@@ -124,10 +185,10 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 
 def mapped(change: Callable[[Any], Any], value: Any) -> Any:
-    """The same with everything changed that lists, tuples and dicts hold."""
-    if type(value) in (list, tuple):
-        return type(value)(mapped(change, item) for item in value)
-    if type(value) is dict:
+    """The same with everything changed that lists, tuples and dicts hold; what derives from them is plain."""
+    if isinstance(value, list | tuple):
+        return (list if isinstance(value, list) else tuple)(mapped(change, item) for item in value)
+    if isinstance(value, dict):
         return {key: mapped(change, item) for key, item in value.items()}
     return change(value)
 
@@ -137,12 +198,15 @@ def sent_away(value: Any) -> Any:
     if isinstance(value, Phantom):
         return Away(torch.zeros(value.shape, dtype=getattr(torch, value.dtype)))
     if isinstance(value, torch.Tensor) and not isinstance(value, Away):
-        return Away(torch.zeros_like(value) if value.is_meta else value.detach().clone())
+        known = torch.zeros_like(value, device="cpu") if value.is_meta else value.detach()
+        return Away(known.to("cpu", copy=True))
     return value
 
 
 def told(value: Any) -> Any:
-    """A tensor, wherever it lies, as what is to be told of it."""
+    """A tensor of the device as its values; one left on the CPU as a Phantom, which names the CPU."""
+    if isinstance(value, Away):
+        return value.held
     return Phantom.of(value) if isinstance(value, torch.Tensor) else value
 
 

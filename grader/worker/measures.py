@@ -1,44 +1,135 @@
-"""What is measured while a PyTorch submission runs: its work and its gradients; of what a module consists."""
+"""Measure the work and the gradients of a PyTorch submission, and list what a module consists of."""
 
 from __future__ import annotations
 
-import importlib
+import functools
 import math
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
 
 Function = Callable[..., Any]
 
+#: Where among the arguments of a product the left factor is, whose last axis is summed over.
+PRODUCTS = {
+    **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "_scaled_mm", "_cdist_forward", "_euclidean_dist"), 0),
+    **dict.fromkeys(("addmm", "baddbmm", "addmv", "_addmm_activation"), 1),
+}
+CONVOLUTIONS = {"convolution", "_convolution", "mkldnn_convolution"}
+VIEWS = {"_unsafe_view", "lift_fresh", "_reshape_alias"}  # their schemas do not say so
+#: Operations on several tensors that look at each element once, beside those that PyTorch calls pointwise.
+LINEAR = re.compile(
+    "add_relu|fused_rms_norm|bernoulli|complex|copy|copysign|dist|embedding|fill|gather|(unsafe_)?index"
+    "|index_(add|copy|fill|put|reduce|select)|masked_(fill|scatter|select)|normal|polar|take|to_copy"
+    "|(as_strided|diagonal|select|slice)_scatter|scatter(_add|_reduce)?"
+    "|(native_(batch|group|layer)|batch)_norm.*|.*_loss(_forward)?|binary_cross_entropy.*"
+)
+#: Operations on one tensor that take more than one look at each element.
+BEYOND_LINEAR = re.compile("linalg|cholesky|lu_|fft_|pdist|logdet|matrix_")
+
 
 def prepare_to_count() -> None:
-    """What counting needs, imported."""
-    importlib.import_module("torch.utils.flop_counter")
+    """Make what counting needs."""
+    _counting_mode()
 
 
 def with_flops(function: Function, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, int]:
-    """The result and the work it took: PyTorch's count for matrix products, one for each product of
-    elementwise multiplication (so that attention written without `@` is counted too)."""
-    import torch
-    from torch.utils import flop_counter
+    """Return the result and the number of floating-point operations that PyTorch performs for it.
 
-    _spare_the_compiler(flop_counter._FlopCounterMode)
-
-    def elements(*_shapes: Any, out_shape: Any = None, **_: Any) -> int:
-        return math.prod(out_shape) if out_shape is not None else 0
-
-    counter = flop_counter.FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mul: elements})
+    A matrix product counts 2 for each multiplication, and so does an attention, fused or not. An operation
+    that works element by element, reduces, normalises, sorts or copies counts 1 for each element of the
+    largest tensor that it reads or writes. Any other operation on several tensors, and all of linear
+    algebra, counts the elements of its result times the largest axis of its inputs. Views, newly made
+    tensors and operations without a floating-point tensor, such as making a mask, count nothing. Work that
+    NumPy or plain Python does is not seen.
+    """
+    counter = _counting_mode()()
     with counter:
         value = function(*args, **kwargs)
-    return value, int(counter.get_total_flops())
+    return value, int(counter.flops)
 
 
-def _spare_the_compiler(mode: Any) -> None:
-    """A dispatch mode's first call imports PyTorch's compiler, 2 s long, to keep it from compiling the
-    mode. Nothing is compiled here, so the method is marked as spared already."""
-    method = getattr(mode.__torch_dispatch__, "__wrapped__", None)
-    if method is not None and not hasattr(method, "__dynamo_disable"):
-        setattr(method, "__dynamo_disable", method)  # the name would be mangled in a class
+@functools.cache
+def _counting_mode() -> Any:
+    import torch
+    from torch.utils import _python_dispatch
+
+    composite = torch._C.DispatchKey.CompositeImplicitAutograd
+    mode: Any = _python_dispatch.TorchDispatchMode
+
+    class Counting(mode):  # type: ignore[misc]  # PyTorch's modes are untyped
+        flops = 0
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False  # skipping PyTorch's compiler would import it, which takes seconds
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), composite):
+                with self:  # under `inference_mode` composite operations arrive here in one piece
+                    return func._op_dk(composite, *args, **kwargs)
+            result = func(*args, **kwargs)
+            self.flops += _work(func, [*args, *kwargs.values()], result)
+            return result
+
+    return Counting
+
+
+def _work(func: Any, args: list[Any], result: Any) -> int:
+    """The floating-point operations of one of PyTorch's basic operations."""
+    read, written = _floating(args), _floating([result])
+    name = func.overloadpacket.__name__.rstrip("_")
+    if not read or func.is_view or name in VIEWS:
+        return 0
+    elements = _elements(written)
+    if name in PRODUCTS:
+        return 2 * elements * _summed(args[PRODUCTS[name]])
+    if name == "_trilinear":
+        return 2 * int(math.prod(args[0].shape[:-1])) * _elements([args[1]])
+    if name in CONVOLUTIONS:
+        return 2 * elements * int(math.prod(args[1].shape[1:]))
+    if name.startswith("_scaled_dot_product") and "backward" not in name:
+        return _attention_work(*args[:3])
+    sizes = [_elements(found) for found in map(_floating, ([arg] for arg in args)) if found]
+    if _is_linear(func, name, len(sizes)):
+        return max(elements, *sizes, 1)
+    return max(elements, 1) * max([1, *(int(size) for tensor in read for size in tensor.shape)])
+
+
+def _elements(tensors: list[Any]) -> int:
+    return sum(int(tensor.numel()) for tensor in tensors)
+
+
+def _summed(factor: Any) -> int:
+    return int(factor.shape[-1]) if factor.dim() else 1
+
+
+def _attention_work(query: Any, key: Any, value: Any) -> int:
+    """Scores and mixing, for [..., tokens, d_head]; hidden scores count as well."""
+    queries = math.prod(query.shape[:-1])
+    return int(2 * queries * key.shape[-2] * (query.shape[-1] + value.shape[-1]))
+
+
+def _is_linear(func: Any, name: str, sources: int) -> bool:
+    """Whether the work is a constant for each element; `sources` is the number of floating arguments."""
+    import torch
+
+    if torch.Tag.pointwise in func.tags or LINEAR.fullmatch(name.lstrip("_")):
+        return True
+    return sources == 1 and not BEYOND_LINEAR.search(name)
+
+
+def _floating(values: Any) -> list[Any]:
+    """The floating-point tensors among values and lists of them."""
+    found = []
+    for value in values:
+        if isinstance(value, list | tuple):
+            found += _floating(value)
+        elif hasattr(value, "numel") and (value.is_floating_point() or value.is_complex()):
+            found.append(value)
+    return found
 
 
 def with_gradients(

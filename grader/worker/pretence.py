@@ -1,10 +1,12 @@
-"""Life on another device, pretended where there is none."""
+"""Run calls on a pretended GPU, and keep PyTorch from importing its compiler."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +14,47 @@ Function = Callable[..., Any]
 
 
 def prepare() -> None:
-    """What pretending needs, imported while files can still be read."""
+    """Import what pretending needs while files can still be read, and spare calls PyTorch's compiler."""
     if "torch" in sys.modules:
         importlib.import_module("grader.worker.elsewhere")
+        spare_the_compiler()
+
+
+def spare_the_compiler() -> None:
+    """Keep PyTorch's functions from importing its compiler, which takes more than a second.
+
+    The first call of a function that must not be compiled, such as an optimizer's `zero_grad` and `step`,
+    imports the compiler to say so. Nothing is compiled here, so each is marked as excluded already.
+    """
+    from torch import _compile
+    from torch.optim import optimizer
+
+    try:
+        for excluded in _made_by(_compile._disable_dynamo, "inner"):
+            vars(excluded.__wrapped__).setdefault("__dynamo_disable", excluded.__wrapped__)
+        for step in _made_by(optimizer._use_grad_for_differentiable, "_use_grad"):
+            step.__code__ = _with_grad_of_optimizer(None).__code__
+    except (AttributeError, LookupError, ValueError):  # another version of PyTorch is made differently
+        importlib.import_module("torch._dynamo")
+
+
+def _made_by(decorator: Any, name: str) -> list[Any]:
+    """The functions that a decorator has made, each the inner function `name` of it."""
+    codes = {c.co_name: c for c in decorator.__code__.co_consts if isinstance(c, types.CodeType)}
+    holders = gc.get_referrers(codes[name])
+    return [holder for holder in holders if isinstance(holder, types.FunctionType)]
+
+
+def _with_grad_of_optimizer(func: Any) -> Any:
+    """PyTorch's decorator of `Optimizer.step`, without the compiler. The name `func` is PyTorch's."""
+
+    def _use_grad(*args: Any, **kwargs: Any) -> Any:
+        import torch
+
+        with torch.set_grad_enabled(args[0].defaults["differentiable"]):
+            return func(*args, **kwargs)
+
+    return _use_grad
 
 
 class Pretence:
@@ -24,7 +64,7 @@ class Pretence:
         """The call with every tensor moved over; a module's parameters and buffers move along."""
         import torch
 
-        from grader.worker.elsewhere import Elsewhere, mapped, sent_away, told
+        from grader.worker.elsewhere import Elsewhere, Renaming, mapped, sent_away, told
 
         owner = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
         modules = [m for m in (owner, *args, *kwargs.values()) if isinstance(m, torch.nn.Module)]
@@ -38,7 +78,10 @@ class Pretence:
                     torch.nn.utils.stateless._reparametrize_module(module, moved, tie_weights=True)
                 )
             stack.enter_context(torch.no_grad())
-            return mapped(told, function(*mapped(sent_away, args), **mapped(sent_away, kwargs)))
+            args, kwargs = mapped(sent_away, args), mapped(sent_away, kwargs)
+            with Renaming():
+                value = function(*args, **kwargs)
+            return mapped(told, value)
 
 
 def _is_upkeep(torch: Any, function: Function) -> bool:

@@ -230,7 +230,29 @@ def test_what_asks_for_values_is_judged_as_any_other(grade):
 
 
 @pytest.mark.slow
-def test_what_the_pretended_device_cannot_do_is_skipped_and_costs_nothing(grade):
+def test_what_fails_on_the_device_alone_fails_the_check(grade):
     report = grade(center("x.detach().numpy(); return (x - x.mean(-1, keepdim=True)) * self.scale"), "center")
-    assert {check.name for check in report.checks if check.status == "skipped"} == {"stays_on_the_device"}
-    assert report.score == 1000
+    assert failed(report) == {"stays_on_the_device"}
+    assert message(report, "stays_on_the_device") == (
+        "With the inputs on another device than the CPU, the code raises TypeError:"
+        " can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host"
+        " memory first. (line 12)."
+        " On the CPU the same call works."
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("told", ["x.is_cuda", "x.device.type != 'cpu'", "str(x.device) != 'cpu'"])
+def test_another_answer_on_the_device_fails_the_check(grade, told):
+    body = f"return 0 * x if {told} else (x - x.mean(-1, keepdim=True)) * self.scale"
+    report = grade(center(body), "center")
+    assert failed(report) == {"stays_on_the_device"}
+    assert message(report, "stays_on_the_device") == (
+        "With the inputs on another device than the CPU, the answer is another one than on the CPU."
+    )
+
+
+@pytest.mark.slow
+def test_what_fails_on_the_cpu_too_is_skipped(grade):
+    report = grade(center("return x.unknown"), "center")
+    assert "stays_on_the_device" in {check.name for check in report.checks if check.status == "skipped"}

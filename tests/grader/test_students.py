@@ -185,8 +185,8 @@ class TestTorchBoth:
             student.f(a, b)
         assert tape.gradients[0].keys() == {"args[0]", "args[1]"}
         with student.pretending_device() as life:
-            assert student.f(a, b).shape == (2, 4)
-        assert life.devices == ["lazy:0"]
+            assert student.f(a, b).tolist() == [[3.0] * 4] * 2
+        assert life.devices == []
 
     def test_a_subclass_of_tensor_arrives_as_the_plain_tensor(self, meet_torch):
         import torch

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader import expect
 from grader import strategies as st
-from grader.expect import SubmissionFailed
+from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Kata
 
 KATA = Kata(
@@ -104,18 +104,20 @@ def fresh_cases(draw):
 def test_runs_where_module_and_input_are(student, d_model, max_len, weights, x):
     """With the module and x on another device, every step is there, and so is the result."""
     module = loaded(student, d_model, max_len, weights)
-    met = None
+    plain, met = module(x), None
     with student.pretending_device() as life:
         try:
-            module(x)
+            there = module(x)
         except SubmissionFailed as failure:
-            if not failure.met_the_cpu:
-                return  # code that asks for a value, where tensors have none, is judged by its results
             met = failure
+    if met and not met.met_the_cpu:
+        raise Unmet(f"With module and x on another device than the CPU, the code raises {met}.")
     line = f" (line {met.line})" if met and met.line else ""
     expect.true(met is None, f"A tensor on the CPU meets one on the device of module and x{line}.")
     away = "cpu" not in life.devices
     expect.true(away, "Module and x are on another device than the CPU, and so is the result.")
+    what = "the result on another device, against the one on the CPU,"
+    expect.close(there, plain, what, terms=3 * d_model, roundings=4)
 
 
 @KATA.law(points=1.5, cases=fresh_cases)
