@@ -20,6 +20,7 @@ from grader.keyring import Keyring
 from grader.oracle import Oracle
 from grader.plan import plan
 from grader.report import Check, Isolation, KataReport, Provenance
+from grader.report_texts import bounded
 from grader.submission import Submission
 from grader.telling import as_check
 from grader.worker.processes import Source
@@ -94,7 +95,7 @@ class Grader:
         broken = _broken_rule(prepared.kata, submission)
         checks, output = (broken, "") if broken else self._judge(prepared, submission)
         passed = all(check.status in ("passed", "skipped") for check in checks)
-        return KataReport(
+        report = KataReport(
             submission.card.name,
             submission.card.track,
             "passed" if passed else "failed",
@@ -104,6 +105,7 @@ class Grader:
             output=output,
             digest=hashlib.sha256(submission.source.encode()).hexdigest(),
         )
+        return bounded(report)
 
     def _judge(self, prepared: Prepared, submission: Submission) -> tuple[list[Check], str]:
         attempt = Attempt(self.sources, self.device, prepared, submission, self.note_isolation)

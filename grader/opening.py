@@ -17,6 +17,7 @@ from grader.kata import KataError
 from grader.key_file import KeyUnusable
 from grader.keyring import open_keyring
 from grader.report import Isolation, KataReport
+from grader.report_texts import bounded
 from grader.submission import Refused, Submission, read_submission
 from grader.worker.processes import Source
 from grader.worker.remote import RemoteStudent, WorkerLost
@@ -136,4 +137,4 @@ def grade_read(grader: Grader, card: Card, read: Callable[[], Submission]) -> Ka
             return card.unjudged("not_started", message)
         return grader.grade(submission)
     except Refused as refused:
-        return card.unjudged("error", str(refused))
+        return bounded(card.unjudged("error", str(refused)))
