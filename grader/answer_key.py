@@ -21,7 +21,7 @@ import numpy as np
 
 from grader.kata import Case
 from grader.worker.channel import PREFIX
-from grader.worker.codec import Malformed, decode, encode
+from grader.worker.codec import FILE, Malformed, decode, encode
 
 MAGIC = b"DOJK"
 VERSION = 2
@@ -112,7 +112,7 @@ def save(key: AnswerKey, file: Path) -> None:
         "expected": [vars(expected) for expected in key.expected],
         "law_cases": key.law_cases,
     }
-    header, buffers = encode(message)
+    header, buffers = encode(message, FILE)
     data = b"".join((PREFIX.pack(MAGIC, len(header), sum(map(len, buffers)), VERSION), header, *buffers))
     data += hashlib.sha256(data).digest()
     with suppress(OSError):
@@ -133,7 +133,7 @@ def load(file: Path) -> AnswerKey | None:
         body = bytearray(data[PREFIX.size + header_size :])
         if magic != MAGIC or version != VERSION or len(body) != body_size:
             return None
-        message = decode(data[PREFIX.size : PREFIX.size + header_size], body)
+        message = decode(data[PREFIX.size : PREFIX.size + header_size], body, limits=FILE)
         expected = [Expected(**entry) for entry in message["expected"]]
         return AnswerKey(message["cases"], expected, message["law_cases"])
     except (OSError, Malformed, KeyError, TypeError, struct.error):

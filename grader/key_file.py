@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from grader.answer_key import Answer, AnswerKey, Expected, Recorded, RecordedMistake
-from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed, decode
+from grader.worker.codec import FILE, MAX_BODY, MAX_HEADER, Malformed, decode
 
 MAGIC = b"DOJOKEYS"
 VERSION = 1
@@ -107,7 +107,7 @@ class KeyFile:
             plain = unpacker.decompress(packed, max_length=header + body)
             if len(plain) != header + body:
                 raise ValueError
-            return decode(plain[:header], bytearray(plain[header:]))
+            return decode(plain[:header], bytearray(plain[header:]), limits=FILE)
         except (ValueError, lzma.LZMAError, EOFError, Malformed):
             raise self.damaged() from None
 

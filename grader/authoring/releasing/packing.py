@@ -9,7 +9,7 @@ from typing import Any
 
 from grader.answer_key import Answer, AnswerKey, Recorded, RecordedMistake
 from grader.key_file import HEAD, MAGIC, VERSION, Entry, Section
-from grader.worker.codec import encode
+from grader.worker.codec import FILE, encode
 
 
 def pack(name: str, declaration: str, answers: AnswerKey, mistakes: list[RecordedMistake]) -> Entry:
@@ -19,7 +19,7 @@ def pack(name: str, declaration: str, answers: AnswerKey, mistakes: list[Recorde
 
 
 def _packed(message: dict[str, Any]) -> Section:
-    header, buffers = encode(message)
+    header, buffers = encode(message, FILE)
     body = b"".join(buffers)
     return lzma.compress(header + body, lzma.FORMAT_XZ, lzma.CHECK_CRC32), len(header), len(body)
 
