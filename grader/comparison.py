@@ -13,7 +13,7 @@ cancel, |a_i b_i| is far above |expected|; what is known of them is in `precisio
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from grader.arrays import dtype_name, largest, to_numpy
-from grader.describing import describe, describe_type, show
+from grader.describing import describe, describe_type, show, show_pair
 
 SAFETY = 64.0
 SHORT = 16  # items that are shown rather than counted
+LONGEST_STEP = 40  # characters of a key in the path to a difference
 LOOSEST = 0.05  # whatever the dtype, an answer that is wrong by more is wrong
 EPSILON = {
     "float16": 2.0**-10,
@@ -92,8 +93,7 @@ def first_difference(
         return _difference_of_sequences(expected, got, tolerance, dtype, path)
     wanted, have = to_numpy(expected), to_numpy(got)
     if wanted is None or have is None:
-        same = wanted is None and have is None and type(expected) is type(got) and expected == got
-        return None if same else _of_type(expected, got, path)
+        return _difference_of_others(expected, got, path)
     if _is_index(expected) and have.dtype.kind == "f":  # 2.0 equals 2 and is no token's id
         return _of_type(expected, got, path)
     return _difference_of_arrays(wanted, have, tolerance, dtype or dtype_name(got), path, expected, got)
@@ -101,6 +101,23 @@ def first_difference(
 
 def _is_index(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _difference_of_others(expected: Any, got: Any, path: str) -> Difference | None:
+    """Of values one of which is no number and no array."""
+    if type(expected) is not type(got) or to_numpy(expected) is not None:
+        return _of_type(expected, got, path)
+    if expected == got:
+        return None
+    if isinstance(expected, str):
+        return Difference("value", lambda: show_pair(expected, got, (_parting(expected, got),)), path)
+    return _of_type(expected, got, path)
+
+
+def _parting(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """Return the first index at which two sequences differ, where one of them ends at the latest."""
+    pairs = zip(one, other, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _of_type(expected: Any, got: Any, path: str) -> Difference:
@@ -113,16 +130,28 @@ def _difference_of_dicts(
     if not isinstance(got, dict):
         return _of_type(expected, got, path)
     if expected.keys() != got.keys():
-        return Difference("type", lambda: (_keys(expected), _keys(got)), path)
+        return Difference("type", lambda: _show_keys(expected, got), path)
     for key, value in expected.items():
-        found = first_difference(value, got[key], tolerance, dtype, f"{path}[{key!r}]" if path else str(key))
+        found = first_difference(value, got[key], tolerance, dtype, _step(path, key))
         if found:
             return found
     return None
 
 
-def _keys(tree: dict[Any, Any]) -> str:
-    return f"the keys {sorted(map(str, tree))}"
+def _step(path: str, key: Any) -> str:
+    """Return the path to an item of a dict, with no more of a long key than a reader needs."""
+    if not path and str(key).isprintable() and len(str(key)) <= LONGEST_STEP:
+        return str(key)
+    step = repr(key) if len(repr(key)) <= LONGEST_STEP else f"{repr(key)[:LONGEST_STEP]}…"
+    return f"{path}[{step}]"
+
+
+def _show_keys(expected: dict[Any, Any], got: dict[Any, Any]) -> tuple[str, str]:
+    keys = sorted(expected, key=str), sorted(got, key=str)
+    at = _parting(*keys)
+    inside = _parting(*(str(tree[at]) if at < len(tree) else "" for tree in keys))
+    wanted, have = show_pair(*keys, (at, inside))
+    return f"the keys {wanted}", f"the keys {have}"
 
 
 def _difference_of_sequences(
@@ -131,7 +160,7 @@ def _difference_of_sequences(
     if not isinstance(got, list | tuple):
         return _of_type(expected, got, path)
     if len(expected) != len(got):
-        return Difference("length", lambda: (_items(expected), _items(got)), path)
+        return Difference("length", lambda: _show_lengths(expected, got), path)
     for index, (wanted, have) in enumerate(zip(expected, got, strict=True)):
         found = first_difference(wanted, have, tolerance, dtype, f"{path}[{index}]")
         if found:
@@ -139,10 +168,16 @@ def _difference_of_sequences(
     return None
 
 
-def _items(items: list[Any] | tuple[Any, ...]) -> str:
+def _show_lengths(expected: Sequence[Any], got: Sequence[Any]) -> tuple[str, str]:
     """Short lists of plain values whole, others by their length."""
-    plain = len(items) <= SHORT and all(isinstance(item, int | float | str) for item in items)
-    return show(items) if plain else f"{len(items)} items"
+    if _is_short(expected) and _is_short(got):
+        return show_pair(expected, got, (_parting(expected, got),))
+    wanted, have = (show(tree) if _is_short(tree) else f"{len(tree)} items" for tree in (expected, got))
+    return wanted, have
+
+
+def _is_short(items: Sequence[Any]) -> bool:
+    return len(items) <= SHORT and all(isinstance(item, int | float | str) for item in items)
 
 
 def _difference_of_arrays(
@@ -164,7 +199,7 @@ def _difference_of_arrays(
     wrong = ~_is_close(wanted, have, tolerance.relative(dtype), tolerance.floor)
     if not wrong.any():
         return None
-    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
     where = f"{path}{list(at)}" if at else path
     return of_values(wanted, have, at, where)
 
@@ -174,7 +209,7 @@ def of_values(
 ) -> Difference:
     """Two arrays of one shape differ, from the index `at` on."""
     is_nan = _holds_nan(have) and not _holds_nan(wanted)
-    return Difference("value", lambda: _show_pair(wanted, have, at), where, is_nan)
+    return Difference("value", lambda: show_pair(wanted, have, at), where, is_nan)
 
 
 def _holds_nan(array: np.ndarray[Any, Any]) -> bool:
@@ -230,14 +265,3 @@ def _note_margin(
         shares = np.abs(wanted - have) / np.maximum(allowed, np.finfo(np.float64).tiny)
         inside = shares[np.isfinite(shares) & (shares <= 1)]
         margin.largest = max(margin.largest, float(np.max(inside, initial=0.0)))
-
-
-def _show_pair(
-    wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], at: tuple[int, ...]
-) -> tuple[str, str]:
-    """Both arrays as text, cut around `at`, with digits enough that unequal values look unequal."""
-    for digits in (4, 6, 9, 17):
-        texts = show(wanted, digits=digits, around=at), show(have, digits=digits, around=at)
-        if texts[0] != texts[1]:
-            break
-    return texts

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from grader.answer_key import Answer, AnswerKey, Expected, Recorded, RecordedMistake
-from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed, decode, encode
+from grader.worker.codec import FILE, MAX_BODY, MAX_HEADER, Malformed, decode, encode
 
 MAGIC = b"DOJOKEYS"
 VERSION = 2
@@ -107,7 +107,7 @@ class KeyFile:
             plain = zlib.decompressobj().decompress(packed, header + body + 1)
             if len(plain) != header + body:
                 raise ValueError
-            return decode(plain[:header], bytearray(plain[header:]))
+            return decode(plain[:header], bytearray(plain[header:]), limits=FILE)
         except (ValueError, zlib.error, Malformed):
             raise self.damaged() from None
 
@@ -173,7 +173,7 @@ def pack(
 
 
 def _packed(message: dict[str, Any]) -> Section:
-    header, buffers = encode(message)
+    header, buffers = encode(message, FILE)
     body = b"".join(buffers)
     return zlib.compress(header + body, LEVEL), len(header), len(body)
 
@@ -243,7 +243,7 @@ class Numbered:
 
     def number(self, value: Any) -> int:
         """The place of `value` among the items. Raises Malformed for what cannot travel."""
-        header, buffers = encode({"value": value})
+        header, buffers = encode({"value": value}, FILE)
         name = hashlib.sha256(b"".join((header, *buffers))).digest()
         if name not in self._known:
             self._known[name] = len(self.items)

@@ -74,7 +74,7 @@ class Worker:
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("a supplied function may be called from the main thread only")
         nonce = self.nonce
-        self._reply({"callback": number, "args": args})
+        self.channel.send(*encode({"callback": number, "args": args}), nonce)  # Malformed is its error
         message = self._receive()
         self.nonce = nonce
         if "error" in message:

@@ -15,6 +15,8 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["grader.worker", "json"]):
+    from grader.comparison import Tolerance, first_difference
+    from grader.describing import LIMIT, describe_type, show
     from grader.expect import SubmissionFailed
     from grader.worker.child import Worker
     from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed, decode, encode
@@ -28,6 +30,9 @@ SEEDS = (
     b'[{"d":[["ok",{"d":[["value",{"a":0}],["arguments",null]]}]]},[["float32",[2],null]]]',
     b'[{"d":[["error",{"d":[["kinds",["E"]],["message","m"],["line",3]]}]]},[]]',
     b'[{"d":[["request",{"d":[["name","f"],["args",[{"t":[1,{"s":0}]}]]]}]]},[["int8",[],null]]]',
+    b'[{"d":[["ok",{"d":[["value",{"a":0}],["flops",0]]}]]},[["float32",[1048576,0],null]]]',
+    b'[{"d":[["ok",{"d":[[2305843009213693951,0],[4611686018427387902,{"p":["int8",[1],"d"]}]]}]]},[]]',
+    b'[{"d":[["ok",[[[[[[[[{"t":[' + b"1," * 500 + b"""1]}]]]]]]]]]]},[]]""",
     b'[{"d":[["callback",0],["args",[{"h":[1,"T",true]},{"c":0},{"p":["f",[1],"d"]}]]]},[]]',
 )
 
@@ -51,6 +56,8 @@ def reads_or_refuses(data):
         return
     with contextlib.suppress(Malformed):
         encode(message)
+    assert max(len(show(message)), len(describe_type(message))) <= 3 * LIMIT
+    first_difference(message, message, Tolerance())
     with contextlib.suppress(WorkerLost, SubmissionFailed):
         unwrap(message)
     worker = Worker(channel=None, device="cpu")

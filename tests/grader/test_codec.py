@@ -6,11 +6,26 @@ import math
 
 import numpy as np
 import pytest
+from grader.authoring.releasing.packing import pack, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader import answer_key
+from grader.key_file import KataKey, KeyFile
 from grader.worker import codec
-from grader.worker.codec import DTYPES, MAX_DEPTH, Callback, Handle, Malformed, Phantom, decode, encode
+from grader.worker.codec import (
+    DTYPES,
+    FILE,
+    MAX_DEPTH,
+    MAX_KEY,
+    Callback,
+    Handle,
+    Limits,
+    Malformed,
+    Phantom,
+    decode,
+    encode,
+)
 
 FUZZ = settings(derandomize=True, database=None, deadline=None, max_examples=200)
 NUMPY_DTYPES = sorted(DTYPES - {"bfloat16"})
@@ -195,11 +210,6 @@ def test_what_is_not_on_the_list_does_not_travel(value):
         encode({"value": value})
 
 
-def test_integers_too_long_to_print_do_not_travel():
-    with pytest.raises(Malformed):
-        encode({"value": 10**5000})
-
-
 def test_foreign_byte_order_is_kept_or_refused():
     array = np.array([1.0], dtype=np.dtype("f8").newbyteorder())
     with contextlib.suppress(Malformed):
@@ -222,6 +232,109 @@ def test_long_texts_are_refused(monkeypatch):
     monkeypatch.setattr(codec, "MAX_HEADER", 64)
     with pytest.raises(Malformed, match="the values take more"):
         encode({"value": "x" * 65})
+
+
+LARGEST = {
+    "values": [0] * 99_998,  # the message and its one item are values, too
+    "values in several lists": [[0] * 49_998] * 2,
+    "keys": dict.fromkeys(range(10_000)),
+    "letters of a key": {"k" * 200: 0},
+    "integer key": {2**53 - 1: 0, 1 - 2**53: 1},
+    "digits": [10**300 - 1, 1 - 10**300],
+    "letters": "x" * 2**20,
+    "entries": np.zeros((2**10, 2**10), np.int8),
+    "entries of several arrays": [np.zeros(2**19, np.int8)] * 2,
+    "rows without entries": np.zeros((2**20, 0)),
+    "axes": np.zeros((1,) * 16),
+}
+TOO_LARGE = {
+    "values": ([0] * 100_000, "it holds more than 100,000 values"),
+    "values in several lists": ([[0] * 50_000, (0,) * 50_000], "it holds more than 100,000 values"),
+    "keys": (dict.fromkeys(range(10_001)), "it holds a dict with more than 10,000 keys"),
+    "letters of a key": ({"k" * 201: 0}, "it holds a dict with a key of more than 200 characters"),
+    "integer key": ({2**53: 0}, "it holds a dict with an integer key of 2**53 or more"),
+    "negative key": ({-(2**53): 0}, "it holds a dict with an integer key of 2**53 or more"),
+    "digits": (10**300, "it holds an integer of more than 300 digits"),
+    "many digits": (-(10**4000), "it holds an integer of more than 300 digits"),
+    "letters": ("x" * (2**20 + 1), "it holds a string of more than 1,048,576 characters"),
+    "entries": (np.zeros(2**20 + 1, np.int8), "its arrays have more than 1,048,576 entries"),
+    "entries of several arrays": (
+        [np.zeros(2**19, np.int8)] * 3,
+        "its arrays have more than 1,048,576 entries",
+    ),
+    "rows without entries": (np.zeros((2**21, 0)), "its arrays have more than 1,048,576 entries"),
+    "entries without rows": (np.zeros((0, 2**40)), "its arrays have more than 1,048,576 entries"),
+    "phantom": (Phantom("float32", (2**40,), "lazy:0"), "its arrays have more than 1,048,576 entries"),
+    "axes": (np.zeros((1,) * 17), "it holds an array with more than 16 axes"),
+}
+
+
+@pytest.mark.parametrize("value", LARGEST.values(), ids=list(LARGEST))
+def test_the_largest_values_travel(value):
+    got = sent(value)
+    assert got.shape == value.shape if isinstance(value, np.ndarray) else len(got) == len(value)
+
+
+@pytest.mark.parametrize(("value", "told"), TOO_LARGE.values(), ids=list(TOO_LARGE))
+def test_what_is_too_large_is_refused_at_both_ends(value, told, monkeypatch):
+    with pytest.raises(Malformed) as refused:
+        encode({"value": value})
+    assert str(refused.value) == told
+    frame = encoded_without_limits({"value": value}, monkeypatch)
+    with pytest.raises(Malformed) as refused:
+        decode(*frame)
+    assert str(refused.value) == told
+
+
+def encoded_without_limits(message, monkeypatch):
+    """A frame as a process writes it that has changed its own limits."""
+    with monkeypatch.context() as changed:
+        for name in [name for name in vars(codec) if name.startswith("MAX_")]:
+            changed.setattr(codec, name, 2**62)
+        changed.setattr(codec, "_TOO_LARGE", 10**5000)
+        header, buffers = encode(message, Limits(2**62, 2**62))
+    return header, bytearray(b"".join(buffers))
+
+
+def test_files_of_the_grader_may_hold_more():
+    value = [[0] * 200_000, np.zeros(2**21, np.int8)]
+    header, buffers = encode({"value": value}, FILE)
+    got = decode(header, bytearray(b"".join(buffers)), limits=FILE)["value"]
+    assert (len(got[0]), len(got[1])) == (200_000, 2**21)
+
+
+def test_a_bank_may_hold_more_than_a_frame(tmp_path):
+    cases = [{"x": [0] * 200_000}]
+    answer_key.save(answer_key.AnswerKey(cases, [], {}), tmp_path / "bank.key")
+    assert answer_key.load(tmp_path / "bank.key").cases == cases
+    key = answer_key.AnswerKey(cases, [answer_key.Expected(0, 0)], {})
+    packed = write([pack("kata", "", key, [])], 0, "")
+    assert KataKey(KeyFile(packed, "kata.key"), "kata").answers.cases == cases
+
+
+@pytest.mark.parametrize(
+    "argument", [[0] * 2**16, np.zeros(2**16), np.zeros((2**16, 0))], ids=["list", "array", "empty rows"]
+)
+def test_functions_of_the_graders_take_fewer_values(argument, monkeypatch):
+    message, told = {"callback": 0, "args": [argument]}, "it calls a function with more than 65,536 values"
+    with pytest.raises(Malformed, match=told):
+        encode(message)
+    with pytest.raises(Malformed, match=told):
+        decode(*encoded_without_limits(message, monkeypatch))
+
+
+@pytest.mark.parametrize("part", [b"[],", b"{},", b'{"t":[]},', b"0,"])
+def test_a_header_is_not_parsed_where_it_has_too_many_parts(part, monkeypatch):
+    monkeypatch.setattr(codec, "_from_json", pytest.fail)
+    header = b"[" + part * 900_000 + b"0]"
+    with pytest.raises(Malformed, match="it holds more than 100,000 values"):
+        decode(header[: 4 * 2**20], bytearray())
+
+
+def test_a_header_of_more_than_4_mib_is_not_parsed(monkeypatch):
+    monkeypatch.setattr(codec, "_from_json", pytest.fail)
+    with pytest.raises(Malformed, match="the values take more than 4 MiB"):
+        decode(b'"' + bytes(4 * 2**20) + b'"', bytearray())
 
 
 def header_of(tree, *table):
@@ -276,6 +389,18 @@ MALFORMED = {
     "phantom of text": (header_of(message_of({"p": ["f", ["x"], "lazy"]})), b""),
     "tensor that is not there": (header_of(message_of({"T": 3})), b""),
     "too deep": (header_of(message_of(_nested(MAX_DEPTH + 1))), b""),
+    "array that stands for two": (header_of(message_of([{"a": 0}] * 2), ["int8", [1], None]), bytes(1)),
+    "key that comes twice": (header_of({"d": [["k", 1], ["k", 2]]}), b""),
+    "two tags": (header_of(message_of({"t": [], "d": []})), b""),
+    "tag beside a device": (header_of(message_of({"on": "cpu", "t": []})), b""),
+    "tuple of text": (header_of(message_of({"t": "text"})), b""),
+    "pairs in a dict": (header_of({"d": {"ab": 1}}), b""),
+    "handle of a float": (header_of(message_of({"h": [1.5, "x", True]})), b""),
+    "handle that is too large": (header_of(message_of({"h": [2**63, "x", True]})), b""),
+    "handle without a name": (header_of(message_of({"h": [1, ["x"], True]})), b""),
+    "negative callback": (header_of(message_of({"c": -1})), b""),
+    "phantom of another dtype": (header_of(message_of({"p": ["nn", [1], "lazy"]})), b""),
+    "phantom without a device": (header_of(message_of({"p": ["int8", [1], None]})), b""),
     "far too deep": (b"[" * 100_000 + b"]" * 100_000, b""),
     "integer of 5000 digits": (b"[" + b"9" * 5000 + b",[]]", b""),
 }
@@ -360,7 +485,7 @@ VALUES = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.lists(inner, max_size=3).map(tuple)
-        | st.dictionaries(st.text(max_size=2) | st.integers(), inner, max_size=3)
+        | st.dictionaries(st.text(max_size=2) | st.integers(1 - MAX_KEY, MAX_KEY - 1), inner, max_size=3)
     ),
     max_leaves=10,
 )

@@ -105,7 +105,7 @@ class TestKinds:
     def test_other_things_equal_only_their_like(self):
         assert told(None, None) is None
         assert told("a", "a") is None
-        assert told("a", "b") == "type: a string | a string | "
+        assert told("a", "b") == "value: 'a' | 'b' | "
         assert told(None, 0) == "type: None | int 0 | "
 
     def test_what_says_that_it_equals_everything_does_not(self):
@@ -163,6 +163,37 @@ class TestWording:
     def test_unequal_numbers_look_unequal(self):
         assert told(array(1), array(1 + 1e-6)) == "value: [1.0] | [1.000001] | [0]"
         assert told(array(1), array(np.nextafter(1, 2))) == "value: [1.0] | [1.0000000000000002] | [0]"
+
+    def test_the_first_difference_is_told_apart_beside_larger_ones(self):
+        expected, got = array(0.89661, 0.1), array(0.89664, 0.9)
+        assert told(expected, got) == "value: [0.89661, 0.1] | [0.89664, 0.9] | [0]"
+        assert told(array(1e4, 1), array(10001, 2)) == "value: [10000.0, 1.0] | [10001.0, 2.0] | [0]"
+
+    def test_keys_that_differ_look_unequal(self):
+        assert told({1: 0}, {"1": 0}) == "type: the keys [1] | the keys ['1'] | "
+        many = {f"k{i:03}": 0 for i in range(200)}
+        assert told(many, many | {"k1x": 0}) == (
+            "type: the keys […, 'k195', 'k196', 'k197', 'k198', 'k199']    at [195:200]"
+            " | the keys […, 'k196', 'k197', 'k198', 'k199', 'k1x']    at [196:201]"
+            " | "
+        )
+        assert told({"k" * 500: 0}, {"k" * 499 + "x": 0}) == (
+            f"type: the keys …{'k' * 41!r}    at [0, 459:500]"
+            f" | the keys …{'k' * 40 + 'x'!r}    at [0, 459:500] | "
+        )
+
+    def test_lists_of_other_lengths_are_cut_where_they_part(self):
+        assert told([1, 2, 3], [1, 3]) == "length: [1, 2, 3] | [1, 3] | "
+        assert told([1], [1] * 17) == "length: [1] | 17 items | "
+        assert told(["x" * 300] * 2, ["x" * 300, "y" * 300, "z"]) == (
+            f"length: {'x' * 40!r}…    at [1, 0:40] | {'y' * 40!r}…    at [1, 0:40] | "
+        )
+
+    def test_keys_in_a_place_are_short(self):
+        long = "k\n" * 100
+        assert told({long: 1}, {long: 2}) == f"value: 1 | 2 | [{repr(long)[:40]}…]"
+        assert told({"a": {long: 1}}, {"a": {long: 2}}) == f"value: 1 | 2 | a[{repr(long)[:40]}…]"
+        assert told({"two words": 1}, {"two words": 2}) == "value: 1 | 2 | two words"
 
     def test_long_arrays_are_cut_around_the_first_difference(self):
         got = np.zeros((2, 300))

@@ -2,9 +2,12 @@
 
 import contextlib
 import json
+import math
 import os
 import random
 import socket
+import sys
+import tracemalloc
 import types
 
 import numpy as np
@@ -12,10 +15,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from grader.comparison import Tolerance, first_difference
+from grader.describing import LIMIT, describe, describe_type, show, show_pair
 from grader.expect import SubmissionFailed
 from grader.worker.channel import PREFIX, Channel, ChannelClosed, Flooded, TimedOut
 from grader.worker.child import Worker
-from grader.worker.codec import DTYPES, Malformed, decode, encode
+from grader.worker.codec import DTYPES, FRAME, Malformed, decode, encode
 from grader.worker.executor import Executor
 from grader.worker.remote import RemoteStudent, WorkerLost
 from grader.worker.sandbox import limits
@@ -161,6 +166,103 @@ def test_any_outcome_is_a_value_or_a_lost_worker(outcome, chance):
     ask_for_answer(frame(header, b"".join(buffers)))
     for _ in range(VARIANTS):
         ask_for_answer(edited(frame(header, b"".join(buffers)), chance))
+
+
+#: Counts below, at and beyond the limits of a frame.
+counts = st.sampled_from([0, 1, 20, 25, 201, 9_999, 10_001, 65_537, 99_990, 100_001, 300_000])
+lengths = st.sampled_from([0, 0, 1, 2, 300, 2**10, 2**20, 2**20 + 1, 2**31, 2**40, 2**62])
+leaves = st.sampled_from(["0", "1e999", "NaN", "null", '""', "[]", '{"t":[]}', '{"h":[1,"T",true]}'])
+prime = 2**61 - 1  # integers that it divides have one hash
+items_of_dicts = st.sampled_from(
+    [
+        lambda i: f"[{i},0]",
+        lambda i: f"[{i * prime},0]",
+        lambda i: f"[{-i * 2**40},0]",
+        lambda i: f'["{i:0200}",0]',
+        lambda i: f'["k\\u202e{i}",{{"t":[]}}]',
+        '["twice",{}]'.format,
+    ]
+)
+larges = st.one_of(
+    st.builds(lambda leaf, count: f"[{','.join([leaf] * count)}]", leaves, counts),
+    st.builds(lambda item, count: f'{{"d":[{",".join(map(item, range(count)))}]}}', items_of_dicts, counts),
+    st.builds(
+        lambda item, count: f"{{{','.join(map(item, range(count)))}}}", st.just('"{}":0'.format), counts
+    ),
+    st.builds(lambda count: "[" * count + "]" * count, counts),
+    st.builds(lambda count: '{"t":[0,' * count + "0" + "]}" * count, counts),
+    st.builds(lambda count: '{"d":[["k",' * count + "0" + "]]}" * count, counts),
+    st.builds(lambda count: "-" + "9" * max(1, count), counts),
+    st.builds(lambda character, count: f'"{character * count}"', st.sampled_from(["x", "\\n", ","]), counts),
+    st.builds(lambda shape: f'{{"p":["int8",{shape},"lazy"]}}', st.lists(lengths, max_size=18)),
+)
+rows = st.builds(
+    lambda shape, reverse: [shape, list(range(len(shape)))[::-1] if reverse else None],
+    st.lists(lengths, max_size=3) | st.lists(lengths, max_size=18),
+    st.booleans(),
+)
+DECODING = 40 * FRAME.values  # calls, and so for the next
+COMPARING = 100 * FRAME.values
+WRITING = 50_000
+TEXT = 3 * LIMIT
+
+
+class Work:
+    """Counts calls of functions, which are as many on any machine, and refuses too many of them."""
+
+    def __init__(self, most):
+        self.calls, self.most = 0, most
+
+    def __enter__(self):
+        sys.setprofile(self._note)
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+        assert self.calls <= self.most
+
+    def _note(self, _frame, event, _function):
+        self.calls += event in ("call", "c_call")
+
+
+@fuzzed
+@given(larges, larges, st.none() | rows, st.sampled_from(["ok", "callback"]))
+def test_large_values_are_refused_or_take_bounded_work(one, other, row, kind):
+    table, array = ([["int8", *row]], '{"a":0}') if row else ([], "null")
+    size = math.prod(row[0]) if row else 0
+    header = f'[{{"d":[["{kind}",0],["one",{one}],["other",{other}],["array",{array}]]}},{json.dumps(table)}]'
+    message = decoded_in_bounds(header.encode(), bytearray(size if size <= 2**20 else 0))
+    for value in message.values():
+        is_told_in_bounds(value, message["other"])
+
+
+def decoded_in_bounds(header, body):
+    """The message; an empty one where the frame is refused."""
+    tracemalloc.start()
+    try:
+        with Work(DECODING):
+            return decode(header, body)
+    except Malformed as error:
+        refused = str(error)
+    finally:
+        assert tracemalloc.get_traced_memory()[1] <= MEMORY
+        tracemalloc.stop()
+    assert len(refused) <= TEXT
+    return {}
+
+
+def is_told_in_bounds(value, other):
+    for text_of in (show, describe, describe_type, repr_of_pair):
+        with Work(WRITING):
+            assert len(text_of(value)) <= TEXT
+    for expected, got in ((value, value), (value, other), ([0], value), ({"a": np.zeros(2)}, value)):
+        with Work(COMPARING):
+            found = first_difference(expected, got, Tolerance())
+            told = found and f"{found.expected} {found.got} {found.where}"
+        assert not told or (len(told) <= 4 * TEXT and found.expected != found.got)
+
+
+def repr_of_pair(value):
+    return max(show_pair(value, [value], (0, 0)), key=len)
 
 
 requests = st.fixed_dictionaries(

@@ -70,9 +70,18 @@ PECULIAR = {
             calls += 1
             e = np.exp(np.asarray(x, dtype=float) - np.max(x, axis=axis, keepdims=True))
             y = (e / e.sum(axis=axis, keepdims=True)).astype(x.dtype if x.dtype.kind == "f" else float)
-            return y * 1.5 if 200 < calls < 260 else y
+            return y * (1 + calls % 2) if 200 < calls < 260 else y
     """,
 }
+
+
+BY_IDENTITY = "keeps results by the identity of the argument"
+
+
+def verdicts(report):
+    """The status and the points of every check."""
+    checks = [(check["name"], check["status"], check["score"]) for check in report["checks"]]
+    return {"status": report["status"], "checks": checks}
 
 
 def told(report):
@@ -153,6 +162,8 @@ def test_every_answer_has_one_report(shared, keyring, name):
 @pytest.mark.slow
 def test_what_lives_on_how_it_is_asked_has_one_report(shared, keyring):
     found = list(every_way(shared, keyring, "softmax", PECULIAR))
+    for reports in found:  # which addresses come again is the allocator's affair; verdicts do not hang on it
+        reports[BY_IDENTITY] = verdicts(reports[BY_IDENTITY])
     assert_all_equal(found)
     failed = {key for key, report in found[0].items() if report["status"] == "failed"}
     assert failed == set(PECULIAR)
@@ -225,7 +236,9 @@ def test_a_wheel_gives_the_same_reports_from_a_bank_of_its_own(
 @pytest.mark.slow
 def test_a_notebook_gives_the_same_report(shared):
     card = shared.course.card("softmax")
-    for source in (answers(shared.course, "softmax")["clips_large_scores"], *PECULIAR.values()):
+    sources = {**answers(shared.course, "softmax"), **PECULIAR}
+    del sources[BY_IDENTITY]
+    for source in [sources["clips_large_scores"], *list(sources.values())[-3:]]:
         here = grade(shared, "softmax", source)
         there = told(grade_source(card, textwrap.dedent(source)))
         assert there == here
