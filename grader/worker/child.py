@@ -7,7 +7,10 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from typing import Any
+
+import numpy as np
 
 from grader.worker import pretence, rules
 from grader.worker.channel import Channel, ChannelClosed
@@ -91,6 +94,8 @@ def run(reader: int, writer: int, printed: int, terms: layers.Terms) -> None:
     _redirect(printed)
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1, sys.stderr, all_threads=False)  # where does it take so long?
+    warnings.resetwarnings()  # what is shown of them rests on the submission, not on who started the grader
+    np.seterr(divide="warn", over="warn", under="ignore", invalid="warn")
     layers.use_scratch(terms.scratch)
     _import_packages_only()
     pretence.prepare()

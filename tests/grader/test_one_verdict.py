@@ -15,7 +15,7 @@ import pytest
 from grader.authoring.answers import standalone_sources
 from grader.authoring.releasing.keys import entry_of
 from grader.authoring.releasing.wheel import build_wheel
-from grader.bank import SEED
+from grader.bank import SEED, spread
 from grader.catalog import Course
 from grader.grading import Grader
 from grader.key_file import KeyFile, write
@@ -38,6 +38,8 @@ KATAS = [
     "causal_self_attention",
     "train_language_model",
 ]
+
+MISTAKES = 8  # of a kata
 
 #: What once had another report alone than in a class.
 PECULIAR = {
@@ -70,7 +72,7 @@ PECULIAR = {
             calls += 1
             e = np.exp(np.asarray(x, dtype=float) - np.max(x, axis=axis, keepdims=True))
             y = (e / e.sum(axis=axis, keepdims=True)).astype(x.dtype if x.dtype.kind == "f" else float)
-            return y * (1 + calls % 2) if 200 < calls < 260 else y
+            return y * (1 + calls % 2) if 100 < calls < 260 else y
     """,
 }
 
@@ -89,15 +91,17 @@ def told(report):
     return asdict(replace(report, seconds=0.0))
 
 
+def unprinted(report):
+    """A report without what was printed: pytest catches the warnings of its own process and of its forks."""
+    return {**report, "output": ""} if isinstance(report, dict) else report
+
+
 def answers(course, name):
-    """The reference, the variants and the mistakes of a kata, by name."""
+    """The reference, the variants and some of the mistakes of a kata, by name."""
     card = course.card(name)
     right = {"reference": course.solution(card, "reference").read_text(encoding="utf-8")}
-    return {
-        **right,
-        **standalone_sources(course, card, "variants"),
-        **standalone_sources(course, card, "mistakes"),
-    }
+    mistakes = list(standalone_sources(course, card, "mistakes").items())
+    return {**right, **standalone_sources(course, card, "variants"), **dict(spread(mistakes, MISTAKES))}
 
 
 def grade(grader, name, source):
@@ -230,7 +234,9 @@ def test_a_wheel_gives_the_same_reports_from_a_bank_of_its_own(
     command = [sys.executable, "-P", "-c", GRADE, str(installed), str(ROOT)]
     said = json.dumps([name, sources])
     done = subprocess.run(command, input=said, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert json.loads(done.stdout) == json.loads(json.dumps(here))
+    there = json.loads(done.stdout)
+    for key, report in json.loads(json.dumps(here)).items():
+        assert unprinted(there[key]) == unprinted(report), key
 
 
 @pytest.mark.slow
@@ -238,7 +244,7 @@ def test_a_notebook_gives_the_same_report(shared):
     card = shared.course.card("softmax")
     sources = {**answers(shared.course, "softmax"), **PECULIAR}
     del sources[BY_IDENTITY]
-    for source in [sources["clips_large_scores"], *list(sources.values())[-3:]]:
+    for source in [sources["reference"], *list(sources.values())[-3:]]:
         here = grade(shared, "softmax", source)
         there = told(grade_source(card, textwrap.dedent(source)))
-        assert there == here
+        assert unprinted(there) == unprinted(here)
