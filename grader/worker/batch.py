@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 
 from greenlet import getcurrent, greenlet
 
-from grader.worker.proxies import is_function
 from grader.worker.requests import Outcome, Request
 from grader.worker.student import Student
 
@@ -51,7 +50,7 @@ class Case(Generic[Result]):
     @property
     def alone(self) -> bool:
         """True if no call of another case may come in between."""
-        self._alone = self._alone or bool(self.said.build) or _holds_function(self.said)
+        self._alone = self._alone or bool(self.said.build or self.said.functions)
         return self._alone
 
     def resume(self, answer: Outcome | Exception) -> None:
@@ -72,14 +71,3 @@ def run_together(student: Student, runs: Sequence[Callable[[Student], Result]]) 
                 case.resume(answer)
         for case in cases:
             yield case.said
-
-
-def _holds_function(value: Any) -> bool:
-    """True if a function of the grader's is among the arguments."""
-    if isinstance(value, Request):
-        return _holds_function(value.args) or _holds_function(value.kwargs)
-    if type(value) in (list, tuple):
-        return any(map(_holds_function, value))
-    if type(value) is dict:
-        return any(map(_holds_function, value.values()))
-    return is_function(value)

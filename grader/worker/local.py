@@ -28,6 +28,7 @@ class LocalStudent(Student):
     def perform(self, request: Request) -> Outcome:
         request.args, request.kwargs = _copied([request.args, request.kwargs])
         request.number = next(self._numbers)
+        self._executor.call_back = lambda number, args: request.functions[number](*args)
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # warnings are not graded

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from grader.expect import SubmissionFailed
-from grader.worker.codec import Handle
+from grader.worker.codec import Callback, Handle
 
 
 class Owner(Protocol):
@@ -68,17 +69,15 @@ def bare(handle: Handle | None) -> Handle | None:
     return handle and Handle(handle.id, "")
 
 
-def is_function(value: Any) -> bool:
-    """True for a function of the grader's, which the submission may call; arrays and handles are none."""
-    return callable(value) and not isinstance(value, Handle) and not hasattr(value, "shape")
-
-
-def sent(value: Any) -> Any:
-    """Proxies become the handles they hold."""
+def sent(value: Any, functions: list[Callable[..., Any]]) -> Any:
+    """Proxies become the handles they hold; functions become numbers, and are added to `functions`."""
     if isinstance(value, RemoteObject):
         return bare(value._handle)
     if type(value) in (list, tuple):
-        return type(value)(sent(item) for item in value)
+        return type(value)(sent(item, functions) for item in value)
     if type(value) is dict:
-        return {key: sent(item) for key, item in value.items()}
+        return {key: sent(item, functions) for key, item in value.items()}
+    if callable(value) and not hasattr(value, "shape"):
+        functions.append(value)
+        return Callback(len(functions) - 1)
     return value

@@ -11,9 +11,8 @@ from typing import Any
 
 from grader.expect import SubmissionFailed
 from grader.worker.channel import ChannelClosed, Flooded, TimedOut
-from grader.worker.codec import Callback, Malformed, decode, encode, in_one_line
+from grader.worker.codec import Malformed, decode, encode, in_one_line
 from grader.worker.processes import Process, Usage
-from grader.worker.proxies import is_function
 from grader.worker.requests import Outcome, Request
 from grader.worker.student import Student
 
@@ -106,15 +105,12 @@ class RemoteStudent(Student):
             yield part
 
     def _hold(self, request: Request) -> Sent | Exception:
-        functions: list[Callable[..., Any]] = []
-        request.args = _numbered(request.args, functions)
-        request.kwargs = _numbered(request.kwargs, functions)
         request.number = next(self._numbers)
         try:
             header, buffers = encode({"request": request.message()})
         except Malformed as error:  # the law hands on what cannot travel
             return error
-        sent = Sent(next(self._nonces), functions, len(header) + sum(map(len, buffers)))
+        sent = Sent(next(self._nonces), len(header) + sum(map(len, buffers)))
         self._channel.hold(header, buffers, sent.nonce)
         return sent
 
@@ -124,7 +120,7 @@ class RemoteStudent(Student):
         try:
             with _as_lost(self._call_seconds):
                 self._channel.flush(time.monotonic() + WALL_FACTOR * self._call_seconds)
-                reply = self._answer_to(sent.nonce, sent.functions, self._call_seconds)
+                reply = self._answer_to(sent.nonce, request.functions, self._call_seconds)
             return _sound_outcome(unwrap(reply), request)
         except (SubmissionFailed, WorkerLost) as error:
             return error
@@ -173,10 +169,9 @@ class RemoteStudent(Student):
 
 @dataclass(frozen=True)
 class Sent:
-    """A request on its way: the nonce of its answer, the functions it hands over, its size in bytes."""
+    """A request on its way: the nonce of its answer, and its size in bytes."""
 
     nonce: int
-    functions: list[Callable[..., Any]]
     size: int
 
 
@@ -239,18 +234,6 @@ def unwrap(reply: dict[str, Any]) -> Any:
         raise SubmissionFailed(kinds, in_one_line(str(told["message"])[:2000]), line)
     except (KeyError, TypeError):
         raise WorkerLost("The answer could not be read: its error is no error.") from None
-
-
-def _numbered(value: Any, functions: list[Callable[..., Any]]) -> Any:
-    """Functions become numbers that the worker can call back by."""
-    if type(value) in (list, tuple):
-        return type(value)(_numbered(item, functions) for item in value)
-    if type(value) is dict:
-        return {key: _numbered(item, functions) for key, item in value.items()}
-    if is_function(value):
-        functions.append(value)
-        return Callback(len(functions) - 1)
-    return value
 
 
 def _called_back(reply: dict[str, Any], functions: list[Callable[..., Any]]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class Student:
         """Perform one call, measure it, write it down."""
         record = Call(name, args, kwargs)
         self.trace.append(record)
-        request = Request(name, bare(target), sent(args), sent(kwargs), **self._options)
+        request = self._request(name, bare(target), args, kwargs, **self._options)
         try:
             outcome = self.perform(request)
         except SubmissionFailed as failure:
@@ -105,6 +105,14 @@ class Student:
         record.value = outcome.value
         self._note(outcome, record)
         return self._received(outcome.value)
+
+    def _request(
+        self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any], **options: Any
+    ) -> Request:
+        functions: list[Callable[..., Any]] = []
+        return Request(
+            name, target, sent(args, functions), sent(kwargs, functions), functions=functions, **options
+        )
 
     def _note(self, outcome: Outcome, call: Call) -> None:
         self._measured.flops += outcome.flops
@@ -118,7 +126,7 @@ class Student:
     def build(self, source: str, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call `name` of a source text of the grader's beside the submission: a model, a generator of
         random numbers, anything that cannot be sent. The text may use the name `device`."""
-        request = Request(name, None, sent(list(args)), sent(kwargs), build=source)
+        request = self._request(name, None, list(args), kwargs, build=source)
         return self._received(self.perform(request).value)
 
     def anatomy(self, module: RemoteObject) -> dict[str, Any]:
