@@ -5,8 +5,8 @@ Hypothesis is imported inside, since a grading that finds its bank in the cache 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,7 @@ def _run(draw_case: DrawCase, check: Callable[[Case], None], examples: int, seed
     phases = [Phase.generate, Phase.shrink] if shrink else [Phase.generate]
     quiet = settings(
         max_examples=examples,
+        backend="hypothesis",
         database=None,
         deadline=None,
         phases=phases,
@@ -92,7 +93,33 @@ def _run(draw_case: DrawCase, check: Callable[[Case], None], examples: int, seed
         verbosity=hypothesis.Verbosity.normal if not shrink else hypothesis.Verbosity.quiet,
     )
     strategy = st.composite(lambda draw: draw_case(draw))()
-    hypothesis.seed(seed)(quiet(hypothesis.given(strategy)(_one_argument(check))))()
+    with _independent_of_the_process():
+        hypothesis.seed(seed)(quiet(hypothesis.given(strategy)(_one_argument(check))))()
+
+
+@contextmanager
+def _independent_of_the_process() -> Iterator[None]:
+    """Make Hypothesis ignore which modules are loaded and which hash seed Python has."""
+    from hypothesis.internal.conjecture import providers
+    from hypothesis.internal.conjecture.shrinker import Shrinker
+    from hypothesis.internal.constants_ast import Constants
+
+    # Hypothesis draws constants found in the loaded modules outside of site-packages, and shrinks in the
+    # order of labels computed by `hash`. No setting turns either off. A registered backend would not do:
+    # Hypothesis does not mutate the cases of another backend than its own, nor shrink with it.
+    replacements: list[tuple[Any, str, Any]] = [
+        (providers, "_get_local_constants", Constants),
+        (providers, "CONSTANTS_CACHE", {}),
+        (Shrinker, "distinct_labels", property(lambda shrinker: list(shrinker.spans_by_label))),
+    ]
+    originals = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
+    try:
+        for owner, name, value in replacements:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, value in originals:
+            setattr(owner, name, value)
 
 
 def _one_argument(check: Callable[[Case], None]) -> Callable[[Case], None]:
