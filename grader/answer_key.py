@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -88,13 +89,32 @@ class RecordedKata(Protocol):
 
 
 def digest(files: Iterable[Path], *more: object) -> str:
-    """Names one state of these files, of the grader's own drawing code and of NumPy."""
-    state = hashlib.sha256(repr((VERSION, np.__version__, sys.version_info[:2], *more)).encode())
+    """Name one state of these files, of the grader's own drawing code and of the libraries that draw."""
+    contents = [file.read_bytes() for file in files]
+    libraries = ["hypothesis", *["torch"] * any(b"torch" in content for content in contents)]
+    versions = (np.__version__, *map(_version, libraries), sys.version_info[:2])
+    state = hashlib.sha256(repr((VERSION, *versions, *more)).encode())
     here = Path(__file__).parent
     own = [here / name for name in ("answer_key.py", "bank.py", "strategies.py", "kata.py", "oracle.py")]
-    for file in (*own, here / "worker" / "measures.py", *files):
-        state.update(file.read_bytes())
+    for content in (*map(Path.read_bytes, (*own, here / "worker" / "measures.py")), *contents):
+        state.update(content)
     return state.hexdigest()[:24]
+
+
+def _version(library: str) -> str:
+    """The version of a library, without importing it; empty where it is not installed."""
+    spec = find_spec(library)
+    if spec is None or spec.origin is None:
+        return ""
+    # The metadata's folder beside the library names the version, and is read in less than a millisecond;
+    # importing `importlib.metadata` takes 40.
+    for folder in Path(spec.origin).parents[1].glob(f"{library}-*.dist-info"):
+        return folder.name.removesuffix(".dist-info").partition("-")[2]
+    from importlib.metadata import PackageNotFoundError, version
+
+    with suppress(PackageNotFoundError):
+        return version(library)
+    return ""
 
 
 def cache_folder() -> Path:
