@@ -6,7 +6,7 @@ Hypothesis is imported inside, since a grading that finds its bank in the cache 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,8 @@ from grader.kata import Case, DrawCase, KataError
 from grader.worker.codec import encode
 
 SEED = 20170612
-SHRINK_CALLS = 60
 FEWEST = 8  # cases below which no bank is halved
 DRAWS = 3  # cases drawn for each one kept: Hypothesis repeats itself, and the bank is spread by size
-
-
-class StopShrinking(Exception):
-    """Enough tries: the smallest case so far is small enough."""
 
 
 def draw_bank(draw_case: DrawCase, size: int, seed: int = SEED, draws: int = DRAWS) -> list[Case]:
@@ -53,26 +48,6 @@ def half(cases: list[Case]) -> list[Case]:
 def for_all(draw_case: DrawCase, check: Callable[[Case], None], examples: int = 30) -> None:
     """Run `check` on drawn cases under plain Hypothesis; a failing case is shrunk and shown."""
     _run(draw_case, check, examples=examples, seed=SEED, shrink=True)
-
-
-def shrink(draw_case: DrawCase, fails: Callable[[Case], bool], size: int, seed: int = SEED) -> Case | None:
-    """The smallest failing case found in a bounded number of tries, None if none fails."""
-    smallest: list[Case] = []
-    tries = 0
-
-    def check(case: Case) -> None:
-        nonlocal tries
-        tries += bool(smallest)
-        if tries > SHRINK_CALLS:
-            raise StopShrinking
-        if fails(case):
-            if not smallest or weight(case) <= weight(smallest[0]):
-                smallest[:] = [case]
-            raise AssertionError
-
-    with suppress(AssertionError, StopShrinking, BaseExceptionGroup):
-        _run(draw_case, check, examples=DRAWS * size, seed=seed, shrink=True)
-    return smallest[0] if smallest else None
 
 
 def _run(draw_case: DrawCase, check: Callable[[Case], None], examples: int, seed: int, shrink: bool) -> None:
