@@ -15,7 +15,7 @@ import numpy as np
 
 from grader.kata import Case
 
-VERSION = 3
+VERSION = 4
 
 
 @dataclass
@@ -29,11 +29,17 @@ class Expected:
 
 @dataclass
 class AnswerKey:
-    """Cases with their answers, and the cases of the laws that draw their own."""
+    """Cases with their answers and the corners that they belong to, "" for plain ones; and the cases of the
+    laws that draw their own."""
 
     cases: list[Case]
     expected: list[Expected]
     law_cases: dict[str, list[Case]]
+    corners: list[str] = field(default_factory=list)
+
+    def of_corner(self, name: str) -> list[Case]:
+        """The cases of one corner; those of "" are the plain ones."""
+        return [case for case, corner in zip(self.cases, self.corners, strict=True) if corner == name]
 
 
 @dataclass(frozen=True)

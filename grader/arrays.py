@@ -47,6 +47,28 @@ def in_leaves(change: Callable[[Any], Any], tree: Any) -> Any:
     return change(tree)
 
 
+def contiguous(tree: Any) -> Any:
+    """The same tree with every array and tensor laid out in the usual order of axes."""
+    return in_leaves(_contiguous, tree)
+
+
+def _contiguous(value: Any) -> Any:
+    if is_contiguous(value):
+        return value
+    return value.contiguous() if hasattr(value, "contiguous") else value.copy("C")
+
+
+def is_contiguous(tree: Any) -> bool:
+    """True if no array or tensor in the tree has another order of axes in memory than the usual one."""
+    if isinstance(tree, dict | list | tuple):
+        return all(map(is_contiguous, tree.values() if isinstance(tree, dict) else tree))
+    if isinstance(tree, np.ndarray):
+        return bool(tree.flags.c_contiguous)
+    return (
+        type(tree).__module__ != "torch" or not hasattr(tree, "is_contiguous") or bool(tree.is_contiguous())
+    )
+
+
 def largest(tree: Any) -> float:
     """The largest finite number in a tree of arrays, in size; 0 where there is none."""
     if isinstance(tree, dict | list | tuple):

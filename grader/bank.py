@@ -1,4 +1,4 @@
-"""Cases: drawn once by Hypothesis with a fixed seed, smallest first; and the smallest that fails.
+"""Cases: drawn once by Hypothesis with a fixed seed, smallest first.
 
 Hypothesis is imported inside, since a grading that finds its bank in the cache never draws.
 """
@@ -19,9 +19,8 @@ FEWEST = 8  # cases below which no bank is halved
 DRAWS = 3  # cases drawn for each one kept: Hypothesis repeats itself, and the bank is spread by size
 
 
-def draw_bank(draw_case: DrawCase, size: int, seed: int = SEED, draws: int = DRAWS) -> list[Case]:
-    """`size` distinct cases at most, smallest first, spread over `draws` times as many. The same seed
-    draws the same bank."""
+def draw_cases(draw_case: DrawCase, examples: int, seed: int = SEED) -> list[Case]:
+    """The distinct cases among so many examples, smallest first. The same seed draws the same cases."""
     drawn: dict[bytes, Case] = {}
 
     def keep(case: Case) -> None:
@@ -29,8 +28,8 @@ def draw_bank(draw_case: DrawCase, size: int, seed: int = SEED, draws: int = DRA
             raise KataError(f"a case is a dict of arguments by name, and {type(case).__name__} was returned")
         drawn.setdefault(fingerprint(case), case)
 
-    _run(draw_case, keep, examples=draws * size, seed=seed, shrink=False)
-    return spread(smallest_first(list(drawn.values())), size)
+    _run(draw_case, keep, examples=examples, seed=seed, shrink=False)
+    return smallest_first(list(drawn.values()))
 
 
 def spread(cases: list[Case], size: int) -> list[Case]:

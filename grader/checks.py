@@ -64,6 +64,10 @@ class Session:
                 failure = raised
         return Sighting(observed, failure, watched.changed, list(self.student.trace))
 
+    def answers(self) -> list[dict[str, Any] | None]:
+        """What came back for each case of the bank that was asked; None where the call raised."""
+        return [seen.observed for seen in self._sightings.values()]
+
     def expected(self, case: Case) -> Expected:
         """What the reference answers to `case`, from the key where it stands there."""
         return self.oracle.expected(case)

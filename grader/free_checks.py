@@ -4,6 +4,7 @@ does not hold, `Skip` where it cannot tell."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from grader.comparison import Difference, first_difference
 from grader.describing import describe, describe_type
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case
-from grader.precision import lost_digits, widening
+from grader.precision import lost_digits, plain_dtype, widening
 from grader.worker.remote import WorkerLost
 from grader.worker.student import Call, Student
 
@@ -23,9 +24,23 @@ DEVICE_CASES = 3  # a pretended operation takes longer than a true one
 
 
 def agrees_with_reference(session: Session, case: Case) -> None:
+    _agree(session, case, plain_dtype(float_dtype(session.expected(case).native)))
+
+
+def agrees_in_a_corner(session: Session, case: Case) -> None:
+    """Values and dtypes, of a case that belongs to no other check."""
+    agrees_with_reference(session, case)
+    with suppress(Skip):
+        keeps_the_dtype(session, case)
+
+
+def keeps_the_digits_of_float64(session: Session, case: Case) -> None:
+    _agree(session, case, "float64")
+
+
+def _agree(session: Session, case: Case, dtype: str | None) -> None:
     expected, seen = session.expected(case), session.sight(case)
     tolerance = session.oracle.precision(case).tolerance(session.kata.roundings)
-    dtype = float_dtype(expected.native)
     found = first_difference(expected.exact, seen.observed, tolerance, dtype)
     if found:
         _end_trace_at(session.student, seen.observed.get(found.where.split("[")[0]))
@@ -73,12 +88,14 @@ def has_the_right_shape(session: Session, case: Case) -> None:
 def keeps_the_dtype(session: Session, case: Case) -> None:
     expected, seen = session.expected(case), session.sight(case)
     try:
-        leaves = _leaves(expected.native, seen.observed)
+        leaves = [leaf for leaf in _leaves(expected.native, seen.observed) if getattr(leaf[1], "shape", ())]
     except Unmet:
-        return  # what has another shape altogether is the matter of the check before
+        raise Skip from None  # what has another shape altogether is the matter of the check before
+    if not leaves:
+        raise Skip  # numbers have no dtype to keep
     for name, wanted, got in leaves:
         have, due = dtype_name(got), dtype_name(wanted)
-        if hasattr(wanted, "dtype") and wanted.shape and have != due:
+        if have != due:
             _end_trace_at(session.student, got)
             raise Unmet(f"{name} is {have}; it must be {due}.{widening(session.kata.library, have, due)}")
 
@@ -107,7 +124,10 @@ def _path(name: str, key: Any) -> str:
 
 
 def leaves_arguments_unchanged(session: Session, case: Case) -> None:
-    changed = session.sight(case).changed
+    try:
+        changed = session.sight(case).changed
+    except (SubmissionFailed, Unmet):
+        raise Skip from None  # nothing came of the call
     if changed:
         raise Unmet(
             f"The call changes {', '.join(sorted(set(changed)))} in place; its caller still needs it."
@@ -135,7 +155,8 @@ def has_the_right_gradients(session: Session, case: Case) -> None:
     for wanted, have, call in zip(expected, tape.gradients, tape.calls, strict=True):
         beside = tolerance.beside(wanted)  # a gradient that is zero by algebra comes out as noise
         for key in wanted:
-            found = first_difference(wanted[key], have.get(key), beside)
+            dtype = plain_dtype(dtype_name(have.get(key)))
+            found = first_difference(wanted[key], have.get(key), beside, dtype)
             if found:
                 raise Unmet(_gradient_sentence(_named(key, call, case), have.get(key)), found)
 
@@ -233,6 +254,10 @@ def _neither_small_nor_large(cases: list[Case]) -> list[Case]:
     return bank.spread(cases, 2 * DEVICE_CASES)[-DEVICE_CASES - 1 : -1]
 
 
+def _of_float64(cases: list[Case]) -> list[Case]:
+    return [case for case in cases if float_dtype(case) == "float64"]
+
+
 @dataclass(frozen=True)
 class FreeCheck:
     """What it claims, how it judges a case, and which cases, in which order."""
@@ -260,4 +285,8 @@ FREE_CHECKS = {
     "stays_on_the_device": FreeCheck(
         "Every tensor is on the inputs' device.", stays_on_the_device, _neither_small_nor_large
     ),
+    "float64_keeps_its_digits": FreeCheck(
+        "float64 keeps its digits.", keeps_the_digits_of_float64, _of_float64
+    ),
 }
+LAYOUT_TITLE = "Any memory layout gives the same answer."

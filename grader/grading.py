@@ -22,7 +22,7 @@ from grader.plan import plan
 from grader.report import Check, Isolation, KataReport, Provenance
 from grader.report_texts import bounded
 from grader.submission import Submission
-from grader.telling import as_check
+from grader.telling import as_check, unearned
 from grader.worker.processes import Source
 from grader.worker.rules import broken_in_source
 
@@ -118,8 +118,12 @@ class Grader:
             mistakes = {}
             if any(finding.failures for finding in findings):
                 mistakes = self.lineup(prepared).name(findings)
-            axes = prepared.kata.axes
-            return [as_check(f, mistakes.get(f.plan.name), axes) for f in findings], attempt.printed
+            free = unearned(findings, attempt.session.answers())
+            checks = [
+                as_check(f, mistakes.get(f.plan.name), prepared.kata.axes, free.get(f.plan.name, ""))
+                for f in findings
+            ]
+            return checks, attempt.printed
 
 
 def _broken_rule(kata: Kata, submission: Submission) -> list[Check]:

@@ -18,7 +18,7 @@ Nothing here imports Hypothesis: a submission that passes is judged on ready-mad
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -35,6 +35,8 @@ FREE_POINTS = {
     "leaves_arguments_unchanged": 50,
     "answers_the_same_again": 50,
 }
+#: Points of the corners that every kata has whose cases reach them.
+CORNER_POINTS = {"any_memory_layout": 50, "float64_keeps_its_digits": 50}
 GRADIENT_POINTS = 200
 DEVICE_POINTS = 50
 
@@ -61,6 +63,23 @@ class Law:
     def arguments(self, case: Case) -> Case:
         """Those entries of `case` that the law asks for by name."""
         return {name: case[name] for name in self.parameters}
+
+
+@dataclass(frozen=True)
+class Corner:
+    """Cases with a check of their own, worth `points` (in hundredths): those for which `holds` is true."""
+
+    name: str
+    title: str
+    points: int
+    holds: Callable[..., bool]
+    parameters: tuple[str, ...]
+
+    def has(self, case: Case) -> bool:
+        """True if the case belongs to the corner."""
+        if any(name not in case for name in self.parameters):
+            return False
+        return bool(self.holds(**{name: case[name] for name in self.parameters}))
 
 
 @dataclass
@@ -90,6 +109,7 @@ class Kata:
     roundings: float = 1
     bank_size: int = 60
     laws: list[Law] = field(default_factory=list)
+    corners: list[Corner] = field(default_factory=list)
     examples: list[Case] = field(default_factory=list)
     draw: DrawCase | None = None
     _observe: Callable[..., Mapping[str, Any]] | None = None
@@ -140,6 +160,24 @@ class Kata:
 
         return declare
 
+    def corner(self, points: float) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
+        """Decorate a question about a case, by the names of its arguments. The cases for which it is true
+        are judged by a check of their own, worth `points`; its docstring is the check's title."""
+
+        def declare(holds: Callable[..., bool]) -> Callable[..., bool]:
+            title = " ".join(inspect.cleandoc(holds.__doc__ or "").split("\n\n")[0].split())
+            if not title:
+                raise KataError(f"{self.name}: the corner {holds.__name__} needs a docstring: its title.")
+            parameters = tuple(inspect.signature(holds).parameters)
+            self.corners.append(Corner(holds.__name__, title, hundredths(points), holds, parameters))
+            return holds
+
+        return declare
+
+    def corner_of(self, case: Case) -> str:
+        """The name of the first corner that has the case; nothing for a plain case."""
+        return next((corner.name for corner in self.corners if corner.has(case)), "")
+
     def _require_law(self, function: Callable[..., None], parameters: tuple[str, ...]) -> None:
         if not parameters or parameters[0] != "student":
             raise KataError(f"{self.name}: the first parameter of {function.__name__} must be `student`.")
@@ -153,9 +191,11 @@ class Kata:
         """Whether the pretended device is checked: PyTorch katas, unless they say otherwise."""
         return self.library == "torch" if self.grades_device is None else self.grades_device
 
-    def free_points(self) -> dict[str, int]:
-        """Hundredths for each free check; `agrees_with_reference` gets what the others leave."""
-        others = dict(FREE_POINTS)
+    def free_points(self, reached: Iterable[str] = tuple(CORNER_POINTS)) -> dict[str, int]:
+        """Hundredths for each free check; `agrees_with_reference` gets what the others leave. `reached` names
+        those of the corners of every kata that this one's cases reach."""
+        others = FREE_POINTS | {name: CORNER_POINTS[name] for name in reached}
+        others |= {corner.name: corner.points for corner in self.corners}
         if self.grades_gradients:
             others["has_the_right_gradients"] = GRADIENT_POINTS
         if self.checks_device:

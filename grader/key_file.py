@@ -124,9 +124,9 @@ class KataKey:
         message = self.file.message(self.name, "answers")
         try:
             expected = [Expected(**entry) for entry in message["expected"]]
-            if len(expected) != len(message["cases"]):
+            if not len(expected) == len(message["cases"]) == len(message["corners"]):
                 raise ValueError
-            return AnswerKey(message["cases"], expected, message["law_cases"])
+            return AnswerKey(message["cases"], expected, message["law_cases"], message["corners"])
         except (KeyError, TypeError, ValueError):
             raise self.file.damaged() from None
 
@@ -205,7 +205,12 @@ def _add(sections: list[bytes], section: Section) -> list[int]:
 
 def _answers_message(key: AnswerKey) -> dict[str, Any]:
     expected = [vars(answer) for answer in key.expected]
-    return {"cases": key.cases, "expected": expected, "law_cases": key.law_cases}
+    return {
+        "cases": key.cases,
+        "expected": expected,
+        "law_cases": key.law_cases,
+        "corners": key.corners,
+    }
 
 
 def _mistakes_message(mistakes: list[RecordedMistake]) -> dict[str, Any]:

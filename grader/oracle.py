@@ -10,7 +10,7 @@ import numpy as np
 from grader import bank
 from grader.answer_cache import cached
 from grader.answer_key import AnswerKey, Expected, digest
-from grader.arrays import in_leaves
+from grader.arrays import contiguous, in_leaves, is_contiguous
 from grader.catalog import Card, Course, load_file
 from grader.expect import SubmissionFailed, Unmet
 from grader.kata import Case, DrawCase, Kata, KataError
@@ -18,6 +18,9 @@ from grader.key_file import KataKey, pack
 from grader.loading import line_of, told
 from grader.precision import Precision, precision_of
 from grader.worker.local import LocalStudent
+
+CORNER_CASES = 12  # drawn for each corner
+LAYOUT = "any_memory_layout"
 
 
 class Oracle:
@@ -56,24 +59,49 @@ class Oracle:
     def _draw(self) -> AnswerKey:
         kata = self.kata
         assert kata.draw is not None
-        cases = [*kata.examples, *self._bank("its cases", kata.draw, kata.bank_size)]
+        drawn = self._bank("its cases", kata.draw, self.draws * kata.bank_size)
+        groups = self._grouped(kata.examples, kata.bank_size, CORNER_CASES, drawn)
+        cases = [case for group in groups.values() for case in group]
         own = [law for law in kata.laws if law.draw not in (None, kata.draw)]
-        return AnswerKey(
-            cases,
-            self._answers(cases),
-            {
-                law.name: self._bank(f"the cases of `{law.name}`", law.draw, kata.bank_size // 2)
-                for law in own
-                if law.draw
-            },
-        )
+        half = kata.bank_size // 2
+        law_cases = {
+            law.name: bank.spread(
+                contiguous(self._bank(f"the cases of `{law.name}`", law.draw, self.draws * half)), half
+            )
+            for law in own
+            if law.draw
+        }
+        corners = [name for name, group in groups.items() for _ in group]
+        return AnswerKey(cases, self._answers(cases), law_cases, corners)
+
+    def _grouped(
+        self, examples: list[Case], plain: int, each: int, drawn: list[Case]
+    ) -> dict[str, list[Case]]:
+        """The cases by corner, examples first: at most `plain` drawn ones without a corner, which have the
+        usual layout in memory, and `each` of a corner. Raises KataError where a corner has none."""
+        groups: dict[str, list[Case]] = {"": [], **{corner.name: [] for corner in self.kata.corners}}
+        for origin, most in ((examples, len(examples)), (drawn, each)):
+            found: dict[str, list[Case]] = {}
+            for case in origin:
+                found.setdefault(self.kata.corner_of(case), []).append(case)
+            relaid = [case for case in found.get("", []) if not is_contiguous(case)]
+            if relaid:
+                groups.setdefault(LAYOUT, []).extend(bank.spread(relaid, most))
+            for name, group in found.items():
+                size = plain if origin is drawn and not name else most
+                groups[name] += bank.spread(contiguous(group), size)
+        empty = next((name for name, group in groups.items() if not group), None)
+        if empty is not None:
+            what = f"the corner `{empty}` has no case" if empty else "every case belongs to a corner"
+            raise KataError(f"{self.kata.name}: {what}; change how cases are drawn, or drop the corner.")
+        return groups
 
     def _bank(self, whose: str, draw: DrawCase, size: int) -> list[Case]:
-        """Cases drawn for the kata or for one of its laws. Raises KataError where that cannot be done."""
+        """All cases drawn for the kata or for one of its laws. Raises KataError where that cannot be done."""
         from hypothesis.errors import Unsatisfiable
 
         try:
-            return bank.draw_bank(draw, size, self.seed, self.draws)
+            return bank.draw_cases(draw, size, self.seed)
         except Unsatisfiable:
             why = "every one is filtered away; draw what is wanted instead of filtering out what is not"
         except KataError as error:

@@ -5,17 +5,22 @@ from __future__ import annotations
 from grader import bank
 from grader.checks import CheckPlan, Session
 from grader.expect import judged_in
-from grader.free_checks import FREE_CHECKS
-from grader.kata import Case, Kata, KataError, Law
-from grader.oracle import Oracle
+from grader.free_checks import FREE_CHECKS, LAYOUT_TITLE, agrees_in_a_corner
+from grader.kata import CORNER_POINTS, Case, Kata, KataError, Law
+from grader.oracle import LAYOUT, Oracle
 
 
 def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
     """All checks of a kata, in the order in which they run."""
-    points, cases = kata.free_points(), oracle.key.cases
+    plain = oracle.key.of_corner("")
+    found = [(name, free.title, free.cases(plain), free.judge) for name, free in FREE_CHECKS.items()]
+    found.append((LAYOUT, LAYOUT_TITLE, oracle.key.of_corner(LAYOUT), agrees_in_a_corner))
+    found += [(c.name, c.title, oracle.key.of_corner(c.name), agrees_in_a_corner) for c in kata.corners]
+    reached = [name for name, _, cases, _ in found if name in CORNER_POINTS and cases]
+    points = kata.free_points(reached)
     plans = [
-        CheckPlan(name, free.title, points[name], free.cases(cases), free.judge)
-        for name, free in FREE_CHECKS.items()
+        CheckPlan(name, title, points[name], cases, judge)
+        for name, title, cases, judge in found
         if name in points
     ]
     return plans + [_plan_of_law(kata, oracle, law) for law in kata.laws]
@@ -30,7 +35,7 @@ def _plan_of_law(kata: Kata, oracle: Oracle, law: Law) -> CheckPlan:
     cases: list[Case] = [{}]
     if law.draw is not None:
         own = law.draw is not kata.draw
-        cases = oracle.key.law_cases[law.name] if own else bank.half(oracle.key.cases)
+        cases = oracle.key.law_cases[law.name] if own else bank.half(oracle.key.of_corner(""))
         _require_arguments(kata, law, cases)
     return CheckPlan(law.name, law.title, law.points, cases, judge, law.parameters)
 

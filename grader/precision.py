@@ -22,6 +22,11 @@ FLOAT32 = {
 }
 
 
+def plain_dtype(dtype: str | None) -> str | None:
+    """The dtype whose digits an answer needs: float64 has a check of its own, and elsewhere float32's do."""
+    return "float32" if dtype in ("float64", "float") else dtype
+
+
 @dataclass(frozen=True)
 class Precision:
     """The length of the longest sum that a case can make, the dtype of its floats, and a size below which
@@ -38,7 +43,9 @@ class Precision:
 def precision_of(case: Any) -> Precision:
     """No result counts as smaller than a 64th of the largest float in the arrays of the case, or of 1 where
     that is larger, as masks are: the error of a sum goes with its terms, and they may cancel."""
-    return Precision(terms_of(case), float_dtype(case), CANCELLED * min(1.0, _largest_float(case)))
+    return Precision(
+        terms_of(case), plain_dtype(float_dtype(case)), CANCELLED * min(1.0, _largest_float(case))
+    )
 
 
 def _largest_float(tree: Any) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
-from grader.arrays import holds_arrays
+from grader.arrays import holds_arrays, is_contiguous
 from grader.checks import CheckPlan
+from grader.comparison import Tolerance, first_difference
 from grader.describing import describe, show
+from grader.free_checks import FREE_CHECKS
 from grader.judging import Failure, Finding
 from grader.kata import Case
 from grader.report import Check, Mistake
@@ -15,9 +17,38 @@ MOST_LEAVES = 12  # arrays of one dict or list that are shown
 BRIEF = 30  # characters of an argument in the line that shows the call
 
 
-def as_check(finding: Finding, mistake: Mistake | None, axes: dict[str, str]) -> Check:
-    """What a report says of a check: the smallest input that fails, and the mistake that explains it."""
+NO_CASE_AGREES = "No points: no case agrees with the reference."
+NO_ANSWER = "No points: no call has returned anything."
+ONE_ANSWER = "No points: the answer is the same whatever the arguments."
+
+
+def unearned(findings: list[Finding], answers: list[dict[str, Any] | None]) -> dict[str, str]:
+    """Which checks give no points though nothing fails in them, and why: the free ones where no case agrees
+    with the reference, and all where nothing came back, or always the same."""
+    agreement = findings[0]
+    if len(agreement.asked) > len(agreement.failures):
+        return {}
+    returned = [answer for answer in answers if answer is not None]
+    everything = [finding.plan.name for finding in findings]
+    if not returned:
+        return dict.fromkeys(everything, NO_ANSWER)
+    if len(returned) > 2 and not any(_differ(returned[0], answer) for answer in returned[1:]):
+        return dict.fromkeys(everything, ONE_ANSWER)
+    return dict.fromkeys(FREE_CHECKS, NO_CASE_AGREES)
+
+
+def _differ(one: object, other: object) -> bool:
+    return first_difference(one, other, Tolerance()) is not None
+
+
+def as_check(
+    finding: Finding, mistake: Mistake | None, axes: dict[str, str], without_points: str = ""
+) -> Check:
+    """What a report says of a check: the smallest input that fails, and the mistake that explains it; or why
+    it gives no points."""
     plan = finding.plan
+    if not finding.failures and without_points:
+        return Check(plan.name, plan.title, "skipped", 0, plan.points, without_points)
     if not finding.failures:
         return Check(plan.name, plan.title, finding.status, plan.points, plan.points)
     failure = smallest(finding)
@@ -100,7 +131,10 @@ def _leaves(name: str, value: object) -> list[tuple[str, object]]:
 
 def _show_argument(value: object, axes: list[str]) -> str:
     text = show(value)
-    return f"{text}    {describe(value, axes)}" if hasattr(value, "shape") else text
+    if not hasattr(value, "shape"):
+        return text
+    layout = "" if is_contiguous(value) else ", not contiguous"
+    return f"{text}    {describe(value, axes)}{layout}"
 
 
 def is_own(value: object) -> bool:

@@ -33,15 +33,15 @@ def prints(cases):
 
 
 def test_the_same_seed_draws_the_same_bank():
-    assert prints(bank.draw_bank(draw_case, 20, seed=1)) == prints(bank.draw_bank(draw_case, 20, seed=1))
+    assert prints(bank.draw_cases(draw_case, 60, seed=1)) == prints(bank.draw_cases(draw_case, 60, seed=1))
 
 
 def test_another_seed_draws_another():
-    assert prints(bank.draw_bank(draw_case, 20, seed=1)) != prints(bank.draw_bank(draw_case, 20, seed=2))
+    assert prints(bank.draw_cases(draw_case, 60, seed=1)) != prints(bank.draw_cases(draw_case, 60, seed=2))
 
 
 def test_cases_are_distinct_and_smallest_first():
-    cases = bank.draw_bank(draw_case, 20)
+    cases = bank.draw_cases(draw_case, 60)
     weights = [bank.weight(case) for case in cases]
     assert len(set(prints(cases))) == len(cases)
     assert weights == sorted(weights)
@@ -132,11 +132,11 @@ def test_a_module_with_constants_does_not_change_a_bank(monkeypatch, tmp_path):
     def draw_case(draw):
         return {"numbers": draw(st.lists(st.integers(0, 2**20), min_size=20, max_size=20))}
 
-    before = prints(bank.draw_bank(draw_case, 20))
+    before = prints(bank.draw_cases(draw_case, 60))
     (tmp_path / "full_of_constants.py").write_text(f"CONSTANTS = {list(range(1000, 1100))}\n")
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module("full_of_constants")
-    after = prints(bank.draw_bank(draw_case, 20))
+    after = prints(bank.draw_cases(draw_case, 60))
     del sys.modules["full_of_constants"]
     assert after == before
 
@@ -153,7 +153,7 @@ course, drawn = Course(Path(root)), {"grader": bank.__file__}
 for name in names:
     kata = course.declaration(course.card(name))
     for draw in dict.fromkeys([kata.draw, *(law.draw for law in kata.laws if law.draw)]):
-        cases = b"".join(map(bank.fingerprint, bank.draw_bank(draw, 20)))
+        cases = b"".join(map(bank.fingerprint, bank.draw_cases(draw, 60)))
         drawn[f"{name} {draw.__name__}"] = hashlib.sha256(cases).hexdigest()
 print(json.dumps(drawn))
 """
