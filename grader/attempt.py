@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from grader.catalog import Card
 from grader.checks import CheckPlan, Session
 from grader.expect import SubmissionFailed
+from grader.judge_limits import JudgingStopped, limited
 from grader.judging import Failure, Finding, Lost, run_check
 from grader.kata import Kata
 from grader.oracle import Oracle
-from grader.report import Isolation
+from grader.report import CheckStatus, Isolation
 from grader.submission import Refused, Submission
 from grader.worker.channel import Flooded
 from grader.worker.processes import Process, Source
@@ -21,6 +22,9 @@ from grader.worker.remote import CALL_SECONDS, KATA_SECONDS, Budget, RemoteStude
 START_SECONDS = 60.0  # on the clock; a fresh interpreter on a busy machine imports PyTorch first
 LOAD_SECONDS = 20.0
 CUDA_SECONDS = 60.0  # making a context takes seconds, and kernels are loaded when first used
+JUDGE_SECONDS = 10.0  # that judging one submission may compute; a tenth of a second is usual
+TOO_MUCH = "Not shown: the answers are so large that judging them was stopped."
+GIVEN_UP = "Not run: the submission had to be stopped before."
 LOSSES = 2  # workers that one submission may lose before the rest of its checks are given up
 
 
@@ -94,12 +98,22 @@ class Attempt:
             raise Refused(f"{self.submission.label} defines no function or class called `{missing[0]}`.")
 
     def run_all(self) -> list[Finding]:
-        """Every check in order; a check that loses its worker fails, and the next gets a fresh one."""
-        return [self._run(check) for check in self.prepared.checks]
+        """Every check in order; a check that loses its worker fails, and the next gets a fresh one. Checks
+        that are left when judging has taken too much are given up."""
+        findings: list[Finding] = []
+        try:
+            with limited(JUDGE_SECONDS):
+                for check in self.prepared.checks:
+                    findings.append(self._run(check))
+        except (JudgingStopped, MemoryError):
+            left = self.prepared.checks[len(findings) :]
+            findings += [_failed(check, "error", TOO_MUCH) for check in left]
+        return findings
 
     def _run(self, check: CheckPlan) -> Finding:
         if len(self.losses) >= LOSSES or self.budget.spent > self.budget.limit:
-            return self._given_up(check)
+            status: CheckStatus = "timeout" if not self.losses or self.losses[-1].timed_out else "error"
+            return _failed(check, status, GIVEN_UP)
         try:
             return run_check(check, self.session)
         except Lost as lost:
@@ -116,12 +130,6 @@ class Attempt:
             except Refused as refused:
                 self.losses += [WorkerLost(str(refused))] * LOSSES
 
-    def _given_up(self, check: CheckPlan) -> Finding:
-        status = "timeout" if not self.losses or self.losses[-1].timed_out else "error"
-        message = "Not run: the submission had to be stopped before."
-        failure = Failure(check.cases[0], status, message, None, [])  # type: ignore[arg-type]  # a literal either way
-        return Finding(check, [failure], [failure.case])
-
     def close(self) -> None:
         """End the worker and keep what the submission printed."""
         if self.process is not None:
@@ -130,3 +138,8 @@ class Attempt:
             self.printed = self.process.channel.output.text() or self.printed
             self.process.kill()
             self.process = None
+
+
+def _failed(check: CheckPlan, status: CheckStatus, message: str) -> Finding:
+    """A check that was not run."""
+    return Finding(check, [Failure(check.cases[0], status, message, None, [])], [check.cases[0]])

@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ import grader
 from grader import bank
 from grader.attempt import Attempt, Prepared
 from grader.catalog import Card, Course
+from grader.judge_limits import JudgingStopped, limited
 from grader.kata import Kata
 from grader.keyring import Keyring
 from grader.oracle import Oracle
@@ -28,6 +30,8 @@ from grader.worker.rules import broken_in_source
 
 if TYPE_CHECKING:
     from grader.diagnosis import Lineup
+
+NAMING_SECONDS = 4.0  # that the search for the mistake may compute
 
 
 class Grader:
@@ -117,7 +121,9 @@ class Grader:
                 attempt.close()
             mistakes = {}
             if any(finding.failures for finding in findings):
-                mistakes = self.lineup(prepared).name(findings)
+                lineup = self.lineup(prepared)
+                with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
+                    mistakes = lineup.name(findings)
             free = unearned(findings, attempt.session.answers())
             checks = [
                 as_check(f, mistakes.get(f.plan.name), prepared.kata.axes, free.get(f.plan.name, ""))

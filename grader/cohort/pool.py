@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -16,10 +17,13 @@ from multiprocessing import connection
 from typing import Any
 
 from grader.catalog import CourseError
-from grader.cohort.judging import Order, Task, Verdict, judge, judging_digest
+from grader.cohort.judging import Order, Task, Verdict, judge, judging_digest, refusal
 from grader.opening import COMPLAINTS, open_grader
+from grader.submission import Refused
 
-TRIES = 3  # graders that one submission may lose before it is put aside
+TRIES = 2  # graders that one submission may lose before it is put aside
+LOOK_SECONDS = 5.0  # between looks at graders that do not come back
+TASK_SECONDS = 1800.0  # on the clock, after which a grader counts as lost
 WARM = ["numpy", "grader.cohort.pool"]  # PyTorch is imported once the server of NumPy's workers is forked
 
 
@@ -30,6 +34,7 @@ class Seat:
     process: Any
     channel: Any
     task: Task | None = None
+    since: float = 0.0  # when it was given the task
 
 
 class Pool:
@@ -70,7 +75,8 @@ class Pool:
         for seat in self._seats:
             self._occupy(seat, next(tasks, None))
         while busy := {seat.channel: seat for seat in self._seats if seat.task}:
-            for channel in connection.wait(list(busy)):
+            self._end_overdue()
+            for channel in connection.wait(list(busy), LOOK_SECONDS):
                 seat = busy[channel]
                 task, verdict = seat.task, self._answer(seat)
                 assert task is not None
@@ -79,10 +85,16 @@ class Pool:
                 self._occupy(seat, next(tasks, None) if verdict is not None else task)
 
     def _occupy(self, seat: Seat, task: Task | None) -> None:
-        seat.task = task
+        seat.task, seat.since = task, time.monotonic()
         if task is not None:
             with suppress(OSError):  # it is gone: its end of the channel says so
                 seat.channel.send(task)
+
+    def _end_overdue(self) -> None:
+        """End graders that do not come back; they count as lost, and their tasks are tried once more."""
+        for seat in self._seats:
+            if seat.task is not None and time.monotonic() - seat.since > TASK_SECONDS:
+                seat.process.kill()
 
     def _answer(self, seat: Seat) -> Verdict | None:
         """What a grader says of its task; None where it was lost and another must be asked."""
@@ -99,7 +111,8 @@ class Pool:
         self._losses[name] = self._losses.get(name, 0) + 1
         if self._losses[name] < TRIES:
             return None
-        return Verdict("error", 0, 0, "", fault=f"{TRIES} grading processes were lost over it")
+        card = self.order.course.card(task.kata)
+        return refusal(card, Refused(f"{card.name}.py ended the grading process twice, and was put aside."))
 
     def _replace(self, seat: Seat) -> None:
         seat.channel.close()

@@ -19,6 +19,7 @@ from grader.worker.student import Student
 CALL_SECONDS = 5.0  # that one call may compute
 WALL_FACTOR = 10  # a call that sleeps or waits is stopped after that many times as long
 KATA_SECONDS = 60.0  # for all calls together, without the time in which no processor was free
+ANSWERS = 128 * 2**20  # bytes of arrays in all answers of one submission
 SLICE = 0.2  # seconds after which a worker that has not answered is looked at
 BRIEF = 0.01  # seconds in which no process waits for a processor long enough to matter
 MOST_HELD = 1 << 16  # bytes of requests that are written at once; the worker has room for them
@@ -34,10 +35,11 @@ class WorkerLost(Exception):
 
 @dataclass
 class Budget:
-    """The seconds that all calls of one submission have taken, in however many workers."""
+    """What all calls of one submission have taken, in however many workers: seconds, and bytes of answers."""
 
     limit: float = KATA_SECONDS
     spent: float = 0.0
+    received: int = 0
 
 
 class RemoteStudent(Student):
@@ -159,6 +161,9 @@ class RemoteStudent(Student):
         header, body, theirs = self._channel.receive(deadline)
         if theirs != nonce:
             raise Malformed("it does not belong to this call")
+        self._budget.received += len(body)
+        if self._budget.received > ANSWERS:
+            raise Malformed(f"all answers together take more than {ANSWERS >> 20} MiB")
         return decode(header, body, self._device)
 
     @property
