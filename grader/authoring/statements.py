@@ -24,7 +24,7 @@ from grader.worker.rules import broken_in_source
 KEPT = ("equivalent.toml", "feedback.md")  # what `kata` keeps beside them: marked mutants, reports to be read
 STATEMENT_LENGTH = 400
 HINTS_DUE = 3
-AGREEMENT_DUE = 300  # hundredths of a point that stay for agreeing with the reference
+AGREEMENT_DUE = 150  # hundredths of a point
 
 
 def gaps(course: Course, card: Card) -> list[str]:

@@ -26,12 +26,12 @@ MAX_AXES = 16  # of one array
 MAX_BODY = 64 * 2**20  # bytes of arrays in one frame
 MAX_HEADER = 4 * 2**20  # bytes: the source of a submission has up to 1 MiB, and JSON escapes it
 MAX_MARKS = 8  # brackets and commas of the header for each value that it may hold
-MAX_KEYS = 10_000  # of one dict: in the worst case looking up a key takes as many steps
+MAX_KEYS = 1_000  # of one dict: in the worst case looking up a key takes as many steps
 MAX_KEY_LENGTH = 200  # characters; keys stand in messages
 MAX_KEY = 2**53  # integer keys are smaller: from 2**61 on, integers of equal hash are easy to find
 MAX_DIGITS = 300  # of an integer; no float is larger than that
 MAX_TEXT = 2**20  # characters of one string; the longest is the source of a submission
-MAX_ARGUMENTS = 2**16  # entries and values with which a submission calls a function of the grader's
+MAX_ARGUMENTS = 2**14  # entries and values with which a submission calls a function of the grader's
 MAX_ID = 2**63  # of objects and functions
 MAX_NAME = 80  # characters of a class's name
 
@@ -43,7 +43,7 @@ class Limits(NamedTuple):
     entries: int
 
 
-FRAME = Limits(100_000, 2**20)  # the largest frame of the course has 105 values and 48,000 entries
+FRAME = Limits(20_000, 2**20)  # the largest frame of the course has 105 values and 48,000 entries
 FILE = Limits(1_000_000, MAX_BODY)  # caches and answer keys, which the grader writes itself
 
 

@@ -160,8 +160,20 @@ def test_a_source_that_ends_every_grader_is_put_aside(order, monkeypatch):
 
         monkeypatch.setattr(pool, "_occupy", lose)
         found = dict(pool.judge(iter(tasks(3))))
-    told = [verdict.fault for verdict in found.values()]
-    assert told == ["", "3 grading processes were lost over it", ""]
+    told = [(verdict.status, verdict.fault) for verdict in found.values()]
+    assert told == [("passed", ""), ("error", ""), ("failed", "")]
+    put_aside = json.loads(list(found.values())[1].report)["katas"][0]["message"]
+    assert put_aside == "double.py ended the grading process twice, and was put aside."
+
+
+@pytest.mark.slow
+def test_a_grader_that_does_not_come_back_is_ended(order, monkeypatch):
+    monkeypatch.setattr(pools, "TASK_SECONDS", 1.0)
+    monkeypatch.setattr(pools, "LOOK_SECONDS", 0.2)
+    with closing(Pool(order, size=1)) as pool:
+        os.kill(pool._seats[0].process.pid, signal.SIGSTOP)
+        ((_, verdict),) = pool.judge(iter(tasks(1)))
+    assert verdict.status == "passed"
 
 
 asks_a_cluster = pytest.mark.skipif(

@@ -40,7 +40,7 @@ def test_a_kata_that_can_be_judged_has_no_gaps(said):
     [
         (CARD, "points=1", "points=0", f"{CARD}:28: the law `twice_is_a_sum` is worth 0 points; give it some."),
         (CARD, "points=1", "points=-2", f"{CARD}:28: the law `twice_is_a_sum` is worth -2 points; give it some."),
-        (CARD, "points=1", "points=9", f"{CARD}: its laws are worth 10 of 10 points and the free checks 2; leave at least 3 for agreeing with the reference."),
+        (CARD, "points=1", "points=9", f"{CARD}: its laws are worth 10 of 10 points and the free checks 3; leave at least 1.5 for agreeing with the reference."),
         (CARD, "@KATA.cases", "", f"{CARD}: it draws no cases; decorate a function with @KATA.cases."),
         (CARD, "bank_size=8", 'needs=("duble",)', f"{CARD}: `double` needs `duble`, and there is no such kata."),
         (CARD, "bank_size=8", 'needs=("double",)', f"{CARD}: `double` needs `double`: nobody could begin; take one of these needs out."),
