@@ -14,6 +14,7 @@ KEY = AnswerKey(
     cases=[{"x": np.arange(3.0), "n": 1}],
     expected=[Expected({"result": np.ones(2)}, {"result": (1, [2])}, [{"args[0]": np.zeros(2)}])],
     law_cases={"sums": [{"x": np.zeros((0, 2))}]},
+    corners=[""],
 )
 
 

@@ -123,7 +123,9 @@ def test_a_value_stands_once_however_often_it_is_answered():
 
 
 def test_what_is_packed_comes_back():
-    answers = AnswerKey([{"x": np.ones((2, 3), order="F")}], [Expected({"r": 1.0}, {"r": 1})], {"law": [{}]})
+    answers = AnswerKey(
+        [{"x": np.ones((2, 3), order="F")}], [Expected({"r": 1.0}, {"r": 1})], {"law": [{}]}, [""]
+    )
     mistake = RecordedMistake(
         "m", "Told.", {"a": [None, Recorded("error", "ab", False, (Answer(None, "E"),))]}
     )
