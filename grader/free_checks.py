@@ -42,6 +42,8 @@ def _agree(session: Session, case: Case, dtype: str | None) -> None:
     expected, seen = session.expected(case), session.sight(case)
     tolerance = session.oracle.precision(case).tolerance(session.kata.roundings)
     found = first_difference(expected.exact, seen.observed, tolerance, dtype)
+    if found and found.kind != "value":  # in the dtype that is due
+        found = first_difference(expected.native, seen.observed, tolerance, dtype) or found
     if found:
         _end_trace_at(session.student, seen.observed.get(found.where.split("[")[0]))
         lost = lost_digits(session.kata.library, dtype, expected.exact, seen.observed)
@@ -137,7 +139,10 @@ def leaves_arguments_unchanged(session: Session, case: Case) -> None:
 def answers_the_same_again(session: Session, case: Case) -> None:
     first = session.sight(case)
     session.student.trace.clear()
-    again = dict(session.kata.observed(session.student, case))
+    with session.student.holding_results() as held:
+        again = dict(session.kata.observed(session.student, case))
+    if held.overwritten:
+        raise Unmet("A call changes the result of an earlier one, which its caller still holds.")
     tolerance = session.oracle.precision(case).tolerance(session.kata.roundings)
     found = first_difference(first.observed, again, tolerance)
     if found:
@@ -228,7 +233,10 @@ def _require_same_answer(
     if not found:
         return
     trace = list(session.student.trace)
-    again = dict(session.kata.observed(session.student, case))
+    with session.student.holding_results() as held:
+        again = dict(session.kata.observed(session.student, case))
+    if held.overwritten:
+        raise Unmet("A call changes the result of an earlier one, which its caller still holds.")
     session.student.trace[:] = trace
     if first_difference(plain, again, tolerance):
         raise Skip

@@ -17,16 +17,18 @@ MOST_LEAVES = 12  # arrays of one dict or list that are shown
 BRIEF = 30  # characters of an argument in the line that shows the call
 
 
-NO_CASE_AGREES = "No points: no case agrees with the reference."
+AGREEING_DUE = 0.25  # of the cases; empty and all-zero ones agree with many a wrong answer
+TOO_FEW_AGREE = "No points: hardly a case agrees with the reference."
 NO_ANSWER = "No points: no call has returned anything."
 ONE_ANSWER = "No points: the answer is the same whatever the arguments."
 
 
 def unearned(findings: list[Finding], answers: list[dict[str, Any] | None]) -> dict[str, str]:
-    """Which checks give no points though nothing fails in them, and why: the free ones where no case agrees
-    with the reference, and all where nothing came back, or always the same."""
+    """Which checks give no points though nothing fails in them, and why: the free ones where hardly a case
+    agrees with the reference, and all where nothing came back, or always the same."""
     agreement = findings[0]
-    if len(agreement.asked) > len(agreement.failures):
+    agreeing = len(agreement.asked) - len(agreement.failures)
+    if agreeing >= AGREEING_DUE * len(agreement.asked):
         return {}
     returned = [answer for answer in answers if answer is not None]
     everything = [finding.plan.name for finding in findings]
@@ -34,7 +36,7 @@ def unearned(findings: list[Finding], answers: list[dict[str, Any] | None]) -> d
         return dict.fromkeys(everything, NO_ANSWER)
     if len(returned) > 2 and not any(_differ(returned[0], answer) for answer in returned[1:]):
         return dict.fromkeys(everything, ONE_ANSWER)
-    return dict.fromkeys(FREE_CHECKS, NO_CASE_AGREES)
+    return dict.fromkeys(FREE_CHECKS, TOO_FEW_AGREE)
 
 
 def _differ(one: object, other: object) -> bool:

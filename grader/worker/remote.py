@@ -201,7 +201,9 @@ def _sound_outcome(answer: Any, request: Request) -> Outcome:
 def _is_sound(outcome: Outcome, request: Request) -> bool:
     """Whether what stands beside the value is what was asked for."""
     gradients, arguments = outcome.gradients, outcome.arguments
-    if type(outcome.flops) is not int or not (gradients is None or type(gradients) is dict):
+    if type(outcome.flops) is not int or type(outcome.overwritten) is not bool:
+        return False
+    if not (gradients is None or type(gradients) is dict):
         return False
     if arguments is None:
         return True

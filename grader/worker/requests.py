@@ -25,6 +25,7 @@ class Request:
     count_flops: bool = False
     gradients: bool = False
     pretend: bool = False
+    hold: bool = False  # the result is held, and compared when the next one is there
     number: int = 0  # objects that the request makes are known by it
     functions: list[Callable[..., Any]] = field(
         default_factory=list
@@ -44,6 +45,7 @@ class Outcome:
     arguments: Any = None
     flops: int = 0
     gradients: dict[str, Any] | None = None
+    overwritten: bool = False  # the result that is held is no longer what it was
 
     def message(self) -> dict[str, Any]:
         """What has to travel: the value, and the fields that say something."""
@@ -54,4 +56,6 @@ class Outcome:
             said["flops"] = self.flops
         if self.gradients is not None:
             said["gradients"] = self.gradients
+        if self.overwritten:
+            said["overwritten"] = True
         return said

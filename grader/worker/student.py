@@ -44,6 +44,7 @@ class Measured:
     calls: list[Call] = field(default_factory=list)  # those that the gradients belong to
     devices: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    overwritten: bool = False
 
 
 class Student:
@@ -92,6 +93,10 @@ class Student:
         """Note in `changed` which arguments a call inside leaves changed."""
         return self._with("echo")
 
+    def holding_results(self) -> Any:
+        """Note in `overwritten` whether a call inside changes what the call before it has returned."""
+        return self._with("hold")
+
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Perform one call, measure it, write it down."""
         record = Call(name, args, kwargs)
@@ -120,6 +125,7 @@ class Student:
         if outcome.gradients is not None:
             self._measured.gradients.append(outcome.gradients)
             self._measured.calls.append(call)
+        self._measured.overwritten = self._measured.overwritten or outcome.overwritten
         if outcome.arguments is not None:
             self._measured.changed += _changed(call.args, call.kwargs, outcome.arguments)
 
