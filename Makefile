@@ -39,9 +39,9 @@ docs: $(INSTALLED)
 strength: $(INSTALLED)
 	$(BIN)/kata verify --mutate --page docs/strength.md
 
-# What a student reads for every mistake, kept beside the kata for a reviewer.
+# What a student reads for every mistake, a page a kata, in build/feedback.
 feedback: $(INSTALLED)
-	$(BIN)/kata feedback
+	$(BIN)/kata feedback build/feedback
 
 # The banks of cases are drawn from one seed; no right answer may be refused under any other.
 verify-seeds: $(INSTALLED)

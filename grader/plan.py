@@ -5,7 +5,12 @@ from __future__ import annotations
 from grader import bank
 from grader.checks import CheckPlan, Session
 from grader.expect import judged_in
-from grader.free_checks import FREE_CHECKS, LAYOUT_TITLE, agrees_in_a_corner
+from grader.free_checks import (
+    FREE_CHECKS,
+    LAYOUT_TITLE,
+    agrees_in_a_corner,
+    agrees_with_reference,
+)
 from grader.kata import CORNER_POINTS, Case, Kata, KataError, Law
 from grader.oracle import LAYOUT, Oracle
 
@@ -14,7 +19,7 @@ def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
     """All checks of a kata, in the order in which they run."""
     plain = oracle.key.of_corner("")
     found = [(name, free.title, free.cases(plain), free.judge) for name, free in FREE_CHECKS.items()]
-    found.append((LAYOUT, LAYOUT_TITLE, oracle.key.of_corner(LAYOUT), agrees_in_a_corner))
+    found.append((LAYOUT, LAYOUT_TITLE, oracle.key.of_corner(LAYOUT), agrees_with_reference))
     found += [(c.name, c.title, oracle.key.of_corner(c.name), agrees_in_a_corner) for c in kata.corners]
     reached = [name for name, _, cases, _ in found if name in CORNER_POINTS and cases]
     points = kata.free_points(reached)

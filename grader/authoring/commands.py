@@ -138,14 +138,11 @@ def overview(course: Path | None) -> None:
 
 
 @click.command(cls=Guarded)
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.argument("names", nargs=-1, type=Names())
-@click.option("--check", is_flag=True, help="Write nothing; name the pages older than their katas.")
 @course_option
-def feedback(names: tuple[str, ...], check: bool, course: Path | None) -> None:
-    """Write what a student reads for each mistake into solutions/<track>/<kata>/feedback.md."""
+def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
+    """Write what a student reads for each mistake, a page a kata."""
     from grader.authoring import feedback as pages
 
-    here = open_course(course)
-    if check:
-        sys.exit(pages.verify_feedback(here, names))
-    pages.write_feedback(here, names)
+    pages.write_feedback(open_course(course), folder, names)

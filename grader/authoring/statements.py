@@ -21,7 +21,7 @@ from grader.needs import with_needs
 from grader.submission import digest
 from grader.worker.rules import broken_in_source
 
-KEPT = ("equivalent.toml", "feedback.md")  # what `kata` keeps beside them: marked mutants, reports to be read
+KEPT = ("equivalent.toml",)  # what `kata` keeps beside them: marked mutants
 STATEMENT_LENGTH = 400
 HINTS_DUE = 3
 AGREEMENT_DUE = 150  # hundredths of a point

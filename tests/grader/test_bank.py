@@ -48,55 +48,16 @@ def test_cases_are_distinct_and_smallest_first():
 
 
 def test_no_more_cases_come_than_were_asked_for():
-    assert len(bank.draw_bank(draw_case, 7)) == 7
+    assert len(bank.spread(bank.draw_cases(draw_case, 21), 7)) == 7
 
 
 def test_a_strategy_with_few_cases_gives_those():
-    cases = bank.draw_bank(lambda draw: {"n": draw(st.integers(0, 2))}, 20)
+    cases = bank.draw_cases(lambda draw: {"n": draw(st.integers(0, 2))}, 60)
     assert [case["n"] for case in cases] == [0, 1, 2]
 
 
 def test_large_cases_stay_in_the_bank():
-    assert max(case["x"].size for case in bank.draw_bank(draw_case, 10)) > 6
-
-
-def test_shrinking_finds_the_smallest_case():
-    found = bank.shrink(draw_case, lambda case: case["n"] >= 37, size=30)
-    assert found["n"] == 37
-    assert found["x"].shape == (1, 1)
-    assert found["x"].tolist() == [[0]]
-
-
-def test_shrinking_finds_the_shape_that_matters():
-    found = bank.shrink(draw_case, lambda case: case["x"].shape[0] > 1 and case["x"].shape[1] > 2, size=30)
-    assert found["x"].shape == (2, 3)
-
-
-def test_where_nothing_fails_nothing_is_found():
-    assert bank.shrink(draw_case, lambda case: False, size=10) is None  # noqa: ARG005
-
-
-def test_shrinking_gives_up_after_a_number_of_tries(monkeypatch):
-    monkeypatch.setattr(bank, "SHRINK_CALLS", 5)
-    asked = []
-
-    def fails(case):
-        asked.append(case)
-        return True
-
-    assert bank.shrink(draw_case, fails, size=10) is not None
-    assert len(asked) <= 7
-
-
-def test_what_a_failing_case_raises_goes_through():
-    class Lost(Exception):
-        pass
-
-    def fails(case):  # noqa: ARG001 - the signature is fixed
-        raise Lost
-
-    with pytest.raises(Lost):
-        bank.shrink(draw_case, fails, size=5)
+    assert max(case["x"].size for case in bank.spread(bank.draw_cases(draw_case, 30), 10)) > 6
 
 
 def test_plain_pytest_sees_the_smallest_failure():

@@ -20,7 +20,8 @@ def double(result):
 
 def test_a_mistake_is_named_on_every_check_that_it_explains(grade):
     report = grade(double("x + x + x"))
-    assert named(report) == {"agrees_with_reference": "triples", "twice_is_a_sum": "triples"}
+    assert set(named(report)) >= {"agrees_with_reference", "twice_is_a_sum"}
+    assert set(named(report).values()) == {"triples"}
     assert report.mistake.text == "The result is three times x: one x too many was added."
 
 

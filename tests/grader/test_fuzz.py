@@ -22,6 +22,7 @@ from grader.worker.channel import PREFIX, Channel, ChannelClosed, Flooded, Timed
 from grader.worker.child import Worker
 from grader.worker.codec import DTYPES, FRAME, Malformed, decode, encode
 from grader.worker.executor import Executor
+from grader.worker.processes import Process
 from grader.worker.remote import RemoteStudent, WorkerLost
 from grader.worker.sandbox import limits
 
@@ -103,7 +104,7 @@ def ask_for_answer(data):
     with ours, theirs:
         theirs.sendall(data)
         theirs.shutdown(socket.SHUT_WR)
-        student = RemoteStudent(Channel(ours.fileno(), ours.fileno()), call_seconds=5.0)
+        student = RemoteStudent(Process(Channel(ours.fileno(), ours.fileno()), 0), call_seconds=5.0)
         with contextlib.suppress(WorkerLost, SubmissionFailed), student.watching_arguments():
             student.f(np.ones(2), lambda x: x, name=[1])
 

@@ -16,6 +16,7 @@ CHECKS = [
     "keeps_the_dtype",
     "leaves_arguments_unchanged",
     "answers_the_same_again",
+    "float64_keeps_its_digits",
     "twice_is_a_sum",
     "refuses_text",
 ]
@@ -82,23 +83,23 @@ def test_a_worker_that_dies_costs_one_check(grade):
             return x + x
     """
     report = grade(code)
-    assert statuses(report) == ["passed"] * 6 + ["error"]
+    assert statuses(report) == ["passed"] * 7 + ["error"]
     assert report.checks[-1].message == "The process that ran the submission ended in the middle of a call."
     assert report.score == 900
 
 
 def test_a_worker_that_dies_on_its_first_call_is_replaced_once(grade):
     report = grade("import os\ndef double(x): os._exit(0)")
-    assert statuses(report) == ["error"] * 7
+    assert statuses(report) == ["error"] * 8
     messages = [check.message for check in report.checks]
     assert messages[:2] == ["The process that ran the submission ended in the middle of a call."] * 2
-    assert messages[2:] == ["Not run: the submission had to be stopped before."] * 5
+    assert messages[2:] == ["Not run: the submission had to be stopped before."] * 6
 
 
 @pytest.mark.slow
 def test_a_call_that_never_ends_is_a_timeout(grade, impatient):  # noqa: ARG001 - a fixture
     report = grade("def double(x):\n    while x is not None: pass\n")
-    assert statuses(report) == ["timeout"] * 7
+    assert statuses(report) == ["timeout"] * 8
     assert report.checks[0].message == "No answer within 1 seconds of computing, in line 2."
     assert report.checks[0].counterexample == {"x": "[[1.0, 1.0]]    float32 (1, 2)"}
     assert report.score == 0
@@ -107,7 +108,7 @@ def test_a_call_that_never_ends_is_a_timeout(grade, impatient):  # noqa: ARG001 
 def test_what_has_no_time_left_is_not_run(grade, monkeypatch):
     monkeypatch.setattr(attempt, "KATA_SECONDS", -1.0)
     report = grade("def double(x): return x + x")
-    assert statuses(report) == ["timeout"] * 7
+    assert statuses(report) == ["timeout"] * 8
 
 
 def test_a_slow_submission_gets_no_more_calls_than_its_time_allows(grade, monkeypatch):
@@ -160,7 +161,7 @@ def test_a_submission_that_fails_only_when_imported_again_is_given_up(tiny_cours
     grader = Grader(
         tiny_course, {"numpy": plain_source}
     )  # the sandbox leaves it no way to know that it was there
-    assert statuses(grader.grade(read_submission(tiny_course.card("double"), file))) == ["error"] * 7
+    assert statuses(grader.grade(read_submission(tiny_course.card("double"), file))) == ["error"] * 8
 
 
 def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_path):

@@ -133,14 +133,14 @@ print([name for name in ("torch._dynamo", "sympy") if name in sys.modules])
 """
 REFERENCES = """
     from pathlib import Path
-    from grader.bank import draw_bank
+    from grader.bank import draw_cases
     from grader.loading import load_file
     from grader.worker.local import LocalStudent
     for path in Path({root!r}).glob("tests/katas/*/test_*.py"):
         kata = load_file(path.stem, path).KATA
         if kata.library == "torch":
             reference = Path({root!r}, "solutions", kata.track, kata.name, "reference.py")
-            [case, *_] = kata.examples or draw_bank(kata.draw, 2)
+            [case, *_] = kata.examples or draw_cases(kata.draw, 4)
             kata.observed(LocalStudent(load_file("reference", reference)), case)
     """
 IDIOMS = {

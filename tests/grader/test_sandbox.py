@@ -238,15 +238,13 @@ def test_what_is_imported_late_is_still_found(connect):
 
 @LINUX
 def test_the_scratch_folder_takes_files_and_is_removed(numpy_source):
-    from grader.worker.remote import RemoteStudent, unwrap
+    from grader.worker.remote import RemoteStudent
 
     process = numpy_source.start("cpu")
-    student = RemoteStudent(process.channel)
+    student = RemoteStudent(process)
     student.greeting(20.0)
     source = "def f():\n    open('x', 'w').write('1')\n    return open('x').read()"
-    unwrap(
-        student.ask({"load": {"name": "kata", "source": source, "entry_points": [], "forbidden": []}}, 20, [])
-    )
+    student.load("kata", 20.0, source=source, entry_points=[], forbidden=[])
     assert (student.f(), os.listdir(process.scratch)) == ("1", ["x"])
     process.kill()
     assert not os.path.exists(process.scratch)
