@@ -19,6 +19,7 @@ BRIEF = 30  # characters of an argument in the line that shows the call
 
 
 AGREEING_DUE = 0.25  # of the cases; empty and all-zero ones agree with many a wrong answer
+NAN_ANSWERS = "No points: most answers are NaN."
 TOO_FEW_AGREE = "No points: hardly a case agrees with the reference."
 NO_ANSWER = "No points: no call has returned anything."
 ONE_ANSWER = "No points: the answer is the same whatever the arguments."
@@ -37,6 +38,8 @@ def unearned(findings: list[Finding], answers: list[dict[str, Any] | None]) -> d
         return dict.fromkeys(everything, NO_ANSWER)
     if len(returned) > 2 and len(_values(returned)) <= 1:
         return dict.fromkeys(everything, ONE_ANSWER)
+    if 2 * sum(_values(answer) == {"nan"} for answer in returned) > len(returned):
+        return dict.fromkeys(everything, NAN_ANSWERS)
     return dict.fromkeys(FREE_CHECKS, TOO_FEW_AGREE)
 
 
