@@ -25,6 +25,9 @@ What goes wrong: a model that repeats itself, because the first position or an a
 an id beyond the vocabulary, because argmax ran over the logits of all positions at once; NaN, because exp
 overflows where a logit is above 88 in float32 or 709 in float64.
 
+Corners with checks of their own: any memory layout, float64's digits, logits in the hundreds, a text of
+one token.
+
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.4.
 """
 

@@ -28,6 +28,8 @@ Example: vocab_size = 1000, d_model = 128, num_heads = 4, d_ff = 512, num_layers
 What goes wrong: biases are left out, or added with the wrong width (a layer from d_model to d_ff has d_ff of
 them); attention is counted once for each head; cross-attention is forgotten, which makes it a GPT.
 
+Corner with a check of its own: models so large that a count exceeds 32 bits.
+
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.1 to 3.4, and table 3 for such counts;
 Press and Wolf 2017, "Using the Output Embedding to Improve Language Models", for tying.
 """

@@ -28,6 +28,8 @@ With max_steps=2 the result is [5, 0, 1], with max_steps=0 it is [5], and the mo
 What goes wrong: the model sees the last token alone and stammers; the loop runs on past the end, or never
 starts because it took the start token for the end; the limit counts the start token as a step.
 
+Corners with checks of their own: extreme logits, an end_id or a limit of 0, a start_id that equals end_id.
+
 Source: Sutskever, Vinyals and Le 2014, "Sequence to Sequence Learning with Neural Networks", section 2;
 Vaswani et al. 2017, "Attention Is All You Need", section 3 (auto-regressive generation).
 """

@@ -6,6 +6,7 @@ import numpy as np
 CRUDE = {"asks_for_the_most_likely_token", "forgets_the_softmax", "takes_the_softmax_over_the_tokens"}
 SUBTLE = {
     "adds_a_little_inside_the_logarithm",
+    "clips_the_logits",
     "computes_in_float32",
     "ignores_negative_targets",
     "knows_no_ignore_index_but_minus_100",
@@ -128,6 +129,12 @@ def adds_a_little_inside_the_logarithm(logits, targets, ignore_index=-100):
     """No loss exceeds about 20.7: 1e-9 was added to the probability so that its logarithm exists. That hides
     how wrong the model is, and its gradient. Work with the logarithm of the softmax from the start."""
     return _mean(logits, targets, ignore_index, lambda rows: np.log(np.exp(_log_softmax(rows)) + 1e-9))
+
+
+def clips_the_logits(logits, targets, ignore_index=-100):
+    """Right for logits up to 50; no loss exceeds 100, and levels beyond 50 vanish: the logits were clipped
+    against the overflow of exp. Subtract each position's maximum instead, and nothing is lost."""
+    return _mean(np.clip(logits, -50, 50), targets, ignore_index)
 
 
 def subtracts_one_maximum_for_all(logits, targets, ignore_index=-100):

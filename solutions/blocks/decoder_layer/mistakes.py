@@ -8,8 +8,10 @@ import numpy as np
 CRUDE = {"forgets_the_causal_mask", "reads_keys_and_values_from_x", "skips_the_cross_attention"}
 SUBTLE = {
     "adds_in_place",
+    "clips_the_scores",
     "computes_in_float32",
     "forgets_eps",
+    "keeps_the_first_mask",
     "puts_eps_outside_the_root",
     "takes_a_smaller_eps",
     "widens_float32",
@@ -142,6 +144,29 @@ def masks_with_zero_scores(x, memory, params, num_heads):
         return _softmax(scores * (1 if visible is None else visible))
 
     return _layer(x, memory, params, num_heads, attend=_with(_attend, weigh=weigh))
+
+
+def clips_the_scores(x, memory, params, num_heads):
+    """Right for small scores; keys with scores above 50 share the attention evenly, however far apart they
+    are. The scores were clipped against the overflow of exp. Subtract the maximum of each row instead."""
+    attend = _with(_attend, weigh=lambda scores, visible: _weigh(np.clip(scores, -50, 50), visible))
+    return _layer(x, memory, params, num_heads, attend=attend)
+
+
+def keeps_the_first_mask(x, memory, params, num_heads):
+    """The first call is right, and calls with fewer tokens are; with more, later tokens are hidden from
+    themselves. The causal mask was made for the first call's length and kept. Make it for each length."""
+    made = _MASKS.setdefault("causal", _causal(len(x)))
+
+    def mask(tokens):
+        visible = np.zeros((tokens, tokens), dtype=bool)
+        visible[: len(made), : len(made)] = made[:tokens, :tokens]
+        return visible
+
+    return _layer(x, memory, params, num_heads, mask=mask)
+
+
+_MASKS = {}
 
 
 def masks_the_cross_attention(x, memory, params, num_heads):

@@ -15,6 +15,8 @@ SUBTLE = {
     "empties_the_list_of_layers",
     "fails_without_layers",
     "forgets_eps",
+    "keeps_the_first_mask",
+    "keeps_the_memory_of_an_earlier_call",
     "keeps_the_states_of_earlier_calls",
     "normalises_the_memory_again",
     "puts_eps_outside_the_root",
@@ -132,6 +134,32 @@ def applies_the_layers_in_reverse(x, memory, layers, num_heads):
     """Right for one layer; with more, h_1 is what the top layer makes of x. The list is walked from its
     end. The first entry of the list is the layer nearest to the embedding; check the direction."""
     return _stack(x, memory, layers[::-1], num_heads)
+
+
+def keeps_the_first_mask(x, memory, layers, num_heads):
+    """The first call is right, and calls with fewer tokens are; with more, later tokens are hidden from
+    themselves. The causal mask was made for the first call's length and kept. Make it for each length."""
+    made = _MASKS.setdefault("causal", _causal(len(x)))
+
+    def mask(tokens):
+        visible = np.zeros((tokens, tokens), dtype=bool)
+        visible[: len(made), : len(made)] = made[:tokens, :tokens]
+        return visible
+
+    return _stack(x, memory, layers, num_heads, mask=mask)
+
+
+_MASKS = {}
+
+
+def keeps_the_memory_of_an_earlier_call(x, memory, layers, num_heads):
+    """The first call is right; later ones of the same size read its memory. What was made of the memory
+    outlives the call, as a cache would that is never emptied. Every call brings its own memory."""
+    kept = _MEMORIES.setdefault((memory.shape, memory.dtype), memory)
+    return _stack(x, kept, layers, num_heads)
+
+
+_MEMORIES = {}
 
 
 def starts_every_layer_from_x(x, memory, layers, num_heads):

@@ -8,10 +8,15 @@ import numpy as np
 CRUDE = {"ignores_the_mask"}
 SUBTLE = {
     "adds_into_x",
+    "clips_the_scores",
     "divides_zero_by_zero",
     "expects_values_as_wide_as_keys",
+    "keeps_the_first_mask",
     "lets_exp_overflow",
+    "lowers_hidden_scores_by_ten_thousand",
     "shares_where_nothing_is_visible",
+    "subtracts_one_maximum_for_all",
+    "takes_the_maximum_of_hidden_keys_too",
     "takes_the_parameters_out",
     "widens_to_float64",
 }
@@ -30,7 +35,8 @@ def _merge(heads):
 
 
 def _shares(scores, mask):
-    exps = np.where(mask, np.exp(scores - scores.max(axis=-1, keepdims=True)), 0)
+    seen = np.where(mask, scores, np.finfo(scores.dtype).min)
+    exps = np.where(mask, np.exp(seen - seen.max(axis=-1, keepdims=True)), 0)
     total = exps.sum(axis=-1, keepdims=True)
     return exps / np.where(total == 0, 1, total)
 
@@ -116,6 +122,62 @@ def divides_zero_by_zero(x, params, num_heads, mask=None):
         return _shares(np.where(seen, scores, x.dtype.type(-np.inf)), True)
 
     return _block(x, params, num_heads, mask, attend=_with(_attend, weigh=weigh))
+
+
+def subtracts_one_maximum_for_all(x, params, num_heads, mask=None):
+    """Right for small tokens; among large ones, queries with low scores gather nothing: the largest score of
+    the whole batch was subtracted, and exp of the others is 0. Each query has a maximum of its own."""
+
+    def weigh(scores, seen):
+        exps = np.where(seen, np.exp(scores - scores.max()), 0)
+        total = exps.sum(axis=-1, keepdims=True)
+        return exps / np.where(total == 0, 1, total)
+
+    return _block(x, params, num_heads, mask, attend=_with(_attend, weigh=weigh))
+
+
+def takes_the_maximum_of_hidden_keys_too(x, params, num_heads, mask=None):
+    """Right for small tokens; where a hidden score is far above the visible ones, the query gathers nothing:
+    the softmax ran over all keys, and the visible ones were rounded to 0. Hide the scores first, then take
+    the maximum."""
+    return _block(x, params, num_heads, mask, attend=_with(_attend, weigh=_shares_of_all))
+
+
+def _shares_of_all(scores, seen):
+    exps = np.exp(scores - scores.max(axis=-1, keepdims=True)) * np.broadcast_to(seen, scores.shape)
+    total = exps.sum(axis=-1, keepdims=True)
+    return exps / np.where(total == 0, 1, total)
+
+
+def clips_the_scores(x, params, num_heads, mask=None):
+    """Right for small tokens; keys with scores above 50 share the attention evenly, however far apart they
+    are: the scores were clipped against the overflow of exp. Subtract their maximum instead."""
+
+    def attend(x, p, num_heads, mask):
+        return _attend(x, p, num_heads, mask, weigh=lambda s, seen: _shares(np.clip(s, -50, 50), seen))
+
+    return _block(x, params, num_heads, mask, attend=attend)
+
+
+def lowers_hidden_scores_by_ten_thousand(x, params, num_heads, mask=None):
+    """Right for small tokens; a hidden key whose score is 10,000 above the visible ones is read: the mask
+    subtracts too little. Put -inf, or -1e9, in the place of hidden scores."""
+
+    def weigh(scores, seen):
+        seen = np.broadcast_to(seen, scores.shape)
+        shares = _shares(scores - x.dtype.type(1e4) * ~seen, True)
+        return shares * seen.any(axis=-1, keepdims=True)
+
+    return _block(x, params, num_heads, mask, attend=_with(_attend, weigh=weigh))
+
+
+def keeps_the_first_mask(x, params, num_heads, mask=None):
+    """The first call is right; later ones of the same shape are masked as it was. The mask outlives the call,
+    though every call brings its own. Check what is kept between calls."""
+    return _block(x, params, num_heads, _MASKS.setdefault((x.shape, num_heads), mask))
+
+
+_MASKS = {}
 
 
 def lets_exp_overflow(x, params, num_heads, mask=None):

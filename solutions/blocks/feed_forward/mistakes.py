@@ -8,6 +8,7 @@ import numpy as np
 CRUDE = {"forgets_the_relu"}
 SUBTLE = {
     "computes_in_float32",
+    "cuts_off_at_a_hundred",
     "cuts_off_at_six",
     "keeps_the_first_weights",
     "overwrites_x",
@@ -91,6 +92,12 @@ def cuts_off_at_six(x, w1, b1, w2, b2):
     """Large hidden numbers are lost: the activation is bounded from above as well (ReLU6). There is one
     bound, 0, from below. Check the activation with an input of 100."""
     return _feed(x, w1, b1, w2, b2, activate=lambda h: np.clip(h, 0, 6))
+
+
+def cuts_off_at_a_hundred(x, w1, b1, w2, b2):
+    """Right for hidden numbers up to 100; larger ones are cut off, as though that kept the network from
+    exploding. ReLU has one bound, 0, from below; check what clips the hidden numbers."""
+    return _feed(x, w1, b1, w2, b2, activate=lambda h: np.clip(h, 0, 100))
 
 
 def marks_the_awake_units(x, w1, b1, w2, b2):

@@ -12,6 +12,7 @@ SUBTLE = {
     "ignores_the_eps_given",
     "keeps_the_statistics_of_an_earlier_call",
     "overwrites_x",
+    "subtracts_one_number_for_all_rows",
     "subtracts_the_square_of_the_mean",
     "widens_to_float64",
 }
@@ -147,6 +148,16 @@ def subtracts_the_square_of_the_mean(x, gamma, beta, eps=1e-5):
     mean = x.mean(axis=-1, keepdims=True)
     variance = (x * x).mean(axis=-1, keepdims=True) - mean * mean
     return gamma * ((x - mean) / np.sqrt(variance + eps)) + beta
+
+
+def subtracts_one_number_for_all_rows(x, gamma, beta, eps=1e-5):
+    """Right where all rows have one level, even 10000; noise or NaN where one row is around 10000 and the
+    next around -10000. The mean of the whole array was subtracted before the squares were taken. Every row
+    has a mean of its own; subtract that one."""
+    moved = x - x.mean()
+    mean = moved.mean(axis=-1, keepdims=True)
+    variance = (moved * moved).mean(axis=-1, keepdims=True) - mean * mean
+    return gamma * ((moved - mean) / np.sqrt(variance + eps)) + beta
 
 
 def joins_the_leading_axes(x, gamma, beta, eps=1e-5):

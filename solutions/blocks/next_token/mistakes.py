@@ -5,11 +5,13 @@ import numpy as np
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"forgets_the_softmax", "takes_the_softmax_over_the_positions"}
 SUBTLE = {
+    "clips_the_logits",
     "computes_in_float32",
     "lets_exp_overflow",
     "overwrites_the_hidden_state",
     "returns_the_id_in_an_array",
     "squeezes_a_single_position_away",
+    "subtracts_one_maximum_for_all_positions",
     "widens_to_float64",
 }
 
@@ -113,6 +115,22 @@ def lets_exp_overflow(hidden, output_weight):
     same for logits minus their maximum, and then no exponent is above 0."""
     logits = hidden[-1] @ output_weight
     return logits, np.exp(logits) / np.exp(logits).sum(), int(logits.argmax())
+
+
+def clips_the_logits(hidden, output_weight):
+    """Right for logits up to 50; above, the likely tokens share the probability evenly: the logits were
+    clipped before exp, against its overflow. Softmax is the same for logits minus their maximum, and nothing
+    is lost."""
+    logits = hidden[-1] @ output_weight
+    return logits, _softmax(np.clip(logits, -50, 50)), int(logits.argmax())
+
+
+def subtracts_one_maximum_for_all_positions(hidden, output_weight):
+    """NaN or zeros where the last position's logits are far below another's: the largest logit of all
+    positions was subtracted, and exp of what is left is 0. Subtract the last position's own maximum."""
+    logits = hidden @ output_weight
+    exps = np.exp(logits - logits.max())
+    return logits[-1], exps[-1] / exps[-1].sum(), int(logits[-1].argmax())
 
 
 def shifts_the_logits(hidden, output_weight):

@@ -1,8 +1,15 @@
 """What people count instead, and what to tell them."""
 
+import numpy as np
+
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = set()
-SUBTLE = {"divides_into_floats", "takes_d_ff_for_four_times_d_model"}
+SUBTLE = {
+    "counts_in_32_bits",
+    "counts_in_float32",
+    "remembers_the_counts_without_tied",
+    "takes_d_ff_for_four_times_d_model",
+}
 
 
 def _linear(inputs, outputs):
@@ -160,6 +167,30 @@ def adds_positions(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):
     keys of the statement are due."""
     counts = _count(vocab_size, d_model, d_ff, num_layers, tied)
     return {**counts, "position_embedding": 0}
+
+
+def counts_in_32_bits(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):  # noqa: ARG001
+    """Right for small models; large ones get negative or far too small counts: an int32 ends at 2,147,483,647
+    and begins again below zero. Python's integers have no end, and int64 suffices."""
+    counts = _count(vocab_size, d_model, d_ff, num_layers, tied)
+    return {name: (count + 2**31) % 2**32 - 2**31 for name, count in counts.items()}
+
+
+def counts_in_float32(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):  # noqa: ARG001
+    """Right for small models; counts of large ones end in the wrong digits: a float32 holds whole numbers up
+    to 16,777,216 and rounds the others. Count in integers from beginning to end."""
+    counts = _count(vocab_size, d_model, d_ff, num_layers, tied)
+    return {name: int(np.float32(count)) for name, count in counts.items()}
+
+
+def remembers_the_counts_without_tied(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):
+    """The first call is right; the same sizes with another `tied` get the counts of the earlier call. A cache
+    needs every argument in its key. Check what outlives the call."""
+    sizes = vocab_size, d_model, num_heads, d_ff, num_layers
+    return _COUNTS.setdefault(sizes, _count(vocab_size, d_model, d_ff, num_layers, tied))
+
+
+_COUNTS = {}
 
 
 def divides_into_floats(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):

@@ -15,6 +15,7 @@ CRUDE = {
 }
 SUBTLE = {
     "accepts_a_single_token",
+    "cuts_off_what_is_padded",
     "looks_at_the_number_of_sequences",
     "raises_an_index_error",
     "refuses_two_tokens",
@@ -22,6 +23,7 @@ SUBTLE = {
     "shifts_into_floats",
     "shifts_into_int64",
     "takes_a_start_of_zero_for_none",
+    "turns_minus_100_into_zero",
 }
 
 
@@ -89,6 +91,19 @@ def takes_a_start_of_zero_for_none(ids, start_id):
     """Right but for a start_id of 0, which is taken for "not given": 0 is false in a condition. Every integer
     is a legal id."""
     return _shift(ids, start_id) if start_id else ids.copy()
+
+
+def turns_minus_100_into_zero(ids, start_id):
+    """Right for ids from 0 on; a -100 comes back as 0. Some libraries replace ignored targets when they
+    make inputs of labels; this kata only shifts. Check what is done with negative numbers."""
+    return np.maximum(_shift(ids, start_id), 0)
+
+
+def cuts_off_what_is_padded(ids):
+    """Right for ids from 0 on; -100 becomes 0 among the inputs. The two results are slices of the text, and
+    nothing in them is replaced."""
+    inputs, targets = _pairs(ids)
+    return np.where(inputs < 0, 0, inputs).astype(ids.dtype), targets
 
 
 def fills_the_row_with_the_start(ids, start_id):

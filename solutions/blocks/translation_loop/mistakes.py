@@ -8,10 +8,12 @@ SUBTLE = {
     "appends_floats",
     "asks_once_more_at_the_end",
     "asks_twice_a_step",
+    "clips_the_logits",
     "expects_a_positive_logit",
     "has_another_default",
     "keeps_the_ids_of_earlier_calls",
     "lets_exp_overflow",
+    "remembers_the_logits_of_earlier_calls",
     "returns_an_array",
     "stops_at_a_repetition",
     "takes_a_limit_of_zero_for_none",
@@ -174,6 +176,34 @@ def lets_exp_overflow(next_logits, start_id, end_id, max_steps=10):
         return np.argmax(np.exp(logits) / np.exp(logits).sum())
 
     return _translate(next_logits, start_id, end_id, max_steps, choose=choose)
+
+
+def clips_the_logits(next_logits, start_id, end_id, max_steps=10):
+    """Right for logits up to 50; of several larger ones the first is taken: the logits were clipped, and are
+    alike afterwards. The largest logit needs neither clipping nor a softmax."""
+
+    def choose(logits):
+        return np.argmax(np.clip(logits, -50, 50))
+
+    return _translate(next_logits, start_id, end_id, max_steps, choose=choose)
+
+
+def remembers_the_logits_of_earlier_calls(next_logits, start_id, end_id, max_steps=10):
+    """The first call is right; later ones with another model get the first model's logits for the same ids.
+    The table of answers outlives the call. Ask the model that was given, once a step."""
+
+    def choose(ids):
+        return np.argmax(_ANSWERS.setdefault(tuple(ids), next_logits(ids)))
+
+    ids = [start_id]
+    while len(ids) <= max_steps:
+        ids.append(int(choose(list(ids))))
+        if ids[-1] == end_id:
+            break
+    return ids
+
+
+_ANSWERS = {}
 
 
 def stops_at_a_repetition(next_logits, start_id, end_id, max_steps=10):

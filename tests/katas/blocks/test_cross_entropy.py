@@ -72,6 +72,18 @@ def cases(draw):
     return loss_case(draw)
 
 
+@KATA.corner(points=0.5)
+def extreme_logits(logits):
+    """Logits in the hundreds and targets of probability 0 in floats have their loss."""
+    return bool(np.abs(logits).max() > 15)
+
+
+@KATA.corner(points=0.5)
+def another_ignore_index(ignore_index):
+    """Any ignore_index is the one ignored, a token's id too."""
+    return ignore_index != -100
+
+
 @KATA.example
 def worked_example():
     logits = np.array([[[2.0, 0.0, 0.0], [0.0, 1.0, 0.0], [5.0, 5.0, 9.0]]])
@@ -115,7 +127,7 @@ def test_ignored_positions_add_nothing(student, logits, targets, ignore_index):
     expect.close(result, alone, what, terms=8, roundings=ROUNDINGS)
 
 
-@KATA.law(points=1)
+@KATA.law(points=0.5)
 def test_alike_logits_cost_log_v(student, logits, targets, ignore_index):
     """Where all V logits of each position are alike, the loss is log V."""
     alike = np.broadcast_to(logits.max(axis=-1, keepdims=True), logits.shape).copy()
@@ -131,7 +143,7 @@ def levelled_cases(draw):
     return {**case, "levels": np.array(drawn, dtype=case["logits"].dtype).reshape(shape)}
 
 
-@KATA.law(points=1, cases=levelled_cases)
+@KATA.law(points=0.5, cases=levelled_cases)
 def test_only_differences_count(student, logits, targets, ignore_index, levels):
     """Adding one number to all logits of a position changes nothing."""
     near, far = (loss(student, rows, targets, ignore_index) for rows in (logits, logits + levels))

@@ -13,7 +13,9 @@ from grader.kata import Kata
 ROUNDINGS = 8
 SLACK = {"terms": 8, "roundings": ROUNDINGS}
 #: num_heads, d_k, d_v and d_model; three features at least, for two always normalise to plus and minus one.
-WIDTHS = [(1, 2, 2, 3), (2, 2, 3, 4), (2, 3, 1, 4), (3, 1, 2, 5), (2, 2, 2, 4), (1, 3, 4, 4), (4, 2, 1, 3)]
+WIDTHS = [(1, 2, 2, 3), (2, 2, 2, 4), (3, 2, 2, 5), (2, 3, 3, 4), (1, 3, 3, 4), (4, 1, 1, 3)]
+#: The same, where the values are wider or narrower than the keys.
+UNLIKE_WIDTHS = [(2, 2, 3, 4), (2, 3, 1, 4), (3, 1, 2, 5), (1, 3, 4, 4), (4, 2, 1, 3)]
 
 KATA = Kata(
     "encoder_block",
@@ -95,14 +97,46 @@ def block_case(draw, widths=WIDTHS, shortest=1):
     }
 
 
+def sighted(case):
+    """The same case with a mask that lets every token attend to itself."""
+    if not sees_nothing(case["mask"]):
+        return case
+    batch, tokens, _ = case["x"].shape
+    wide = np.broadcast_to(case["mask"], (batch, case["num_heads"], tokens, tokens))
+    return {**case, "mask": wide | np.eye(tokens, dtype=bool)}
+
+
 def fresh_cases(draw):
     """Cases of a law's own: half a bank, where the whole one would cost more calls and show no more."""
-    return block_case(draw)
+    return sighted(block_case(draw))
 
 
 @KATA.cases
 def cases(draw):
-    return block_case(draw)
+    """One case in four has scores in the hundreds, another one values unlike the keys in width."""
+    kind = draw(st.sampled_from(["plain", "plain", "extreme", "unlike"]))
+    case = block_case(draw, widths=UNLIKE_WIDTHS if kind == "unlike" else WIDTHS)
+    if kind == "extreme":
+        return sighted({**case, "x": case["x"] * case["x"].dtype.type(12)})
+    return sighted(case) if kind == "unlike" else case
+
+
+@KATA.corner(points=0.5)
+def extreme_scores(x):
+    """Scores in the hundreds and thousands are shared out, or hidden, like small ones."""
+    return bool(np.abs(x).max() > 12)
+
+
+@KATA.corner(points=0.5)
+def sees_nothing(mask):
+    """A token that may attend to nothing gathers nothing."""
+    return mask is not None and not mask.any(axis=-1).all()
+
+
+@KATA.corner(points=0.5)
+def values_unlike_keys(params):
+    """The values may be wider or narrower than the keys."""
+    return params["w_v"].shape != params["w_k"].shape
 
 
 @KATA.example
@@ -133,6 +167,15 @@ def large_tokens():
     }
 
 
+@KATA.example
+def opposite_tokens():
+    """The hidden score of the second token is 14,400 above the one that it may attend to."""
+    case = large_tokens()
+    x = np.array([[[120.0, 0.0, 1.0, 2.0], [-120.0, 1.0, 0.0, 2.0], [1.0, 3.0, 0.0, 2.0]]])
+    mask = np.array([[True, True, True], [True, False, False], [True, True, False]])
+    return {**case, "x": x, "mask": mask}
+
+
 @KATA.observe
 def observe(student, x, params, num_heads, mask):
     """No mask is asked for by leaving it out, so that the default is judged too."""
@@ -148,7 +191,7 @@ def run(student, x, params, num_heads, mask=None):
     return result
 
 
-@KATA.law(points=1, cases=fresh_cases)
+@KATA.law(points=0.5, cases=fresh_cases)
 def test_silent_sublayers_leave_two_norms(student, x, params, num_heads, mask):
     """Where both sublayers give zero, the result is x normed twice."""
     zeros = {name: np.zeros_like(params[name]) for name in ("w_o", "w2", "b2")}
@@ -170,7 +213,7 @@ def with_padding(draw):
     return {name: case[name] for name in ("x", "params", "num_heads")} | {"hidden": hidden, "other": other}
 
 
-@KATA.law(points=1, cases=with_padding)
+@KATA.law(points=0.5, cases=with_padding)
 def test_hidden_tokens_change_nothing(student, x, params, num_heads, hidden, other):
     """A token that is hidden from all queries changes no other token's result."""
     mask = (np.arange(x.shape[1]) != hidden)[None, None, None, :]
@@ -186,7 +229,7 @@ def with_a_blind_token(draw):
     return {**case, "blind": draw(st.integers(0, case["x"].shape[1] - 1))}
 
 
-@KATA.law(points=1, cases=with_a_blind_token)
+@KATA.law(points=0.5, cases=with_a_blind_token)
 def test_token_that_sees_nothing_gathers_nothing(student, x, params, num_heads, blind):
     """A token that may attend to nothing gets what it would get if all attention were zero."""
     mask = np.ones((x.shape[1], x.shape[1]), dtype=bool)
@@ -205,7 +248,7 @@ def with_an_order(draw):
     return {**case, "order": list(draw(st.permutations(range(case["x"].shape[1]))))}
 
 
-@KATA.law(points=1, cases=with_an_order)
+@KATA.law(points=0.5, cases=with_an_order)
 def test_tokens_have_no_order(student, x, params, num_heads, order):
     """Without a mask, reordering the tokens reorders the result and changes nothing else."""
     expected = run(student, x, params, num_heads)[:, order]

@@ -59,6 +59,24 @@ def printed(tied):
     return {**widths, "tied": tied}
 
 
+@KATA.corner(points=0.5)
+def large_model(d_model, num_layers):
+    """Counts beyond what 32 bits hold are exact."""
+    return 16 * d_model**2 * num_layers > 2**31
+
+
+@KATA.example
+def as_large_as_gpt_3():
+    widths = {"vocab_size": 50_257, "d_model": 12_288, "num_heads": 96, "d_ff": 49_152, "num_layers": 96}
+    return {**widths, "tied": True}
+
+
+@KATA.example
+def large_and_untied():
+    widths = {"vocab_size": 256_000, "d_model": 18_432, "num_heads": 48, "d_ff": 73_728, "num_layers": 118}
+    return {**widths, "tied": False}
+
+
 @KATA.example
 def printed_and_tied():
     return printed(tied=True)
@@ -139,7 +157,7 @@ def test_tying_saves_the_projection(student, vocab_size, d_model, num_heads, d_f
     expect.equal(untied, due, "the counts when untied")
 
 
-@KATA.law(points=1)
+@KATA.law(points=0.5)
 def test_printed_totals(student):
     """The printed decoder has 657,152 parameters when tied, and 786,152 when not."""
     table = {

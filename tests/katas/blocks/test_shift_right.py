@@ -6,6 +6,7 @@ from grader import expect
 from grader import strategies as st
 from grader.kata import Kata
 
+ASKED = ("both", "shift_right", "next_token_pairs")
 DTYPES = ("int64", "int32", "uint8", "int16")
 
 KATA = Kata(
@@ -32,6 +33,8 @@ def draw_ids(draw, shortest=1):
     shape = draw(st.integers(1, 4)), draw(st.integers(shortest, 5))
     rng, dtype = np.random.default_rng(draw(st.integers(0, 2**16))), draw(st.sampled_from(DTYPES))
     ids = rng.permutation(100)[: shape[0] * shape[1]].reshape(shape).astype(dtype)
+    if shape[1] > 2 and dtype != "uint8" and draw(st.sampled_from([False, False, True])):
+        ids[:, -2:] = -100  # as where a batch was padded with what the loss ignores
     return draw(st.permuted(st.just(ids)))
 
 
@@ -39,23 +42,54 @@ def draw_ids(draw, shortest=1):
 def ids_and_text(draw):
     """Ids to be shifted, and a text to be cut into pairs."""
     start_id = draw(st.sampled_from([0, 1, 2, 101]))
-    return {"ids": draw_ids(draw), "start_id": start_id, "text": draw_ids(draw, shortest=2)}
+    ids, text = draw_ids(draw), draw_ids(draw, shortest=2)
+    start_id = 1 if negative_ids(ids, text) else start_id
+    return {"ids": ids, "start_id": start_id, "text": text, "asked": draw(st.sampled_from(ASKED))}
+
+
+@KATA.corner(points=0.5)
+def negative_ids(ids, text):
+    """A target of -100 is shifted like any other number."""
+    return bool((ids < 0).any() or (text < 0).any())
+
+
+@KATA.corner(points=0.5)
+def smallest_arguments(start_id, text):
+    """The smallest arguments are right as well: a start_id of 0, a text of two tokens."""
+    return start_id == 0 or text.shape[1] == 2
 
 
 @KATA.example
 def worked_example():
     ids = np.array([[7, 8, 9], [4, 5, 6]])
-    return {"ids": ids, "start_id": 1, "text": ids.copy()}
+    return {"ids": ids, "start_id": 1, "text": ids.copy(), "asked": "both"}
 
 
 @KATA.example
 def one_id_and_one_pair():
-    return {"ids": np.array([[5], [6]]), "start_id": 0, "text": np.array([[3, 4]], dtype=np.uint8)}
+    return {
+        "ids": np.array([[5], [6]]),
+        "start_id": 0,
+        "text": np.array([[3, 4]], dtype=np.uint8),
+        "asked": "both",
+    }
+
+
+@KATA.example
+def padded_with_minus_100():
+    ids = np.array([[7, 8, -100, -100], [4, 5, 6, -100]])
+    return {"ids": ids, "start_id": 1, "text": ids[:, ::-1].copy(), "asked": "both"}
 
 
 @KATA.observe
-def observe(student, ids, start_id, text):
-    return {"shifted": student.shift_right(ids, start_id), "pairs": student.next_token_pairs(text)}
+def observe(student, ids, start_id, text, asked):
+    """One function or both: a mistake in one leaves the cases of the other right."""
+    seen = {}
+    if asked != "next_token_pairs":
+        seen["shifted"] = student.shift_right(ids, start_id)
+    if asked != "shift_right":
+        seen["pairs"] = student.next_token_pairs(text)
+    return seen
 
 
 def pairs(student, text):
@@ -81,7 +115,7 @@ def test_every_sequence_begins_with_the_start(student, ids, start_id):
     expect.equal(first, np.full(len(ids), start_id), f"the first column of shift_right(ids, {start_id})")
 
 
-@KATA.law(points=1)
+@KATA.law(points=0.5)
 def test_position_holds_the_id_before(student, ids, start_id):
     """Every later position holds the id that stood one place before it."""
     later = shifted(student, ids, start_id)[:, 1:]
@@ -99,7 +133,7 @@ def single_tokens(draw):
     return {"text": draw_ids(draw, shortest=2)[:, :1]}
 
 
-@KATA.law(points=1, cases=single_tokens)
+@KATA.law(points=0.5, cases=single_tokens)
 def test_refuses_a_single_token(student, text):
     """next_token_pairs raises a ValueError for a text of one token."""
     expect.refuses(student.next_token_pairs, text, why="a single token has no next one")

@@ -73,6 +73,18 @@ def cases(draw):
     return loop_case(draw, limits=(1, 2, 3, 4, 5, 10, 10, 0, 13))
 
 
+@KATA.corner(points=0.5)
+def extreme_logits(table):
+    """Logits in the hundreds, of which exp is infinite, have a largest one as well."""
+    return bool(np.abs(table).max() > 80)
+
+
+@KATA.corner(points=0.5)
+def zeros_and_equals(start_id, end_id, max_steps):
+    """An end_id of 0, a limit of 0, and a start_id that equals end_id are as good as others."""
+    return end_id == 0 or max_steps == 0 or start_id == end_id
+
+
 @KATA.example
 def same_token_for_start_and_end():
     table = np.array([[0.0, 1.0, -1.0], [0.5, 0.0, 2.0], [3.0, 1.0, 0.0]])
@@ -118,7 +130,7 @@ def translated(student, model, start_id, end_id, max_steps):
     return [int(token) for token in result]
 
 
-@KATA.law(points=1.5)
+@KATA.law(points=0.5)
 def test_model_is_asked_once_a_step(student, table, start_id, end_id, max_steps):
     """The model is shown all ids so far, once a step, and never after the end."""
     model = Model(table)
@@ -130,7 +142,7 @@ def test_model_is_asked_once_a_step(student, table, start_id, end_id, max_steps)
     )
 
 
-@KATA.law(points=1)
+@KATA.law(points=0.5)
 def test_every_id_is_the_most_likely(student, table, start_id, end_id, max_steps):
     """Every generated id is the most likely after the ids before it."""
     model = Model(table)
@@ -144,7 +156,7 @@ def endings(draw):
     return loop_case(draw, limits=(2, 3, 5, 1))
 
 
-@KATA.law(points=1, cases=endings)
+@KATA.law(points=0.5, cases=endings)
 def test_loop_ends_when_it_must(student, table, start_id, end_id, max_steps):
     """The list ends with the first generated end_id, or else after max_steps ids."""
     ids = translated(student, Model(table), start_id, end_id, max_steps)
