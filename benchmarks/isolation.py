@@ -41,7 +41,7 @@ def until_greeting(server: ForkServer) -> Callable[[], None]:
 
     def run() -> None:
         process = server.start("cpu")
-        RemoteStudent(process.channel).greeting(20.0)
+        RemoteStudent(process).greeting(20.0)
         process.kill()
 
     return run
@@ -51,8 +51,8 @@ def contenders(course: Course) -> dict[str, Callable[[], None]]:
     """What is timed, by the name of its row."""
     card = course.card("softmax")
     path = course.solution(card, "reference")
-    isolated = Grader(course, open_source("numpy"), shrinks=False)
-    plain = Grader(course, open_source("numpy", isolation="none"), shrinks=False)
+    isolated = Grader(course, {"numpy": open_source("numpy")})
+    plain = Grader(course, {"numpy": open_source("numpy", isolation="none")})
     prepared = isolated.prepare(card)
 
     def in_this_process() -> None:
@@ -128,7 +128,7 @@ def endure(gradings: int) -> int:
     course = Course(ROOT)
     card = course.card("softmax")
     server = ForkServer("numpy")
-    grader = Grader(course, server, shrinks=False)
+    grader = Grader(course, {"numpy": server})
     told = []
     for number in range(gradings):
         hostile = number % 5 == 4

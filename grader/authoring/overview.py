@@ -23,16 +23,16 @@ def overview(course: Course) -> str:
 
 
 def _row(course: Course, card: Card) -> str:
-    laws = _laws(card.path)
+    laws, corners = (_decorated(card.path, f"KATA.{kind}") for kind in ("law", "corner"))
     mistakes, variants = (_answers(course.solution(card, part)) for part in ("mistakes", "variants"))
-    checks = 1 + len(FREE_POINTS) + laws + _optional_checks(card)
+    checks = 1 + len(FREE_POINTS) + laws + corners + _optional_checks(card)
     return f"| `{card.name}` | {checks} | {laws} | {mistakes} | {variants} | {card.source} |"
 
 
-def _laws(path: Path) -> int:
-    """Functions decorated with `@KATA.law(…)`."""
+def _decorated(path: Path, kind: str) -> int:
+    """Functions decorated with `@KATA.law(…)` or `@KATA.corner(…)`."""
     return sum(
-        isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "KATA.law"
+        isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == kind
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef)
         for decorator in node.decorator_list
