@@ -24,6 +24,8 @@ What goes wrong: a loss in training that is too good to be true, and babble in g
 reaches one token too far); a first row without any True, hence NaN from its softmax (one too short);
 generation that differs from training as soon as a cache is used (the triangle sits in the wrong corner).
 
+Corners with checks of their own: an empty cache, one query, a cache of hundreds of keys.
+
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.3.
 """
 

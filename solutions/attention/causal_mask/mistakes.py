@@ -6,12 +6,15 @@ import numpy as np
 CRUDE = {"allows_everything", "looks_forward", "marks_the_future", "sees_only_itself"}
 SUBTLE = {
     "accepts_too_few_keys",
+    "counts_positions_in_bytes",
+    "drops_the_axis_of_one_query",
     "leaves_the_triangle_as_floats",
     "raises_another_kind_of_error",
     "refuses_an_empty_cache",
     "refuses_only_zero_keys",
     "remembers_only_the_query_length",
     "returns_zeros_and_ones",
+    "sees_only_itself_as_one_query",
     "takes_zero_for_none",
 }
 
@@ -198,6 +201,31 @@ def raises_another_kind_of_error(query_len, key_len=None):
     if key_len is not None and key_len < query_len:
         raise RuntimeError("fewer keys than queries")
     return _mask(query_len, key_len)
+
+
+def counts_positions_in_bytes(query_len, key_len=None):
+    """Right for short caches; beyond 127 keys the mask has holes: positions are integers of 8 bits, which
+    wrap round. Check the dtype of the positions.
+    """
+    key_len = _key_len(query_len, key_len)
+    positions = np.arange(key_len).astype(np.int8)
+    return positions <= positions[key_len - query_len :, None]
+
+
+def drops_the_axis_of_one_query(query_len, key_len=None):
+    """For one query the mask is [key_len]: an axis of length 1 was taken off. The mask always has two
+    axes.
+    """
+    mask = _mask(query_len, key_len)
+    return mask[0] if query_len == 1 else mask
+
+
+def sees_only_itself_as_one_query(query_len, key_len=None):
+    """One query with a cache sees nothing but itself: the case is treated apart, as if there were no cache.
+    Its position is the last one, and it may attend to all keys.
+    """
+    key_len = _key_len(query_len, key_len)
+    return _mask(query_len, key_len) & ((query_len > 1) | (np.arange(key_len) == key_len - 1))
 
 
 def returns_zeros_and_ones(query_len, key_len=None):

@@ -9,7 +9,17 @@ import numpy as np
 
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"attends_to_itself", "normalises_over_all_pairs", "normalises_over_the_target"}
-SUBTLE = {"hides_source_tokens_of_zeros", "scales_w_q_in_place", "widens_to_float64"}
+SUBTLE = {
+    "clips_large_scores",
+    "computes_in_float32",
+    "forgets_to_subtract_the_max",
+    "hides_source_tokens_of_zeros",
+    "keeps_an_earlier_source",
+    "scales_w_q_in_place",
+    "subtracts_the_max_of_the_whole_array",
+    "subtracts_the_mean",
+    "widens_to_float64",
+}
 
 
 def _softmax(scores, axis=-1):
@@ -196,3 +206,66 @@ def scales_w_q_in_place(x_dec, x_enc, w_q, w_k, w_v):
     """
     w_q /= math.sqrt(w_q.shape[1])
     return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, root=1)
+
+
+def _powers_over(statistic):
+    """Weights from exponentials of the scores less `statistic` of them."""
+
+    def weigh(scores):
+        powers = np.exp(scores - statistic(scores))
+        return powers / powers.sum(axis=-1, keepdims=True)
+
+    return weigh
+
+
+def forgets_to_subtract_the_max(x_dec, x_enc, w_q, w_k, w_v):
+    """Large scores give NaN: exp overflows above 88 in float32 and above 709 in float64. The softmax needs
+    the largest score of each row taken away first.
+    """
+    return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, weigh=_powers_over(np.zeros_like))
+
+
+def subtracts_the_max_of_the_whole_array(x_dec, x_enc, w_q, w_k, w_v):
+    """A target token whose scores lie far below those of another gets NaN, 0 / 0: the number taken away is
+    the largest of all scores. Each row needs its own.
+    """
+    return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, weigh=_powers_over(np.max))
+
+
+def subtracts_the_mean(x_dec, x_enc, w_q, w_k, w_v):
+    """A score that stands out gives NaN: the mean of its row is taken away, and the score is still far above
+    0. Which number leaves nothing above 0?
+    """
+
+    def mean(scores):
+        return scores.mean(axis=-1, keepdims=True)
+
+    return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, weigh=_powers_over(mean))
+
+
+def clips_large_scores(x_dec, x_enc, w_q, w_k, w_v):
+    """Different large scores get equal weights: the scores are clipped to a range, which removes the
+    differences between them. Check two scores beyond the bounds of the clipping.
+    """
+
+    def weigh(scores):
+        return _softmax(np.clip(scores, -50, 50))
+
+    return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, weigh=weigh)
+
+
+def keeps_an_earlier_source(x_dec, x_enc, w_q, w_k, w_v):
+    """Another source of the same shape is read as the first one was: keys and values are kept from an earlier
+    call. Nothing may be left over from one call to the next.
+    """
+    x_enc = _EARLIER.setdefault((x_enc.shape, x_enc.dtype), x_enc)
+    return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v)
+
+
+_EARLIER: dict = {}
+
+
+def computes_in_float32(x_dec, x_enc, w_q, w_k, w_v):
+    """float64 comes back as float64 with half of its digits: the work was done in float32. Check casts."""
+    narrow = [x.astype(np.float32) for x in (x_dec, x_enc, x_enc, w_q, w_k, w_v)]
+    return tuple(part.astype(x_dec.dtype) for part in _cross(*narrow))

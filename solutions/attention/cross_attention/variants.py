@@ -51,3 +51,11 @@ def computes_in_float64(x_dec, x_enc, w_q, w_k, w_v):
         pairs.append((weights @ enc @ w_v, weights))
     output, weights = (np.stack(parts).astype(x_dec.dtype) for parts in zip(*pairs, strict=True))
     return output, weights
+
+
+def subtracts_the_log_of_the_sum(x_dec, x_enc, w_q, w_k, w_v):
+    """Weights as exp(scores - logsumexp(scores)), which loses digits of large scores, and no more."""
+    scores = (x_dec @ w_q) @ (x_enc @ w_k).swapaxes(1, 2) / math.sqrt(w_q.shape[1])
+    largest = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - (largest + np.log(np.exp(scores - largest).sum(axis=-1, keepdims=True))))
+    return weights @ (x_enc @ w_v), weights

@@ -9,6 +9,7 @@ import numpy as np
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"adds_the_heads_up", "gives_every_head_all_columns", "splits_the_tokens"}
 SUBTLE = {
+    "answers_as_the_first_time",
     "drops_a_batch_of_one",
     "drops_the_columns_left_over",
     "lets_reshape_find_the_tokens",
@@ -319,3 +320,16 @@ class remembers_the_number_of_heads:
         num_heads = remembers_the_number_of_heads.num_heads_of_last_split
         tokens = x.shape[1] * x.shape[2] // num_heads
         return x.transpose(0, 2, 1, 3).reshape(x.shape[0], tokens, num_heads * x.shape[3])
+
+
+_FIRST: dict = {}
+
+
+class answers_as_the_first_time:
+    """Heads are right once, and later arrays of the same shape get the same heads again: something outlives
+    the call. Check what is kept between calls.
+    """
+
+    @staticmethod
+    def split_heads(x, num_heads):
+        return _FIRST.setdefault((x.shape, x.dtype, num_heads), _split(x, num_heads))

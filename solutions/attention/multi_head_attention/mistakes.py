@@ -10,14 +10,20 @@ import numpy as np
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"attends_with_one_head", "ignores_the_mask"}
 SUBTLE = {
+    "adds_a_penalty_that_is_too_small",
+    "clips_large_scores",
     "expects_d_model_columns",
     "expects_values_as_wide_as_keys",
     "forgets_to_subtract_the_max",
     "hides_the_same_from_every_head",
+    "keeps_an_earlier_mask",
     "leaves_blind_queries_nan",
     "lets_hidden_tokens_set_the_maximum",
+    "masks_with_minus_ten_thousand",
     "scales_w_q_in_place",
     "spreads_blind_queries_evenly",
+    "subtracts_the_max_of_all_heads",
+    "subtracts_the_mean",
     "takes_three_axes_for_those_of_the_batch",
     "widens_to_float64",
 }
@@ -228,6 +234,85 @@ def lets_hidden_tokens_set_the_maximum(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads,
         return powers / np.where(total == 0, 1, total)
 
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
+
+
+def masks_with_minus_ten_thousand(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """A hidden token is read where the visible scores are below -10000: it got the score -1e4, and theirs are
+    lower. Which number is below all scores?
+    """
+
+    def weigh(scores, mask):
+        seen = np.broadcast_to(True if mask is None else mask, scores.shape)
+        weights = _softmax(np.where(seen, scores, scores.dtype.type(-1e4)))
+        return weights * seen.any(axis=-1, keepdims=True)
+
+    return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
+
+
+def adds_a_penalty_that_is_too_small(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """A hidden token whose score is larger than the others by more than 10000 is read: -1e4 was added to its
+    score, and that is not enough. Check a hidden score of 20000.
+    """
+
+    def weigh(scores, mask):
+        seen = np.broadcast_to(True if mask is None else mask, scores.shape)
+        weights = _softmax(scores + np.where(seen, 0, -1e4).astype(scores.dtype))
+        return weights * seen.any(axis=-1, keepdims=True)
+
+    return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
+
+
+def clips_large_scores(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """Different large scores get equal weights: the scores are clipped to a range, which removes the
+    differences between them. Check two scores beyond the bounds of the clipping.
+    """
+
+    def weigh(scores, mask):
+        return _weigh(np.clip(scores, -50, 50), mask)
+
+    return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
+
+
+def subtracts_the_max_of_all_heads(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """A query whose scores lie far below those of another head or query reads nothing: the number taken away
+    is the largest of all scores. Each query needs its own, in each head.
+    """
+
+    def weigh(scores, mask):
+        scores = _hide(scores, mask)
+        powers = np.exp(scores - max(scores.max(), np.finfo(scores.dtype).min))
+        total = powers.sum(axis=-1, keepdims=True)
+        return powers / np.where(total == 0, 1, total)
+
+    return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
+
+
+def subtracts_the_mean(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """A score that stands out gives NaN: the mean of the scores is taken away, and the largest is still far
+    above 0. Which number leaves nothing above 0?
+    """
+
+    def weigh(scores, mask):
+        powers = np.exp(_hide(scores - scores.mean(axis=-1, keepdims=True), mask))
+        total = powers.sum(axis=-1, keepdims=True)
+        return powers / np.where(total == 0, 1, total)
+
+    return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
+
+
+def keeps_an_earlier_mask(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """A call without a mask hides tokens: the mask of an earlier call is still there. Nothing may be left
+    over from one call to the next.
+    """
+    shape = (len(x_q), num_heads, x_q.shape[1], x_kv.shape[1])
+    if mask is None:
+        mask = _EARLIER.get(shape)
+    else:
+        _EARLIER[shape] = mask
+    return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask)
+
+
+_EARLIER: dict = {}
 
 
 def leaves_blind_queries_nan(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):

@@ -63,3 +63,19 @@ def loops_over_sequences_in_float64(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, ma
         q, k = x_q[b].astype(float) @ w_q[:, keys], x_kv[b].astype(float) @ w_k[:, keys]
         merged[b, :, values] = _weights(q @ k.T / np.sqrt(d_k), seen[b, h]) @ (x_kv[b] @ w_v[:, values])
     return (merged @ w_o).astype(x_q.dtype)
+
+
+def subtracts_the_log_of_the_sum(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """Weights as exp(scores - logsumexp(scores)), which loses digits of large scores, and no more."""
+
+    def heads(x, w):
+        return (x @ w).reshape(len(x), x.shape[1], num_heads, w.shape[1] // num_heads).swapaxes(1, 2)
+
+    q, k, v = heads(x_q, w_q), heads(x_kv, w_k), heads(x_kv, w_v)
+    scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
+    seen = np.broadcast_to(True if mask is None else mask, scores.shape)
+    scores = np.where(seen, scores, np.finfo(scores.dtype).min)
+    largest = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - (largest + np.log(np.exp(scores - largest).sum(axis=-1, keepdims=True))))
+    read = (weights * seen) @ v
+    return read.swapaxes(1, 2).reshape(*x_q.shape[:2], -1) @ w_o

@@ -9,10 +9,13 @@ import numpy as np
 CRUDE = {"marks_the_padding"}
 SUBTLE = {
     "counts_real_tokens_from_the_left",
+    "finds_a_token_in_every_sequence",
     "keeps_the_padding_of_an_earlier_call",
     "lets_padded_targets_be_read",
+    "refuses_a_negative_pad_id",
     "returns_numbers",
     "stops_at_the_first_padding",
+    "takes_a_negative_pad_id_for_none",
     "trims_the_ends_only",
     "writes_the_mask_over_the_ids",
 }
@@ -118,6 +121,40 @@ class keeps_the_padding_of_an_earlier_call:
 
 
 _EARLIER: dict = {}
+
+
+class finds_a_token_in_every_sequence:
+    """A sequence of padding alone has a real token, its first: a length of 0 was raised to 1, so that some
+    key is left. Attention gives a query that sees nothing weights of 0, and the mask needs no exception.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(
+        lambda ids, pad_id: (
+            (ids != pad_id) | ((ids == pad_id).all(axis=1, keepdims=True) & (np.arange(ids.shape[1]) == 0))
+        )
+    )
+
+
+class takes_a_negative_pad_id_for_none:
+    """With a negative pad_id everything counts as real: it is read as "no padding". pad_id may be any int;
+    compare the ids with it.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(
+        lambda ids, pad_id: (ids != pad_id) | (pad_id < 0)
+    )
+
+
+def _not_negative(ids, pad_id):
+    if pad_id < 0:
+        raise ValueError("pad_id must not be negative")
+    return ids != pad_id
+
+
+class refuses_a_negative_pad_id:
+    """A negative pad_id raises an error, although it is as good a name for padding as any other int."""
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(_not_negative)
 
 
 class returns_numbers:

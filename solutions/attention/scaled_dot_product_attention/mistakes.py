@@ -7,15 +7,21 @@ import numpy as np
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"ignores_the_mask", "normalises_over_the_queries"}
 SUBTLE = {
+    "adds_a_penalty_that_is_too_small",
     "adds_epsilon_to_the_sum",
     "clears_the_output_of_blind_queries_only",
+    "clips_large_scores",
     "forgets_to_subtract_the_max",
     "keeps_an_earlier_mask",
     "leaves_blind_queries_nan",
     "lets_hidden_keys_set_the_maximum",
+    "masks_as_in_the_first_call",
     "masks_with_a_number_that_is_not_low_enough",
+    "masks_with_minus_ten_thousand",
     "scales_the_queries_in_place",
     "spreads_blind_queries_evenly",
+    "subtracts_the_max_of_the_whole_array",
+    "subtracts_the_mean",
     "widens_to_float64",
 }
 
@@ -112,6 +118,28 @@ def masks_with_a_number_that_is_not_low_enough(q, k, v, mask=None):
     return weights @ v, weights
 
 
+def masks_with_minus_ten_thousand(q, k, v, mask=None):
+    """A hidden key takes over where the visible scores are below -10000: it got the score -1e4, and theirs
+    are lower. Which number is below all scores?
+    """
+    scores = _scores(q, k)
+    seen = np.broadcast_to(True if mask is None else mask, scores.shape)
+    weights = _softmax(np.where(seen, scores, q.dtype.type(-1e4)))
+    weights = np.where(seen.any(axis=-1, keepdims=True), weights, 0).astype(q.dtype)
+    return weights @ v, weights
+
+
+def adds_a_penalty_that_is_too_small(q, k, v, mask=None):
+    """A hidden key whose score is larger than the others by more than 10000 takes over: -1e4 was added to
+    its score, and that is not enough. Check a score of 20000 that is hidden.
+    """
+    scores = _scores(q, k)
+    seen = np.broadcast_to(True if mask is None else mask, scores.shape)
+    weights = _softmax(scores + np.where(seen, 0, -1e4).astype(q.dtype))
+    weights = np.where(seen.any(axis=-1, keepdims=True), weights, 0).astype(q.dtype)
+    return weights @ v, weights
+
+
 def lets_hidden_keys_set_the_maximum(q, k, v, mask=None):
     """A hidden key with a large score makes the weights of the visible ones 0 or NaN: it takes part in
     the maximum, or in the whole softmax, and is removed afterwards, when nothing of the others is left.
@@ -161,6 +189,36 @@ def forgets_to_subtract_the_max(q, k, v, mask=None):
     first.
     """
     powers = np.exp(_hide(_scores(q, k), mask))
+    total = powers.sum(axis=-1, keepdims=True)
+    weights = powers / np.where(total == 0, 1, total)
+    return weights @ v, weights
+
+
+def clips_large_scores(q, k, v, mask=None):
+    """Different large scores get equal weights: the scores are clipped to a range, which removes the
+    differences between them. Check two scores beyond the bounds of the clipping.
+    """
+    return _finish(np.clip(_scores(q, k), -50, 50), v, mask)
+
+
+def subtracts_the_max_of_the_whole_array(q, k, v, mask=None):
+    """A query whose scores lie far below those of another gets weights 0 or NaN: the number taken away is
+    the largest of all queries. Each query needs its own.
+    """
+    scores = _hide(_scores(q, k), mask)
+    powers = np.exp(scores - max(scores.max(), np.finfo(q.dtype).min))
+    total = powers.sum(axis=-1, keepdims=True)
+    weights = powers / np.where(total == 0, 1, total)
+    return weights @ v, weights
+
+
+def subtracts_the_mean(q, k, v, mask=None):
+    """A score that stands out gives NaN: the mean of the scores is taken away, and the largest is still far
+    above 0. Which number leaves nothing above 0?
+    """
+    scores = _scores(q, k)
+    scores = scores - scores.mean(axis=-1, keepdims=True)
+    powers = np.exp(_hide(scores, mask))
     total = powers.sum(axis=-1, keepdims=True)
     weights = powers / np.where(total == 0, 1, total)
     return weights @ v, weights
@@ -223,6 +281,16 @@ def keeps_an_earlier_mask(q, k, v, mask=None):
 
 
 _EARLIER: dict = {}
+
+
+def masks_as_in_the_first_call(q, k, v, mask=None):
+    """A second call of the same shape is masked as the first one was: the mask is kept and found again by
+    its shape. Nothing may be left over from one call to the next.
+    """
+    return _attend(q, k, v, None if mask is None else _FIRST.setdefault((q.shape, k.shape, mask.shape), mask))
+
+
+_FIRST: dict = {}
 
 
 def adds_epsilon_to_the_sum(q, k, v, mask=None):

@@ -77,3 +77,16 @@ def computes_in_float64(
     with np.errstate(invalid="ignore"):
         weights = np.nan_to_num(np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True))
     return (weights @ wide[2]).astype(q.dtype), weights.astype(q.dtype)
+
+
+def subtracts_the_log_of_the_sum(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """exp(scores - logsumexp(scores)), which loses digits of large scores, and no more."""
+    scores = q @ np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])
+    seen = np.broadcast_to(True if mask is None else mask, scores.shape)
+    scores = np.where(seen, scores, np.finfo(q.dtype).min)
+    largest = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - (largest + np.log(np.exp(scores - largest).sum(axis=-1, keepdims=True))))
+    weights = np.where(seen, weights, 0).astype(q.dtype)
+    return weights @ v, weights

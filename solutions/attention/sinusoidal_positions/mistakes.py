@@ -7,6 +7,7 @@ CRUDE = {"takes_sines_only"}
 SUBTLE = {
     "adds_a_column_to_an_odd_width",
     "computes_angles_in_float32",
+    "counts_positions_in_bytes",
     "drops_the_last_odd_column",
     "fails_for_an_odd_width",
     "keeps_an_earlier_table",
@@ -171,6 +172,13 @@ def computes_angles_in_float32(seq_len, d_model):
     power = np.float32(10000) ** (_pairs(d_model) / d_model).astype(np.float32)
     angles = np.arange(seq_len, dtype=np.float32)[:, None] / power
     return np.where(np.arange(d_model) % 2 == 0, np.sin(angles), np.cos(angles)).astype(np.float64)
+
+
+def counts_positions_in_bytes(seq_len, d_model):
+    """Right up to row 255; then the table begins again: positions are integers of 8 bits, which wrap round.
+    Check the dtype of the positions.
+    """
+    return _table(np.arange(seq_len).astype(np.uint8), _pairs(d_model) / d_model)
 
 
 def puts_positions_in_columns(seq_len, d_model):

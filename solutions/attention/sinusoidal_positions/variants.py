@@ -44,3 +44,13 @@ def turns_complex_numbers(seq_len: int, d_model: int) -> np.ndarray:
     hands = np.exp(1j * np.arange(seq_len)[:, None] / 100.0 ** (2 * np.arange(0, d_model, 2) / d_model))
     pairs = np.dstack([hands.imag, hands.real])
     return np.ascontiguousarray(pairs.reshape(seq_len, -1)[:, :d_model])
+
+
+_TABLES: dict[int, np.ndarray] = {}
+
+
+def cuts_rows_from_a_kept_table(seq_len: int, d_model: int) -> np.ndarray:
+    """One table for each width, made anew when it is too short; a view of it."""
+    if len(_TABLES.get(d_model, ())) < seq_len:
+        _TABLES[d_model] = goes_through_logarithms(2 * seq_len, d_model)
+    return _TABLES[d_model][:seq_len]

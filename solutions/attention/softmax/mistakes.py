@@ -12,7 +12,7 @@ CRUDE = {
 }
 SUBTLE = {
     "adds_epsilon_to_the_sum",
-    "adds_the_max_back_into_the_log_sum",
+    "answers_as_the_first_time",
     "clips_large_scores",
     "computes_in_float32",
     "forgets_to_subtract_the_max",
@@ -21,6 +21,7 @@ SUBTLE = {
     "overwrites_the_scores",
     "reads_a_negative_axis_as_the_last",
     "replaces_minus_infinity_by_a_fixed_number",
+    "replaces_minus_infinity_by_a_small_number",
     "subtracts_before_leaving_the_integers",
     "subtracts_the_first_score",
     "subtracts_the_largest_magnitude",
@@ -214,16 +215,6 @@ def divides_scores_by_the_max(x, axis=-1):
     return _shares(np.exp(scores / scores.max(axis=axis, keepdims=True)), axis)
 
 
-def adds_the_max_back_into_the_log_sum(x, axis=-1):
-    """Scores of large size lose digits, and slices no longer sum to one: log(sum(exp)) is added to the
-    maximum before it is subtracted from the scores, and in that sum its decimals are rounded away. Check
-    two equal scores of 1e6, and keep working with the shifted scores.
-    """
-    scores = _as_floats(x)
-    largest = scores.max(axis=axis, keepdims=True)
-    return np.exp(scores - (largest + np.log(np.exp(scores - largest).sum(axis=axis, keepdims=True))))
-
-
 def adds_epsilon_to_the_sum(x, axis=-1):
     """Slices sum to slightly less than one in float64: a small constant stands in the denominator. It
     guards against a division by zero that cannot happen, since the largest entry contributes exp(0) = 1.
@@ -297,6 +288,14 @@ def replaces_minus_infinity_by_a_fixed_number(x, axis=-1):
     return _softmax(np.where(np.isneginf(scores), -1e9, scores), axis)
 
 
+def replaces_minus_infinity_by_a_small_number(x, axis=-1):
+    """Masked entries win where the real scores lie below -10000: -inf is replaced by -1e4, and scores may be
+    lower than that. Nothing has to be replaced: exp(-inf) is 0, as long as the number subtracted is finite.
+    """
+    scores = _as_floats(x)
+    return _softmax(np.where(np.isneginf(scores), -1e4, scores).astype(scores.dtype), axis)
+
+
 def gives_masked_entries_a_score_of_zero(x, axis=-1):
     """Masked entries get weight: -inf is replaced by 0, but a score of 0 is a score like any other, and
     exp(0) = 1. exp(-inf) is already the 0 that is wanted.
@@ -342,3 +341,13 @@ def overwrites_the_scores(x, axis=-1):
         return _softmax(x, axis)
     x -= x.max(axis=axis, keepdims=True)
     return _shares(np.exp(x), axis)
+
+
+def answers_as_the_first_time(x, axis=-1):
+    """The first call is right, and later ones of the same shape get its answer again: something outlives the
+    call. Check what is kept between calls.
+    """
+    return _SEEN.setdefault((x.shape, x.dtype, axis), _softmax(x, axis))
+
+
+_SEEN: dict = {}

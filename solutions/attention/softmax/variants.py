@@ -21,6 +21,13 @@ def goes_through_logarithms(x: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.exp(scores - np.log(np.exp(scores).sum(axis, keepdims=True)))
 
 
+def subtracts_the_log_of_the_sum(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    """exp(x - logsumexp(x)), as in SciPy: large scores lose digits, and no more."""
+    scores = x if x.dtype.kind == "f" else x.astype(np.float64)
+    largest = scores.max(axis=axis, keepdims=True)
+    return np.exp(scores - (largest + np.log(np.exp(scores - largest).sum(axis=axis, keepdims=True))))
+
+
 def loops_over_slices(x: np.ndarray, axis: int = -1) -> np.ndarray:
     """Slice by slice, number by number, in Python's own floats."""
     moved = np.moveaxis(x, axis, -1)

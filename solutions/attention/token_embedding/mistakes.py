@@ -13,8 +13,10 @@ CRUDE = {
     "multiplies_token_and_position",
 }
 SUBTLE = {
+    "adds_into_the_kept_positions",
     "clips_the_ids",
     "keeps_a_batch_axis",
+    "keeps_an_earlier_table",
     "leaves_large_ids_to_indexing",
     "leaves_long_texts_to_broadcasting",
     "leaves_long_texts_to_indexing",
@@ -241,3 +243,31 @@ def writes_into_the_position_table(ids, token_table, position_table):
     vectors = position_table[: len(ids)]
     vectors += token_table[ids]
     return vectors
+
+
+_KEPT: dict = {}
+
+
+def keeps_an_earlier_table(ids, token_table, position_table):
+    """Other tables of the same shape give the vectors of the first ones: a table is kept from an earlier
+    call. The tables are learnt, and change from step to step; use those of the call.
+    """
+    _require(ids, token_table, position_table)
+    kept = _KEPT.setdefault((position_table.shape, position_table.dtype), position_table)
+    return token_table[ids] + kept[: ids.shape[-1]]
+
+
+_SUMS: dict = {}
+
+
+def adds_into_the_kept_positions(ids, token_table, position_table):
+    """The first text without a batch is right; in a second call with the same tables its tokens are still in
+    the vectors: they were added into rows that are kept for later calls. Add into a new array.
+    """
+    _require(ids, token_table, position_table)
+    if ids.ndim > 1:
+        return token_table[ids] + position_table[: ids.shape[-1]]
+    key = position_table.tobytes(), position_table.shape, position_table.dtype
+    vectors = _SUMS.setdefault(key, position_table.copy())[: len(ids)]
+    vectors += token_table[ids]
+    return vectors.copy()

@@ -26,9 +26,28 @@ KATA = Kata(
 
 @KATA.cases
 def lengths(draw):
-    query_len = draw(st.integers(1, 6))
-    cached = draw(st.one_of(st.none(), st.integers(0, 5)))
+    """Short lengths mostly, with a cache and without one; now and then a cache of hundreds of keys."""
+    query_len = draw(st.sampled_from([2, 3, 4, 1, 5, 6]))
+    cached = draw(st.sampled_from([None, None, *range(6), 125, 300]))
     return {"query_len": query_len, "key_len": None if cached is None else query_len + cached}
+
+
+@KATA.corner(points=0.5)
+def an_empty_cache(query_len, key_len):
+    """key_len may be given and equal query_len."""
+    return key_len == query_len
+
+
+@KATA.corner(points=0.5)
+def one_query(query_len):
+    """One query has a mask of two axes, and sees every key."""
+    return query_len == 1
+
+
+@KATA.corner(points=0.5)
+def long_caches(key_len):
+    """A cache may hold hundreds of keys."""
+    return key_len is not None and key_len > 100
 
 
 def too_few_keys(draw):
@@ -55,6 +74,11 @@ def one_token_after_many():
 @KATA.example
 def two_tokens_without_a_cache():
     return {"query_len": 2, "key_len": 2}
+
+
+@KATA.example
+def two_tokens_after_three_hundred():
+    return {"query_len": 2, "key_len": 302}
 
 
 @KATA.observe

@@ -39,15 +39,20 @@ KATA = Kata(
 )
 
 SLACK = {"terms": 6, "roundings": ROUNDINGS}
+#: By d_model, the largest whole number of `draw_inputs`: scores stay below some thousands.
+LARGEST_WHOLE = {1: 6, 2: 5, 3: 4}
 ARGUMENTS = ("x_q", "x_kv", "w_q", "w_k", "w_v", "w_o")
 
 
-def draw_inputs(draw, heads=(2, 3, 1), whole=False):
-    """Tokens and matrices of tenths; `whole` ones are larger and make large scores that are exact."""
-    batch, queries, keys, d_model = (draw(st.sampled_from([2, 3, 1, 4])) for _ in range(4))
+def draw_inputs(draw, heads=(2, 3, 1), whole=False, square=True):
+    """Tokens and matrices of tenths, the widths of `square` ones d_model; `whole` ones make large scores
+    that are exact, and not so large that exp(scores - logsumexp(scores)) loses its digits."""
+    batch, queries, keys = (draw(st.sampled_from([2, 3, 1, 4])) for _ in range(3))
     num_heads = draw(st.sampled_from(heads))
     d_k, d_v = draw(st.sampled_from([1, 4] if whole else [2, 1, 3])), draw(st.sampled_from([2, 1, 3]))
-    dtype, size = draw(st.float_dtypes()), (6 if d_k == 1 else 3) if whole else 10
+    d_v = d_k if square else d_v
+    d_model = num_heads * d_k if square else draw(st.sampled_from([2, 3, 1, 4]))
+    dtype, size = draw(st.float_dtypes()), LARGEST_WHOLE.get(d_model, 2) if whole else 10
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
 
     def numbers(*shape):
@@ -69,20 +74,65 @@ def scores_shape(case):
     return len(case["x_q"]), case["num_heads"], case["x_q"].shape[1], case["x_kv"].shape[1]
 
 
-def draw_mask(draw, shape):
-    """True more often than not; it may lack axes, have axes of length 1, and hide whole rows."""
-    shape = shape[len(shape) - draw(st.sampled_from([4, 2, 3, 1])) :]
-    shape = tuple(draw(st.sampled_from([length, length, 1])) for length in shape)
+def draw_mask(draw, shape, for_heads=False):
+    """True more often than not; it may lack axes and have axes of length 1. Every query sees some key, and
+    all heads see the same unless the mask is `for_heads`."""
+    axes = 3 if for_heads else draw(st.sampled_from([4, 2, 4, 1]))
+    own = shape[1] if for_heads else 1
+    shape = (draw(st.sampled_from([shape[0], shape[0], 1])), own, *shape[2:])[-axes:]
+    shape = (*shape[:-1], draw(st.sampled_from([shape[-1], shape[-1], shape[-1], 1])))
     size = int(np.prod(shape))
     bits = draw(st.lists(st.sampled_from([True, True, False]), min_size=size, max_size=size))
-    return draw(st.permuted(st.just(np.array(bits).reshape(shape))))
+    mask = np.array(bits).reshape(shape)
+    return draw(st.permuted(st.just(mask | ~mask.any(axis=-1, keepdims=True))))
 
 
 @KATA.cases
 def cases(draw):
-    case = draw_inputs(draw, whole=draw(st.integers(0, 3)) == 3)
-    masked = draw(st.integers(0, 2)) > 0
-    return {**case, "mask": draw_mask(draw, scores_shape(case)) if masked else None}
+    kind = draw(st.sampled_from(["plain", "plain", "plain", "large", "large", "wide", "blind", "heads"]))
+    if kind == "blind":
+        return with_nothing_to_see(draw)
+    heads = (2, 3) if kind == "heads" else (2, 3, 1)
+    case = draw_inputs(draw, heads, whole=kind == "large", square=kind != "wide")
+    masked = kind == "heads" or draw(st.integers(0, 2)) > 0
+    return {**case, "mask": draw_mask(draw, scores_shape(case), kind == "heads") if masked else None}
+
+
+def with_nothing_to_see(draw):
+    """At least one query may attend to nothing, in any head."""
+    case = draw_inputs(draw)
+    shape = scores_shape(case)
+    mask = np.broadcast_to(draw_mask(draw, shape), shape).copy()
+    mask[:, :, draw(st.integers(0, shape[2] - 1))] = False
+    return {**case, "mask": mask}
+
+
+@KATA.corner(points=0.5)
+def extreme_scores(x_q, x_kv, w_q, w_k, num_heads):
+    """Scores beyond what exp can take give weights as well."""
+    q, k = (
+        (x.astype(np.float64) @ w).reshape(*x.shape[:2], num_heads, -1).swapaxes(1, 2)
+        for x, w in ((x_q, w_q), (x_kv, w_k))
+    )
+    return np.abs(q @ k.swapaxes(2, 3)).max() / np.sqrt(q.shape[-1]) > 50
+
+
+@KATA.corner(points=0.5)
+def queries_that_see_nothing(mask):
+    """Beside queries that may attend to nothing, the others attend as usual."""
+    return mask is not None and not mask.any(axis=-1).all()
+
+
+@KATA.corner(points=0.5)
+def widths_of_their_own(x_q, w_q, w_v):
+    """The widths of the projections may be others than d_model, and two."""
+    return not x_q.shape[2] == w_q.shape[1] == w_v.shape[1]
+
+
+@KATA.corner(points=0.5)
+def a_mask_for_each_head(mask):
+    """Each head may have a mask of its own."""
+    return mask is not None and mask.ndim > 2 and mask.shape[-3] > 1
 
 
 @KATA.example
@@ -114,10 +164,32 @@ def a_mask_for_each_sequence():
 
 
 @KATA.example
-def a_mask_for_each_head():
+def a_mask_for_two_heads():
     """Three axes: those of heads, queries and keys. One query of the second head sees nothing."""
     mask = np.tri(3, 4, 1, dtype=bool)
     return {**two_sequences(np.float32), "mask": np.stack([mask, mask & (np.arange(3) > 0)[:, None]])}
+
+
+@KATA.example
+def heads_that_see_different_tokens():
+    """The first head looks back, the second at the last two tokens."""
+    rng = np.random.default_rng(8)
+    arrays = [rng.integers(-10, 11, shape) / 10 for shape in ((2, 3, 4), (2, 3, 4), *[(4, 4)] * 4)]
+    mask = np.stack([np.tri(3, dtype=bool), np.array([[False, True, True]] * 3)])
+    return {**dict(zip(ARGUMENTS, arrays, strict=True)), "num_heads": 2, "mask": mask}
+
+
+@KATA.example
+def hidden_tokens_that_stand_out():
+    """One is far above the visible tokens, one far above tokens with very low scores."""
+    x_kv = np.array([[[1.0], [2.0], [20000.0]], [[-20000.0], [-30000.0], [0.0]]], dtype=np.float32)
+    one, small = np.ones((1, 1), dtype=np.float32), np.full((1, 1), 1e-3, dtype=np.float32)
+    return {
+        "x_q": np.array([[[1.0], [-1.0]], [[1.0], [1.0]]], dtype=np.float32),
+        **{"x_kv": x_kv, "w_q": one, "w_k": one, "w_v": small, "w_o": one},
+        "num_heads": 1,
+        "mask": np.array([[True, True, False]]),
+    }
 
 
 def call(student, x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask):
@@ -160,7 +232,7 @@ def test_heads_add_up(student, x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask):
     expect.close(together, sum(alone), what, **SLACK)
 
 
-@KATA.law(points=1, cases=draw_inputs)
+@KATA.law(points=0.5, cases=draw_inputs)
 def test_scale_is_that_of_one_head(student, x_q, x_kv, w_q, w_k, w_v, w_o, num_heads):
     """Heads with four copies of each column of q and k act as heads with twice the queries."""
     doubled = attend(student, x_q, x_kv, 2 * w_q, w_k, w_v, w_o, num_heads)
@@ -173,30 +245,24 @@ def test_scale_is_that_of_one_head(student, x_q, x_kv, w_q, w_k, w_v, w_o, num_h
 def with_a_hidden_token(draw):
     """Some token is hidden from every query in every head; another is given for it."""
     case = draw_inputs(draw)
+    if case["x_kv"].shape[1] == 1:
+        case["x_kv"] = np.concatenate([case["x_kv"], -case["x_kv"]], axis=1)
     shape, x_kv = scores_shape(case), case["x_kv"]
     hidden = draw(st.integers(0, shape[-1] - 1))
     mask = np.broadcast_to(draw_mask(draw, shape), shape).copy()
     mask[..., hidden] = False
+    mask[..., hidden - 1] |= ~mask.any(axis=-1)
     other = x_kv.copy()
     other[:, hidden] = draw(st.sampled_from([3, -3000, 3000])) * x_kv[:, hidden] + 1
     return {**case, "mask": mask, "other_kv": other}
 
 
-@KATA.law(points=1, cases=with_a_hidden_token)
+@KATA.law(points=0.5, cases=with_a_hidden_token)
 def test_hidden_tokens_do_not_count(student, x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask, other_kv):
     """A token that is hidden from all queries may be any other and changes nothing."""
     before = attend(student, x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask)
     after = attend(student, x_q, other_kv, w_q, w_k, w_v, w_o, num_heads, mask)
     expect.close(after, before, "the result, after a hidden token was replaced,", **SLACK)
-
-
-def with_nothing_to_see(draw):
-    """At least one query may attend to nothing, in any head."""
-    case = draw_inputs(draw)
-    shape = scores_shape(case)
-    mask = np.broadcast_to(draw_mask(draw, shape), shape).copy()
-    mask[:, :, draw(st.integers(0, shape[2] - 1))] = False
-    return {**case, "mask": mask}
 
 
 @KATA.law(points=0.5, cases=with_nothing_to_see)

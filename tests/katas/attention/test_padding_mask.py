@@ -29,12 +29,17 @@ SIGNED = ("int64", "int32", "int8")
 MAX_ID = 4
 
 
-def draw_ids(draw, shape, pad_id, dtype):
-    """Small ids, a third of them padding, anywhere."""
-    size = int(np.prod(shape))
-    kinds = [*range(MAX_ID + 1), pad_id, pad_id] if pad_id >= 0 or dtype in SIGNED else range(MAX_ID + 1)
+def draw_ids(draw, shape, pad_id, dtype, anywhere):
+    """Small ids. Padding fills the end of each sequence, or a third of the places `anywhere`."""
+    size, padded = int(np.prod(shape)), pad_id >= 0 or dtype in SIGNED
+    tokens = [token for token in range(MAX_ID + 1) if token != pad_id]
+    kinds = [*tokens, *[pad_id] * 3] if anywhere and padded else tokens
     drawn = draw(st.lists(st.sampled_from(kinds), min_size=size, max_size=size))
-    return draw(st.permuted(st.just(np.array(drawn, dtype=dtype).reshape(shape))))
+    ids = np.array(drawn, dtype=dtype).reshape(shape)
+    if padded and not anywhere:
+        for row in ids:
+            row[draw(st.integers(1, len(row))) :] = pad_id
+    return draw(st.permuted(st.just(ids)))
 
 
 @KATA.cases
@@ -43,13 +48,31 @@ def cases(draw):
     batch, targets, sources = (
         draw(st.sampled_from(lengths)) for lengths in ([2, 1, 3], [3, 2, 4, 1], [2, 3, 1, 5])
     )
-    pad_id = draw(st.sampled_from([0, 1, 2, 0, 9, -1, -100]))
-    dtype = draw(st.sampled_from([*SIGNED, "uint8"]))
+    pad_id = draw(st.sampled_from([0, 1, 2, 0, 3, 9, -1, -100]))
+    dtype, anywhere = draw(st.sampled_from([*SIGNED, "uint8"])), draw(st.integers(0, 2)) == 2
     return {
-        "tgt_ids": draw_ids(draw, (batch, targets), pad_id, dtype),
-        "src_ids": draw_ids(draw, (batch, sources), pad_id, dtype),
+        "tgt_ids": draw_ids(draw, (batch, targets), pad_id, dtype, anywhere),
+        "src_ids": draw_ids(draw, (batch, sources), pad_id, dtype, anywhere),
         "pad_id": pad_id,
     }
+
+
+@KATA.corner(points=0.5)
+def sequences_of_padding_alone(tgt_ids, src_ids, pad_id):
+    """A sequence may be padding alone, and is masked in full."""
+    return any(bool((ids == pad_id).all(axis=1).any()) for ids in (tgt_ids, src_ids))
+
+
+@KATA.corner(points=0.5)
+def padding_anywhere(tgt_ids, src_ids, pad_id):
+    """Padding may stand before and between real tokens."""
+    return any(bool((np.diff((ids != pad_id).astype(int), axis=1) > 0).any()) for ids in (tgt_ids, src_ids))
+
+
+@KATA.corner(points=0.5)
+def negative_padding(pad_id):
+    """pad_id may be negative, whatever the dtype of the ids."""
+    return pad_id < 0
 
 
 @KATA.example
@@ -62,6 +85,16 @@ def three_targets_and_four_sources():
 def two_sequences_padded_apart():
     tgt_ids = np.array([[2, 0, 1], [1, 3, 0]], dtype=np.uint8)
     return {"tgt_ids": tgt_ids, "src_ids": np.array([[1, 0, 4], [3, 1, 1]], dtype=np.uint8), "pad_id": 1}
+
+
+@KATA.example
+def a_sequence_of_padding_alone():
+    return {"tgt_ids": np.array([[3, 3], [1, 3]]), "src_ids": np.array([[4, 1, 3], [3, 3, 3]]), "pad_id": 3}
+
+
+@KATA.example
+def padding_below_zero():
+    return {"tgt_ids": np.array([[2, 1, -1]]), "src_ids": np.array([[0, 3, -1, -1]]), "pad_id": -1}
 
 
 @KATA.observe
@@ -106,7 +139,7 @@ def test_any_id_can_be_padding(student, tgt_ids, pad_id):
         expect.equal(list(got), list(expected), f"the pair of masks, with {other} for {pad_id} as padding,")
 
 
-@KATA.law(points=1)
+@KATA.law(points=0.5)
 def test_the_future_is_hidden(student, tgt_ids, pad_id):
     """No target token may attend to a later one, and each real one may attend to itself."""
     mask = within(student, tgt_ids, pad_id)
@@ -123,7 +156,7 @@ def test_decoder_mask_is_causal_and_real(student, tgt_ids, pad_id):
     expect.equal(within(student, tgt_ids, pad_id), expected, "decoder_self_mask")
 
 
-@KATA.law(points=1)
+@KATA.law(points=0.5)
 def test_both_ends_are_real(student, tgt_ids, src_ids, pad_id):
     """A target token may attend to a source token where both are real, and nowhere else."""
     queries, keys = real(student, tgt_ids, pad_id), real(student, src_ids, pad_id)
@@ -142,7 +175,7 @@ def test_sequences_stay_apart(student, tgt_ids, src_ids, pad_id):
         expect.equal(own, list(alone), f"the pair (cross_mask, decoder_self_mask) of sequence {row}")
 
 
-@KATA.law(points=1)
+@KATA.law(points=0.5)
 def test_printed_masks(student):
     """Four real tokens of eight, and four of six, give the printed masks."""
     src_ids, tgt_ids = np.array([[3, 8, 5, 2, 0, 0, 0, 0]]), np.array([[6, 4, 9, 2, 0, 0]])

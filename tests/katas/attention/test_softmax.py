@@ -29,14 +29,34 @@ INTEGER_DTYPES = ("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32"
 
 
 def float_scores(draw):
-    """Scores whose slices lie at different levels, widely spread or not, some of them -inf."""
+    """Scores of ordinary size, whose slices lie at different levels."""
+    return draw_floats(draw, scales=[1.0, 1.0, 8.0], levels=[0, 0, 3, -3])
+
+
+def masked_floats(draw):
+    """The same, some of them -inf."""
+    case = float_scores(draw)
+    x, axis = case["x"], case["axis"]
+    return {**case, "x": np.where(draw_masked(draw, x.shape, axis), -np.inf, x).astype(x.dtype)}
+
+
+def far_apart_scores(draw):
+    """Scores beyond what exp can take: on distant levels, or so widely spread that one takes everything.
+    Nowhere are fine differences lost in the rounding of large scores, as in exp(x - logsumexp(x))."""
+    scale = draw(st.sampled_from([1.0, 1.0, 20.0, 1e4, 1e30]))
+    levels = [0] if scale > 100 else [0, 60, -60, 200, -200, 300, -300]
+    case = draw_floats(draw, scales=[scale], levels=levels, arrays=st.normal_arrays)
+    x, axis = case["x"], case["axis"]
+    return (
+        {**case, "x": np.where(draw_masked(draw, x.shape, axis), -np.inf, x)} if draw(st.booleans()) else case
+    )
+
+
+def draw_floats(draw, scales, levels, arrays=st.arrays):
     shape, axis = draw_shape_and_axis(draw, most_axes=4)
     dtype = draw(st.float_dtypes())
-    x = draw(st.arrays(shape, dtype, scale=draw(st.sampled_from([1.0, 1.0, 10.0, 1e4, 1e30]))))
-    x = x + draw_levels(draw, shape, axis, [0, 0, 200, -200, 1e4, -1e4, 1e6, -1e30]).astype(dtype)
-    if draw(st.booleans()):
-        x = np.where(draw_masked(draw, shape, axis), -np.inf, x)
-    return {"x": draw(st.permuted(st.just(x))), "axis": axis}
+    x = draw(st.permuted(arrays(shape, dtype, scale=draw(st.sampled_from(scales)))))
+    return {"x": x + draw_levels(draw, shape, axis, levels).astype(dtype), "axis": axis}
 
 
 def draw_shape_and_axis(draw, most_axes):
@@ -66,10 +86,10 @@ def draw_masked(draw, shape, axis):
 
 
 def integer_scores(draw):
-    """Scores of any integer dtype: small ones, and the ends of its range, up to 2**53."""
+    """Scores of any integer dtype: small ones, and the ends of its range, up to 2**32."""
     shape, axis = draw_shape_and_axis(draw, most_axes=3)
     dtype = draw(st.sampled_from(INTEGER_DTYPES))
-    lowest, highest = max(np.iinfo(dtype).min, -(2**53)), min(np.iinfo(dtype).max, 2**53)
+    lowest, highest = max(np.iinfo(dtype).min, -(2**32)), min(np.iinfo(dtype).max, 2**32)
     ends = st.sampled_from([lowest, lowest + 1, highest - 1, highest])
     scores = st.one_of(st.integers(max(lowest, -5), 5), ends)
     size = int(np.prod(shape))
@@ -79,14 +99,33 @@ def integer_scores(draw):
 
 @KATA.cases
 def scores(draw):
-    return integer_scores(draw) if draw(st.integers(0, 3)) == 3 else float_scores(draw)
+    kinds = [float_scores] * 5 + [masked_floats, far_apart_scores, far_apart_scores, integer_scores]
+    return draw(st.sampled_from(kinds))(draw)
+
+
+@KATA.corner(points=0.5)
+def extreme_scores(x):
+    """Scores beyond what exp can take give probabilities as well."""
+    return x.dtype.kind == "f" and np.abs(x[x > -np.inf]).max() > 50
+
+
+@KATA.corner(points=0.5)
+def scores_of_minus_infinity(x):
+    """Scores of -inf leave the whole probability to the others of their slice."""
+    return bool(np.isneginf(x).any())
+
+
+@KATA.corner(points=0.5)
+def integer_scores_count(x):
+    """Integers of any dtype are scores too, and give float64."""
+    return x.dtype.kind != "f"
 
 
 def moderate_scores(draw):
     """Small scores, and for each slice a shift that keeps them exact in their dtype."""
     shape, axis = draw_shape_and_axis(draw, most_axes=3)
     dtype = draw(st.float_dtypes())
-    shift = draw_levels(draw, shape, axis, [1e6, -1e6, 1e4, -1e4, 100, -100])
+    shift = draw_levels(draw, shape, axis, [300, -300, 100, -100])
     return {"x": draw(st.readable_arrays(shape, dtype)), "axis": axis, "shift": shift.astype(dtype)}
 
 
@@ -94,8 +133,7 @@ def masked_scores(draw):
     """One slice, in which at least one score is -inf and at least one is not."""
     length = draw(st.integers(2, 6))
     masked = draw(st.sets(st.integers(0, length - 2), min_size=1))
-    x = draw(st.arrays((length,), draw(st.float_dtypes()), scale=draw(st.sampled_from([1.0, 1e4]))))
-    x = x + draw(st.sampled_from([0.0, 1e4, -1e30]))
+    x = draw(st.arrays((length,), draw(st.float_dtypes())))
     x[sorted(masked)] = -np.inf
     return {"x": np.roll(x, draw(st.integers(0, length - 1)))}
 
@@ -107,7 +145,7 @@ def scaled_scores_of_a_query():
 
 @KATA.example
 def two_rows_far_apart():
-    return {"x": np.array([[0.0, 1.0, 2.0], [1e4, 1e4 + 1, 1e4 + 2]], dtype=np.float32), "axis": -1}
+    return {"x": np.array([[0.0, 1.0, 2.0], [200.0, 201.0, 202.0]], dtype=np.float32), "axis": -1}
 
 
 @KATA.example
@@ -118,6 +156,11 @@ def columns_with_a_masked_score():
 @KATA.example
 def a_masked_score_among_very_low_ones():
     return {"x": np.array([[-1e30, -np.inf], [0.5, 0.0]], dtype=np.float32), "axis": 1}
+
+
+@KATA.example
+def a_masked_score_among_low_ones():
+    return {"x": np.array([[-3e4, -np.inf], [0.5, 0.0]], dtype=np.float32), "axis": 1}
 
 
 @KATA.example
@@ -143,7 +186,7 @@ def the_ends_of_int32():
 
 @KATA.example
 def integers_that_only_float64_tells_apart():
-    return {"x": np.array([2**53, 2**53 - 1, 2**53]), "axis": -1}
+    return {"x": np.array([2**32, 2**32 - 1, 2**32]), "axis": -1}
 
 
 @KATA.observe
@@ -160,14 +203,14 @@ def probabilities(student, x, axis):
     return result
 
 
-@KATA.law(points=1)
+@KATA.law(points=0.5)
 def test_slices_sum_to_one(student, x, axis):
     """Every slice along the axis sums to one."""
     total = probabilities(student, x, axis).sum(axis=axis)
     expect.close(total, np.ones(total.shape), "the sum of each slice", terms=x.shape[axis])
 
 
-@KATA.law(points=1, cases=moderate_scores)
+@KATA.law(points=0.5, cases=moderate_scores)
 def test_only_differences_count(student, x, axis, shift):
     """Adding one number to all scores of a slice changes nothing."""
     before, after = probabilities(student, x, axis), probabilities(student, x + shift, axis)
@@ -208,14 +251,6 @@ def test_order_does_not_matter(student, x, axis):
     backwards = np.flip(probabilities(student, x, axis), axis)
     result = probabilities(student, np.flip(x, axis), axis)
     expect.close(result, backwards, "the softmax of the reversed scores", terms=x.shape[axis], roundings=2)
-
-
-@KATA.law(points=0.5, cases=integer_scores)
-def test_integers_are_scores_too(student, x, axis):
-    """Integer scores get the probabilities of the same scores as float64."""
-    floats = probabilities(student, x.astype(np.float64), axis)
-    result = probabilities(student, x, axis)
-    expect.close(result, floats, "the softmax of integers", terms=x.shape[axis], roundings=2, dtype="float64")
 
 
 @KATA.law(points=0.5)

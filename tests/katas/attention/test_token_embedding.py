@@ -45,15 +45,35 @@ def draw_ids(draw, lead, tokens, highest, dtype):
 
 @KATA.cases
 def cases(draw):
-    """One text or a batch, as long as the position table or shorter; B may exceed max_len."""
-    vocab_size, tokens, lead = draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw_lead(draw)
+    """A batch mostly, shorter than the position table mostly, and mostly without the last token; B may
+    exceed max_len."""
+    vocab_size, tokens = draw(st.integers(2, 5)), draw(st.integers(1, 4))
+    lead = draw(st.sampled_from([(2,), (3,), (5,), (2,), (1,), ()]))
     dtype = draw(st.sampled_from([*SIGNED, "uint8", "uint64"]))
-    ids = draw_ids(draw, lead, tokens, vocab_size - 1, dtype)
-    return {"ids": ids, **draw_tables(draw, vocab_size, tokens + draw(st.sampled_from([0, 1, 3])))}
+    ids = draw_ids(draw, lead, tokens, vocab_size - draw(st.sampled_from([2, 2, 1])), dtype)
+    return {"ids": ids, **draw_tables(draw, vocab_size, tokens + draw(st.sampled_from([1, 1, 2, 0])))}
 
 
 def draw_lead(draw):
     return draw(st.sampled_from([(), (2,), (), (3,), (1,), (5,)]))
+
+
+@KATA.corner(points=0.5)
+def ids_without_a_batch(ids):
+    """Ids without a batch have vectors without one."""
+    return ids.ndim == 1
+
+
+@KATA.corner(points=0.5)
+def texts_of_full_length(ids, position_table):
+    """A text may have as many tokens as there are positions."""
+    return ids.shape[-1] == len(position_table)
+
+
+@KATA.corner(points=0.5)
+def the_last_token(ids, token_table):
+    """The last token of the vocabulary has a vector too."""
+    return int(ids.max()) == len(token_table) - 1
 
 
 def without_a_row(draw):
@@ -116,6 +136,16 @@ def more_rows_than_a_small_integer_counts():
     }
 
 
+@KATA.example
+def two_short_texts():
+    return {"ids": np.array([[1, 0], [2, 1]]), **{k: v for k, v in three_tokens().items() if k != "ids"}}
+
+
+@KATA.example
+def the_last_token_in_short_texts():
+    return {"ids": np.array([[3, 0], [2, 3]]), **{k: v for k, v in three_tokens().items() if k != "ids"}}
+
+
 @KATA.law(points=0.5)
 def test_tokens_are_rows(student, ids, token_table, position_table):
     """With positions of zeros, every vector is its token's row, to the bit."""
@@ -142,7 +172,18 @@ def test_batch_changes_nothing(student, ids, token_table, position_table):
         expect.close(alone, together[at], f"the array of vectors of sequence {at} by itself")
 
 
-@KATA.law(points=1, cases=without_a_row)
+@KATA.law(points=0.5)
+def test_one_text_changes_no_table(student, ids, token_table, position_table):
+    """Looking up one text without a batch leaves its ids and both tables as they were."""
+    row = ids.reshape(-1, ids.shape[-1])[0]
+    with student.watching_arguments() as watched:
+        student.embed(row, token_table, position_table)
+    names = {f"argument {i + 1}": name for i, name in enumerate(("ids", "token_table", "position_table"))}
+    changed = ", ".join(names.get(name, name) for name in watched.changed)
+    expect.true(not changed, f"The call changes {changed} in place; its caller still needs it.")
+
+
+@KATA.law(points=0.5, cases=without_a_row)
 def test_refuses_unknown_ids(student, ids, outside, token_table, position_table):
     """An id that is negative, or at least V, raises a ValueError."""
     why = f"the id {outside} is not in [0, {len(token_table)})"
