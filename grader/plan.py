@@ -18,7 +18,10 @@ from grader.oracle import LAYOUT, Oracle
 def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
     """All checks of a kata, in the order in which they run."""
     plain = oracle.key.of_corner("")
-    found = [(name, free.title, free.cases(plain), free.judge) for name, free in FREE_CHECKS.items()]
+    found = [
+        (name, free.title, free.cases(oracle.key.cases if free.in_corners else plain), free.judge)
+        for name, free in FREE_CHECKS.items()
+    ]
     found.append((LAYOUT, LAYOUT_TITLE, oracle.key.of_corner(LAYOUT), agrees_with_reference))
     found += [(c.name, c.title, oracle.key.of_corner(c.name), agrees_in_a_corner) for c in kata.corners]
     reached = [name for name, _, cases, _ in found if name in CORNER_POINTS and cases]

@@ -20,17 +20,16 @@ BRIEF = 30  # characters of an argument in the line that shows the call
 
 AGREEING_DUE = 0.25  # of the cases; empty and all-zero ones agree with many a wrong answer
 NAN_ANSWERS = "No points: most answers are NaN."
-TOO_FEW_AGREE = "No points: hardly a case agrees with the reference."
+NO_CASE_AGREES = "No points: hardly a case agrees with the reference."
 NO_ANSWER = "No points: no call has returned anything."
 ONE_ANSWER = "No points: the answer is the same whatever the arguments."
 
 
 def unearned(findings: list[Finding], answers: list[dict[str, Any] | None]) -> dict[str, str]:
-    """Which checks give no points though nothing fails in them, and why: the free ones where hardly a case
-    agrees with the reference, and all where nothing came back, or always the same."""
+    """Which checks give no points though nothing fails in them, and why: the free ones where no case agrees
+    with the reference, and all where nothing came back, or always the same."""
     agreement = findings[0]
-    agreeing = len(agreement.asked) - len(agreement.failures)
-    if agreeing >= AGREEING_DUE * len(agreement.asked):
+    if len(agreement.asked) > len(agreement.failures):
         return {}
     returned = [answer for answer in answers if answer is not None]
     everything = [finding.plan.name for finding in findings]
@@ -40,7 +39,7 @@ def unearned(findings: list[Finding], answers: list[dict[str, Any] | None]) -> d
         return dict.fromkeys(everything, ONE_ANSWER)
     if 2 * sum(_values(answer) == {"nan"} for answer in returned) > len(returned):
         return dict.fromkeys(everything, NAN_ANSWERS)
-    return dict.fromkeys(FREE_CHECKS, TOO_FEW_AGREE)
+    return dict.fromkeys(FREE_CHECKS, NO_CASE_AGREES)
 
 
 def _values(tree: object) -> set[object]:
