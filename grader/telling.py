@@ -18,9 +18,8 @@ MOST_LEAVES = 12  # arrays of one dict or list that are shown
 BRIEF = 30  # characters of an argument in the line that shows the call
 
 
-AGREEING_DUE = 0.25  # of the cases; empty and all-zero ones agree with many a wrong answer
 NAN_ANSWERS = "No points: most answers are NaN."
-NO_CASE_AGREES = "No points: hardly a case agrees with the reference."
+NO_CASE_AGREES = "No points: no case agrees with the reference."
 NO_ANSWER = "No points: no call has returned anything."
 ONE_ANSWER = "No points: the answer is the same whatever the arguments."
 
