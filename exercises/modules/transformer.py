@@ -40,6 +40,8 @@ rows of padded queries are left open):
               1 1 0                   . . .                          . . .
               . . .                   1 0 1                          1 1 0
 
+Corners with checks of their own: any memory layout, float64's digits, calls after other calls.
+
 What goes wrong: a translation changes with the longest sentence of its batch (padding is read); NaN after
 the first update (a row that may attend to nothing); one sentence is right and a batch is not (a mask that
 lacks the head axis); the loss falls too fast (the decoder sees what it has to say).

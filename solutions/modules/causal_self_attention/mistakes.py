@@ -9,12 +9,18 @@ from torch import nn
 CRUDE = {"masks_nothing", "reads_only_the_future"}
 SUBTLE = {
     "accepts_a_remainder",
+    "clips_the_scores",
     "detaches_the_scores",
+    "hides_the_future_in_training_only",
     "keeps_the_first_mask",
+    "keeps_the_largest_mask",
+    "keeps_the_results_of_old_weights",
     "makes_the_mask_on_the_cpu",
     "masks_with_minus_ten_thousand",
     "overflows_on_large_scores",
+    "returns_one_buffer",
     "scales_the_input_in_place",
+    "subtracts_one_maximum_for_all",
     "widens_to_float64",
 }
 
@@ -264,19 +270,14 @@ class makes_the_mask_on_the_cpu(_Attention):
 
 
 class keeps_the_first_mask(_Attention):
-    """The first sequence comes out right, a longer one later raises or sees too much: the mask of the first
-    call is kept, beyond the module, and used for every length.
+    """The first sequence comes out right, and a longer one later sees too much: the mask of the first call is
+    kept and used for every length. Make it for the sequence at hand, or cut it from one that is long enough.
     """
 
-    masks = []  # noqa: RUF012 - the mistake
-
     def _later(self, x):
-        self.masks[1:] = []
-        if not self.masks:
-            self.masks.append(super()._later(x))
         tokens = x.shape[1]
+        kept = vars(self).setdefault("first", super()._later(x))[:tokens, :tokens]
         later = torch.zeros(tokens, tokens, dtype=torch.bool, device=x.device)
-        kept = self.masks[0][:tokens, :tokens].to(x.device)
         later[: len(kept), : len(kept)] = kept
         return later
 
@@ -299,3 +300,69 @@ class scales_the_input_in_place(_Attention):
         with torch.no_grad():
             x.mul_(0.5)
         return super().forward(x * 2)
+
+
+class clips_the_scores(_Attention):
+    """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
+    overflow. A softmax that subtracts each row's maximum needs no bounds.
+    """
+
+    def _scores(self, q, k):
+        return super()._scores(q, k).clamp(-50, 50)
+
+
+class subtracts_one_maximum_for_all(_Attention):
+    """Small scores come out right, and where scores are far apart some rows are NaN or zero: one maximum is
+    subtracted from all of them, and exp of the others is 0. Each row needs a maximum of its own.
+    """
+
+    def _weights(self, scores, later):
+        powers = (scores - scores.max()).masked_fill(later, float("-inf")).exp()
+        return powers / powers.sum(-1, keepdim=True)
+
+
+class hides_the_future_in_training_only(_Attention):
+    """In training all is right, and after module.eval() every token reads the whole sequence: the mask
+    depends on the mode. A text that is generated has no future, but a prompt has; the mask is due in both.
+    """
+
+    def _later(self, x):
+        return super()._later(x) & self.training
+
+
+class keeps_the_largest_mask(_Attention):
+    """A sequence is right until a longer one has been shown; after that shorter ones are masked with the end
+    of the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
+    """
+
+    def _later(self, x):
+        kept = vars(self).get("kept")
+        if kept is None or len(kept) < x.shape[1]:
+            kept = vars(self)["kept"] = super()._later(x)
+        return kept[-x.shape[1] :, : x.shape[1]]
+
+
+class keeps_the_results_of_old_weights(_Attention):
+    """After an update or a load_state_dict the module still answers as before: q, k and v of an input are
+    kept. The same input gives others once the weights have changed.
+    """
+
+    def _split(self, qkv):
+        made = super()._split(qkv)
+        kept = vars(self).setdefault("kept", {}).setdefault(self.key, made.detach())
+        return made - made.detach() + kept
+
+    def forward(self, x):
+        self.key = str(x.tolist())
+        return super().forward(x)
+
+
+class returns_one_buffer(_Attention):
+    """Each call is right, and changes the output that an earlier one returned: all are written into the same
+    memory. Return a tensor of its own from each call.
+    """
+
+    def _results(self, output, weights):
+        kept = vars(self).setdefault("kept", {}).setdefault((output.shape, output.dtype), output.detach())
+        output.data = kept.copy_(output.detach())
+        return output, weights

@@ -118,3 +118,23 @@ class batch_and_heads_in_one_axis(nn.Module):
         weights = torch.baddbmm(hidden, q, k.mT, alpha=q.shape[-1] ** -0.5).softmax(-1)
         mixed = torch.bmm(weights, v).unflatten(0, (batch, -1)).movedim(1, 2).flatten(2)
         return self.out(mixed.to(x.dtype)), weights.to(x.dtype).unflatten(0, (batch, -1))
+
+
+class exp_of_log_probabilities(nn.Module):
+    """The softmax as exp of scores less their logsumexp."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError("num_heads must divide d_model")
+        self.num_heads = num_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model, bias=False)
+        self.out = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        later = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(later, -torch.inf)
+        weights = torch.exp(scores - torch.logsumexp(scores, -1, keepdim=True))
+        return self.out((weights @ v).transpose(1, 2).flatten(2)), weights

@@ -12,8 +12,11 @@ SUBTLE = {
     "drops_out_in_training",
     "fails_late_for_a_long_text",
     "freezes_the_positions",
+    "keeps_the_largest_mask",
+    "keeps_the_logits_of_old_weights",
     "makes_the_mask_on_the_cpu",
     "refuses_a_text_that_just_fits",
+    "returns_one_buffer",
 }
 
 
@@ -339,3 +342,39 @@ class makes_the_mask_on_the_cpu(_GPT):
 
     def visible(self, scores):
         return torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+
+
+class keeps_the_largest_mask(_GPT):
+    """A text is right until a longer one has been shown; after that shorter ones are masked with the end of
+    the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
+    """
+
+    def visible(self, scores):
+        kept = vars(self).get("kept")
+        if kept is None or len(kept) < scores.shape[-1]:
+            kept = vars(self)["kept"] = super().visible(scores).to(scores.device)
+        return kept[-scores.shape[-1] :, : scores.shape[-1]]
+
+
+class keeps_the_logits_of_old_weights(_GPT):
+    """After an update or a load_state_dict the model still answers as before: what it answered to a text is
+    kept. The same text has other logits once the weights have changed.
+    """
+
+    def forward(self, ids):
+        logits = super().forward(ids)
+        kept = vars(self).setdefault("kept_logits", {}).setdefault(str(ids.tolist()), logits.detach())
+        return logits - logits.detach() + kept
+
+
+class returns_one_buffer(_GPT):
+    """Each call is right, and changes the logits that an earlier one returned: all are written into the same
+    memory. Return a tensor of its own from each call.
+    """
+
+    def forward(self, ids):
+        logits = super().forward(ids)
+        kept = vars(self).setdefault("buffers", {})
+        buffer = kept.setdefault((logits.shape, logits.dtype, self.training), logits.detach())
+        logits.data = buffer.copy_(logits.detach())
+        return logits

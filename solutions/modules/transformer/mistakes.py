@@ -19,7 +19,12 @@ SUBTLE = {
     "encodes_again_in_decode",
     "expects_padding_at_the_end",
     "makes_the_mask_on_the_cpu",
+    "hides_the_future_after_training_only",
+    "keeps_masks_by_shape",
+    "keeps_the_memory_of_old_weights",
+    "masks_with_the_source_read_last",
     "reads_padding_in_the_decoder",
+    "returns_one_buffer",
     "takes_zero_for_padding",
 }
 
@@ -410,3 +415,59 @@ class makes_the_mask_on_the_cpu(_Transformer):
 
     def causal(self, tgt):
         return torch.ones(tgt.shape[1], tgt.shape[1], dtype=torch.bool).tril()
+
+
+class masks_with_the_source_read_last(_Transformer):
+    """decode hides the padding of the source that encode read last, and fails where encode has read none: the
+    mask was kept in encode. decode is given its own source; make the mask from that.
+    """
+
+    def encode(self, src):
+        self.visible = self.real(src)
+        return super().encode(src)
+
+    def cross_mask(self, src):  # noqa: ARG002 - the mistake
+        return self.visible
+
+
+class keeps_masks_by_shape(_Transformer):
+    """The first batch is right; a later one of the same shape is masked as the first one was. Masks depend on
+    the ids, not on their shape: look for what is kept between calls.
+    """
+
+    def encoder_mask(self, src):
+        return vars(self).setdefault("kept", {}).setdefault(tuple(src.shape), super().encoder_mask(src))
+
+
+class keeps_the_memory_of_old_weights(_Transformer):
+    """After an update or a load_state_dict the model still answers with an old memory: encode keeps what it
+    made of a source. The same ids mean another memory once the weights have changed.
+    """
+
+    def encode(self, src):
+        kept = vars(self).setdefault("kept", {})
+        key = str(src.tolist())
+        if torch.is_grad_enabled() and self.training:
+            return super().encode(src)
+        return kept.setdefault(key, super().encode(src))
+
+
+class hides_the_future_after_training_only(_Transformer):
+    """In training mode target tokens attend to later ones, after model.eval() they do not. The mask is causal
+    in both modes, in training above all: look for what depends on self.training.
+    """
+
+    def causal(self, tgt):
+        return super().causal(tgt) | self.training
+
+
+class returns_one_buffer(_Transformer):
+    """Each call is right, and changes the logits that an earlier one returned: all are written into the same
+    memory. Return a tensor of its own from each call.
+    """
+
+    def decode(self, tgt, memory, src):
+        logits = super().decode(tgt, memory, src)
+        kept = vars(self).setdefault("kept", {}).setdefault((logits.shape, logits.dtype), logits.detach())
+        logits.data = kept.copy_(logits.detach())
+        return logits

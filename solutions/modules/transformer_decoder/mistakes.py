@@ -17,7 +17,11 @@ SUBTLE = {
     "drops_half_by_default",
     "drops_no_embedding",
     "drops_no_sublayer",
+    "hides_the_future_after_training_only",
+    "keeps_memory_masks_by_shape",
+    "keeps_the_scaled_table_of_old_weights",
     "makes_the_mask_on_the_cpu",
+    "returns_one_buffer",
 }
 
 
@@ -380,3 +384,46 @@ class makes_the_mask_on_the_cpu(_Decoder):
 
     def causal(self, tokens, device):  # noqa: ARG002 - the mistake
         return torch.ones(tokens, tokens, dtype=torch.bool).tril()
+
+
+class keeps_memory_masks_by_shape(_Decoder):
+    """The first batch is right; a later one of the same shape has its memory hidden as the first one had. The
+    mask of one call says nothing of the next: look for what is kept between calls.
+    """
+
+    def other_mask(self, given):
+        kept = vars(self).setdefault("kept", {})
+        return kept.setdefault(given.shape, super().other_mask(given))
+
+
+class keeps_the_scaled_table_of_old_weights(_Decoder):
+    """After an update or a load_state_dict the model still answers with its old vectors: in evaluation mode
+    the embedding times sqrt(d_model) was computed once and kept. It changes with the weights.
+    """
+
+    def vectors(self, ids):
+        vectors = super().vectors(ids)
+        kept = vars(self).setdefault("kept", {}).setdefault(str(ids.tolist()), vectors.detach())
+        return vectors if self.training else vectors - vectors.detach() + kept
+
+
+class hides_the_future_after_training_only(_Decoder):
+    """In training mode target tokens attend to later ones, after model.eval() they do not. The mask is causal
+    in both modes, in training above all: look for what depends on self.training.
+    """
+
+    def causal(self, tokens, device):
+        return super().causal(tokens, device) | self.training
+
+
+class returns_one_buffer(_Decoder):
+    """Each call is right, and changes the logits that an earlier one returned: all are written into the same
+    memory. Return a tensor of its own from each call.
+    """
+
+    def forward(self, *inputs, **masks):
+        logits = super().forward(*inputs, **masks)
+        key = logits.shape, logits.dtype, len(inputs) + len(masks)
+        kept = vars(self).setdefault("kept", {}).setdefault(key, logits.detach())
+        logits.data = kept.copy_(logits.detach())
+        return logits

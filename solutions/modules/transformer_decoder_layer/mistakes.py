@@ -14,8 +14,12 @@ SUBTLE = {
     "drops_attention_weights_instead",
     "drops_the_sum",
     "forgets_dropout",
+    "hides_the_future_after_training_only",
     "hides_the_future_in_any_mask",
+    "keeps_memory_masks_by_shape",
+    "keeps_the_keys_of_old_weights",
     "makes_the_mask_on_the_cpu",
+    "returns_one_buffer",
 }
 
 
@@ -41,11 +45,14 @@ class _Attention(nn.Module):
         return math.sqrt(q.shape[-1])
 
     def forward(self, x, source, mask):
-        q, k, v = self._split(self.q(x)), self._split(self.k(source)), self._split(self.v(source))
+        q, (k, v) = self._split(self.q(x)), self._keys_and_values(source)
         scores = q @ k.mT / self._divisor(q)
         weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)
         weights = F.dropout(weights, self.weight_dropout, self.training)
         return self.o(self._merge(weights @ v))
+
+    def _keys_and_values(self, source):
+        return self._split(self.k(source)), self._split(self.v(source))
 
     def _merge(self, mixed):
         return mixed.transpose(1, 2).flatten(2)
@@ -293,3 +300,50 @@ class accepts_a_remainder(_Layer):
     """
 
     attention_class = _Careless
+
+
+class keeps_memory_masks_by_shape(_Layer):
+    """The first batch is right; a later one of the same shape has its memory hidden as the first one had. The
+    mask of one call says nothing of the next: look for what is kept between calls.
+    """
+
+    def _read(self, x, memory, mask):
+        read = super()._read(x, memory, mask)
+        return read if mask is None else vars(self).setdefault("kept", {}).setdefault(mask.shape, read)
+
+
+class _KeepsKeys(_Attention):
+    def _keys_and_values(self, source):
+        made = super()._keys_and_values(source)
+        kept = vars(self).setdefault("kept", {}).setdefault(str(source.tolist()), [x.detach() for x in made])
+        return [now - now.detach() + old for now, old in zip(made, kept, strict=True)]
+
+
+class keeps_the_keys_of_old_weights(_Layer):
+    """After an update or a load_state_dict the layer still reads the memory as before: the keys and values of
+    a memory are kept for the next call with it. The same memory has other keys once the weights have changed.
+    """
+
+    attention_class = _KeepsKeys
+
+
+class hides_the_future_after_training_only(_Layer):
+    """In training mode target tokens attend to later ones, after layer.eval() they do not. None means causal
+    in both modes, in training above all: look for what depends on self.training.
+    """
+
+    def _causal(self, x):
+        return super()._causal(x) | self.training
+
+
+class returns_one_buffer(_Layer):
+    """Each call is right, and changes the result that an earlier one returned: all are written into the same
+    memory. Return a tensor of its own from each call.
+    """
+
+    def forward(self, *inputs, **masks):
+        result = super().forward(*inputs, **masks)
+        key = result.shape, result.dtype, len(inputs) + len(masks)
+        kept = vars(self).setdefault("kept", {}).setdefault(key, result.detach())
+        result.data = kept.copy_(result.detach())
+        return result

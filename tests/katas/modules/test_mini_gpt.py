@@ -36,6 +36,15 @@ KATA = Kata(
 )
 
 
+#: The result of the first of two calls, looked at after the second.
+FIRST_RESULT = """
+def first_result(model, first, then):
+    result = model(first).detach()
+    model(then)
+    return result
+"""
+
+
 def sizes_of(draw):
     """The constructor's arguments."""
     num_heads, d_model = draw(st.sampled_from(WIDTHS))
@@ -163,6 +172,52 @@ def test_there_is_no_dropout(student, sizes, weights, ids):
     expect.close(
         got, expected, "the result in training mode", terms=3 * sizes["d_model"], roundings=ROUNDINGS
     )
+
+
+def with_other_calls(draw):
+    """Texts in float32, other weights, and other texts: of the same shape, and more and longer ones."""
+    import torch
+
+    sizes, rng = sizes_of(draw), np.random.default_rng(draw(st.integers(0, 2**16)))
+    sizes["max_len"] = max(sizes["max_len"], 3)
+    batch, tokens = draw(st.integers(1, 2)), draw(st.integers(2, sizes["max_len"] - 1))
+    ids = draw(st.permutations(range(sizes["vocab_size"])))[: min(tokens, 2)]
+    row = (ids * tokens)[:tokens]
+
+    def weights():
+        drawn = drawn_weights(draw, shapes_of(**sizes))
+        return {name: weight.float() for name, weight in drawn.items()}
+
+    larger = rng.integers(0, sizes["vocab_size"], (batch + 1, sizes["max_len"]))
+    return {
+        "sizes": sizes,
+        "weights": weights(),
+        "new_weights": weights(),
+        "ids": torch.tensor([row] * batch),
+        "other": torch.tensor([row[1:] + row[:1]] * batch),
+        "larger": torch.from_numpy(larger),
+    }
+
+
+@KATA.law(points=0.5, cases=with_other_calls)
+def test_earlier_calls_change_nothing(student, sizes, weights, new_weights, ids, other, larger):
+    """Other texts and new weights leave nothing behind for later calls."""
+
+    def same(got, expected, what):
+        expect.close(got, expected, what, terms=3 * sizes["d_model"], roundings=2 * ROUNDINGS)
+
+    expected = logits_of(loaded(student, sizes, weights), ids, sizes["vocab_size"])
+    used = loaded(student, sizes, weights)
+    for before, what in ((ids[:, :1], "a shorter text"), (larger, "more and longer texts")):
+        used(before)
+        same(used(ids), expected, f"the result after {what}")
+    got = student.build(FIRST_RESULT, "first_result", used, ids, other)
+    same(got, expected, "the result of a call, after another call with another text,")
+    used.load_state_dict(new_weights, strict=False)
+    expected = loaded(student, sizes, new_weights)(ids)
+    same(used(ids), expected, "the result after new weights were loaded")
+    used.double()
+    same(used(ids), expected, "the result after the model became float64")
 
 
 def texts_too_long(draw):

@@ -142,6 +142,18 @@ def two_tokens():
     }
 
 
+@KATA.corner(points=0.5)
+def no_steps(steps):
+    """With steps=0 nothing is trained and the list is empty."""
+    return steps == 0
+
+
+@KATA.corner(points=0.5)
+def comes_in_evaluation_mode(training):
+    """A model that comes in evaluation mode is trained in training mode."""
+    return not training
+
+
 @KATA.observe
 def observe(student, embedding, head, inputs, targets, steps, options, training):
     """The losses of one call, and of a second one on the model that the first has trained."""

@@ -55,6 +55,11 @@ def freeze_key_biases(layer):
     for name, parameter in layer.named_parameters():
         if name.endswith(".k.bias"):
             parameter.requires_grad_(False)
+
+def first_result(layer, first, then):
+    result = layer(*first).detach()
+    layer(*then)
+    return result
 """
 
 
@@ -264,6 +269,69 @@ def require_dropout(heard, spoken, rate, sublayer):
         f"With dropout={rate}, {'the default, ' if rate == 0.1 else ''}about {rate:.0%} of the entries that "
         f"`{sublayer}` adds are dropped; of {spoken.numel()} it were {share:.1%}.",
     )
+
+
+def with_other_calls(draw):
+    """Cases in float32 without dropout, other weights, and other inputs of the same shape and of a larger
+    one."""
+    num_heads, d_model = draw(st.sampled_from(WIDTHS))
+    d_ff, batch = draw(st.integers(1, 9)), draw(st.sampled_from([2, 1, 3]))
+    t_tgt, t_src = draw(st.sampled_from([3, 2, 4])), draw(st.sampled_from([2, 4, 3, 5]))
+
+    def inputs(more):
+        shapes = (batch + more, t_tgt + more), (batch + more, t_src + more)
+        rows = [token_rows(draw, *shape, d_model, "float32").contiguous() for shape in shapes]
+        return [*rows, mask_rows(draw, t_tgt + more, t_tgt + more), mask_rows(draw, *shapes[1])]
+
+    return {
+        "d_model": d_model,
+        "num_heads": num_heads,
+        "d_ff": d_ff,
+        "weights": layer_weights(draw(st.integers(0, 2**16)), d_model, d_ff, "float32"),
+        "new_weights": layer_weights(draw(st.integers(0, 2**16)), d_model, d_ff, "float32"),
+        **dict(zip(("x", "memory", "tgt_mask", "memory_mask"), inputs(0), strict=True)),
+        "other": inputs(0),
+        "larger": inputs(1),
+    }
+
+
+@KATA.law(points=0.5, cases=with_other_calls)
+def test_earlier_calls_change_nothing(
+    student,
+    d_model,
+    num_heads,
+    d_ff,
+    weights,
+    new_weights,
+    x,
+    memory,
+    tgt_mask,
+    memory_mask,
+    other,
+    larger,
+):
+    """Other inputs and masks, new weights and a change of mode leave nothing behind for later calls."""
+
+    def same(got, expected, what):
+        expect.close(got, expected, what, terms=2 * d_model, roundings=2 * ROUNDINGS)
+
+    sizes = d_model, num_heads, d_ff, 0.0
+    plain = run(loaded(student, *sizes, weights), x, memory)
+    masked = loaded(student, *sizes, weights)(x, memory, tgt_mask, memory_mask)
+    used = loaded(student, *sizes, weights)
+    used(*larger)
+    used(*other)
+    same(run(used, x, memory), plain, "the result without masks, after calls with masks,")
+    used.train()
+    same(run(used, x, memory), plain, "the result in training mode with dropout=0")
+    used.eval()
+    got = student.build(FREEZE, "first_result", used, [x, memory, tgt_mask, memory_mask], other)
+    same(got, masked, "the result of a call, after another call with other inputs,")
+    used.load_state_dict(new_weights, strict=False)
+    plain = loaded(student, *sizes, new_weights)(x, memory)
+    same(used(x, memory), plain, "the result after new weights were loaded")
+    used.double()
+    same(used(x.double(), memory.double()), plain, "the result after the layer became float64")
 
 
 def widths_with_a_remainder(draw):
