@@ -25,6 +25,9 @@ What goes wrong: the k-th token itself is dropped, because the comparison with i
 logits become 0, which is a logit like any other, and may even be the largest; all rows are cut at the
 threshold of one of them; k larger than the vocabulary raises an error.
 
+Corners with checks of their own: any memory layout, float64's digits, any leading axes, logits of any size
+and number.
+
 Source: Fan, Lewis and Dauphin 2018, "Hierarchical Neural Story Generation", section 5.4.
 """
 

@@ -27,6 +27,9 @@ What goes wrong: the probabilities are compared with p itself, and a row that is
 the next softmax is NaN; the largest probability is taken of the whole batch; logits are compared where
 probabilities should be, which depends on a number added to all of them.
 
+Corners with checks of their own: any memory layout, float64's digits, any leading axes, logits of any size,
+p of 0 and of 1.
+
 Source: Nguyen et al. 2024, "Turning Up the Heat: Min-p Sampling for Creative and Coherent LLM Outputs",
 section 3.
 """

@@ -10,6 +10,7 @@ SUBTLE = {
     "extends_the_prompt_in_place",
     "gives_ended_beams_a_place_for_ever",
     "ignores_an_eos_of_zero",
+    "multiplies_probabilities",
     "narrows_the_beams_to_the_vocabulary",
     "raises_where_beams_exceed_the_vocabulary",
     "sets_ended_beams_aside",
@@ -84,6 +85,22 @@ def adds_up_probabilities(next_log_probs, prompt, beam_size, max_new_tokens, eos
     """
     total_of = lambda total, part: total + math.exp(part)  # noqa: E731
     return _search(next_log_probs, prompt, beam_size, max_new_tokens, eos_id, total_of=total_of)
+
+
+def multiplies_probabilities(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
+    """Short sequences are right; after some hundred tokens all beams tie and the log-probability is -inf:
+    probabilities are multiplied until the product is rounded to 0, and its logarithm is taken in the end.
+    Add the logarithms.
+    """
+    beams, start = [(list(prompt), 1.0)], len(prompt)
+    for _ in range(max_new_tokens):
+        ended, live = _parted(beams, start, eos_id)
+        if not live:
+            break
+        total_of = lambda total, part: total * math.exp(part)  # noqa: E731
+        beams = _by_total(ended + _joined(_children(next_log_probs, live, total_of)), start)[:beam_size]
+    ids, product = beams[0]
+    return ids, math.log(product) if product else -math.inf
 
 
 def returns_the_probability(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):

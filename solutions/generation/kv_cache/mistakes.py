@@ -18,12 +18,16 @@ CRUDE = {
     "takes_the_softmax_over_the_queries",
 }
 SUBTLE = {
+    "clips_the_scores",
+    "hides_with_a_small_penalty",
     "keeps_at_most_1024_tokens",
     "keeps_the_history_in_float32",
     "keeps_the_history_in_float64",
     "keeps_the_history_on_the_cpu",
     "leaves_the_mask_on_the_cpu",
+    "overflows_on_large_scores",
     "projects_the_history_again",
+    "renormalises_after_the_softmax",
     "scales_the_weights_in_place",
     "scores_every_query_again",
     "shares_one_history",
@@ -595,6 +599,62 @@ def takes_the_softmax_over_the_heads(x, w_qkv, w_out, num_heads, cache):
     one query sum to one over the keys, the last axis of the scores.
     """
     return _attend(x, w_qkv, w_out, num_heads, cache, axis=1)
+
+
+def _attend_by(x, w_qkv, w_out, num_heads, cache, weigh):
+    """Right attention, with the weights that `weigh` makes of scores and of what is hidden."""
+    past, new = len(cache), x.shape[1]
+    q, k, v = _split(x, w_qkv, num_heads)
+    all_k, all_v = cache.append(k, v)
+    scores = q @ all_k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    return _merge(weigh(scores, ~_visible(past, new, x.device)) @ all_v) @ w_out
+
+
+def overflows_on_large_scores(x, w_qkv, w_out, num_heads, cache):
+    """Right for moderate scores; large ones give NaN: exp overflows, and inf / inf is NaN. Take the softmax
+    in its stable form, with each row's largest score moved to 0.
+    """
+
+    def weigh(scores, hidden):
+        powers = scores.exp().masked_fill(hidden, 0.0)
+        return powers / powers.sum(dim=-1, keepdim=True)
+
+    return _attend_by(x, w_qkv, w_out, num_heads, cache, weigh)
+
+
+def renormalises_after_the_softmax(x, w_qkv, w_out, num_heads, cache):
+    """Right for moderate scores; where a later token of the piece has a much larger score than all visible
+    ones, the result is NaN: the softmax ran over all keys, and what was left was divided by its sum, which
+    is 0. Hide in the scores, before the softmax.
+    """
+
+    def weigh(scores, hidden):
+        weights = scores.softmax(dim=-1).masked_fill(hidden, 0.0)
+        return weights / weights.sum(dim=-1, keepdim=True)
+
+    return _attend_by(x, w_qkv, w_out, num_heads, cache, weigh)
+
+
+def clips_the_scores(x, w_qkv, w_out, num_heads, cache):
+    """Right for moderate scores; large ones are cut at 50, to keep exp from overflowing, and share the weight
+    where the largest should have it all. Leave the scores as they are; the softmax does not overflow.
+    """
+
+    def weigh(scores, hidden):
+        return scores.clamp(-50, 50).masked_fill(hidden, float("-inf")).softmax(dim=-1)
+
+    return _attend_by(x, w_qkv, w_out, num_heads, cache, weigh)
+
+
+def hides_with_a_small_penalty(x, w_qkv, w_out, num_heads, cache):
+    """Right for moderate scores; a later token gets weight where its score is by far larger than the visible
+    ones: hidden scores were lowered by 10,000, which is not enough. Use -inf.
+    """
+
+    def weigh(scores, hidden):
+        return (scores - 10_000 * hidden.to(scores.dtype)).softmax(dim=-1)
+
+    return _attend_by(x, w_qkv, w_out, num_heads, cache, weigh)
 
 
 def takes_no_softmax(x, w_qkv, w_out, num_heads, cache):

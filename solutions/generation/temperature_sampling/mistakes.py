@@ -6,16 +6,20 @@ import torch
 CRUDE = {"adds_uniform_noise", "ignores_the_temperature", "is_always_greedy", "normalises_down_the_batch"}
 SUBTLE = {
     "accepts_a_negative_temperature",
+    "compares_probabilities_at_zero",
     "divides_by_zero",
     "divides_the_logits_in_place",
     "draws_one_number_for_two_rows",
+    "ignores_the_generator",
     "is_greedy_at_low_temperatures",
     "lifts_low_temperatures",
     "overflows_at_low_temperatures",
     "refuses_zero",
     "returns_a_column_when_greedy",
+    "seeds_the_generator_anew",
     "squeezes_a_single_row_away",
     "takes_a_negative_temperature_for_greedy",
+    "takes_zero_for_a_tiny_temperature",
 }
 
 
@@ -85,6 +89,22 @@ def divides_by_zero(logits, temperature, generator=None):
     """
     _require(temperature)
     return _draw((logits / temperature).softmax(dim=-1), generator)
+
+
+def takes_zero_for_a_tiny_temperature(logits, temperature, generator=None):
+    """Temperature 0 draws now and then a token that is not the most likely: 0 is replaced by a tiny number,
+    which is not small enough where logits lie nearer still. The largest logit needs no division.
+    """
+    _require(temperature)
+    return _draw((logits / max(temperature, 1e-8)).softmax(dim=-1), generator)
+
+
+def compares_probabilities_at_zero(logits, temperature, generator=None):
+    """At temperature 0 the first of several tokens is taken where logits lie so near that their
+    probabilities are rounded to the same number. Compare the logits.
+    """
+    _require(temperature)
+    return _right(logits, temperature, generator) if temperature else logits.softmax(dim=-1).argmax(dim=-1)
 
 
 def refuses_zero(logits, temperature, generator=None):

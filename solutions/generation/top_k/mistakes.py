@@ -12,6 +12,7 @@ CRUDE = {
 SUBTLE = {
     "accepts_every_k",
     "counts_distinct_logits",
+    "keeps_at_most_fifty_tokens",
     "keeps_the_verdicts_of_an_earlier_call",
     "makes_the_result_in_float32",
     "overwrites_the_logits",
@@ -219,6 +220,14 @@ def raises_where_k_exceeds_the_vocabulary(logits, k):
     """
     _require_tokens(k)
     return _cut(logits, logits.topk(k, dim=-1).values[..., -1:])
+
+
+def keeps_at_most_fifty_tokens(logits, k):
+    """Right up to k = 50; a larger k in a larger vocabulary keeps 50 tokens all the same: some limit on k, or
+    on the candidates, is built in. The caller's k is the only limit, besides V.
+    """
+    _require_tokens(k)
+    return _right(logits, min(k, 50))
 
 
 def accepts_every_k(logits, k):

@@ -24,6 +24,7 @@ SUBTLE = {
     "empties_every_row_at_zero",
     "expects_two_axes",
     "filters_the_first_of_the_beams",
+    "looks_at_the_first_hundred",
     "narrows_to_float32",
     "overflows_on_large_logits",
     "overwrites_the_logits",
@@ -429,6 +430,15 @@ def cuts_the_tail_at_one(logits, p):
     are too small to count. p of 1 or more keeps everything, and needs no sum.
     """
     return _keep(logits, p, _before_is_less, whole=False)
+
+
+def looks_at_the_first_hundred(logits, p):
+    """p = 1 keeps a hundred tokens of a large vocabulary: the candidates were cut before the nucleus was
+    sought, to sort fewer of them. The nucleus may be of any size.
+    """
+    result = _right(logits, p)
+    hundredth = result.topk(min(100, logits.shape[-1]), dim=-1).values[..., -1:]
+    return result.masked_fill(result < hundredth, float("-inf"))
 
 
 def refuses_p_of_one(logits, p):

@@ -15,10 +15,14 @@ CRUDE = {
 }
 SUBTLE = {
     "accepts_uneven_groups",
+    "clips_the_scores",
     "computes_in_float32",
+    "hides_with_a_small_penalty",
     "overflows_on_large_scores",
     "overwrites_the_queries",
+    "renormalises_after_the_softmax",
     "scales_by_the_width_of_the_values",
+    "shifts_all_rows_alike",
     "trusts_the_memory_layout",
     "widens_to_float64",
 }
@@ -221,6 +225,45 @@ def overflows_on_large_scores(q, k, v):
         return powers / powers.sum(axis=-1, keepdims=True)
 
     return _right(q, k, v, softmax=softmax)
+
+
+def shifts_all_rows_alike(q, k, v):
+    """Right for scores of like size; a row whose scores all lie far below another row's gives NaN: the
+    largest score of the whole array was subtracted. Each row has a largest score of its own."""
+
+    def softmax(scores):
+        powers = np.exp(scores - scores.max())
+        return powers / powers.sum(axis=-1, keepdims=True)
+
+    return _right(q, k, v, softmax=softmax)
+
+
+def renormalises_after_the_softmax(q, k, v):
+    """Right for moderate scores; where a later key has a much larger score than all that are seen, the result
+    is NaN: the softmax ran over all keys, and what was left was divided by its sum, which is 0. Hide in the
+    scores, before the softmax."""
+    members = _require_groups(q, k)
+    seen = ~_later(q, k)
+    weights = _weights(q, _shared(k, members), later=~np.ones_like(seen)) * seen
+    return weights / weights.sum(axis=-1, keepdims=True) @ _shared(v, members)
+
+
+def clips_the_scores(q, k, v):
+    """Right for moderate scores; large ones are cut at 50, to keep exp from overflowing, and share the weight
+    where the largest should have it all. Subtract the row's largest score instead."""
+
+    def softmax(scores):
+        return _softmax(np.where(np.isneginf(scores), scores, np.clip(scores, -50, 50)))
+
+    return _right(q, k, v, softmax=softmax)
+
+
+def hides_with_a_small_penalty(q, k, v):
+    """Right for moderate scores; a later key gets weight where its score is by far larger than those that are
+    seen: hidden scores were lowered by 10,000, which is not enough. Use -inf."""
+    members = _require_groups(q, k)
+    scores = q @ _shared(k, members).swapaxes(-1, -2) / q.dtype.type(q.shape[-1]) ** 0.5
+    return _softmax(scores - 10_000 * _later(q, k).astype(q.dtype)) @ _shared(v, members)
 
 
 def takes_the_softmax_over_the_queries(q, k, v):

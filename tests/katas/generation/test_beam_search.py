@@ -45,14 +45,30 @@ DEPTHS = {1: 3, 2: 5, 3: 4, 4: 3, 5: 3, 6: 2}  # for each vocabulary the longest
 @KATA.cases
 def cases(draw):
     """A model, a prompt without eos, and a search that meets no tie, with these beams or with one."""
-    vocab, beam_size = draw(st.integers(1, 6)), draw(st.sampled_from([2, 3, 2, 4, 1, 7, 12]))
-    steps = draw(st.integers(1, DEPTHS[vocab]))
-    return draw_search(draw, vocab, beam_size, steps)
+    vocab, kind = draw(st.integers(2, 6)), draw(st.sampled_from(["plain", "plain", "wide", "zero"]))
+    beam_size = draw(st.sampled_from([7, 12] if kind == "wide" else range(1, min(vocab, 4) + 1)))
+    eos_ids = [0] if kind == "zero" else [None, *range(1, vocab), *range(1, vocab)]
+    if kind == "wide":
+        vocab = draw(st.integers(1, vocab))
+        eos_ids = [None, *range(1, vocab)]
+    return draw_search(draw, vocab, beam_size, draw(st.integers(1, DEPTHS[vocab])), eos_ids)
 
 
-def draw_search(draw, vocab, beam_size, steps):
+@KATA.corner(points=0.5)
+def more_beams_than_tokens(tree, beam_size):
+    """The beam size may exceed the vocabulary."""
+    return beam_size > tree.shape[-1]
+
+
+@KATA.corner(points=0.5)
+def eos_of_zero(eos_id):
+    """The eos may be token 0."""
+    return eos_id == 0
+
+
+def draw_search(draw, vocab, beam_size, steps, eos_ids):
     """The case; of the models that follow a drawn seed, the first whose totals are all told apart."""
-    eos_id = draw(st.sampled_from([None, *range(vocab), *range(vocab)])) if vocab > 1 else None
+    eos_id = draw(st.sampled_from(eos_ids))
     prompt = draw(st.lists(st.sampled_from([i for i in range(vocab) if i != eos_id]), min_size=1, max_size=3))
     scale, fade = draw(st.sampled_from([(1.0, 1.0), (0.4, 2.0), (2.0, 0.4)]))
     favour = draw(st.sampled_from([0.0, 0.0, -1.0, 1.0]))
@@ -276,7 +292,8 @@ def wide_searches(draw):
     """More beams than there are sequences."""
     vocab = draw(st.integers(2, 4))
     steps = draw(st.integers(1, {2: 4, 3: 3, 4: 2}[vocab]))
-    return draw_search(draw, vocab, vocab**steps + draw(st.sampled_from([0, 1, 9])), steps)
+    beam_size = vocab**steps + draw(st.sampled_from([0, 1, 9]))
+    return draw_search(draw, vocab, beam_size, steps, [None, *range(1, vocab)])
 
 
 @KATA.law(points=1, cases=wide_searches)
@@ -310,6 +327,27 @@ def test_ends_at_the_first_eos(student, tree, prompt, beam_size, max_new_tokens,
         len(tokens) == due,
         f"{due} new tokens are due (max_new_tokens={max_new_tokens}, eos_id={eos_id}); these came: {tokens}.",
     )
+
+
+@KATA.law(points=0.5)
+def test_holds_a_long_sequence(student):
+    """A sequence of 400 tokens is found, though its probability is below every float."""
+    import torch
+
+    asked = []
+
+    def next_log_probs(ids):
+        asked.append(len(ids))
+        if sum(asked) > 20_000:
+            raise RuntimeError("two beams of 400 tokens ask for 800 rows, and 20,000 were asked for")
+        row = torch.full((len(ids), 20), 0.9 / 19, dtype=torch.float64)
+        row[:, 7 * ids.shape[1] % 20] = 0.1
+        return row.log()
+
+    ids, total = student.beam_search(next_log_probs, [1], beam_size=2, max_new_tokens=400)
+    expect.equal(list(ids), [1, *[7 * length % 20 for length in range(1, 401)]], "the ids")
+    what = "the log-probability, 400 times log 0.1,"
+    expect.close(total, 400 * math.log(0.1), what, terms=400, dtype="float32")
 
 
 @KATA.law(points=0.5)

@@ -95,7 +95,7 @@ def outputs(student, x, w_qkv, w_out, num_heads, pieces):
     ]
 
 
-@KATA.law(points=1)
+@KATA.law(points=0.5)
 def test_any_cutting_gives_the_same(student, x, w_qkv, w_out, num_heads, pieces):
     """A sequence gives the same outputs whole as cut into pieces."""
     [whole] = outputs(student, x, w_qkv, w_out, num_heads, [x.shape[1]])
@@ -104,6 +104,38 @@ def test_any_cutting_gives_the_same(student, x, w_qkv, w_out, num_heads, pieces)
     expected = [whole[:, start:stop] for start, stop in spans(pieces)]
     what = f"the output of each piece, cut {pieces}, against the same tokens fed at once,"
     expect.close(cut, expected, what, terms=w_qkv.shape[1], roundings=8)
+
+
+def extreme_tokens(draw):
+    """Five tokens on four axes, the last a longer copy of the first, and weights that make scores of hundreds
+    and thousands. No two visible scores lie near each other, unless they are both 0."""
+    import torch
+
+    dtype, size = getattr(torch, draw(st.float_dtypes())), draw(st.sampled_from([30.0, 200.0]))
+    order = draw(st.permutations(range(4)))
+    eye = torch.eye(4, dtype=dtype)
+    x = torch.stack([eye[i] for i in order] + [2 * eye[order[0]]])[None]
+    first = draw(st.integers(1, 5))
+    return {
+        "x": x,
+        "w_qkv": torch.cat([draw(st.sampled_from([1, -1])) * size * eye, size * eye, eye], dim=1),
+        "w_out": eye,
+        "pieces": [first, 5 - first] if first < 5 else [5],
+    }
+
+
+@KATA.law(points=0.5, cases=extreme_tokens)
+def test_extreme_scores(student, x, w_qkv, w_out, pieces):
+    """Scores of hundreds and thousands, hidden ones too, leave the right weights."""
+    import torch
+
+    q, k, v = (x.double() @ w_qkv.double()).chunk(3, dim=-1)
+    later = torch.ones(5, 5).triu(1).bool()
+    weights = (q @ k.mT / 2).masked_fill(later, float("-inf")).softmax(dim=-1)
+    got = outputs(student, x, w_qkv, w_out, 1, pieces)
+    expected = (weights @ v).to(x.dtype).split(pieces, dim=1)
+    what = f"the output of each piece, cut {pieces}, for scores up to {float((q @ k.mT).max() / 2):g},"
+    expect.close(got, list(expected), what, terms=8, roundings=8, dtype="float32")
 
 
 def pieces_with_a_long_last_one(draw):

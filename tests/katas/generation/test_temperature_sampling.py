@@ -62,14 +62,19 @@ SURPRISE = 32.0
 def cases(draw):
     """Logits of which one leads so far that its token must be drawn, at any temperature."""
     dtype = draw(st.float_dtypes())
-    batch, vocab = draw(st.integers(1, 4)), draw(st.integers(1, 6))
-    temperature = draw(st.sampled_from([0, 1e-3, 1.0, 0.0, 0.1, 0.5, 2.0, 1]))
-    logits = draw(st.arrays((batch, vocab), dtype)) + np.asarray(draw(st.sampled_from(LEVELS)), dtype)
+    batch, vocab = draw(st.integers(1, 3)), draw(st.integers(1, 6))
+    kind = draw(st.sampled_from(["plain", "plain", "zero", "extreme", "one row"]))
+    temperature = draw(st.sampled_from(TEMPERATURES.get(kind, [1.0, 0.5, 2.0, 1])))
+    batch = 1 if kind == "one row" else batch + 1
+    level = draw(st.sampled_from([0.0, 100.0, -100.0, 1e4, -1e4] if kind == "extreme" else [0.0]))
+    logits = draw(st.arrays((batch, vocab), dtype)) + np.asarray(level, dtype)
     leaders = draw(st.lists(st.integers(0, vocab - 1), min_size=batch, max_size=batch))
     if draw(st.integers(0, 3)) == 0:
         logits = np.where(np.arange(vocab) == draw(st.integers(0, vocab - 1)), -np.inf, logits)
     best = np.maximum(logits.max(axis=-1), -1e5)  # a row may be all -inf so far
     logits[np.arange(batch), leaders] = best + max(CERTAIN * temperature, 0.25)
+    if kind == "zero" and draw(st.booleans()):
+        logits *= np.asarray(CLOSE, dtype)
     return {
         "logits": as_tensor(draw, logits.astype(dtype)),
         "temperature": temperature,
@@ -77,7 +82,27 @@ def cases(draw):
     }
 
 
-LEVELS = [0.0, 0.0, 100.0, -100.0, 1e4, -1e4]
+TEMPERATURES = {"zero": [0, 0.0], "extreme": [1e-3, 1e-3, 0.1, 1.0]}
+CLOSE = 2.0**-60  # times it, logits differ and their probabilities are equal
+FAR = 80  # beyond it, exp leaves the range of float32
+
+
+@KATA.corner(points=0.5)
+def zero_is_greedy(temperature):
+    """At temperature 0 the most likely token is taken."""
+    return temperature == 0
+
+
+@KATA.corner(points=0.5)
+def extreme_scores(logits, temperature):
+    """Logits are drawn from that are far beyond what exp can hold once they are divided."""
+    return bool(logits[~logits.isneginf()].abs().max() / temperature > FAR)
+
+
+@KATA.corner(points=0.5)
+def one_row(logits):
+    """A batch of one row gives one id, with its axis."""
+    return len(logits) == 1
 
 
 def as_tensor(draw, logits):
@@ -99,6 +124,24 @@ def a_low_temperature():
     import torch
 
     return {"logits": torch.tensor([[2.0, 1.0, 0.0], [-1.0, 0.0, 0.5]]), "temperature": 1e-3, "seed": 1}
+
+
+@KATA.example
+def a_row_that_is_drawn_from():
+    """One token of a single row is possible."""
+    import torch
+
+    inf = float("inf")
+    return {"logits": torch.tensor([[-inf, 0.5, -inf]]), "temperature": 1.0, "seed": 4}
+
+
+@KATA.example
+def logits_with_equal_probabilities():
+    """Greedy, where the largest logit leads by less than a probability can show."""
+    import torch
+
+    logits = torch.tensor([[0.0, 0.0, 1.0], [-1.0, 0.0, -2.0], [0.0, 2.0, 3.0]])
+    return {"logits": logits * CLOSE, "temperature": 0, "seed": 3}
 
 
 @KATA.example
@@ -151,15 +194,14 @@ def surprise(hits, count, probability):
 
 
 def spread_logits(draw):
-    """Logits of one to three rows that leave several tokens possible, at any temperature and any height."""
+    """Logits of one to three rows that leave several tokens possible, at any temperature."""
     dtype = draw(st.float_dtypes())
-    temperature = draw(st.sampled_from([0.5, 2.0, 1.0, 0.05, 1e-3, 1.5, 10.0]))
+    temperature = draw(st.sampled_from([0.5, 2.0, 1.0, 0.05, 1.5, 10.0]))
     rows, vocab = draw(st.integers(1, 3)), draw(st.integers(2, 6))
     logits = draw(st.normal_arrays((rows, vocab), "float64"))
     if vocab > 2 and draw(st.booleans()):
         logits[:, draw(st.integers(0, vocab - 1))] = -np.inf
-    level = draw(st.sampled_from([0.0, 0.0, 1000.0, -1000.0]))
-    logits = (np.round(logits, 2) + level) * temperature
+    logits = np.round(logits, 2) * temperature
     return {
         "logits": as_tensor(draw, logits.astype(dtype)),
         "temperature": temperature,
@@ -186,13 +228,13 @@ def test_draws_follow_the_softmax(student, logits, temperature, seed):
             )
 
 
-def one_row(draw):
+def single_rows(draw):
     """A single row of logits, to be drawn from many times at once."""
     case = spread_logits(draw)
     return {**case, "logits": case["logits"][:1].contiguous()}
 
 
-@KATA.law(points=0.5, cases=one_row)
+@KATA.law(points=0.5, cases=single_rows)
 def test_rows_are_independent(student, logits, temperature, seed):
     """Rows are drawn independently: two of them agree no more often than chance will have it."""
     ids = drawn(student, logits.repeat(ROWS, 1), temperature, generator(student, seed))

@@ -34,13 +34,14 @@ KATA = Kata(
 )
 
 
-def attention_case(draw, groups=None, cached=None, longest=3):
-    """Queries, keys and values with every axis of a length of its own."""
+def attention_case(draw, groups=None, cached=None, longest=3, scales=(1.0,), same_width=True):
+    """Queries, keys and values with every axis of a length of its own, widths excepted if need be."""
     groups = draw(st.sampled_from([2, 2, 1, 3])) if groups is None else groups
     members = draw(st.sampled_from([2, 2, 1, 3]))
     batch, queries, d_head, d_v = (draw(st.integers(1, n)) for n in (2, longest, 4, 4))
     keys = queries + (draw(st.integers(0, 2)) if cached is None else cached)
-    dtype, scale = draw(st.float_dtypes()), draw(st.sampled_from([1.0, 1.0, 30.0]))
+    d_v = d_head if same_width else d_v
+    dtype, scale = draw(st.float_dtypes()), draw(st.sampled_from(scales))
     return {
         "q": draw(st.permuted(st.arrays((batch, groups * members, queries, d_head), dtype, scale))),
         "k": draw(st.permuted(st.arrays((batch, groups, keys, d_head), dtype, scale))),
@@ -50,7 +51,22 @@ def attention_case(draw, groups=None, cached=None, longest=3):
 
 @KATA.cases
 def cases(draw):
-    return attention_case(draw)
+    """Plain ones, ones with extreme scores, and ones with another width of the values."""
+    kind = draw(st.sampled_from(["plain", "plain", "extreme", "width"]))
+    scales = (30.0, 150.0) if kind == "extreme" else (1.0,)
+    return attention_case(draw, scales=scales, same_width=kind != "width")
+
+
+@KATA.corner(points=0.5)
+def extreme_scores(q, k):
+    """Scores far beyond what exp can hold give weights."""
+    return float(np.abs(q).max() * np.abs(k).max()) * q.shape[-1] > 400
+
+
+@KATA.corner(points=0.5)
+def another_width_of_the_values(k, v):
+    """Values may be wider or narrower than keys."""
+    return k.shape[-1] != v.shape[-1]
 
 
 @KATA.example
@@ -64,6 +80,15 @@ def two_tokens_behind_a_cache():
     """Scores of equal size, so that a weight shows how many keys are seen."""
     v = np.arange(8.0).reshape(1, 2, 4, 1)
     return {"q": np.zeros((1, 4, 2, 3)), "k": np.ones((1, 2, 4, 3)), "v": v}
+
+
+@KATA.example
+def a_hidden_key_with_a_large_score():
+    """The first query's own score is -5,000, and that of the hidden key 15,000."""
+    q = np.zeros((1, 2, 2, 4), np.float32)
+    q[:, :, 0, 0] = q[:, :, 1, 1] = 100
+    k = np.array([[[[-100.0, 0, 0, 0], [300.0, 100, 0, 0]]]], np.float32)
+    return {"q": q, "k": k, "v": np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4)}
 
 
 def attended(student, q, k, v):
