@@ -49,7 +49,7 @@ class Grader:
         self.keyring = keyring
         self._isolation: Isolation | None = None
         self._prepared: dict[str, Prepared] = {}
-        self._lineups: dict[str, Lineup] = {}
+        self.lineups: dict[str, Lineup] = {}  # by kata, as far as they were needed
 
     @property
     def isolation(self) -> Isolation:
@@ -87,9 +87,9 @@ class Grader:
         from grader.recorded_mistakes import mistakes_of
 
         name = prepared.card.name
-        if name not in self._lineups:
-            self._lineups[name] = Lineup(mistakes_of(self.course, prepared))
-        return self._lineups[name]
+        if name not in self.lineups:
+            self.lineups[name] = Lineup(mistakes_of(self.course, prepared))
+        return self.lineups[name]
 
     def grade(self, submission: Submission) -> KataReport:
         """The report of one submission; whatever it does, a report comes back. Raises Refused

@@ -155,7 +155,7 @@ def _grade_source(grader: Grader, verdict: Verdict, what: str, source: str) -> K
 def _verify_mistakes(course: Course, grader: Grader, verdict: Verdict, isolated: bool) -> None:
     prepared = grader.prepare(verdict.card)
     path = course.solution(verdict.card, "mistakes")
-    found = wrong_answers.outcomes(course, prepared)
+    found = wrong_answers.outcomes(course, grader, prepared)
     verdict.mistakes = len(found)
     verdict.caught = sum(bool(outcome.failed) for outcome in found)
     verdict.named = sum(outcome.named == outcome.name for outcome in found)

@@ -38,10 +38,10 @@ class Outcome:
         return None
 
 
-def outcomes(course: Course, prepared: Prepared) -> list[Outcome]:
-    """Every mistake judged in this process, in the order of the file."""
+def outcomes(course: Course, grader: Grader, prepared: Prepared) -> list[Outcome]:
+    """Every mistake judged in this process, in the order of the file; the grader need not judge them again."""
     judged = list(judge_mistakes(course, prepared))
-    lineup = Lineup([recorded for recorded, _ in judged])
+    lineup = grader.lineups[prepared.card.name] = Lineup([recorded for recorded, _ in judged])
     found = []
     for recorded, findings in judged:
         failed = frozenset(f.plan.name for f in findings if f.failures)

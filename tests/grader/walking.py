@@ -52,8 +52,8 @@ HONEST = {
 }
 #: Right for some inputs, by rights or by a trick: more than an honest zero, less than full marks.
 RIGHT_IN_PART = {
-    "behaves_when_watched", "returns_freed_memory", "changes_arguments", "counts_its_calls", "knows_the_example",
-    "replays_the_first_answer", "wrong_parameter_names",
+    "behaves_when_watched", "changes_arguments", "counts_its_calls", "knows_the_example",
+    "replays_the_first_answer", "returns_freed_memory", "wrong_parameter_names",
 }  # fmt: skip
 #: Graded after each of them: its report must be the same, byte by byte, as when it was alone.
 CANARY = "def double(x):\n    print(x)\n    return 3 * x\n"
