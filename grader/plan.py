@@ -8,7 +8,6 @@ from grader.expect import judged_in
 from grader.free_checks import (
     FREE_CHECKS,
     LAYOUT_TITLE,
-    agrees_in_a_corner,
     agrees_with_reference,
 )
 from grader.kata import CORNER_POINTS, Case, Kata, KataError, Law
@@ -23,7 +22,7 @@ def plan(kata: Kata, oracle: Oracle) -> list[CheckPlan]:
         for name, free in FREE_CHECKS.items()
     ]
     found.append((LAYOUT, LAYOUT_TITLE, oracle.key.of_corner(LAYOUT), agrees_with_reference))
-    found += [(c.name, c.title, oracle.key.of_corner(c.name), agrees_in_a_corner) for c in kata.corners]
+    found += [(c.name, c.title, oracle.key.of_corner(c.name), agrees_with_reference) for c in kata.corners]
     reached = [name for name, _, cases, _ in found if name in CORNER_POINTS and cases]
     points = kata.free_points(reached)
     plans = [

@@ -39,7 +39,7 @@ class Outcome:
 
 
 def outcomes(course: Course, grader: Grader, prepared: Prepared) -> list[Outcome]:
-    """Every mistake judged in this process, in the order of the file; the grader need not judge them again."""
+    """Every mistake judged in this process, in the order of the file; the grader keeps what they answer."""
     judged = list(judge_mistakes(course, prepared))
     lineup = grader.lineups[prepared.card.name] = Lineup([recorded for recorded, _ in judged])
     found = []

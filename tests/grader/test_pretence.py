@@ -376,6 +376,7 @@ def judged(source):
     law.function(LocalStudent(load_module("device_submission", source)), **example)
 
 
+@pytest.mark.slow
 class TestSparingTheCompiler:
     """In processes of their own, since another test may have imported the compiler here."""
 

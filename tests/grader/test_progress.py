@@ -51,16 +51,18 @@ def test_a_stub_that_ships_code_is_begun_when_it_is_changed(begun, tiny_course):
 
 def test_the_board_marks_what_is_begun(tiny_course):
     stub = tiny_course.stub(tiny_course.card("double"))
-    stub.parent.mkdir(parents=True, exist_ok=True)
-    stub.write_text(STUB)
+    before = stub.read_text()
     line = f"{'double':<30}Twice as much\n"
     assert board(tiny_course) == (
         f"  attention\n    · {line}\n"
         f"  modules\n    · {'center':<30}Around the mean\n\n"
         "  · not started   ▸ begun\n"
     )
-    stub.write_text(STUB.replace("raise NotImplementedError", "return 2 * x"))
-    assert board(tiny_course).startswith(f"  attention\n    ▸ {line}")
+    try:
+        stub.write_text(before.replace("raise NotImplementedError", "return 2 * x"))
+        assert board(tiny_course).startswith(f"  attention\n    ▸ {line}")
+    finally:
+        stub.write_text(before)
 
 
 def test_the_welcome_says_what_to_open_first(tiny_course):

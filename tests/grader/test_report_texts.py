@@ -118,7 +118,7 @@ texts = pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
 
 
 @texts
-@pytest.mark.parametrize("length", [100, 2_500, MEGABYTE])
+@pytest.mark.parametrize("length", [100, 2_500, pytest.param(MEGABYTE, marks=pytest.mark.slow)])
 def test_a_report_has_at_most_256_kb(text, length):
     text *= length
     for count, entries in [(1, 3), (9, 40), (1_000, 1)]:
