@@ -128,8 +128,8 @@ def test_an_error_is_told_with_its_line(grade):
     assert message(report, "agrees_with_reference") == (
         "The code raised AttributeError: 'numpy.ndarray' object has no attribute 'nonsense' (line 2)."
     )
-    unjudged = {"leaves_arguments_unchanged", "answers_the_same_again", "refuses_text"}
-    assert {check.status for check in report.checks if check.name not in unjudged} == {"error"}
+    unlooked = {"keeps_the_dtype", "leaves_arguments_unchanged", "answers_the_same_again", "refuses_text"}
+    assert {check.status for check in report.checks if check.name not in unlooked} == {"error"}
     assert report.score == 0
 
 
