@@ -1,5 +1,6 @@
 """Workers, students and a tiny course for the tests of the product."""
 
+import os
 import textwrap
 from pathlib import Path
 
@@ -22,7 +23,9 @@ LOAD_SECONDS = 20.0
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_its_own(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        shared = os.environ.get("PYTEST_XDIST_WORKER") is not None  # its folder lies in that of the whole run
+        base = tmp_path_factory.getbasetemp()
+        patch.setenv("XDG_CACHE_HOME", str((base.parent if shared else base) / "cache"))
         yield
 
 
@@ -94,7 +97,7 @@ def meet_locally():
 @pytest.fixture
 def impatient(monkeypatch):
     """Calls of a submission get one second, imports three, asleep or not."""
-    monkeypatch.setattr(remote, "WALL_FACTOR", 1)
+    monkeypatch.setattr(remote, "WALL_FACTOR", 2)
     monkeypatch.setattr(attempt, "CALL_SECONDS", 1.0)
     monkeypatch.setattr(attempt, "LOAD_SECONDS", 3.0)
 

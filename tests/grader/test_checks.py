@@ -177,7 +177,7 @@ def test_a_module_with_whole_gradients_gets_full_marks(grade):
 @pytest.mark.slow
 def test_a_float32_tensor_on_the_way_is_told_with_what_makes_one(grade):
     body = "return (x - x.mean(-1, keepdim=True)) * self.scale * torch.tensor(2.0).sqrt() / 2**0.5"
-    assert message(grade(center(body), "center"), "agrees_with_reference") == (
+    assert message(grade(center(body), "center"), "float64_keeps_its_digits") == (
         "The result is right to some 7 digits, as where float32 takes part; the arguments are float64."
         " torch.tensor(2.0), torch.ones(3) and the root of an integer tensor are float32: give them"
         " dtype=x.dtype."

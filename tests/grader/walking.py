@@ -293,7 +293,7 @@ def main():
     if wishes.layers:
         take_layers_away()
         return
-    attempt.CALL_SECONDS, attempt.LOAD_SECONDS, remote.WALL_FACTOR = 1.0, 2.0, 1
+    attempt.CALL_SECONDS, attempt.LOAD_SECONDS, remote.WALL_FACTOR = 1.0, 2.0, 2
     names = wishes.names or every_name()
     with tempfile.TemporaryDirectory() as base:
         walk = Walk(Path(base), wishes.library, wishes.without.split(","))
