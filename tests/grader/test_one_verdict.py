@@ -39,7 +39,7 @@ KATAS = [
     "train_language_model",
 ]
 
-MISTAKES = 5  # of a kata
+SAMPLE = 3  # variants, and as many mistakes, of a kata
 
 #: What once had another report alone than in a class.
 PECULIAR = {
@@ -97,11 +97,12 @@ def unprinted(report):
 
 
 def answers(course, name):
-    """The reference, the variants and some of the mistakes of a kata, by name."""
+    """The reference, and some of the variants and mistakes of a kata, by name."""
     card = course.card(name)
-    right = {"reference": course.solution(card, "reference").read_text(encoding="utf-8")}
-    mistakes = list(standalone_sources(course, card, "mistakes").items())
-    return {**right, **standalone_sources(course, card, "variants"), **dict(spread(mistakes, MISTAKES))}
+    found = {"reference": course.solution(card, "reference").read_text(encoding="utf-8")}
+    for part in ("variants", "mistakes"):
+        found |= dict(spread(list(standalone_sources(course, card, part).items()), SAMPLE))
+    return found
 
 
 def grade(grader, name, source):
