@@ -28,11 +28,9 @@ def cached(kata: str, digest: str, make: Callable[[], Entry]) -> KataKey:
 def _read(name: str, kata: str) -> KataKey | None:
     """None where there is none, or where it is damaged: it is then made anew."""
     try:
-        found = KataKey(KeyFile((cache_folder() / name).read_bytes(), name), kata)
-        found.answers  # noqa: B018  # damage inside is noticed here
+        return KataKey(KeyFile((cache_folder() / name).read_bytes(), name), kata)
     except (OSError, KeyUnusable):
         return None
-    return found
 
 
 def _keep(name: str, data: bytes) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from grader.worker.codec import Phantom
+
 HUGE = 300  # digits of the longest integer that is written out
 LIMIT = 400  # characters of a text that is shown whole; a longer one is cut around the place of interest
 BESIDE = 4  # entries shown on each side of that place
@@ -197,6 +199,8 @@ def describe_type(value: Any) -> str:
         return f"a dict with {counted(len(value), 'key')}" if keys is None else f"a dict with the keys {keys}"
     if isinstance(value, str):
         return "a string"
+    if isinstance(value, Phantom):
+        return f"{describe(value)} without values"  # or it would look like the array that was due
     if getattr(value, "shape", None) is not None or isinstance(value, bool | int | float):
         return describe(value)
     name = getattr(value, "type_name", type(value).__name__)

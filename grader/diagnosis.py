@@ -40,7 +40,7 @@ class Failed:
     def __init__(self, finding: Finding) -> None:
         self.name = finding.plan.name
         order = finding.plan.positions
-        self.failures = {order[id(f.case)]: Compared(f) for f in finding.by_position}
+        self.failures = {order[id(f.case)]: Compared(f) for f in finding.failures}
 
     def is_explained_by(self, outcomes: list[Recorded | None]) -> bool:
         """True if the same cases fail, each with the same verdict after the same answers."""

@@ -7,12 +7,12 @@ counts this process's own CPU time, and the limit of memory holds for what is al
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
+
+from grader.worker.sandbox.limits import address_space
 
 MEMORY = 400 * 2**20  # bytes of address space beyond what the process has already
 
@@ -49,7 +49,7 @@ def _clock(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _memory() -> Iterator[None]:
-    used = _address_space()
+    used = address_space()
     if not used:
         yield
         return
@@ -64,12 +64,3 @@ def _memory() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def _address_space() -> int:
-    """Bytes of address space in use, 0 where the system does not say."""
-    if "linux" not in sys.platform:
-        return 0
-    with contextlib.suppress(OSError, ValueError), open("/proc/self/statm") as statm:
-        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    return 0

@@ -41,12 +41,6 @@ class Finding:
             return self.failures[0].status
         return "passed" if self.asked else "skipped"
 
-    @property
-    def by_position(self) -> list[Failure]:
-        """The failures in the order of the plan's cases, whichever is put first to be shown."""
-        order = self.plan.positions
-        return sorted(self.failures, key=lambda failure: order[id(failure.case)])
-
 
 class Lost(Exception):
     """The worker was lost in the middle of a check. `failure` says in which case, and how."""

@@ -240,7 +240,7 @@ def _gradients(answer: Answer, values: Numbered) -> dict[str, int] | None:
 
 
 class Numbered:
-    """Values that can travel, each kept once."""
+    """A list of values in which equal values stand once."""
 
     def __init__(self) -> None:
         self.items: list[Any] = []

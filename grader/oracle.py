@@ -24,7 +24,7 @@ LAYOUT = "any_memory_layout"
 
 
 class Oracle:
-    """Expected values for the cases of the bank. `keeps` says whether they are cached."""
+    """Draws the cases of a kata and asks the reference for their answers. With `keeps` they are cached."""
 
     def __init__(
         self,

@@ -5,11 +5,7 @@ from __future__ import annotations
 from grader import bank
 from grader.checks import CheckPlan, Session
 from grader.expect import judged_in
-from grader.free_checks import (
-    FREE_CHECKS,
-    LAYOUT_TITLE,
-    agrees_with_reference,
-)
+from grader.free_checks import FREE_CHECKS, LAYOUT_TITLE, agrees_with_reference
 from grader.kata import CORNER_POINTS, Case, Kata, KataError, Law
 from grader.oracle import LAYOUT, Oracle
 

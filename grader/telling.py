@@ -16,8 +16,6 @@ from grader.report import Check, Mistake
 
 MOST_LEAVES = 12  # arrays of one dict or list that are shown
 BRIEF = 30  # characters of an argument in the line that shows the call
-
-
 NAN_ANSWERS = "No points: most answers are NaN."
 NO_CASE_AGREES = "No points: no case agrees with the reference."
 NO_ANSWER = "No points: no call has returned anything."
@@ -25,8 +23,8 @@ ONE_ANSWER = "No points: the answer is the same whatever the arguments."
 
 
 def unearned(findings: list[Finding], answers: list[dict[str, Any] | None]) -> dict[str, str]:
-    """Which checks give no points though nothing fails in them, and why: the free ones where no case agrees
-    with the reference, and all where nothing came back, or always the same."""
+    """Return, by check, why it gives no points though nothing fails in it. Free checks give none where no
+    case agrees with the reference. No check gives any where nothing came back, or always the same."""
     agreement = findings[0]
     if len(agreement.asked) > len(agreement.failures):
         return {}
@@ -42,7 +40,7 @@ def unearned(findings: list[Finding], answers: list[dict[str, Any] | None]) -> d
 
 
 def _values(tree: object) -> set[object]:
-    """The values that answers hold, NaN as one of them; no more than two are looked for."""
+    """Return the values that answers hold; two are enough, and NaN is one of them."""
     if isinstance(tree, dict | list | tuple):
         found: set[object] = set()
         for part in tree.values() if isinstance(tree, dict) else tree:

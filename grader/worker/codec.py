@@ -84,7 +84,7 @@ class Callback:
 
 @dataclass(frozen=True)
 class Phantom:
-    """A tensor without values, on a pretended device: what is left of it at the border."""
+    """A tensor sent without its values: the dtype, the shape and the device are all that is judged."""
 
     dtype: str
     shape: tuple[int, ...]

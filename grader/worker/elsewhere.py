@@ -185,7 +185,7 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 
 def mapped(change: Callable[[Any], Any], value: Any) -> Any:
-    """The same with everything changed that lists, tuples and dicts hold; what derives from them is plain."""
+    """Apply `change` to every value inside lists, tuples and dicts; subclasses of these become plain ones."""
     if isinstance(value, list | tuple):
         return (list if isinstance(value, list) else tuple)(mapped(change, item) for item in value)
     if isinstance(value, dict):

@@ -29,11 +29,6 @@ LINEAR = re.compile(
 BEYOND_LINEAR = re.compile("linalg|cholesky|lu_|fft_|pdist|logdet|matrix_")
 
 
-def prepare_to_count() -> None:
-    """Make what counting needs."""
-    _counting_mode()
-
-
 def with_flops(function: Function, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, int]:
     """Return the result and the number of floating-point operations that PyTorch performs for it.
 
@@ -107,7 +102,8 @@ def _summed(factor: Any) -> int:
 
 
 def _attention_work(query: Any, key: Any, value: Any) -> int:
-    """Scores and mixing, for [..., tokens, d_head]; hidden scores count as well."""
+    """Return the operations of an attention: its scores, masked ones too, and the mixing of the values. The
+    arguments have the shape [..., tokens, d_head]."""
     queries = math.prod(query.shape[:-1])
     return int(2 * queries * key.shape[-2] * (query.shape[-1] + value.shape[-1]))
 

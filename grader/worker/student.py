@@ -86,7 +86,7 @@ class Student:
         return self._with("gradients")
 
     def pretending_device(self) -> Any:
-        """Run the calls inside on a pretended device: results have shapes and no values."""
+        """Run the calls inside on a pretended device; `devices` notes results left on the CPU."""
         return self._with("pretend")
 
     def watching_arguments(self) -> Any:

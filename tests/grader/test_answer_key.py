@@ -24,7 +24,7 @@ def test_the_digest_follows_the_files_and_the_seed(tmp_path):
 
 @pytest.fixture
 def install(monkeypatch, tmp_path):
-    """`install(folder, hypothesis="6.1.0")` puts libraries of these versions in front of all others."""
+    """`install(folder, hypothesis="6.1.0")` puts empty libraries of these versions first on the path."""
 
     def make(folder, **versions):
         for library, version in versions.items():

@@ -286,7 +286,7 @@ def test_what_is_too_large_is_refused_at_both_ends(value, told, monkeypatch):
 
 
 def encoded_without_limits(message, monkeypatch):
-    """A frame as a process writes it that has changed its own limits."""
+    """Encode a message without limits, as a worker could whose submission has removed them."""
     with monkeypatch.context() as changed:
         for name in [name for name in vars(codec) if name.startswith("MAX_")]:
             changed.setattr(codec, name, 2**62)

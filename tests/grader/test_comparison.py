@@ -5,6 +5,7 @@ import pytest
 
 from grader.arrays import dtype_name, terms_of, to_numpy
 from grader.comparison import Tolerance, first_difference
+from grader.worker.codec import Phantom
 
 EXACT = Tolerance(terms=0)
 
@@ -202,3 +203,8 @@ class TestWording:
             "value: […, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, …]    at [1, 146:155]"
             " | […, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, …]    at [1, 146:155] | [1, 150]"
         )
+
+
+def test_a_tensor_without_values_does_not_look_like_the_array_that_was_due():
+    found = first_difference(np.int8(0), Phantom("int8", (), "lazy"), Tolerance())
+    assert (found.expected, found.got) == ("int8 ()", "int8 () without values")

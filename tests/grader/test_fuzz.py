@@ -114,7 +114,7 @@ def _little_memory():
     """A frame that makes anybody take more than this fails with MemoryError."""
     resource = pytest.importorskip("resource", reason="no limits on this platform")
     before = resource.getrlimit(resource.RLIMIT_AS)
-    held = limits.address_space.__wrapped__()
+    held = limits.address_space()
     if held:
         resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, before[1]))
     yield

@@ -19,18 +19,18 @@ def prepare() -> None:
         return
     import resource as r
 
-    address_space()
+    inherited()
     _set({r.RLIMIT_FSIZE: FILE, r.RLIMIT_CORE: 0, r.RLIMIT_NOFILE: DESCRIPTORS, r.RLIMIT_CPU: SECONDS})
 
 
 def restrict(gpu: bool = False) -> bool:
     """The limits that are a worker's own; whether they hold. A CUDA context maps far more address space
     than it uses, and starts threads, so that they are left out there."""
-    if sys.platform == "win32" or gpu or not address_space():
+    if sys.platform == "win32" or gpu or not inherited():
         return False
     import resource as r
 
-    _set({r.RLIMIT_AS: address_space() + MEMORY})
+    _set({r.RLIMIT_AS: inherited() + MEMORY})
     if "linux" in sys.platform:
         _set({r.RLIMIT_NPROC: 0})  # no further process or thread; root is not bound by it
     return True
@@ -45,8 +45,13 @@ def _set(limits: dict[int, int]) -> None:
 
 
 @cache
+def inherited() -> int:
+    """The address space of the warm server, measured once: forked workers begin with as much."""
+    return address_space()
+
+
 def address_space() -> int:
-    """Bytes of address space in use, 0 where the system does not say; forked workers begin with as much."""
+    """Return the bytes of address space that this process uses, 0 where the system does not say."""
     try:
         with open("/proc/self/statm") as statm:
             return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")

@@ -49,7 +49,7 @@ def near_rows(draw, shape, dtype):
 
 
 def far_rows(draw, shape, dtype):
-    """Whole numbers around one level, each row's mean a whole number; float64 stays near zero."""
+    """Rows of whole numbers, whose mean is whole too. float32 rows lie around one large level."""
     level = draw(st.sampled_from([10_000, -10_000] if dtype == "float32" else [8, -8]))
     return whole_rows(draw, shape) + np.asarray(level, dtype)
 

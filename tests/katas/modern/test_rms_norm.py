@@ -39,7 +39,7 @@ def rows(draw, lead, scales=(1.0, 1.0, 0.001, 0.01, 100.0)):
 
 @KATA.cases
 def cases(draw, kinds=("plain", "plain", "plain", "small", "axes")):
-    """Rows so large that eps is lost in the rounding; rows where it counts; other leading axes."""
+    """Rows so large that adding eps changes nothing; small rows, where it does; other leading axes."""
     kind, dtype = draw(st.sampled_from(kinds)), draw(st.float_dtypes())
     lead = draw(st.sampled_from([(), (2, 1, 2)] if kind == "axes" else [(2, 3), (3,), (1, 2), (2, 2)]))
     x = rows(draw, lead) if kind == "small" else rows(draw, lead, scales=(4000.0, 1000.0))
