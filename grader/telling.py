@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import numpy as np
-
-from grader.arrays import holds_arrays, is_contiguous, to_numpy
+from grader.arrays import distinct_values, holds_arrays, is_contiguous
 from grader.checks import CheckPlan
 from grader.describing import describe, show
 from grader.free_checks import FREE_CHECKS
@@ -32,24 +30,11 @@ def unearned(findings: list[Finding], answers: list[dict[str, Any] | None]) -> d
     everything = [finding.plan.name for finding in findings]
     if not returned:
         return dict.fromkeys(everything, NO_ANSWER)
-    if len(returned) > 2 and len(_values(returned)) <= 1:
-        return dict.fromkeys(everything, ONE_ANSWER)
-    if 2 * sum(_values(answer) == {"nan"} for answer in returned) > len(returned):
+    if 2 * sum(distinct_values(answer) == {"nan"} for answer in returned) > len(returned):
         return dict.fromkeys(everything, NAN_ANSWERS)
+    if len(returned) > 2 and len(distinct_values(returned) - {"nan"}) <= 1:
+        return dict.fromkeys(everything, ONE_ANSWER)
     return dict.fromkeys(FREE_CHECKS, NO_CASE_AGREES)
-
-
-def _values(tree: object) -> set[object]:
-    """Return the values that answers hold; two are enough, and NaN is one of them."""
-    if isinstance(tree, dict | list | tuple):
-        found: set[object] = set()
-        for part in tree.values() if isinstance(tree, dict) else tree:
-            found |= _values(part)
-            if len(found) > 1:
-                break
-        return found
-    array = to_numpy(tree)
-    return {repr(tree)} if array is None else {repr(value) for value in np.unique(array)[:2].tolist()}
 
 
 def as_check(

@@ -2,10 +2,18 @@
 
 import types
 
+import numpy as np
 import pytest
 
+from grader.answer_key import RecordedMistake
 from grader.answers import public_names, replaced_by
+from grader.checks import CheckPlan
+from grader.comparison import Difference
+from grader.diagnosis import Lineup
+from grader.judging import Failure, Finding
 from grader.kata import KataError
+from grader.resemblance import record
+from grader.worker.student import Call
 
 
 def named(report):
@@ -43,6 +51,54 @@ def test_two_mistakes_at_once_are_each_named_where_they_show(grade):
     found = named(grade("def double(x):\n    return x * 2 if isinstance(x, str) else x * 3\n"))
     assert found["agrees_with_reference"] == "triples"
     assert found["refuses_text"] == "accepts_text"
+
+
+CASES = [{"x": np.arange(1.0, 4.0) + number} for number in range(4)]
+PLAN = CheckPlan("agrees", "It agrees.", 100, CASES, lambda *_: None, None)
+
+
+def found(*factors):
+    """A finding over the four cases: the answers are so many times x, and right where the factor is 1."""
+    difference = Difference("value", lambda: ("1", "2"), "[0]")
+    failures = [
+        Failure(case, "failed", "", difference, [Call("f", [case["x"]], {}, factor * case["x"])])
+        for case, factor in zip(CASES, factors, strict=True)
+        if factor != 1
+    ]
+    return Finding(PLAN, failures)
+
+
+def mistake(name, *factors):
+    order, outcomes = PLAN.positions, [None] * len(CASES)
+    for failure in found(*factors).failures:
+        outcomes[order[id(failure.case)]] = record(failure)
+    return RecordedMistake(name, f"It {name}.", {"agrees": outcomes})
+
+
+@pytest.mark.parametrize(
+    ("answers", "name"),
+    [
+        ((2, 2, 1, 1), "doubles"),
+        ((1, 3, 3, 1), "triples"),
+        ((2, 6, 3, 1), "doubles and triples"),  # where both show, what came back is neither's
+        ((2, 6, 3, 5), None),  # a case that neither explains
+        ((2, 6, 4, 1), None),  # one of them is never seen alone
+        ((2, 2, 3, 1), "doubles and triples"),
+        ((1, 2, 3, 1), None),  # passes a case that one of them fails
+    ],
+)
+def test_two_mistakes_in_one_check_are_named_where_each_is_seen_alone(answers, name):
+    lineup = Lineup([mistake("doubles", 2, 2, 1, 1), mistake("triples", 1, 3, 3, 1)])
+    named = lineup.name([found(*answers)])
+    assert (named["agrees"].id if named else None) == name
+    if named and " and " in name:
+        text = "There are two mistakes at once. One: It doubles. The other: It triples."
+        assert named["agrees"].text == text
+
+
+@pytest.mark.parametrize("result", ["x * float('nan')", "x * 0"])
+def test_an_answer_without_content_has_no_name(grade, result):
+    assert set(named(grade(double(result))).values()) == {None}
 
 
 def test_a_right_answer_has_no_mistake(grade):
