@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,7 @@ from grader.report_texts import bounded
 from grader.submission import Submission
 from grader.telling import as_check, unearned
 from grader.worker.processes import Source
-from grader.worker.rules import broken_in_source
+from grader.worker.rules import first_use
 
 if TYPE_CHECKING:
     from grader.diagnosis import Lineup
@@ -98,6 +99,7 @@ class Grader:
         prepared = self.prepare(submission.card)
         broken = _broken_rule(prepared.kata, submission)
         checks, output = (broken, "") if broken else self._judge(prepared, submission)
+        checks = self._told_of_shortcuts(prepared.kata, submission, checks)
         passed = all(check.status in ("passed", "skipped") for check in checks)
         report = KataReport(
             submission.card.name,
@@ -110,6 +112,18 @@ class Grader:
             digest=hashlib.sha256(submission.source.encode()).hexdigest(),
         )
         return bounded(report)
+
+    def _told_of_shortcuts(self, kata: Kata, submission: Submission, checks: list[Check]) -> list[Check]:
+        """Return the checks with a note where a library function does all of the kata. In a course that is
+        done by hand, agreement earns nothing then."""
+        used = first_use(submission.source, kata.shortcuts, methods=True) if kata.shortcuts else None
+        if used is None or checks[0].status != "passed":
+            return checks
+        note = f"Line {used[1]} uses {used[0]}, which does all of this kata."
+        if self.course.syllabus.by_hand:
+            note += " In this course it is built by hand."
+            return [replace(checks[0], status="failed", score=0, message=note), *checks[1:]]
+        return [replace(checks[0], message=f"{note} The points stand."), *checks[1:]]
 
     def _judge(self, prepared: Prepared, submission: Submission) -> tuple[list[Check], str]:
         attempt = Attempt(self.sources, self.device, prepared, submission, self.note_isolation)
@@ -135,7 +149,7 @@ class Grader:
 def _broken_rule(kata: Kata, submission: Submission) -> list[Check]:
     """A report with one failed check where the source itself breaks a rule of the kata."""
     for rule in kata.rules:
-        broken = broken_in_source(submission.source, rule.forbidden)
+        broken = first_use(submission.source, rule.forbidden)
         if broken:
             message = f"A rule of this kata is broken: line {broken[1]} uses {broken[0]}. {rule.because}"
             points = round(kata.points * 100)

@@ -90,6 +90,8 @@ class Kata:
     stack of layers) and widens the tolerance in proportion; see `grader.comparison`. `axes` names the
     last axes of arguments for the reader: `{"logits": "batch vocab"}`. `ships_wrong_code` is for a kata
     whose stub runs and is to be mended: the stub's `submission.digest`, so that it is known untouched.
+    `shortcuts` are dotted names of library functions that do all of the kata: a submission that uses one
+    gets a note, and no points for agreement in a course that is done by hand.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Kata:
     points: float = 10
     needs: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
+    shortcuts: tuple[str, ...] = ()
     grades_gradients: bool = False
     grades_device: bool | None = None
     ships_wrong_code: str = ""

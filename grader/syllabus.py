@@ -4,6 +4,7 @@ All of it stands in `tests/katas/path.toml`:
 
     title = "Decoder Dojo"
     about = "Build the decoder of a Transformer by hand, one kata at a time."
+    by_hand = true      # a library function that does all of a kata earns nothing for agreement
 
     [path]
     attention = ["softmax", "token_embedding"]
@@ -32,6 +33,7 @@ class Syllabus:
     title: str = TITLE
     about: str = ""
     path: dict[str, list[str]] = field(default_factory=dict)
+    by_hand: bool = False
 
     @property
     def order(self) -> list[str]:
@@ -59,14 +61,17 @@ def read_syllabus(root: Path) -> Syllabus:
 
 
 def _require(found: dict[str, Any]) -> None:
-    unknown = found.keys() - {"title", "about", "path"}
+    unknown = found.keys() - {"title", "about", "by_hand", "path"}
     if unknown:
         raise CourseError(
-            f"{FILE.as_posix()}: nothing is called `{min(unknown)}`; there are title, about and [path]."
+            f"{FILE.as_posix()}: nothing is called `{min(unknown)}`;"
+            " there are title, about, by_hand and [path]."
         )
     for name in ("title", "about"):
         if not isinstance(found.get(name, ""), str):
             raise CourseError(f'{FILE.as_posix()}: {name} is a text in quotes: {name} = "…".')
+    if not isinstance(found.get("by_hand", False), bool):
+        raise CourseError(f"{FILE.as_posix()}: by_hand is true or false, without quotes.")
     path = found.get("path")
     if not isinstance(path, dict) or not all(map(_is_list_of_names, path.values())):
         raise CourseError(f"{FILE.as_posix()} must hold a table [path] with a list of katas for each track.")
@@ -84,6 +89,7 @@ def to_text(syllabus: Syllabus) -> str:
     """The syllabus as the text of its file."""
     said = {"title": syllabus.title, "about": syllabus.about}
     lines = [f"{name} = {_quoted(text)}" for name, text in said.items() if text]
+    lines += ["by_hand = true"] * syllabus.by_hand
     lines += ["", "# The order in which the katas are best learnt, track by track.", "[path]"]
     lines += [f"{track} = {_quoted(names)}" for track, names in syllabus.path.items()]
     return "\n".join([*lines, ""])

@@ -19,7 +19,7 @@ from grader.kata import KataError
 from grader.loading import parse
 from grader.needs import with_needs
 from grader.submission import digest
-from grader.worker.rules import broken_in_source
+from grader.worker.rules import first_use
 
 KEPT = ("equivalent.toml",)  # what `kata` keeps beside them: marked mutants
 STATEMENT_LENGTH = 400
@@ -170,7 +170,7 @@ def _gaps_of_needs(course: Course, card: Card) -> list[str]:
         f" it uses {found[0]}."
         for part in ("reference", "variants")
         for rule in course.declaration(card).rules
-        for found in [broken_in_source(course.solution(card, part).read_text("utf-8"), rule.forbidden)]
+        for found in [first_use(course.solution(card, part).read_text("utf-8"), rule.forbidden)]
         if found
     ]
 

@@ -47,8 +47,14 @@ def _kata(kata: KataReport, paint: Paint, shows_output: bool) -> str:
     lines = [head]
     wrong = [check for check in kata.checks if check.status not in ("passed", "skipped")]
     told: set[str] = set()
+    noted: set[str] = set()
     for check in kata.checks:
-        lines += _check(check, paint, told, full=len(told) < 3 or check not in wrong)
+        lines += [_head(check, paint)]
+        if check in wrong:
+            lines += _fault(check, told, full=len(told) < 3)
+        elif check.message and check.message not in noted:
+            noted.add(check.message)
+            lines += _labelled("note", check.message)
     lines += _closing(kata, wrong, paint, shows_output)
     return "\n".join(lines) + "\n"
 
@@ -59,15 +65,16 @@ def _status_line(kata: KataReport) -> str:
     return {"not_started": "Not started yet.", "waiting": "Waiting for another kata."}.get(kata.status, "")
 
 
-def _check(check: Check, paint: Paint, told: set[str], full: bool) -> list[str]:
+def _head(check: Check, paint: Paint) -> str:
     mark, code = MARKS.get(check.status, ("✗", RED))
     score = f"{points(check.score)} / {points(check.max_score)}"
     *first, last = textwrap.wrap(check.title, WIDTH - 16) or [""]
     begun = [f"  {paint(mark, code)} {first[0]}", *(f"    {line}" for line in first[1:])] if first else []
     lead = "   " if first else f"  {paint(mark, code)}"
-    head = "\n".join([*begun, f"{lead} {last:<{WIDTH - 16}}{score:>12}"])
-    if check.status in ("passed", "skipped"):
-        return [head]
+    return "\n".join([*begun, f"{lead} {last:<{WIDTH - 16}}{score:>12}"])
+
+
+def _fault(check: Check, told: set[str], full: bool) -> list[str]:
     details = _details(check) if full else []
     mistake = check.mistake
     if mistake and mistake.id not in told:
@@ -75,7 +82,7 @@ def _check(check: Check, paint: Paint, told: set[str], full: bool) -> list[str]:
         details += _labelled("looks like", mistake.text)
     elif full:
         told.add(check.name)
-    return [head, *details]
+    return details
 
 
 def _details(check: Check) -> list[str]:

@@ -20,19 +20,34 @@ class RuleBroken(Exception):
     """The submission calls what it was asked to build."""
 
 
-def broken_in_source(source: str, forbidden: tuple[str, ...]) -> tuple[str, int] | None:
-    """The first forbidden dotted name that the source uses, and its line; aliases are followed."""
+def first_use(source: str, names: tuple[str, ...], methods: bool = False) -> tuple[str, int] | None:
+    """Return the first of the dotted names that the source uses, and its line. Aliases are followed. With
+    `methods`, `value.name` counts as a tensor's method unless the value is `self` or a module."""
     tree = ast.parse(source)
     aliases = _aliases(tree)
-    refused = everywhere(forbidden)
+    wanted = everywhere(names)
     uses = [
         (name, node.lineno)
         for node in ast.walk(tree)
         if isinstance(node, ast.Name | ast.Attribute)
-        for name in [_dotted(node, aliases)]
-        if name in refused
+        for name in (_dotted(node, aliases), _method(node, aliases) if methods else "")
+        if name in wanted
     ]
     return min(uses, key=lambda use: use[1], default=None)
+
+
+def _method(node: ast.expr, aliases: dict[str, str]) -> str:
+    """Return `torch.Tensor.name` for `value.name`, where the value may be a tensor."""
+    if not isinstance(node, ast.Attribute) or _dotted(node, aliases).startswith(("self.", "super.")):
+        return ""
+    return "" if _root(node) in aliases else f"torch.Tensor.{node.attr}"
+
+
+def _root(node: ast.expr) -> str:
+    """Return the name that a chain of attributes begins with."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _aliases(tree: ast.AST) -> dict[str, str]:

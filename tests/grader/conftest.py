@@ -118,7 +118,7 @@ DOUBLE = {
             source="nowhere",
             hints=("Think of two.",),
             rules=(Rule(("numpy.multiply",), "Write it with an operator."),),
-            bank_size=8,
+            shortcuts=("numpy.add",), bank_size=8,
         )
 
         @KATA.cases

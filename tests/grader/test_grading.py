@@ -2,10 +2,12 @@
 
 import textwrap
 import warnings
+from dataclasses import replace
 
 import pytest
 
 from grader import attempt
+from grader.formats.terminal import render_kata
 from grader.grading import Grader
 from grader.report import Report, from_json, to_json
 from grader.submission import Refused, read_submission
@@ -32,6 +34,34 @@ def test_reference_and_variants_get_full_marks(grade, tiny_course, part):
     report = grade(source.replace("def shifts", "def double"))
     assert (report.status, report.score, report.max_score) == ("passed", 1000, 1000)
     assert [check.name for check in report.checks] == CHECKS
+
+
+SHORT = """
+import numpy as np
+
+def double(x):
+    if isinstance(x, str): raise ValueError
+    return np.add(x, x)
+"""
+
+
+def test_a_library_function_that_does_it_all_is_noted(grade):
+    report = grade(SHORT)
+    note = "Line 6 uses numpy.add, which does all of this kata. The points stand."
+    assert (report.status, report.score) == ("passed", 1000)
+    assert [check.message for check in report.checks] == [note, *[""] * (len(CHECKS) - 1)]
+    assert note in render_kata(report).replace("\n                  ", " ")
+
+
+def test_in_a_course_done_by_hand_it_earns_nothing_for_agreement(grade, tiny_course, monkeypatch):
+    monkeypatch.setattr(tiny_course, "syllabus", replace(tiny_course.syllabus, by_hand=True))
+    report = grade(SHORT)
+    agreement = report.checks[0]
+    assert (agreement.status, agreement.score) == ("failed", 0)
+    assert agreement.message == (
+        "Line 6 uses numpy.add, which does all of this kata. In this course it is built by hand."
+    )
+    assert report.score == 1000 - agreement.max_score
 
 
 @pytest.mark.parametrize("mistake", ["triples", "takes_the_size", "forgets_the_first_row", "accepts_text"])

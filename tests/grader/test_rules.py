@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader.worker import rules
-from grader.worker.rules import RuleBroken, broken_in_source
+from grader.worker.rules import RuleBroken, first_use
 
 NORM = ("numpy.linalg.norm",)
 SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax")
@@ -28,7 +28,7 @@ SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax")
     ],
 )
 def test_a_forbidden_name_is_found_with_its_line(source, forbidden, found):
-    assert broken_in_source(source, forbidden) == found
+    assert first_use(source, forbidden) == found
 
 
 @pytest.mark.parametrize(
@@ -43,21 +43,42 @@ def test_a_forbidden_name_is_found_with_its_line(source, forbidden, found):
     ],
 )
 def test_what_only_looks_alike_is_allowed(source):
-    assert broken_in_source(source, SOFTMAX) is None
+    assert first_use(source, SOFTMAX) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("y = x.softmax(-1)", 1),
+        ("y = 1\ny = (x @ w).softmax(-1)", 2),
+        ("y = x.to(w).softmax(-1)", 1),
+        ("import torch\ny = torch.Tensor.softmax(x, -1)", 2),
+    ],
+)
+def test_a_method_of_a_tensor_is_found_where_methods_count(source, line):
+    assert first_use(source, SOFTMAX, methods=True) == ("torch.Tensor.softmax", line)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["self.softmax(x)", "import mine\nmine.softmax(x)", "import mine.layers as own\nown.deep.softmax(x)"],
+)
+def test_a_method_of_something_else_is_no_method_of_a_tensor(source):
+    assert first_use(source, SOFTMAX, methods=True) is None
 
 
 def test_the_first_line_is_named():
     source = "import torch\nif 1:\n    torch.nn.functional.softmax(x)\ntorch.softmax(x)"
-    assert broken_in_source(source, SOFTMAX) == (SOFTMAX[1], 3)
+    assert first_use(source, SOFTMAX) == (SOFTMAX[1], 3)
 
 
 def test_a_long_chain_of_attributes_is_looked_through():
-    assert broken_in_source("x = a" + ".b" * 1500, NORM) is None
+    assert first_use("x = a" + ".b" * 1500, NORM) is None
 
 
 def test_a_function_of_pytorch_is_found_in_every_place_that_has_it():
     source = "import torch.nn.functional as F\nF.softmax(x)"
-    assert broken_in_source(source, ("torch.softmax",)) == ("torch.nn.functional.softmax", 2)
+    assert first_use(source, ("torch.softmax",)) == ("torch.nn.functional.softmax", 2)
 
 
 @pytest.fixture

@@ -10,7 +10,9 @@ def syllabus(write, tmp_path, text):
 
 
 def test_what_is_written_is_read_again(write, tmp_path):
-    said = Syllabus('A "course"', "Of attention: é.", {"masks": ["causal", "padding"], "empty": []})
+    said = Syllabus(
+        'A "course"', "Of attention: é.", {"masks": ["causal", "padding"], "empty": []}, by_hand=True
+    )
     assert syllabus(write, tmp_path, to_text(said)) == said
     assert said.order == ["causal", "padding"]
 
@@ -24,8 +26,9 @@ def test_without_the_file_tracks_go_by_their_names(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("titel = 'x'\n[path]", "nothing is called `titel`; there are title, about and [path]."),
+        ("titel = 'x'\n[path]", "nothing is called `titel`; there are title, about, by_hand and [path]."),
         ("title = 5\n[path]", 'title is a text in quotes: title = "…".'),
+        ("by_hand = 'yes'\n[path]", "by_hand is true or false, without quotes."),
         ("title = 'x'", "must hold a table [path] with a list of katas for each track."),
         ("[path]\na = 'x'", "must hold a table [path] with a list of katas for each track."),
         ("[path]\na = ['x']\nb = ['x']", "lists `x` twice; take one of them out."),
