@@ -1,0 +1,7 @@
+"""64 MiB every time."""
+
+import numpy as np
+
+
+def softmax(x, axis=-1):
+    return np.ones(2**23)

@@ -1,0 +1,5 @@
+"""A dict of as many long keys as may travel."""
+
+
+def softmax(x, axis=-1):
+    return {"k" * 190 + str(i): 1 for i in range(900)}

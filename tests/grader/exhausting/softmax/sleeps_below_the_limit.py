@@ -1,0 +1,11 @@
+"""Right, after a sleep below every limit of a call."""
+
+import time
+
+import numpy as np
+
+
+def softmax(x, axis=-1):
+    time.sleep(40)
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)

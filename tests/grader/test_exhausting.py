@@ -1,0 +1,48 @@
+"""No submission takes the judge's memory, or writes a report without end.
+
+How long each may take is measured by `benchmarks/exhausting.py`.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PEAK = 600  # MiB, of the process that judges
+REPORT = 256_000  # bytes
+#: A minute each: in the benchmark alone.
+LATE = {"as_slow_as_it_may_be", "sleeps_below_the_limit", "calls_without_end"}
+FILES = [file for file in sorted(HERE.glob("exhausting/*/*.py")) if file.stem not in LATE]
+
+GRADE = """
+import sys
+from pathlib import Path
+from grader.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    status = Path("/proc/self/status").read_text()
+    print(next(line for line in status.splitlines() if line.startswith("VmHWM")), file=sys.stderr)
+"""
+
+
+def grade(file):
+    """The report in JSON, and the peak memory of the command in MiB."""
+    command = [sys.executable, "-c", GRADE, file.parent.name, "--file", str(file), "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parents[1])
+    return done.stdout, int(done.stderr.splitlines()[-1].split()[1]) // 1024
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("linux" not in sys.platform, reason="peak memory is read from /proc")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_judge_is_not_exhausted(file):
+    printed, peak = grade(file)
+    assert peak <= PEAK
+    assert len(printed) < REPORT
+    (kata,) = json.loads(printed)["katas"]
+    assert kata["status"] == "failed"
+    assert kata["score"] <= kata["max_score"] / 2
