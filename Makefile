@@ -22,7 +22,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 test: lint
 	$(BIN)/pytest -n 2 tests/grader -m 'not slow'
-	$(BIN)/pytest -n 2 tests/grader -m slow
+	$(BIN)/pytest -n 2 --dist worksteal tests/grader -m slow
 	$(BIN)/pytest -n 2 tests/katas --student=reference
 	$(BIN)/kata verify
 

@@ -11,6 +11,7 @@ from grader.free_checks import FREE_CHECKS
 from grader.judging import Failure, Finding
 from grader.kata import Case
 from grader.report import Check, Mistake
+from grader.worker.proxies import RemoteObject
 
 MOST_LEAVES = 12  # arrays of one dict or list that are shown
 BRIEF = 30  # characters of an argument in the line that shows the call
@@ -78,10 +79,11 @@ def _fails_alike(failure: Failure, first: Failure) -> bool:
 
 
 def _show_call(failure: Failure) -> str | None:
-    """The last call made, its arguments by the names that they have in the case."""
-    if not failure.trace:
+    """The last call of the submission, its arguments by the names that they have in the case."""
+    calls = [call for call in failure.trace if not call.helping]
+    if not calls:
         return None
-    call, left = failure.trace[-1], dict(failure.case)
+    call, left = calls[-1], dict(failure.case)
     shown = [_name_of(arg, left) or _brief(arg) for arg in call.args]
     shown += [
         f"{name}={_name_of(arg, left) or (name if failure.case.get(name) is arg else _brief(arg))}"
@@ -100,6 +102,8 @@ def _name_of(value: object, left: Case) -> str | None:
 
 
 def _brief(value: object) -> str:
+    if isinstance(value, RemoteObject):
+        return f"<{value.type_name}>"
     text = "…" if hasattr(value, "shape") or callable(value) else show(value)
     return text if len(text) <= BRIEF else "…"
 

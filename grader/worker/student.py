@@ -25,7 +25,8 @@ from grader.worker.requests import Outcome, Request
 
 @dataclass
 class Call:
-    """One call and what came of it: a value, its gradients if recorded, or an error's class names."""
+    """One call and what came of it: a value, its gradients if recorded, or an error's class names. It is
+    `helping` if it asked an object of the grader's own."""
 
     name: str
     args: list[Any]
@@ -33,6 +34,7 @@ class Call:
     value: Any = None
     error: tuple[str, ...] = ()
     gradients: dict[str, Any] | None = None
+    helping: bool = False
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Student:
         self.trace: list[Call] = []
         self._options: dict[str, Any] = {}
         self._measured = Measured()
+        self._built: set[int] = set()
 
     def perform(self, request: Request) -> Outcome:
         """Carry out one request. Raises SubmissionFailed, WorkerLost."""
@@ -99,7 +102,7 @@ class Student:
 
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Perform one call, measure it, write it down."""
-        record = Call(name, args, kwargs)
+        record = Call(name, args, kwargs, helping=target is not None and target.id in self._built)
         self.trace.append(record)
         request = self._request(name, bare(target), args, kwargs, **self._options)
         try:
@@ -133,7 +136,10 @@ class Student:
         """Call `name` of a source text of the grader's beside the submission: a model, a generator of
         random numbers, anything that cannot be sent. The text may use the name `device`."""
         request = self._request(name, None, list(args), kwargs, build=source)
-        return self._received(self.perform(request).value)
+        value = self.perform(request).value
+        if isinstance(value, Handle):
+            self._built.add(value.id)
+        return self._received(value)
 
     def anatomy(self, module: RemoteObject) -> dict[str, Any]:
         """`parameters` and `buffers` of a PyTorch module by name, `shared` names, and `training`."""

@@ -46,6 +46,13 @@ class TestBoth:
         assert cache(1) == 3
         assert (cache.size, cache.items) == (3, [2, 3])
 
+    def test_calls_to_objects_of_the_grader_s_own_are_marked(self, meet):
+        student = meet("def f(counter): return counter.up()")
+        source = "class Counter:\n    n = 0\n    def up(self):\n        self.n += 1\n        return self.n\n"
+        counter = student.build(source, "Counter")
+        assert [student.f(counter), counter.up()] == [1, 2]
+        assert [(call.name, call.helping) for call in student.trace] == [("f", False), ("up", True)]
+
     def test_objects_can_be_arguments_and_come_nested(self, meet):
         student = meet(CACHE)
         one, rest = student.make_pair()

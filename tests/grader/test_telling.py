@@ -6,10 +6,19 @@ import pytest
 from grader.checks import CheckPlan
 from grader.judging import Failure, Finding
 from grader.telling import as_check
+from grader.worker.codec import Handle
+from grader.worker.proxies import RemoteObject
 from grader.worker.student import Call
 
 ONE = np.eye(2)
 LIST = [1, 2]
+
+
+def test_what_the_grader_asks_of_its_own_objects_is_not_shown():
+    case = {"steps": 3}
+    plan = CheckPlan("holds", "It holds.", 100, [case], lambda *_: None, None)
+    trace = [Call("train", [3], {}), Call("sizes", [0.02], {}, helping=True)]
+    assert as_check(Finding(plan, [Failure(case, "failed", "", None, trace)]), None, {}).call == "train(3)"
 
 
 def call_shown(case, *args, **kwargs):
@@ -28,6 +37,7 @@ def call_shown(case, *args, **kwargs):
         ({"q": ONE, "k": ONE}, (ONE, 3, ONE, ONE), "attend(q, 3, k, k)"),
         ({"q": ONE}, (np.eye(3), "text", None), "attend(…, 'text', None)"),
         ({"n": 3}, (3,), "attend(3)"),
+        ({"n": 3}, (RemoteObject(None, Handle(1, "Model")), 3), "attend(<Model>, 3)"),
     ],
 )
 def test_arguments_go_by_their_names_and_one_array_by_each_of_its_names(case, args, shown):

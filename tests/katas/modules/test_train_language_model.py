@@ -160,7 +160,7 @@ def observe(student, embedding, head, inputs, targets, steps, options, training)
     model = student.build(MODEL, "Model", embedding, head, training)
     losses = student.train(model, inputs, targets, steps, **options)
     more = student.train(model, inputs, targets, 3)
-    return {"losses": in_dtype(losses, embedding), "losses_of_a_second_call": in_dtype(more, embedding)}
+    return {"losses": in_dtype(losses, embedding), "losses when called again": in_dtype(more, embedding)}
 
 
 def in_dtype(losses, weights):
