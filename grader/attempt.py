@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from grader.catalog import Card
 from grader.checks import CheckPlan, Session
@@ -79,10 +80,11 @@ class Attempt:
         self._require_entry_points(answer)
         return Session(kata, self.prepared.oracle, student)
 
-    def _loading(self) -> dict[str, object]:
+    def _loading(self) -> dict[str, Any]:
         kata = self.prepared.kata
         forbidden = [name for rule in kata.rules for name in rule.forbidden]
         return {
+            "filename": self.submission.filename,
             "source": self.submission.source,
             "entry_points": list(kata.entry_points),
             "forbidden": forbidden,

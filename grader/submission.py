@@ -25,6 +25,12 @@ class Submission:
     label: str
 
     @property
+    def filename(self) -> str:
+        """What tracebacks and warnings call the file: its own name, for a notebook the kata's."""
+        name = self.label.replace("\\", "/").rpartition("/")[2]
+        return name if name.endswith(".py") else f"{self.card.name}.py"
+
+    @property
     def touched(self) -> bool:
         """Whether anything was written: for a stub that ships code, whether that was changed."""
         if self.card.ships_wrong_code:

@@ -64,10 +64,12 @@ class Worker:
         except BaseException as error:  # whatever a submission raises is its answer, SystemExit too
             return {"error": describe_error(error, self.filename)}
 
-    def _load(self, name: str, source: str, entry_points: list[str], forbidden: list[str]) -> dict[str, Any]:
-        self.filename = f"{name}.py"
+    def _load(
+        self, name: str, filename: str, source: str, entry_points: list[str], forbidden: list[str]
+    ) -> dict[str, Any]:
+        self.filename = filename
         rules.refuse_while_running(forbidden)
-        module = load_module(name, source)
+        module = load_module(name, source, filename)
         self.executor = Executor(module, self._call_back, self.device)
         present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
         return {"ok": {"entry_points": present}}

@@ -152,9 +152,10 @@ def _without_subclass(torch: Any, value: Any) -> Any:
     return value.detach().as_subclass(torch.Tensor)
 
 
-def load_module(name: str, source: str) -> types.ModuleType:
-    """Execute a submission's source as the module `name`; its lines are kept for tracebacks."""
-    filename = f"{name}.py"
+def load_module(name: str, source: str, filename: str = "") -> types.ModuleType:
+    """Execute a submission's source as the module `name`, from a file called so or `name`.py; its lines are
+    kept for tracebacks and warnings."""
+    filename = filename or f"{name}.py"
     module = types.ModuleType(name)
     module.__file__ = filename
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)

@@ -65,9 +65,10 @@ class RemoteStudent(Student):
         with _as_lost(seconds):
             return dict(self._reply_to(0, time.monotonic() + seconds)["in_force"])
 
-    def load(self, name: str, seconds: float, **loading: Any) -> Any:
-        """Load a submission as the module `name`. Raises SubmissionFailed, WorkerLost."""
-        self._filename = f"{name}.py"
+    def load(self, name: str, seconds: float, filename: str = "", **loading: Any) -> Any:
+        """Load a submission as the module `name`, from a file called so or `name`.py. Raises
+        SubmissionFailed, WorkerLost."""
+        self._filename = loading["filename"] = filename or f"{name}.py"
         nonce = next(self._nonces)
         with _as_lost(seconds):
             self._channel.send(*encode({"load": {"name": name, **loading}}), nonce)

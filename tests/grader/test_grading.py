@@ -10,7 +10,7 @@ from grader import attempt
 from grader.formats.terminal import render_kata
 from grader.grading import Grader
 from grader.report import Report, from_json, to_json
-from grader.submission import Refused, read_submission
+from grader.submission import Refused, Submission, read_submission
 
 CHECKS = [
     "agrees_with_reference",
@@ -34,6 +34,17 @@ def test_reference_and_variants_get_full_marks(grade, tiny_course, part):
     report = grade(source.replace("def shifts", "def double"))
     assert (report.status, report.score, report.max_score) == ("passed", 1000, 1000)
     assert [check.name for check in report.checks] == CHECKS
+
+
+def test_warnings_and_errors_name_the_file_that_is_graded(tiny_course, numpy_source):
+    source = "import sys\ndef double(x):\n    print(sys._getframe().f_code.co_filename)\n    return x * 5\n"
+    submission = Submission(tiny_course.card("double"), source, "work/answer.py")
+    report = Grader(tiny_course, {"numpy": numpy_source}).grade(submission)
+    assert report.output.startswith("answer.py\n")
+
+
+def test_a_notebook_s_answer_goes_by_the_kata_s_name(tiny_course):
+    assert Submission(tiny_course.card("double"), "", "answers.ipynb").filename == "double.py"
 
 
 SHORT = """
