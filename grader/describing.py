@@ -17,7 +17,7 @@ LIMIT = 400  # characters of a text that is shown whole; a longer one is cut aro
 BESIDE = 4  # entries shown on each side of that place
 LETTERS = 40  # characters of a string shown on each side of it
 SMALL = 50  # characters of an entry beside it
-PRECISIONS = (4, 6, 9, 17)  # digits; any two floats differ in 17
+PRECISIONS = (6, 9, 17)  # digits; any two floats differ in 17
 
 Place = tuple[int, ...]  # the index of an entry, from the outside in
 
