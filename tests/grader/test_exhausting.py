@@ -20,9 +20,9 @@ FILES = [file for file in sorted(HERE.glob("exhausting/*/*.py")) if file.stem no
 GRADE = """
 import sys
 from pathlib import Path
-from grader.cli import main
+from grader.cli import grade
 try:
-    main(sys.argv[1:])
+    grade(sys.argv[1:])
 finally:
     status = Path("/proc/self/status").read_text()
     print(next(line for line in status.splitlines() if line.startswith("VmHWM")), file=sys.stderr)

