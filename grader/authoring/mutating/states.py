@@ -29,37 +29,37 @@ TABLE_SIZE = 1024  # of a table made in advance where no `max_len` is given
 def kept_for_ever(node: ast.Call, around: Surroundings) -> Iterator[ast.AST]:
     """A table computed at the first call, for all later ones."""
     if around.where and name_of(node) in MAKERS:
-        yield _kept(node, "'kept'", around)
+        yield _kept(node, around)
 
 
 def length_kept_for_ever(node: ast.Assign, around: Surroundings) -> Iterator[ast.AST]:
     """A length measured at the first call."""
     if around.method not in ("", "__init__") and _is_length(node.value):
-        yield with_part(node, "value", _kept(node.value, "'kept'", around))
+        yield with_part(node, "value", _kept(node.value, around))
 
 
 def root_kept_for_ever(node: ast.Call, around: Surroundings) -> Iterator[ast.AST]:
     """The root of a width computed at the first call."""
     if ast.unparse(node.func) == "math.sqrt" and around.method not in ("", "__init__"):
-        yield _kept(node, "'kept'", around)
+        yield _kept(node, around)
 
 
 def kept_by_size(node: ast.Call, around: Surroundings) -> Iterator[ast.AST]:
     """A table kept by its size, without its dtype and its device."""
     if around.where and name_of(node) in MAKERS and any(map(_follows_an_argument, node.keywords)):
-        yield _kept(node, ast.unparse(ast.Tuple(node.args, ast.Load())), around)
+        yield _kept(node, around, by=ast.unparse(ast.Tuple(node.args, ast.Load())))
 
 
 def kept_by_shape(node: ast.Call, around: Surroundings) -> Iterator[ast.AST]:
     """A result of `astype` or `to` kept by its shape, without its dtype."""
     if name_of(node) in ("astype", "to") and ast.unparse(node.args[0]).endswith(".dtype"):
-        yield _kept(node, f"{ast.unparse(node)}.shape", around)
+        yield _kept(node, around, by=f"{ast.unparse(node)}.shape")
 
 
 def mask_kept_by_shape(node: ast.Assign | ast.Return, around: Surroundings) -> Iterator[ast.AST]:
     """A comparison kept by its shape, whatever the values compared are."""
     if isinstance(node.value, ast.Compare) and around.where and not isinstance(node.value.ops[0], ast.Is):
-        yield with_part(node, "value", _kept(node.value, f"({ast.unparse(node.value)}).shape", around))
+        yield with_part(node, "value", _kept(node.value, around, by=f"({ast.unparse(node.value)}).shape"))
 
 
 def not_registered(node: ast.Expr, _: Surroundings) -> Iterator[ast.AST]:
@@ -115,7 +115,7 @@ def one_buffer(body: list[ast.stmt], around: Surroundings) -> Iterator[list[ast.
     """A result written into an array that is kept, and returned again by the next call."""
     for before, statement, after in each(body):
         if around.is_entry and isinstance(statement, ast.Return) and _makes_an_array(statement.value, body):
-            kept = _kept(ast.Name("result"), "(result.shape, result.dtype)", around)
+            kept = _kept(ast.Name("result"), around, by="(result.shape, result.dtype)")
             refill = f"result = {ast.unparse(statement.value)}\nkept = {ast.unparse(kept)}"
             yield [*before, *statements(f"{refill}\nkept[...] = result\nreturn kept"), *after]
 
@@ -137,10 +137,11 @@ EXPRESSIONS: list[tuple[type[ast.AST], Callable[..., Iterator[ast.AST]]]] = [
 BODIES = (one_buffer,)
 
 
-def _kept(value: ast.expr, key: str, around: Surroundings) -> ast.expr:
-    """The value of the first call: an attribute of a module that computes, else of the file."""
+def _kept(value: ast.expr, around: Surroundings, by: str = "") -> ast.expr:
+    """The value of the first call (with that key), kept by the module that computes, else in the file."""
     cache = "vars(self)" if around.runs_in_a_mode else "globals()"
-    return expression(f"{cache}.setdefault(repr({key}), {ast.unparse(value)})")
+    key = f"repr({by})" if by else "'kept'"
+    return expression(f"{cache}.setdefault({key}, {ast.unparse(value)})")
 
 
 def _is_length(value: ast.expr) -> bool:
