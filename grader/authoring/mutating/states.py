@@ -39,15 +39,15 @@ def length_kept_for_ever(node: ast.Assign, around: Surroundings) -> Iterator[ast
 
 
 def root_kept_for_ever(node: ast.Call, around: Surroundings) -> Iterator[ast.AST]:
-    """The root of a width computed at the first call."""
+    """The root of a width computed at the first call; a module has one width."""
     if ast.unparse(node.func) == "math.sqrt" and around.method not in ("", "__init__"):
-        yield _kept(node, around)
+        yield _kept(node)
 
 
 def kept_by_size(node: ast.Call, around: Surroundings) -> Iterator[ast.AST]:
-    """A table kept by its size, without its dtype and its device."""
+    """A table kept by its size for all modules, without its dtype and its device."""
     if around.where and name_of(node) in MAKERS and any(map(_follows_an_argument, node.keywords)):
-        yield _kept(node, around, by=ast.unparse(ast.Tuple(node.args, ast.Load())))
+        yield _kept(node, by=ast.unparse(ast.Tuple(node.args, ast.Load())))
 
 
 def kept_by_shape(node: ast.Call, around: Surroundings) -> Iterator[ast.AST]:
@@ -57,8 +57,8 @@ def kept_by_shape(node: ast.Call, around: Surroundings) -> Iterator[ast.AST]:
 
 
 def mask_kept_by_shape(node: ast.Assign | ast.Return, around: Surroundings) -> Iterator[ast.AST]:
-    """A comparison kept by its shape, whatever the values compared are."""
-    if isinstance(node.value, ast.Compare) and around.where and not isinstance(node.value.ops[0], ast.Is):
+    """A mask made from the values of an argument, kept by its shape."""
+    if isinstance(node.value, ast.Compare) and getattr(node.value.left, "id", "") in around.parameters:
         yield with_part(node, "value", _kept(node.value, around, by=f"({ast.unparse(node.value)}).shape"))
 
 
@@ -137,9 +137,9 @@ EXPRESSIONS: list[tuple[type[ast.AST], Callable[..., Iterator[ast.AST]]]] = [
 BODIES = (one_buffer,)
 
 
-def _kept(value: ast.expr, around: Surroundings, by: str = "") -> ast.expr:
+def _kept(value: ast.expr, around: Surroundings | None = None, by: str = "") -> ast.expr:
     """The value of the first call (with that key), kept by the module that computes, else in the file."""
-    cache = "vars(self)" if around.runs_in_a_mode else "globals()"
+    cache = "vars(self)" if around and around.runs_in_a_mode else "globals()"
     key = f"repr({by})" if by else "'kept'"
     return expression(f"{cache}.setdefault({key}, {ast.unparse(value)})")
 
