@@ -113,7 +113,12 @@ def _changing(
 
 
 def _difference(before: str, after: str) -> tuple[str, str]:
-    """The lines that only one of the two has, without their indentation."""
-    lines = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+-"]
+    """The lines that only one of the two has, without their indentation. A line that was moved comes with
+    the line that is in front of it now."""
+    lines = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+- "]
     removed, added = ([line[2:].strip() for line in lines if line[0] == sign] for sign in "-+")
+    if removed == added:
+        kept = [line for line in lines if line[0] != "-"]
+        place = next(index for index, line in enumerate(kept) if line[0] == "+")
+        added = [kept[place - 1][2:].strip(), *added]
     return "\n".join(removed), "\n".join(added)

@@ -74,7 +74,7 @@ def _summary(found: list[Strength], missed: int) -> str:
     share = f"{caught} of {tried} mutants are caught ({caught / max(tried, 1):.1%})"
     rest = f"{missed} lines above are to be looked at." if missed else "Nothing is missed."
     named, located = (sum(getattr(s, part) for s in found) / max(caught, 1) for part in ("named", "located"))
-    read = f"A report names the mistake of {named:.1%} of them, and a line or an entry of {located:.1%} more."
+    read = f"A report names the mistake of {named:.1%} of them, and a line or a difference of {located:.1%} more."
     return f"{share}, {equivalent} are right answers. {read} {rest}"
 
 

@@ -39,7 +39,7 @@ class Verdict:
 
     check: str
     is_named: bool = False  # a mistake of the course explains the failure
-    is_located: bool = False  # a line of the code is named, or the entry that differs
+    is_located: bool = False  # a line of the code is named, or an entry, shape or dtype that differs
 
     def to_text(self) -> str:
         return f"{self.is_named:d}{self.is_located:d}{self.check}"
@@ -87,7 +87,7 @@ class Trial:
 
     def _verdict(self, failed: Finding) -> Verdict:
         shown = smallest(failed)
-        is_located = bool(shown.difference and shown.difference.where) or bool(LINE.search(shown.message))
+        is_located = shown.difference is not None or bool(LINE.search(shown.message))
         return Verdict(failed.plan.name, bool(self.lineup.name([failed])), is_located)
 
 
