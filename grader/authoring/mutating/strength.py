@@ -73,9 +73,14 @@ def _summary(found: list[Strength], missed: int) -> str:
     equivalent = sum(len(s.equivalent) for s in found)
     share = f"{caught} of {tried} mutants are caught ({caught / max(tried, 1):.1%})"
     rest = f"{missed} lines above are to be looked at." if missed else "Nothing is missed."
-    named, located = (sum(getattr(s, part) for s in found) / max(caught, 1) for part in ("named", "located"))
-    read = f"A report names the mistake of {named:.1%} of them, and a line or a difference of {located:.1%} more."
-    return f"{share}, {equivalent} are right answers. {read} {rest}"
+    return f"{share}, {equivalent} are right answers. {_read(found, caught)} {rest}"
+
+
+def _read(found: list[Strength], caught: int) -> str:
+    """What students would read of those that are caught."""
+    named = sum(s.named for s in found) / max(caught, 1)
+    located = sum(s.located for s in found) / max(caught, 1)
+    return f"Reports name a mistake for {named:.1%} of them, a line or a difference for {located:.1%} more."
 
 
 def _try_all(course: Course, card: Card, seed: int) -> Strength:
