@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.attempt import Prepared
 from grader.authoring.mutating.equivalents import MARKS, Mark, read_marks
 from grader.authoring.mutating.strength import verify_strength
 from grader.authoring.mutating.strength_page import read_rows, write_page
@@ -13,6 +14,7 @@ from grader.authoring.mutating.trial import Trial, run_forked
 from grader.bank import SEED
 from grader.catalog import Course, CourseError, find_course
 from grader.oracle import Oracle
+from grader.recorded_mistakes import mistakes_of
 
 from .conftest import DOUBLE
 
@@ -43,6 +45,31 @@ CHECKED = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\
 )
 def test_the_first_check_that_fails_is_named(trial, body, check):
     assert trial.caught_by(CHECKED + body, seconds=1.5) == check
+
+
+@pytest.mark.parametrize(
+    ("body", "is_named", "is_located"),
+    [
+        ("return 3 * x", True, True),
+        ("return x * 5", False, True),
+        ("return x[0]", False, True),
+        ("return y", False, True),
+        ("x += x; return x", False, False),
+        ("while True: pass", False, True),
+        ("import os; os._exit(3)", False, False),
+    ],
+)
+def test_a_verdict_says_whether_a_report_names_the_mistake_or_locates_it(
+    tiny_course, trial, body, is_named, is_located
+):
+    card = tiny_course.card("double")
+    mistakes = mistakes_of(tiny_course, Prepared(card, trial.kata, trial.oracle, trial.checks))
+    verdict = Trial(trial.kata, trial.oracle, mistakes).judge(CHECKED + body, seconds=1.5)
+    assert (verdict.is_named, verdict.is_located) == (is_named, is_located)
+
+
+def test_a_right_answer_has_no_verdict(trial):
+    assert trial.judge(CHECKED + "return 2 * x", seconds=5) is None
 
 
 def test_a_text_that_does_not_load_is_caught(trial):
@@ -96,6 +123,9 @@ def test_survivors_are_listed_with_their_change(strength):
     code, said = strength(NEEDLESS)
     assert code == 1
     assert "  survives in double:\n    - return twice if len(x) < 9 else twice\n    + return twice\n" in said
+    assert re.search(
+        r"Reports name a mistake for \d+\.\d% of them, a line or a difference for \d+\.\d% more", said
+    )
 
 
 @pytest.mark.slow

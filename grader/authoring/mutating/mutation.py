@@ -11,9 +11,11 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grader.authoring.mutating import orders, states
 from grader.authoring.mutating.confusions import IDLE
 from grader.authoring.mutating.omissions import is_docstring, omissions
-from grader.authoring.mutating.slips import Surroundings, is_negative, slips
+from grader.authoring.mutating.slips import is_negative, slips
+from grader.authoring.mutating.surroundings import Surroundings, inside
 
 #: Parts of a node that say nothing about what is computed.
 SILENT = {"annotation", "returns", "ctx", "type_comment", "bases", "exc", "msg", "type_params"}
@@ -49,13 +51,15 @@ def mutants(source: str, detaches: bool = False) -> Iterator[Mutant]:
 
 def _slipped(node: ast.AST, around: Surroundings, detaches: bool) -> Iterator[str]:
     """Walk the tree; at each yield it holds one slip, at the place that is named."""
-    around = _surroundings(node, around)
+    around = inside(node, around)
     for part, value in ast.iter_fields(node):
         if part in SILENT:
             continue
         if part in ("body", "orelse") and isinstance(value, list):
             cuts = detaches and "." in around.where and not around.where.endswith("__init__")
             yield from _changing(node, part, value, omissions(value, cuts), around)
+            for operator in (*states.BODIES, *orders.BODIES):
+                yield from _changing(node, part, value, operator(value, around), around)
         if part == "decorator_list":
             yield from _changing(
                 node, part, value, (value[:i] + value[i + 1 :] for i in range(len(value))), around
@@ -72,8 +76,9 @@ def _slipped_list(
 ) -> Iterator[str]:
     for index, item in enumerate(items):
         if isinstance(item, ast.AST) and not is_docstring(item) and not _is_left_open(node, item):
-            others = ([*items[:index], slip, *items[index + 1 :]] for slip in slips(item, around))
-            yield from _changing(node, part, items, others, around)
+            within = inside(item, around)
+            others = ([*items[:index], slip, *items[index + 1 :]] for slip in slips(item, within))
+            yield from _changing(node, part, items, others, within)
             yield from _inside(item, around, detaches)
 
 
@@ -107,37 +112,13 @@ def _changing(
         setattr(node, part, value)
 
 
-def _surroundings(node: ast.AST, around: Surroundings) -> Surroundings:
-    """What is known inside `node`: a function has names and keys, a class has members."""
-    if isinstance(node, ast.ClassDef):
-        return Surroundings(_joined(around.where, node.name), members=_alike(node))
-    if not isinstance(node, ast.FunctionDef):
-        return around
-    names = {arg.arg: 0 for arg in node.args.args if arg.arg != "self"}
-    for stored in (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)):
-        names.setdefault(stored.id, stored.lineno)
-    looked_up = [n.slice for n in ast.walk(node) if isinstance(n, ast.Subscript)]
-    keys = [k.value for k in looked_up if isinstance(k, ast.Constant) and isinstance(k.value, str)]
-    where = _joined(around.where, node.name)
-    return Surroundings(where, names, list(dict.fromkeys(keys)), around.members)
-
-
-def _joined(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
-
-
-def _alike(node: ast.ClassDef) -> dict[str, list[str]]:
-    """For each attribute of `self` those that are made by the same call, and so fit in its place."""
-    made: dict[str, list[str]] = {}
-    for assign in (n for n in ast.walk(node) if isinstance(n, ast.Assign)):
-        target, value = assign.targets[0], assign.value
-        if isinstance(target, ast.Attribute) and isinstance(value, ast.Call):
-            made.setdefault(ast.unparse(value.func), []).append(target.attr)
-    return {name: group for group in made.values() for name in group}
-
-
 def _difference(before: str, after: str) -> tuple[str, str]:
-    """The lines that only one of the two has, without their indentation."""
-    lines = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+-"]
+    """The lines that only one of the two has, without their indentation. A line that was moved comes with
+    the line that is in front of it now."""
+    lines = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+- "]
     removed, added = ([line[2:].strip() for line in lines if line[0] == sign] for sign in "-+")
+    if removed == added:
+        kept = [line for line in lines if line[0] != "-"]
+        place = next(index for index, line in enumerate(kept) if line[0] == "+")
+        added = [kept[place - 1][2:].strip(), *added]
     return "\n".join(removed), "\n".join(added)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+from grader.authoring.mutating import extremes, modes, orders, states
 from grader.authoring.mutating.confusions import (
     COMPARISONS,
     COUNTED,
@@ -20,16 +20,7 @@ from grader.authoring.mutating.confusions import (
     PARTNERS,
     SYMMETRIC,
 )
-
-
-@dataclass
-class Surroundings:
-    """What else is known where a node stands: names that could be mistaken for one another."""
-
-    where: str = ""  # the function or method, with its class
-    names: dict[str, int] = field(default_factory=dict)  # parameters and locals, and from which line on
-    keys: list[str] = field(default_factory=list)  # texts by which something is looked up
-    members: dict[str, list[str]] = field(default_factory=dict)  # attributes made alike
+from grader.authoring.mutating.surroundings import Surroundings, with_part
 
 
 def slips(node: ast.AST, around: Surroundings) -> Iterator[ast.AST]:
@@ -37,6 +28,10 @@ def slips(node: ast.AST, around: Surroundings) -> Iterator[ast.AST]:
     for kind, operators in OPERATORS.items():
         if isinstance(node, kind):
             for operator in operators:
+                yield from operator(node, around)
+    for module in (states, modes, extremes, orders):
+        for kind, operator in module.EXPRESSIONS:
+            if isinstance(node, kind):
                 yield from operator(node, around)
 
 
@@ -105,26 +100,26 @@ def _of_slice(node: ast.Slice, _: Surroundings) -> Iterator[ast.AST]:
         bound = getattr(node, part)
         if bound is None or (isinstance(bound, ast.Constant) and (part, bound.value) == ("lower", 0)):
             continue
-        yield _with(node, part, None)
+        yield with_part(node, part, None)
         if not isinstance(bound, ast.Constant) and not is_negative(bound):
-            yield from (_with(node, part, shifted) for shifted in _off_by_one(bound))
+            yield from (with_part(node, part, shifted) for shifted in _off_by_one(bound))
 
 
 def _of_call(node: ast.Call, _: Surroundings) -> Iterator[ast.AST]:
     for i, keyword in enumerate(node.keywords):
         if keyword.arg not in IDLE:
-            yield _with(node, "keywords", node.keywords[:i] + node.keywords[i + 1 :])
+            yield with_part(node, "keywords", node.keywords[:i] + node.keywords[i + 1 :])
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     swapped = list(_swaps(node.args))
-    yield from (_with(node, "args", args) for args in (swapped[:-1] if name in SYMMETRIC else swapped))
+    yield from (with_part(node, "args", args) for args in (swapped[:-1] if name in SYMMETRIC else swapped))
     if len(node.args) > 1:
-        yield _with(node, "args", node.args[:-1])
+        yield with_part(node, "args", node.args[:-1])
     yield from (arg for arg in node.args if not isinstance(arg, ast.Starred | ast.GeneratorExp))
     if isinstance(node.func, ast.Attribute) and not _is_module(node.func.value):
         yield node.func.value
     if name in PARTNERS:
         part = "attr" if isinstance(node.func, ast.Attribute) else "id"
-        yield _with(node, "func", _with(node.func, part, PARTNERS[name]))
+        yield with_part(node, "func", with_part(node.func, part, PARTNERS[name]))
     if name in ("range", "arange"):
         yield from _of_range(node)
 
@@ -133,7 +128,7 @@ def _of_range(node: ast.Call) -> Iterator[ast.AST]:
     for index, arg in enumerate(node.args):
         if not isinstance(arg, ast.Constant):
             for shifted in _off_by_one(arg):
-                yield _with(node, "args", [*node.args[:index], shifted, *node.args[index + 1 :]])
+                yield with_part(node, "args", [*node.args[:index], shifted, *node.args[index + 1 :]])
 
 
 def _of_attribute(node: ast.Attribute, around: Surroundings) -> Iterator[ast.AST]:
@@ -141,7 +136,7 @@ def _of_attribute(node: ast.Attribute, around: Surroundings) -> Iterator[ast.AST
         yield node.value
     if isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name) and node.value.id == "self":
         for other in _neighbours(around.members.get(node.attr, []), node.attr):
-            yield _with(node, "attr", other)
+            yield with_part(node, "attr", other)
 
 
 def _of_name(node: ast.Name, around: Surroundings) -> Iterator[ast.AST]:
@@ -155,17 +150,17 @@ def _of_row(node: ast.Tuple | ast.List, _: Surroundings) -> Iterator[ast.AST]:
         return  # names to choose from: their order says nothing
     if all(isinstance(item, ast.Attribute) for item in node.elts) and isinstance(node.ctx, ast.Store):
         return  # modules made alike: which is made first says nothing
-    yield from (_with(node, "elts", swapped) for swapped in _swaps(node.elts))
+    yield from (with_part(node, "elts", swapped) for swapped in _swaps(node.elts))
     if isinstance(node.ctx, ast.Load) and len(node.elts) > 1:
-        yield from (_with(node, "elts", node.elts[:i] + node.elts[i + 1 :]) for i in _indices(node.elts))
+        yield from (with_part(node, "elts", node.elts[:i] + node.elts[i + 1 :]) for i in _indices(node.elts))
 
 
 def _of_dict(node: ast.Dict, _: Surroundings) -> Iterator[ast.AST]:
-    yield from (_with(node, "values", swapped) for swapped in _swaps(node.values))
+    yield from (with_part(node, "values", swapped) for swapped in _swaps(node.values))
 
 
 def _of_loop(node: ast.comprehension, _: Surroundings) -> Iterator[ast.AST]:
-    yield from (_with(node, "ifs", node.ifs[:i] + node.ifs[i + 1 :]) for i in _indices(node.ifs))
+    yield from (with_part(node, "ifs", node.ifs[:i] + node.ifs[i + 1 :]) for i in _indices(node.ifs))
 
 
 OPERATORS: dict[Any, tuple[Callable[[Any, Surroundings], Iterator[ast.AST]], ...]] = {
@@ -184,11 +179,6 @@ OPERATORS: dict[Any, tuple[Callable[[Any, Surroundings], Iterator[ast.AST]], ...
     ast.Dict: (_of_dict,),
     ast.comprehension: (_of_loop,),
 }
-
-
-def _with(node: Any, part: str, value: Any) -> Any:
-    """A copy of the node with one part changed."""
-    return type(node)(**{**dict(ast.iter_fields(node)), part: value})
 
 
 def is_negative(node: ast.AST) -> bool:

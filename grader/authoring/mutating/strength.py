@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from grader.answer_key import RecordedMistake
+from grader.attempt import Prepared
 from grader.authoring.mutating.equivalents import MARKS, Mark, read_marks
 from grader.authoring.mutating.mutation import Mutant, mutants
 from grader.authoring.mutating.strength_page import write_page
@@ -17,8 +19,10 @@ from grader.authoring.releasing import keys
 from grader.authoring.side_by_side import for_each
 from grader.bank import SEED
 from grader.catalog import Card, Course, CourseError
-from grader.kata import KataError
+from grader.kata import Kata, KataError
 from grader.oracle import Oracle
+from grader.plan import plan
+from grader.recorded_mistakes import mistakes_of
 
 SLOWER = 5  # a mutant may take this much longer than the reference
 LEAST_SECONDS, MOST_SECONDS = 10.0, 120.0
@@ -34,6 +38,8 @@ class Strength:
     equivalent: list[Mutant] = field(default_factory=list)
     stale: list[Mark] = field(default_factory=list)
     needless: list[Mark] = field(default_factory=list)
+    named: int = 0
+    located: int = 0  # without being named
     seconds: float = 0.0
 
     @property
@@ -67,7 +73,14 @@ def _summary(found: list[Strength], missed: int) -> str:
     equivalent = sum(len(s.equivalent) for s in found)
     share = f"{caught} of {tried} mutants are caught ({caught / max(tried, 1):.1%})"
     rest = f"{missed} lines above are to be looked at." if missed else "Nothing is missed."
-    return f"{share}, {equivalent} are right answers. {rest}"
+    return f"{share}, {equivalent} are right answers. {_read(found, caught)} {rest}"
+
+
+def _read(found: list[Strength], caught: int) -> str:
+    """What students would read of those that are caught."""
+    named = sum(s.named for s in found) / max(caught, 1)
+    located = sum(s.located for s in found) / max(caught, 1)
+    return f"Reports name a mistake for {named:.1%} of them, a line or a difference for {located:.1%} more."
 
 
 def _try_all(course: Course, card: Card, seed: int) -> Strength:
@@ -81,8 +94,11 @@ def _try_all(course: Course, card: Card, seed: int) -> Strength:
         strength.mutants += 1
         fitting = [mark for mark in marks if mark.fits(mutant)]
         unmatched -= set(fitting)
-        if trial.caught_by(mutant.source, seconds) is not None:
+        verdict = trial.judge(mutant.source, seconds)
+        if verdict is not None:
             strength.needless += fitting
+            strength.named += verdict.is_named
+            strength.located += verdict.is_located and not verdict.is_named
         else:
             (strength.equivalent if fitting else strength.survivors).append(mutant)
     strength.stale = [mark for mark in marks if mark in unmatched]
@@ -91,10 +107,16 @@ def _try_all(course: Course, card: Card, seed: int) -> Strength:
 
 
 def _open_trial(course: Course, card: Card, seed: int) -> Trial:
-    """The bank is drawn in a fork and kept: a process in which PyTorch has computed forks badly."""
+    """The bank is drawn, and the mistakes judged, in a fork and kept: a process in which PyTorch has computed
+    forks badly."""
     kata = course.declaration(card)
-    run_forked(lambda: str(len(Oracle(kata, course, card, seed).key.cases)), MOST_SECONDS)
-    return Trial(kata, Oracle(kata, course, card, seed))
+    run_forked(lambda: str(len(_mistakes(course, card, kata, seed))), MOST_SECONDS)
+    return Trial(kata, Oracle(kata, course, card, seed), _mistakes(course, card, kata, seed))
+
+
+def _mistakes(course: Course, card: Card, kata: Kata, seed: int) -> list[RecordedMistake]:
+    oracle = Oracle(kata, course, card, seed)
+    return mistakes_of(course, Prepared(card, kata, oracle, plan(kata, oracle)))
 
 
 def _allowance(trial: Trial, reference: str) -> float:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
+from grader.answer_key import RecordedMistake
 from grader.checks import Session
-from grader.judging import run_check
+from grader.diagnosis import Lineup
+from grader.judging import Finding, run_check
 from grader.kata import Kata
 from grader.oracle import Oracle
 from grader.plan import plan
+from grader.telling import smallest
 from grader.worker.executor import load_module
 from grader.worker.local import LocalStudent
 from grader.worker.sandbox import limits, system
@@ -24,32 +29,66 @@ DEAR = ("answers_the_same_again", "has_the_right_gradients", "stays_on_the_devic
 LOADING, ENDLESS, LOST = "loading", "a limit of time", "a limit of memory"
 
 
+#: How a message names a line of the submission.
+LINE = re.compile(r"\bline \d")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The check that a mutant fails first, or the limit that it meets, and what a student reads of it."""
+
+    check: str
+    is_named: bool = False  # a mistake of the course explains the failure
+    is_located: bool = False  # a line of the code is named, or an entry, shape or dtype that differs
+
+    def to_text(self) -> str:
+        return f"{self.is_named:d}{self.is_located:d}{self.check}"
+
+
+def from_text(text: str) -> Verdict:
+    """Read what `to_text` wrote."""
+    return Verdict(text[2:], text[0] == "1", text[1] == "1")
+
+
 class Trial:
     """A kata's checks, ready to be run on any number of texts."""
 
-    def __init__(self, kata: Kata, oracle: Oracle) -> None:
-        self.kata, self.oracle = kata, oracle
+    def __init__(self, kata: Kata, oracle: Oracle, mistakes: list[RecordedMistake] | None = None) -> None:
+        self.kata, self.oracle, self.lineup = kata, oracle, Lineup(mistakes or [])
         self.checks = sorted(
             plan(kata, oracle), key=lambda check: check.name in DEAR and DEAR.index(check.name) + 1
         )
 
     def caught_by(self, source: str, seconds: float) -> str | None:
         """The check that is the first to fail, or the limit that is met; None where all hold."""
-        code, said = run_forked(lambda: self._first_to_fail(source), seconds)
-        if code is None:
-            return ENDLESS
-        return said or None if code == 0 else LOST
+        verdict = self.judge(source, seconds)
+        return verdict.check if verdict else None
 
-    def _first_to_fail(self, source: str) -> str:
+    def judge(self, source: str, seconds: float) -> Verdict | None:
+        """The verdict on a text; None where all checks hold."""
+        code, said = run_forked(lambda: self._first_failure(source), seconds)
+        if code is None:
+            return Verdict(ENDLESS, is_located=True)  # a worker is asked for the line that it is in
+        if code != 0:
+            return Verdict(LOST)
+        return from_text(said) if said else None
+
+    def _first_failure(self, source: str) -> str:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a wrong version computes is no news
             try:
                 student = LocalStudent(load_module(self.kata.name, source))
             except Exception:
-                return LOADING
+                return Verdict(LOADING, is_located=True).to_text()
             session = Session(self.kata, self.oracle, student)
-            failing = (check.name for check in self.checks if run_check(check, session).failures)
-            return next(failing, "")
+            findings = (run_check(check, session) for check in self.checks)
+            failed = next((finding for finding in findings if finding.failures), None)
+            return self._verdict(failed).to_text() if failed else ""
+
+    def _verdict(self, failed: Finding) -> Verdict:
+        shown = smallest(failed)
+        is_located = shown.difference is not None or bool(LINE.search(shown.message))
+        return Verdict(failed.plan.name, bool(self.lineup.name([failed])), is_located)
 
 
 def run_forked(work: Callable[[], str], seconds: float) -> tuple[int | None, str]:

@@ -169,9 +169,9 @@ def large_tokens():
 
 @KATA.example
 def opposite_tokens():
-    """The hidden score of the second token is 14,400 above the one that it may attend to."""
+    """The hidden score of the second token is 25,600 above the one that it may attend to."""
     case = large_tokens()
-    x = np.array([[[120.0, 0.0, 1.0, 2.0], [-120.0, 1.0, 0.0, 2.0], [1.0, 3.0, 0.0, 2.0]]])
+    x = np.array([[[160.0, 0.0, 1.0, 2.0], [-160.0, 1.0, 0.0, 2.0], [1.0, 3.0, 0.0, 2.0]]])
     mask = np.array([[True, True, True], [True, False, False], [True, True, False]])
     return {**case, "x": x, "mask": mask}
 

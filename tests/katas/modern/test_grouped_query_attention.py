@@ -84,10 +84,10 @@ def two_tokens_behind_a_cache():
 
 @KATA.example
 def a_hidden_key_with_a_large_score():
-    """The first query's own score is -5,000, and that of the hidden key 15,000."""
+    """The first query's own score is -20,000, and that of the hidden key 15,000."""
     q = np.zeros((1, 2, 2, 4), np.float32)
     q[:, :, 0, 0] = q[:, :, 1, 1] = 100
-    k = np.array([[[[-100.0, 0, 0, 0], [300.0, 100, 0, 0]]]], np.float32)
+    k = np.array([[[[-400.0, 0, 0, 0], [300.0, 100, 0, 0]]]], np.float32)
     return {"q": q, "k": k, "v": np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4)}
 
 
