@@ -30,7 +30,8 @@ What goes wrong: one-token steps are right and a piece of several tokens is not,
 the text is right, and each step takes longer than the last by far more than it should (the history is
 projected again).
 
-Corners with checks of their own: any memory layout, float64's digits, extreme scores.
+Corners with checks of their own: any memory layout, float64's digits, extreme scores, masks of no more
+than the new tokens' rows.
 
 Source: Shazeer 2019, "Fast Transformer Decoding: One Write-Head is All You Need", section 2.4; the
 attention is that of Vaswani et al. 2017, section 3.2.
@@ -73,7 +74,7 @@ def cached_attention(
     cache:     what earlier pieces of the same sequences left; it takes in the new tokens as well.
     returns:   [B, T_new, d_model].
 
-    The work of a step grows with the cache's length, not with its square, and no token is projected
-    twice.
+    The work of a step, its mask included, grows with the cache's length, not with its square, and no
+    token is projected twice.
     """
     raise NotImplementedError

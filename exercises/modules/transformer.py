@@ -5,7 +5,8 @@ looks back at what the encoder made of the source. Everything is as in the paper
 sublayer's input and output is normalised, and no norm follows the stacks.
 
     embedding   emb(ids) * sqrt(d_model) + sinusoidal positions, then dropout          [B, T, d_model]
-                column 2i: sin(pos / 10000^(2i/d_model)), column 2i+1: the cosine of the same angle
+                column 2i: sin(pos / 10000^(2i/d_model)), column 2i+1: the cosine of the same angle;
+                an odd d_model ends on a sine
 
     encoder     x = norm1(x + dropout(self_attn(x)))               keys: real source tokens
     layer       x = norm2(x + dropout(ffn(x)))
@@ -40,7 +41,8 @@ rows of padded queries are left open):
               1 1 0                   . . .                          . . .
               . . .                   1 0 1                          1 1 0
 
-Corners with checks of their own: any memory layout, float64's digits, calls after other calls.
+Corners with checks of their own: any memory layout, float64's digits, odd widths, large numbers, calls
+after other calls.
 
 What goes wrong: a translation changes with the longest sentence of its batch (padding is read); NaN after
 the first update (a row that may attend to nothing); one sentence is right and a batch is not (a mask that

@@ -8,7 +8,8 @@ Half of a translator: it reads what has been written so far (`ids`) and what the
     logits = out_proj(norm(x))                                      [B, T_tgt, V]
 
 `positions` is the sinusoidal table (no parameters): column 2i is sin(pos / 10000^(2i/d_model)), column 2i+1
-the cosine of the same angle. Each layer is that of `transformer_decoder_layer`, pre-norm:
+the cosine of the same angle; an odd d_model ends on a sine. Each layer is that of
+`transformer_decoder_layer`, pre-norm:
 
     x = x + dropout(self_attn(norm1(x)))                            masked by tgt_mask
     x = x + dropout(cross_attn(norm2(x), memory))                   masked by memory_mask; memory as it is
@@ -36,7 +37,8 @@ Example: d_model 4, ids [[2]] and tok_emb row 2 = [1, 0, 0.5, 0]. The first laye
 2 * [1, 0, 0.5, 0] + [0, 1, 0, 1] = [2, 1, 1, 1]. If the layers added nothing to it, out_proj would be given
 its norm, [1.732, -0.577, -0.577, -0.577].
 
-Corners with checks of their own: any memory layout, float64's digits, calls after other calls.
+Corners with checks of their own: any memory layout, float64's digits, odd widths, large numbers, calls
+after other calls.
 
 What goes wrong: the positions drown the tokens (no sqrt(d_model)); two parameters where one is due, so the
 file on disk is larger and the loss falls more slowly (a copy, not a tie); padding of the source is read

@@ -95,8 +95,8 @@ class KVCache:
         return self.buffers[0, :, :, :stop], self.buffers[1, :, :, :stop]
 
 
-def additive_square_mask(x, w_qkv, w_out, num_heads, cache):
-    """A square additive mask of the dtype's lowest value, of which the last T_new rows are used."""
+def additive_mask(x, w_qkv, w_out, num_heads, cache):
+    """An additive mask of the dtype's lowest value, T_new rows of it."""
     batch, new, d_model = x.shape
     past = len(cache)
     q, k, v = (
@@ -106,9 +106,9 @@ def additive_square_mask(x, w_qkv, w_out, num_heads, cache):
         for i in range(3)
     )
     k, v = cache.append(k, v)
-    future = torch.triu(torch.ones(past + new, past + new, dtype=x.dtype, device=x.device), diagonal=1)
+    future = torch.triu(torch.ones(new, past + new, dtype=x.dtype, device=x.device), diagonal=past + 1)
     mask = future * torch.finfo(x.dtype).min
-    scores = (q / math.sqrt(d_model // num_heads)) @ k.mT + mask[past:]
+    scores = (q / math.sqrt(d_model // num_heads)) @ k.mT + mask
     return (torch.softmax(scores, -1) @ v).permute(0, 2, 1, 3).contiguous().view(batch, new, d_model) @ w_out
 
 

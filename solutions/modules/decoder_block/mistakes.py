@@ -11,9 +11,21 @@ SUBTLE = {
     "accepts_a_remainder",
     "adds_in_place",
     "approximates_gelu",
+    "clips_the_scores",
+    "cuts_the_mask_to_the_shortest_text",
     "detaches_the_norms_statistics",
     "detaches_the_stream",
+    "hides_the_future_in_training_only",
+    "keeps_the_first_dtype",
+    "keeps_the_largest_mask",
+    "keeps_the_results_of_old_weights",
     "makes_the_mask_on_the_cpu",
+    "masks_with_minus_ten_thousand",
+    "overflows_on_large_scores",
+    "renormalises_after_the_softmax",
+    "returns_one_buffer",
+    "subtracts_one_maximum_for_all",
+    "subtracts_squares_for_the_variance",
     "uses_another_eps",
 }
 
@@ -36,9 +48,11 @@ class _Attention(nn.Module):
 
     def forward(self, x):
         q, k, v = self._split(self.qkv(x))
-        scores = q @ k.mT / self._divisor(q)
-        weights = scores.masked_fill(self._later(x), float("-inf")).softmax(-1)
+        weights = self._weights(q @ k.mT / self._divisor(q), self._later(x))
         return self.out(self._merge(weights @ v))
+
+    def _weights(self, scores, later):
+        return scores.masked_fill(later, float("-inf")).softmax(-1)
 
     def _split(self, qkv):
         return qkv.unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
@@ -321,3 +335,169 @@ class gives_the_attention_biases(_Block):
     """
 
     attention_class = _Biased
+
+
+class _InTrainingOnly(_Attention):
+    def _later(self, x):
+        return super()._later(x) & self.training
+
+
+class hides_the_future_in_training_only(_Block):
+    """In training all is right, and after block.eval() every token reads the whole sequence: the mask depends
+    on the mode. A text that is generated has no future, but a prompt has; the mask is due in both.
+    """
+
+    attention_class = _InTrainingOnly
+
+
+class _LargestMask(_Attention):
+    def _later(self, x):
+        kept = vars(self).get("kept")
+        if kept is None or len(kept) < x.shape[1]:
+            kept = vars(self)["kept"] = super()._later(x)
+        return kept[-x.shape[1] :, : x.shape[1]]
+
+
+class keeps_the_largest_mask(_Block):
+    """A sequence is right until a longer one has been shown; after that shorter ones are masked with the end
+    of the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
+    """
+
+    attention_class = _LargestMask
+
+
+class _ShortestMask(_Attention):
+    def _later(self, x):
+        tokens = x.shape[1]
+        kept = vars(self).setdefault("kept", super()._later(x))
+        kept = vars(self)["kept"] = kept[:tokens, :tokens]
+        later = torch.zeros(tokens, tokens, dtype=torch.bool, device=x.device)
+        later[: len(kept), : len(kept)] = kept
+        return later
+
+
+class cuts_the_mask_to_the_shortest_text(_Block):
+    """A sequence is right until a shorter one has been shown; after that the tokens behind its end see their
+    future: the mask that is kept was cut to it. Keep what is long enough, and cut a copy.
+    """
+
+    attention_class = _ShortestMask
+
+
+class keeps_the_results_of_old_weights(_Block):
+    """After an update or a load_state_dict the block still answers as before: what it made of an input is
+    kept. The same input gives another result once the weights have changed.
+    """
+
+    def forward(self, x):
+        made = super().forward(x)
+        kept = vars(self).setdefault("kept", {}).setdefault((str(x.tolist()), x.dtype), made.detach())
+        return made - made.detach() + kept
+
+
+class keeps_the_first_dtype(_Block):
+    """After block.double() the results still have the dtype of the first call: it was noted there, or lives
+    on in a tensor that is kept. The dtype is that of the input at hand.
+    """
+
+    def forward(self, x):
+        return super().forward(x).to(vars(self).setdefault("dtype", x.dtype))
+
+
+class returns_one_buffer(_Block):
+    """Each call is right, and changes the result that an earlier one returned: all are written into the same
+    memory. Return a tensor of its own from each call.
+    """
+
+    def forward(self, x):
+        result = super().forward(x)
+        kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
+        result.data = kept.copy_(result.detach())
+        return result
+
+
+class _TenThousand(_Attention):
+    def _weights(self, scores, later):
+        return scores.masked_fill(later, -1e4).softmax(-1)
+
+
+class masks_with_minus_ten_thousand(_Block):
+    """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
+    number that is not far enough below them. -inf is below everything.
+    """
+
+    attention_class = _TenThousand
+
+
+class _Clipping(_Attention):
+    def _weights(self, scores, later):
+        return super()._weights(scores.clamp(-80, 80), later)
+
+
+class clips_the_scores(_Block):
+    """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
+    overflow. A softmax that subtracts each row's maximum needs no bounds.
+    """
+
+    attention_class = _Clipping
+
+
+class _Overflowing(_Attention):
+    def _weights(self, scores, later):
+        powers = scores.exp().masked_fill(later, 0.0)
+        return powers / powers.sum(-1, keepdim=True)
+
+
+class overflows_on_large_scores(_Block):
+    """The result holds NaN where scores are large: exp overflows from 89 on in float32. A softmax that
+    subtracts each row's maximum first has the same value and no overflow.
+    """
+
+    attention_class = _Overflowing
+
+
+class _OneMaximum(_Attention):
+    def _weights(self, scores, later):
+        scores = scores.masked_fill(later, float("-inf"))
+        powers = (scores - scores.max()).exp()
+        return powers / powers.sum(-1, keepdim=True)
+
+
+class subtracts_one_maximum_for_all(_Block):
+    """Small scores come out right, and where scores are far apart the result is NaN: one maximum is
+    subtracted from all rows, and exp of some of them is 0. Each row of each head needs a maximum of its own.
+    """
+
+    attention_class = _OneMaximum
+
+
+class _Renormalising(_Attention):
+    def _weights(self, scores, later):
+        weights = scores.softmax(-1).masked_fill(later, 0.0)
+        return weights / (weights.sum(-1, keepdim=True) + 1e-9)
+
+
+class renormalises_after_the_softmax(_Block):
+    """Small scores come out right, and where a hidden score is much larger than the visible ones nothing is
+    left of these: the softmax runs over all keys, and its rows are normalised again. Hide first.
+    """
+
+    attention_class = _Renormalising
+
+
+class _SquaresNorm(nn.LayerNorm):
+    def forward(self, x):
+        mean = x.mean(-1, keepdim=True)
+        variance = ((x * x).mean(-1, keepdim=True) - mean * mean).clamp(min=0)
+        return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
+
+
+class subtracts_squares_for_the_variance(_Block):
+    """Where the features lie around 2000, the sublayers read too much or too little: the variance is the mean
+    of the squares minus the square of the mean, two large numbers that differ in their last digits. Subtract
+    the mean first, then square.
+    """
+
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__(d_model, num_heads, d_ff)
+        self.norm1, self.norm2 = _SquaresNorm(d_model), _SquaresNorm(d_model)

@@ -9,14 +9,24 @@ from torch import nn
 CRUDE = {"lets_tokens_see_the_future"}
 SUBTLE = {
     "accepts_any_number_of_heads",
+    "begins_the_positions_again",
+    "checks_the_length_in_training_only",
+    "clips_the_scores",
+    "cuts_the_mask_to_the_shortest_text",
     "drops_out_in_training",
     "fails_late_for_a_long_text",
     "freezes_the_positions",
+    "hides_the_future_after_training_only",
+    "keeps_the_first_dtype",
     "keeps_the_largest_mask",
     "keeps_the_logits_of_old_weights",
     "makes_the_mask_on_the_cpu",
+    "masks_with_minus_ten_thousand",
     "refuses_a_text_that_just_fits",
+    "renormalises_after_the_softmax",
     "returns_one_buffer",
+    "subtracts_one_maximum_for_all",
+    "subtracts_squares_for_the_variance",
 }
 
 
@@ -90,8 +100,10 @@ class _GPT(nn.Module):
     def attend(self, attn, x):
         q, k, v = self.parts(attn.qkv(x))
         scores = q @ k.transpose(-2, -1) / self.divisor(q)
-        weights = scores.masked_fill(~self.visible(scores), float("-inf")).softmax(dim=-1)
-        return attn.out_proj(self.merge(weights @ v))
+        return attn.out_proj(self.merge(self.weigh(scores, self.visible(scores)) @ v))
+
+    def weigh(self, scores, visible):
+        return scores.masked_fill(~visible, float("-inf")).softmax(dim=-1)
 
     def parts(self, qkv):
         return [self.split(part) for part in qkv.chunk(3, dim=-1)]
@@ -378,3 +390,117 @@ class returns_one_buffer(_GPT):
         buffer = kept.setdefault((logits.shape, logits.dtype, self.training), logits.detach())
         logits.data = buffer.copy_(logits.detach())
         return logits
+
+
+class hides_the_future_after_training_only(_GPT):
+    """In training mode tokens see later ones, after model.eval() they do not. The mask is due in both modes,
+    in training above all: look for what depends on self.training.
+    """
+
+    def visible(self, scores):
+        return super().visible(scores) | self.training
+
+
+class cuts_the_mask_to_the_shortest_text(_GPT):
+    """A text is right until a shorter one has been shown; after that the tokens behind its end see their
+    future: the mask that is kept was cut to it. Keep what is long enough, and cut a copy.
+    """
+
+    def visible(self, scores):
+        tokens = scores.shape[-1]
+        kept = vars(self).setdefault("kept", super().visible(scores))
+        kept = vars(self)["kept"] = kept[:tokens, :tokens]
+        visible = torch.ones(tokens, tokens, dtype=torch.bool, device=scores.device)
+        visible[: len(kept), : len(kept)] = kept
+        return visible
+
+
+class begins_the_positions_again(_GPT):
+    """A text is right until a shorter one has been shown; after that its later tokens get the first positions
+    once more: the positions that are kept are lengthened by a count from 0. Count on from their end.
+    """
+
+    def positions(self, ids):
+        kept = vars(self).get("kept", torch.arange(0, device=ids.device))
+        more = torch.arange(max(0, ids.shape[1] - len(kept)), device=ids.device)
+        kept = vars(self)["kept"] = torch.cat([kept.to(ids.device), more])
+        return kept[: ids.shape[1]]
+
+
+class checks_the_length_in_training_only(_GPT):
+    """A text that is too long is refused in training; after model.eval() it ends in an IndexError far below.
+    The check must not depend on the mode.
+    """
+
+    def require_length(self, tokens, max_len):
+        if self.training:
+            super().require_length(tokens, max_len)
+
+
+class keeps_the_first_dtype(_GPT):
+    """After model.double() the logits still have the dtype of the first call: it was noted there, or lives on
+    in a tensor that is kept. The dtype is that of the weights.
+    """
+
+    def forward(self, ids):
+        logits = super().forward(ids)
+        return logits.to(vars(self).setdefault("dtype", logits.dtype))
+
+
+class masks_with_minus_ten_thousand(_GPT):
+    """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
+    number that is not far enough below them. -inf is below everything.
+    """
+
+    def weigh(self, scores, visible):
+        return scores.masked_fill(~visible, -1e4).softmax(dim=-1)
+
+
+class clips_the_scores(_GPT):
+    """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
+    overflow. A softmax that subtracts each row's maximum needs no bounds.
+    """
+
+    def weigh(self, scores, visible):
+        return super().weigh(scores.clamp(-80, 80), visible)
+
+
+class subtracts_one_maximum_for_all(_GPT):
+    """Small scores come out right, and where scores are far apart the logits are NaN: one maximum is
+    subtracted from all rows, and exp of some of them is 0. Each row of each head needs a maximum of its own.
+    """
+
+    def weigh(self, scores, visible):
+        scores = scores.masked_fill(~visible, float("-inf"))
+        powers = (scores - scores.max()).exp()
+        return powers / powers.sum(dim=-1, keepdim=True)
+
+
+class renormalises_after_the_softmax(_GPT):
+    """Small scores come out right, and where a hidden score is much larger than the visible ones nothing is
+    left of these: the softmax runs over all keys, and its rows are normalised again. Hide first.
+    """
+
+    def weigh(self, scores, visible):
+        weights = scores.softmax(dim=-1).masked_fill(~visible, 0.0)
+        return weights / (weights.sum(dim=-1, keepdim=True) + 1e-12)
+
+
+class _SquaresNorm(nn.LayerNorm):
+    def forward(self, x):
+        mean = x.mean(-1, keepdim=True)
+        variance = ((x * x).mean(-1, keepdim=True) - mean * mean).clamp(min=0)
+        return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
+
+
+class subtracts_squares_for_the_variance(_GPT):
+    """Where the features lie far from zero the logits are off: the variance is the mean of the squares minus
+    the square of the mean, two large numbers that differ in their last digits. Subtract the mean first, then
+    square.
+    """
+
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
+        super().__init__(vocab_size, d_model, num_heads, d_ff, num_layers, max_len)
+        self.ln_f = _SquaresNorm(d_model)
+        for block in self.blocks:
+            block.ln1, block.ln2 = _SquaresNorm(d_model), _SquaresNorm(d_model)

@@ -10,6 +10,9 @@ from torch import nn
 CRUDE = {"attends_to_itself_twice", "lets_the_decoder_see_the_future"}
 SUBTLE = {
     "accepts_any_number_of_heads",
+    "begins_the_positions_again",
+    "clips_the_scores",
+    "decodes_only_after_encode",
     "detaches_the_memory",
     "drops_from_the_sum",
     "drops_half_by_default",
@@ -18,13 +21,21 @@ SUBTLE = {
     "drops_nothing_in_the_encoder",
     "encodes_again_in_decode",
     "expects_padding_at_the_end",
-    "makes_the_mask_on_the_cpu",
     "hides_the_future_after_training_only",
     "keeps_masks_by_shape",
+    "keeps_the_first_dtype",
+    "keeps_the_largest_mask",
+    "keeps_the_mask_of_the_source",
     "keeps_the_memory_of_old_weights",
+    "makes_the_mask_on_the_cpu",
+    "masks_with_minus_ten_thousand",
     "masks_with_the_source_read_last",
     "reads_padding_in_the_decoder",
+    "renormalises_after_the_softmax",
     "returns_one_buffer",
+    "stops_the_positions_at_even_widths",
+    "subtracts_one_maximum_for_all",
+    "subtracts_squares_for_the_variance",
     "takes_zero_for_padding",
 }
 
@@ -142,8 +153,10 @@ class _Transformer(nn.Module):
     def attend(self, attn, x_q, x_kv, visible):
         q, k, v = self.split(attn.q(x_q)), self.split(attn.k(x_kv)), self.split(attn.v(x_kv))
         scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-        weights = self.weigh(scores.masked_fill(~visible, float("-inf")))
-        return attn.o((weights @ v).transpose(1, 2).flatten(2))
+        return attn.o((self.mask(scores, visible) @ v).transpose(1, 2).flatten(2))
+
+    def mask(self, scores, visible):
+        return self.weigh(scores.masked_fill(~visible, float("-inf")))
 
     def weigh(self, scores):
         return scores.softmax(dim=-1)
@@ -471,3 +484,136 @@ class returns_one_buffer(_Transformer):
         kept = vars(self).setdefault("kept", {}).setdefault((logits.shape, logits.dtype), logits.detach())
         logits.data = kept.copy_(logits.detach())
         return logits
+
+
+class keeps_the_largest_mask(_Transformer):
+    """A target is right until a longer one has been shown; after that shorter ones are masked with the end of
+    the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
+    """
+
+    def causal(self, tgt):
+        kept = vars(self).get("kept")
+        if kept is None or len(kept) < tgt.shape[1]:
+            kept = vars(self)["kept"] = super().causal(tgt)
+        return kept[-tgt.shape[1] :, : tgt.shape[1]]
+
+
+class begins_the_positions_again(_Transformer):
+    """A target is right until a shorter one has been shown; after that its later tokens get the first
+    positions once more: the table that is kept is lengthened by a count from 0. Count on from its end.
+    """
+
+    def positions(self, ids, dtype):
+        tokens = ids.shape[1]
+        kept = vars(self).get("kept", torch.arange(0, device=ids.device)).to(ids.device)
+        more = torch.arange(max(0, tokens - len(kept)), device=ids.device)
+        kept = vars(self)["kept"] = torch.cat([kept, more])
+        return super().positions(ids, dtype)[kept[:tokens]]
+
+
+class keeps_the_first_dtype(_Transformer):
+    """After model.double() the logits still have the dtype of the first call: it was noted there, or lives on
+    in a tensor that is kept. The dtype is that of the weights.
+    """
+
+    def decode(self, tgt, memory, src):
+        logits = super().decode(tgt, memory, src)
+        return logits.to(vars(self).setdefault("dtype", logits.dtype))
+
+
+class stops_the_positions_at_even_widths(_Transformer):
+    """With an odd d_model the last column of the positions is zero: the table is filled in pairs of sine and
+    cosine. An odd width ends on a sine without its cosine.
+    """
+
+    def positions(self, ids, dtype):
+        table = super().positions(ids, dtype).clone()
+        table[:, table.shape[1] // 2 * 2 :] = 0
+        return table
+
+
+class clips_the_scores(_Transformer):
+    """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
+    overflow. A softmax that subtracts each row's maximum needs no bounds.
+    """
+
+    def mask(self, scores, visible):
+        return super().mask(scores.clamp(-80, 80), visible)
+
+
+class masks_with_minus_ten_thousand(_Transformer):
+    """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
+    number that is not far enough below them. -inf is below everything.
+    """
+
+    def mask(self, scores, visible):
+        return self.weigh(scores.masked_fill(~visible, -1e4))
+
+
+class subtracts_one_maximum_for_all(_Transformer):
+    """Small scores come out right, and where scores are far apart the logits are NaN: one maximum is
+    subtracted from all rows, and exp of some of them is 0. Each row of each head needs a maximum of its own.
+    """
+
+    def mask(self, scores, visible):
+        scores = scores.masked_fill(~visible, float("-inf"))
+        powers = (scores - scores.max()).exp()
+        return powers / powers.sum(dim=-1, keepdim=True)
+
+
+class renormalises_after_the_softmax(_Transformer):
+    """Small scores come out right, and where a hidden score is much larger than the visible ones nothing is
+    left of these: the softmax runs over all keys, and its rows are normalised again. Hide first.
+    """
+
+    def mask(self, scores, visible):
+        weights = scores.softmax(dim=-1).masked_fill(~visible, 0.0)
+        return weights / (weights.sum(dim=-1, keepdim=True) + 1e-12)
+
+
+class _SquaresNorm(nn.LayerNorm):
+    def forward(self, x):
+        mean = x.mean(-1, keepdim=True)
+        variance = ((x * x).mean(-1, keepdim=True) - mean * mean).clamp(min=0)
+        return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
+
+
+class subtracts_squares_for_the_variance(_Transformer):
+    """Where the features lie far from zero the logits are off: the variance is the mean of the squares minus
+    the square of the mean, two large numbers that differ in their last digits. Subtract the mean first, then
+    square.
+    """
+
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        for module in list(self.modules()):
+            for name, norm in list(module.named_children()):
+                if isinstance(norm, nn.LayerNorm):
+                    setattr(module, name, _SquaresNorm(norm.normalized_shape))
+
+
+class keeps_the_mask_of_the_source(_Transformer):
+    """decode hides the padding of the source that encode read last, where encode has read one: the mask is
+    kept there and made in decode only if there is none. decode is given its own source; make the mask from
+    that.
+    """
+
+    def encode(self, src):
+        self.visible = self.real(src)
+        return super().encode(src)
+
+    def cross_mask(self, src):
+        return vars(self).get("visible", super().cross_mask(src))
+
+
+class decodes_only_after_encode(_Transformer):
+    """decode raises on a model whose encode has not run: what it needs is made there. A memory may come from
+    elsewhere; make what is needed from decode's own arguments, or in the constructor.
+    """
+
+    def encode(self, src):
+        self.width = src.shape[1]
+        return super().encode(src)
+
+    def cross_mask(self, src):
+        return super().cross_mask(src)[..., : max(self.width, src.shape[1])]

@@ -149,7 +149,8 @@ class _Zeroed(nn.Module):
         pairs = ((self.q, query), (self.k, context), (self.v, context))
         q, k, v = (layer(x).unflatten(-1, self.shape) for layer, x in pairs)
         scores = torch.einsum("bqhe,bkhe->bhqk", q, k) / math.sqrt(self.shape[1])
-        powers = torch.exp(scores - scores.detach().amax(-1, keepdim=True)) * mask
+        visible = scores.detach().masked_fill(mask == 0, torch.finfo(scores.dtype).min)
+        powers = torch.exp((scores - visible.amax(-1, keepdim=True)).clamp(max=0)) * mask
         weights = powers / powers.sum(-1, keepdim=True).clamp(min=1e-30)
         return self.o(torch.einsum("bhqk,bkhe->bqhe", weights, v).flatten(2))
 

@@ -12,6 +12,8 @@ SUBTLE = {
     "accepts_any_number_of_heads",
     "adds_the_causal_mask_to_the_given_one",
     "always_ties",
+    "begins_the_positions_again",
+    "clips_the_scores",
     "copies_the_embedding",
     "detaches_the_memory",
     "drops_half_by_default",
@@ -19,9 +21,16 @@ SUBTLE = {
     "drops_no_sublayer",
     "hides_the_future_after_training_only",
     "keeps_memory_masks_by_shape",
+    "keeps_the_first_dtype",
+    "keeps_the_largest_mask",
     "keeps_the_scaled_table_of_old_weights",
     "makes_the_mask_on_the_cpu",
+    "masks_with_minus_ten_thousand",
+    "renormalises_after_the_softmax",
     "returns_one_buffer",
+    "stops_the_positions_at_even_widths",
+    "subtracts_one_maximum_for_all",
+    "subtracts_squares_for_the_variance",
 }
 
 
@@ -126,9 +135,12 @@ class _Decoder(nn.Module):
     def attend(self, attn, x_q, x_kv, visible):
         q, k, v = self.split(attn.q(x_q)), self.split(attn.k(x_kv)), self.split(attn.v(x_kv))
         scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
-        if visible is not None:
-            scores = scores.masked_fill(~visible, float("-inf"))
-        return attn.o((self.weigh(scores) @ v).transpose(1, 2).flatten(2))
+        if visible is None:
+            visible = torch.ones_like(scores, dtype=torch.bool)
+        return attn.o((self.mask(scores, visible) @ v).transpose(1, 2).flatten(2))
+
+    def mask(self, scores, visible):
+        return self.weigh(scores.masked_fill(~visible, float("-inf")))
 
     def weigh(self, scores):
         return scores.softmax(dim=-1)
@@ -427,3 +439,109 @@ class returns_one_buffer(_Decoder):
         kept = vars(self).setdefault("kept", {}).setdefault(key, logits.detach())
         logits.data = kept.copy_(logits.detach())
         return logits
+
+
+class keeps_the_largest_mask(_Decoder):
+    """A target is right until a longer one has been shown; after that shorter ones are masked with the end of
+    the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
+    """
+
+    def causal(self, tokens, device):
+        kept = vars(self).get("kept")
+        if kept is None or len(kept) < tokens:
+            kept = vars(self)["kept"] = super().causal(tokens, device)
+        return kept[-tokens:, :tokens]
+
+
+class begins_the_positions_again(_Decoder):
+    """A target is right until a shorter one has been shown; after that its later tokens get the first
+    positions once more: the table that is kept is lengthened by a count from 0. Count on from its end.
+    """
+
+    def positions(self, ids):
+        tokens = ids.shape[1]
+        kept = vars(self).get("kept", torch.arange(0, device=ids.device)).to(ids.device)
+        more = torch.arange(max(0, tokens - len(kept)), device=ids.device)
+        kept = vars(self)["kept"] = torch.cat([kept, more])
+        return super().positions(ids)[kept[:tokens]]
+
+
+class keeps_the_first_dtype(_Decoder):
+    """After model.double() the logits still have the dtype of the first call: it was noted there, or lives on
+    in a tensor that is kept. The dtype is that of the weights.
+    """
+
+    def forward(self, *inputs, **masks):
+        logits = super().forward(*inputs, **masks)
+        return logits.to(vars(self).setdefault("dtype", logits.dtype))
+
+
+class stops_the_positions_at_even_widths(_Decoder):
+    """With an odd d_model the last column of the positions is zero: the table is filled in pairs of sine and
+    cosine. An odd width ends on a sine without its cosine.
+    """
+
+    def positions(self, ids):
+        table = super().positions(ids).clone()
+        table[:, table.shape[1] // 2 * 2 :] = 0
+        return table
+
+
+class clips_the_scores(_Decoder):
+    """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
+    overflow. A softmax that subtracts each row's maximum needs no bounds.
+    """
+
+    def mask(self, scores, visible):
+        return super().mask(scores.clamp(-80, 80), visible)
+
+
+class masks_with_minus_ten_thousand(_Decoder):
+    """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
+    number that is not far enough below them. -inf is below everything.
+    """
+
+    def mask(self, scores, visible):
+        return self.weigh(scores.masked_fill(~visible, -1e4))
+
+
+class subtracts_one_maximum_for_all(_Decoder):
+    """Small scores come out right, and where scores are far apart the logits are NaN: one maximum is
+    subtracted from all rows, and exp of some of them is 0. Each row of each head needs a maximum of its own.
+    """
+
+    def mask(self, scores, visible):
+        scores = scores.masked_fill(~visible, float("-inf"))
+        powers = (scores - scores.max()).exp()
+        return powers / powers.sum(dim=-1, keepdim=True)
+
+
+class renormalises_after_the_softmax(_Decoder):
+    """Small scores come out right, and where a hidden score is much larger than the visible ones nothing is
+    left of these: the softmax runs over all keys, and its rows are normalised again. Hide first.
+    """
+
+    def mask(self, scores, visible):
+        weights = scores.softmax(dim=-1).masked_fill(~visible, 0.0)
+        return weights / (weights.sum(dim=-1, keepdim=True) + 1e-12)
+
+
+class _SquaresNorm(nn.LayerNorm):
+    def forward(self, x):
+        mean = x.mean(-1, keepdim=True)
+        variance = ((x * x).mean(-1, keepdim=True) - mean * mean).clamp(min=0)
+        return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
+
+
+class subtracts_squares_for_the_variance(_Decoder):
+    """Where the features lie far from zero the logits are off: the variance is the mean of the squares minus
+    the square of the mean, two large numbers that differ in their last digits. Subtract the mean first, then
+    square.
+    """
+
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        for module in list(self.modules()):
+            for name, norm in list(module.named_children()):
+                if isinstance(norm, nn.LayerNorm):
+                    setattr(module, name, _SquaresNorm(norm.normalized_shape))

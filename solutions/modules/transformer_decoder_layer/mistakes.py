@@ -10,6 +10,8 @@ from torch import nn
 CRUDE = {"masks_nothing_by_default"}
 SUBTLE = {
     "accepts_a_remainder",
+    "clips_the_scores",
+    "cuts_the_mask_to_the_shortest_text",
     "detaches_the_memory",
     "drops_attention_weights_instead",
     "drops_the_sum",
@@ -17,9 +19,16 @@ SUBTLE = {
     "hides_the_future_after_training_only",
     "hides_the_future_in_any_mask",
     "keeps_memory_masks_by_shape",
+    "keeps_the_first_dtype",
     "keeps_the_keys_of_old_weights",
+    "keeps_the_largest_mask",
     "makes_the_mask_on_the_cpu",
+    "masks_the_memory_with_minus_ten_thousand",
+    "masks_the_target_with_minus_ten_thousand",
+    "renormalises_after_the_softmax",
     "returns_one_buffer",
+    "subtracts_one_maximum_for_all",
+    "subtracts_squares_for_the_variance",
 }
 
 
@@ -46,10 +55,12 @@ class _Attention(nn.Module):
 
     def forward(self, x, source, mask):
         q, (k, v) = self._split(self.q(x)), self._keys_and_values(source)
-        scores = q @ k.mT / self._divisor(q)
-        weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)
+        weights = self._weights(q @ k.mT / self._divisor(q), mask)
         weights = F.dropout(weights, self.weight_dropout, self.training)
         return self.o(self._merge(weights @ v))
+
+    def _weights(self, scores, mask):
+        return scores.masked_fill(~mask, float("-inf")).softmax(-1)
 
     def _keys_and_values(self, source):
         return self._split(self.k(source)), self._split(self.v(source))
@@ -347,3 +358,124 @@ class returns_one_buffer(_Layer):
         kept = vars(self).setdefault("kept", {}).setdefault(key, result.detach())
         result.data = kept.copy_(result.detach())
         return result
+
+
+class keeps_the_largest_mask(_Layer):
+    """A target is right until a longer one has been shown; after that shorter ones are masked with the end of
+    the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
+    """
+
+    def _causal(self, x):
+        kept = vars(self).get("kept")
+        if kept is None or len(kept) < x.shape[1]:
+            kept = vars(self)["kept"] = super()._causal(x)
+        return kept[-x.shape[1] :, : x.shape[1]]
+
+
+class cuts_the_mask_to_the_shortest_text(_Layer):
+    """A target is right until a shorter one has been shown; after that the tokens behind its end see their
+    future: the mask that is kept was cut to it. Keep what is long enough, and cut a copy.
+    """
+
+    def _causal(self, x):
+        tokens = x.shape[1]
+        kept = vars(self).setdefault("kept", super()._causal(x))
+        kept = vars(self)["kept"] = kept[:tokens, :tokens]
+        seen = torch.ones(tokens, tokens, dtype=torch.bool, device=x.device)
+        seen[: len(kept), : len(kept)] = kept
+        return seen
+
+
+class keeps_the_first_dtype(_Layer):
+    """After layer.double() the results still have the dtype of the first call: it was noted there, or lives
+    on in a tensor that is kept. The dtype is that of the input at hand.
+    """
+
+    def forward(self, *inputs, **masks):
+        result = super().forward(*inputs, **masks)
+        return result.to(vars(self).setdefault("dtype", result.dtype))
+
+
+class _TenThousand(_Attention):
+    def _weights(self, scores, mask):
+        return scores.masked_fill(~mask, -1e4).softmax(-1)
+
+
+class masks_the_target_with_minus_ten_thousand(_Layer):
+    """Small scores come out right, and where scores are large and negative, target tokens see their future:
+    the mask is a number that is not far enough below them. -inf is below everything.
+    """
+
+    def __init__(self, d_model, num_heads, d_ff, dropout=0.1):
+        super().__init__(d_model, num_heads, d_ff, dropout)
+        self.self_attn = _TenThousand(d_model, num_heads)
+
+
+class masks_the_memory_with_minus_ten_thousand(_Layer):
+    """Small scores come out right, and where scores are large and negative, hidden memory tokens win: the
+    mask of the cross-attention is a number that is not far enough below them. -inf is below everything.
+    """
+
+    def __init__(self, d_model, num_heads, d_ff, dropout=0.1):
+        super().__init__(d_model, num_heads, d_ff, dropout)
+        self.cross_attn = _TenThousand(d_model, num_heads)
+
+
+class _Clipping(_Attention):
+    def _weights(self, scores, mask):
+        return super()._weights(scores.clamp(-80, 80), mask)
+
+
+class clips_the_scores(_Layer):
+    """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
+    overflow. A softmax that subtracts each row's maximum needs no bounds.
+    """
+
+    attention_class = _Clipping
+
+
+class _OneMaximum(_Attention):
+    def _weights(self, scores, mask):
+        scores = scores.masked_fill(~mask, float("-inf"))
+        powers = (scores - scores.max()).exp()
+        return powers / powers.sum(-1, keepdim=True)
+
+
+class subtracts_one_maximum_for_all(_Layer):
+    """Small scores come out right, and where scores are far apart the result is NaN: one maximum is
+    subtracted from all rows, and exp of some of them is 0. Each row of each head needs a maximum of its own.
+    """
+
+    attention_class = _OneMaximum
+
+
+class _Renormalising(_Attention):
+    def _weights(self, scores, mask):
+        weights = scores.softmax(-1).masked_fill(~mask, 0.0)
+        return weights / (weights.sum(-1, keepdim=True) + 1e-12)
+
+
+class renormalises_after_the_softmax(_Layer):
+    """Small scores come out right, and where a hidden score is much larger than the visible ones nothing is
+    left of these: the softmax runs over all keys, and its rows are normalised again. Hide first.
+    """
+
+    attention_class = _Renormalising
+
+
+class _SquaresNorm(nn.LayerNorm):
+    def forward(self, x):
+        mean = x.mean(-1, keepdim=True)
+        variance = ((x * x).mean(-1, keepdim=True) - mean * mean).clamp(min=0)
+        return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
+
+
+class subtracts_squares_for_the_variance(_Layer):
+    """Where the features lie far from zero the result is off: the variance is the mean of the squares minus
+    the square of the mean, two large numbers that differ in their last digits. Subtract the mean first, then
+    square.
+    """
+
+    def __init__(self, d_model, num_heads, d_ff, dropout=0.1):
+        super().__init__(d_model, num_heads, d_ff, dropout)
+        self.norm1, self.norm2, self.norm3 = (_SquaresNorm(d_model) for _ in range(3))

@@ -29,6 +29,39 @@ KATA = Kata(
 )
 
 
+#: Watch what is made from `start_watching()` to `largest_made()`, which returns the size of the largest new
+#: tensor, of any dtype: `counting_flops` does not see masks of truth values.
+WATCH = """
+import torch
+from torch.overrides import TorchFunctionMode
+
+def tensors(values):
+    return [value for value in values if isinstance(value, torch.Tensor)]
+
+class Watch(TorchFunctionMode):
+    largest = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        held = {tensor.untyped_storage().data_ptr() for tensor in tensors(args)}
+        for made in tensors(result if isinstance(result, (tuple, list)) else [result]):
+            if made.untyped_storage().data_ptr() not in held:
+                self.largest = max(self.largest, made.numel())
+        return result
+
+watches = []
+
+def start_watching():
+    watches.append(Watch())
+    watches[-1].__enter__()
+
+def largest_made():
+    watch = watches.pop()
+    watch.__exit__(None, None, None)
+    return watch.largest
+"""
+
+
 @KATA.cases
 def cases(draw):
     """A sequence for the attention, raw keys and values for the cache, and how both are cut into pieces."""
@@ -109,33 +142,37 @@ def test_any_cutting_gives_the_same(student, x, w_qkv, w_out, num_heads, pieces)
 
 def extreme_tokens(draw):
     """Five tokens on four axes, the last a longer copy of the first, and weights that make scores of hundreds
-    and thousands. No two visible scores lie near each other, unless they are both 0."""
+    and thousands in the first of one or two heads. There no two visible scores lie near each other, unless
+    they are both 0."""
     import torch
 
     dtype, size = getattr(torch, draw(st.float_dtypes())), draw(st.sampled_from([30.0, 200.0]))
-    order = draw(st.permutations(range(4)))
+    order, num_heads = draw(st.permutations(range(4))), draw(st.sampled_from([1, 2]))
     eye = torch.eye(4, dtype=dtype)
+    loud = eye * torch.tensor([size] * 2 + [size if num_heads == 1 else 1.0] * 2, dtype=dtype)
     x = torch.stack([eye[i] for i in order] + [2 * eye[order[0]]])[None]
     first = draw(st.integers(1, 5))
     return {
         "x": x,
-        "w_qkv": torch.cat([draw(st.sampled_from([1, -1])) * size * eye, size * eye, eye], dim=1),
+        "w_qkv": torch.cat([draw(st.sampled_from([1, -1])) * loud, loud, eye], dim=1),
         "w_out": eye,
+        "num_heads": num_heads,
         "pieces": [first, 5 - first] if first < 5 else [5],
     }
 
 
 @KATA.law(points=0.5, cases=extreme_tokens)
-def test_extreme_scores(student, x, w_qkv, w_out, pieces):
+def test_extreme_scores(student, x, w_qkv, w_out, num_heads, pieces):
     """Scores of hundreds and thousands, hidden ones too, leave the right weights."""
     import torch
 
-    q, k, v = (x.double() @ w_qkv.double()).chunk(3, dim=-1)
+    parts = (x.double() @ w_qkv.double()).unflatten(-1, (3, num_heads, -1)).permute(2, 0, 3, 1, 4)
+    scores = parts[0] @ parts[1].mT / parts.shape[-1] ** 0.5
     later = torch.ones(5, 5).triu(1).bool()
-    weights = (q @ k.mT / 2).masked_fill(later, float("-inf")).softmax(dim=-1)
-    got = outputs(student, x, w_qkv, w_out, 1, pieces)
-    expected = (weights @ v).to(x.dtype).split(pieces, dim=1)
-    what = f"the output of each piece, cut {pieces}, for scores up to {float((q @ k.mT).max() / 2):g},"
+    mixed = scores.masked_fill(later, float("-inf")).softmax(dim=-1) @ parts[2]
+    got = outputs(student, x, w_qkv, w_out, num_heads, pieces)
+    expected = mixed.transpose(1, 2).flatten(2).to(x.dtype).split(pieces, dim=1)
+    what = f"the output of each piece, cut {pieces}, for scores up to {float(scores.abs().max()):g},"
     expect.close(got, list(expected), what, terms=8, roundings=8, dtype="float32")
 
 
@@ -166,10 +203,12 @@ def test_caches_live_side_by_side(student, x, w_qkv, w_out, num_heads, pieces):
     other = x.flip(1) + 1
     caches = student.KVCache(), student.KVCache()
     in_turn = []
-    for start, stop in spans(pieces):
-        for sequence, cache in zip((x, other), caches, strict=True):
-            piece = sequence[:, start:stop]
-            in_turn.append(student.cached_attention(piece, w_qkv, w_out, num_heads, cache))
+    with student.holding_results() as held:
+        for start, stop in spans(pieces):
+            for sequence, cache in zip((x, other), caches, strict=True):
+                piece = sequence[:, start:stop]
+                in_turn.append(student.cached_attention(piece, w_qkv, w_out, num_heads, cache))
+    expect.true(not held.overwritten, "A call leaves the output of an earlier one as it was.")
     expect.equal([len(cache) for cache in caches], [x.shape[1]] * 2, "the length of both caches")
     for first, sequence in enumerate((x, other)):
         alone = outputs(student, sequence, w_qkv, w_out, num_heads, pieces)
@@ -237,6 +276,29 @@ def test_work_grows_with_the_length(student):
         f"With {long} tokens in the cache and not {short} (d_model={d_model}), a one-token step may cost "
         f"{limit:,} more floating-point operations, a quarter of the scores of all those tokens against all. "
         f"It costs {growth:,} more.",
+    )
+
+
+@KATA.law(points=0.5)
+def test_makes_no_square_mask(student):
+    """A one-token step makes nothing of all tokens against all, a mask of truth values neither."""
+    import torch
+
+    tokens, step, weights = torch.ones(1, 256, 4), torch.ones(1, 1, 4), torch.ones(4, 12)
+    cache = student.KVCache()
+    student.cached_attention(tokens, weights, weights[:, :4], 2, cache)
+    largest = []
+    for _ in range(2):  # a buffer or a mask that is kept may grow now and then
+        student.build(WATCH, "start_watching")
+        try:
+            student.cached_attention(step, weights, weights[:, :4], 2, cache)
+        finally:
+            largest.append(student.build(WATCH, "largest_made"))
+    expect.true(
+        min(largest) <= 256 * 256 // 2,
+        "With 256 tokens in the cache, d_model=4 and two heads, a one-token step may make tensors of up to "
+        f"{256 * 256 // 2:,} elements, half of a mask of all those tokens against all. It makes one of "
+        f"{min(largest):,}.",
     )
 
 

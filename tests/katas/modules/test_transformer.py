@@ -13,7 +13,8 @@ from grader.kata import Kata
 
 ROUNDINGS = 6
 #: num_heads and d_model; three features at least, for two always normalise to plus and minus one.
-WIDTHS = [(1, 3), (2, 4), (2, 6), (3, 3), (3, 6), (4, 8)]
+WIDTHS = [(2, 4), (2, 6), (3, 6), (1, 4), (4, 8)]
+ODD_WIDTHS = [(1, 3), (3, 3), (1, 5)]
 
 KATA = Kata(
     "transformer",
@@ -74,9 +75,9 @@ def first_result(model, first, then):
 """
 
 
-def sizes_of(draw):
+def sizes_of(draw, widths=WIDTHS):
     """The constructor's arguments; those with a default are left out now and then."""
-    num_heads, d_model = draw(st.sampled_from(WIDTHS))
+    num_heads, d_model = draw(st.sampled_from(widths))
     sizes = {
         "src_vocab": draw(st.integers(2, 5)),
         "tgt_vocab": draw(st.integers(2, 5)),
@@ -131,9 +132,9 @@ def drawn_ids(rng, batch, tokens, vocab, pad_id):
 
 
 @KATA.cases
-def cases(draw):
+def cases(draw, widths=(*WIDTHS, *ODD_WIDTHS)):
     """A model's sizes and weights, source and target, and a memory for decode."""
-    sizes, dtype = sizes_of(draw), draw(st.sampled_from(["float32", "float32", "float64"]))
+    sizes, dtype = sizes_of(draw, widths), draw(st.sampled_from(["float32", "float32", "float64"]))
     batch, lengths = draw(st.integers(1, 3)), [3, 2, 4, 1] if dtype == "float32" else [1]
     source, target = draw(st.sampled_from(lengths)), draw(st.sampled_from(lengths))
     pad_id, rng = sizes.get("pad_id", 0), np.random.default_rng(draw(st.integers(0, 2**16)))
@@ -178,6 +179,53 @@ def padding_in_front():
     }
 
 
+def extreme_case(seed, loudness=1.0, offset=0.0):
+    """Weights of queries and keys so many times as large, and biases in front of the norms so far from zero.
+    With the seed below, the largest score that a query may see lies far above its others, so that no digit of
+    it counts."""
+    import torch
+
+    sizes = {"src_vocab": 5, "tgt_vocab": 5, "d_model": 6, "num_heads": 2, "d_ff": 3, "num_layers": 1}
+    rng = np.random.default_rng(seed)
+    weights = drawn_weights(rng, sizes, "float32")
+    for name, weight in weights.items():
+        if ".q." in name or ".k." in name:
+            weight *= loudness
+        if name.endswith(("attn.o.bias", "ffn.2.bias")):
+            weight += offset
+    return {
+        "sizes": sizes,
+        "weights": weights,
+        "src": torch.tensor([[3, 0, 1, 4], [2, 4, 3, 0]]),
+        "tgt": torch.tensor([[1, 2, 3, 4], [4, 0, 2, 1]]),
+        "memory": normal_hundredths(rng, (2, 4, 6), "float32", scale=1.0),
+    }
+
+
+@KATA.example
+def scores_in_the_thousands():
+    """Penalties of ten thousand are too small here."""
+    return extreme_case(10, loudness=120.0)
+
+
+@KATA.example
+def features_around_256():
+    """A variance that is a difference of squares loses its digits here."""
+    return extreme_case(1, offset=256.0)
+
+
+@KATA.corner(points=0.5)
+def odd_widths(sizes):
+    """With an odd d_model the positions end on a sine."""
+    return sizes["d_model"] % 2 == 1
+
+
+@KATA.corner(points=0.5)
+def large_numbers(weights):
+    """Scores beyond what exp can take, and features far from zero, give the right logits."""
+    return max(float(weight.abs().max()) for weight in weights.values()) > 10
+
+
 def loaded(student, sizes, weights, training=False):
     """The student's model with these weights, its padded positions set to zero."""
     model = expect.loads(student, student.Transformer(**sizes), weights)
@@ -204,21 +252,24 @@ def logits_of(model, src, tgt, sizes):
     return logits
 
 
-def with_more_padding(draw):
-    """Cases, and how many padded tokens are put behind source and target."""
-    return {**cases(draw), "more_src": draw(st.integers(0, 2)), "more_tgt": draw(st.integers(0, 2))}
+def with_what_follows(draw):
+    """Cases, a token to follow the target, and how much padding is put behind both."""
+    case = cases(draw, WIDTHS)
+    token = draw(st.integers(0, case["sizes"]["tgt_vocab"] - 1))
+    return {**case, "token": token, "more": draw(st.integers(1, 2))}
 
 
-@KATA.law(points=0.5, cases=with_more_padding)
-def test_padding_changes_nothing(student, sizes, weights, src, tgt, more_src, more_tgt):
-    """More padding behind source and target changes no logits of real tokens."""
+@KATA.law(points=0.5, cases=with_what_follows)
+def test_what_follows_changes_nothing(student, sizes, weights, src, tgt, token, more):
+    """Neither a later target token nor more padding changes the logits of real tokens before it."""
     model = loaded(student, sizes, weights)
-    before = logits_of(model, src, tgt, sizes)
-    pad_id = sizes.get("pad_id", 0)
-    longer = padded(src, more_src, pad_id), padded(tgt, more_tgt, pad_id)
-    after = logits_of(model, *longer, sizes)[:, : tgt.shape[1]]
-    what = f"the tensor of logits, with {more_src} more padded source tokens and {more_tgt} target tokens,"
-    expect.close(after, before, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
+    before, pad_id, tokens = logits_of(model, src, tgt, sizes), sizes.get("pad_id", 0), tgt.shape[1]
+    later = logits_of(model, src, padded(tgt, 1, token), sizes)[:, :tokens]
+    longer = logits_of(model, padded(src, more, pad_id), padded(tgt, more, pad_id), sizes)[:, :tokens]
+    whats = f"when token {token} follows,", f"with {more} more padded tokens behind source and target,"
+    for after, what in zip((later, longer), whats, strict=True):
+        what = f"the tensor of logits of {tokens} target tokens, {what}"
+        expect.close(after, before, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
 
 
 def padded(ids, more, pad_id):
@@ -228,53 +279,11 @@ def padded(ids, more, pad_id):
     return torch.cat([ids, torch.full((len(ids), more), pad_id)], dim=1)
 
 
-def with_a_future(draw):
-    """Cases, and a token to follow the target."""
-    case = cases(draw)
-    return {**case, "token": draw(st.integers(0, case["sizes"]["tgt_vocab"] - 1))}
-
-
-@KATA.law(points=0.5, cases=with_a_future)
-def test_target_is_causal(student, sizes, weights, src, tgt, token):
-    """The logits of a target are the same with and without what follows."""
-    model = loaded(student, sizes, weights)
-    before = logits_of(model, src, tgt, sizes)
-    after = logits_of(model, src, padded(tgt, 1, token), sizes)[:, : tgt.shape[1]]
-    what = f"the tensor of logits of {tgt.shape[1]} target tokens, when token {token} follows,"
-    expect.close(after, before, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
-
-
 @KATA.law(points=0.5)
-def test_dropout_takes_everything(student, sizes, weights, src, tgt):
-    """With dropout=1 in training nothing but the norms' own biases reaches memory and logits."""
-    sizes = {**sizes, "dropout": 1.0}
-    model = loaded(student, sizes, weights, training=True)
-    left = {side: norms_of_nothing(weights, side, sizes["num_layers"]) for side in ("encoder", "decoder")}
-    logits = weights["out_proj.weight"] @ left["decoder"] + weights["out_proj.bias"]
-    results = (
-        ("the memory", src, model.encode(src), left["encoder"]),
-        ("the tensor of logits, out_proj", tgt, model(src, tgt), logits),
-    )
-    for what, ids, got, row in results:
-        expected = row.expand(*ids.shape, -1) * (ids != sizes.get("pad_id", 0))[:, :, None]
-        what = f"{what} of the norms of zeros, in training with dropout=1,"
-        expect.close(got, expected, what, terms=sizes["d_model"], roundings=ROUNDINGS)
-
-
-def norms_of_nothing(weights, side, num_layers):
-    """What the norms of a stack make of zeros, one after the other."""
-    import torch
-
-    x = torch.zeros_like(weights["out_proj.weight"][0])
-    for name in (f"{side}.{layer}.norm{i}" for layer in range(num_layers) for i in (1, 2, 3)):
-        if f"{name}.weight" in weights:
-            x = torch.nn.functional.layer_norm(x, x.shape, weights[f"{name}.weight"], weights[f"{name}.bias"])
-    return x
-
-
-@KATA.law(points=0.5)
-def test_attention_weights_are_not_dropped(student):
-    """In training an output of the attention is dropped, by default one in ten, or kept whole."""
+def test_dropout_takes_whole_outputs(student):
+    """In training embeddings and each sublayer's output are dropped, one entry in ten by default, and no
+    attention weights."""
+    require_empty_streams(student)
     memory = memory_of_ones(student, copies=96, dropout=0.5)
     # Four equal features have no spread: their norm is zero, but for rounding that two norms have blown up.
     normed = np.where(memory.abs().numpy() < 0.1, 0.0, np.round(memory.double().numpy(), 2))
@@ -290,6 +299,37 @@ def test_attention_weights_are_not_dropped(student):
     uneven = float((memory_of_ones(student, copies=1000).abs() > 0.1).any(-1).double().mean())
     told = "fewer" if uneven < 0.344 else "more"
     expect.true(0.25 < uneven < 0.45, f"By default dropout takes one entry in ten; here it takes {told}.")
+
+
+def require_empty_streams(student):
+    """With dropout=1 in training, memory and logits are what is made of the norms' own biases."""
+    import torch
+
+    sizes = {"src_vocab": 4, "tgt_vocab": 4, "d_model": 4, "num_heads": 2, "d_ff": 3, "num_layers": 2}
+    weights = drawn_weights(np.random.default_rng(3), sizes, "float32")
+    src, tgt = torch.tensor([[1, 2, 0], [3, 1, 2]]), torch.tensor([[1, 3], [2, 1]])
+    model = loaded(student, {**sizes, "dropout": 1.0}, weights, training=True)
+    left = {side: norms_of_nothing(weights, side, sizes["num_layers"]) for side in ("encoder", "decoder")}
+    logits = weights["out_proj.weight"] @ left["decoder"] + weights["out_proj.bias"]
+    results = (
+        ("the memory", src, model.encode(src), left["encoder"]),
+        ("the tensor of logits, out_proj", tgt, model(src, tgt), logits),
+    )
+    for what, ids, got, row in results:
+        expected = row.expand(*ids.shape, -1) * (ids != 0)[:, :, None]
+        what = f"{what} of the norms of zeros, in training with dropout=1,"
+        expect.close(got, expected, what, terms=sizes["d_model"], roundings=ROUNDINGS)
+
+
+def norms_of_nothing(weights, side, num_layers):
+    """What the norms of a stack make of zeros, one after the other."""
+    import torch
+
+    x = torch.zeros_like(weights["out_proj.weight"][0])
+    for name in (f"{side}.{layer}.norm{i}" for layer in range(num_layers) for i in (1, 2, 3)):
+        if f"{name}.weight" in weights:
+            x = torch.nn.functional.layer_norm(x, x.shape, weights[f"{name}.weight"], weights[f"{name}.bias"])
+    return x
 
 
 def memory_of_ones(student, copies, **options):
@@ -350,15 +390,18 @@ def with_other_calls(draw):
 def test_earlier_calls_change_nothing(
     student, sizes, weights, new_weights, src, tgt, memory, other_src, other_tgt, larger_src, larger_tgt
 ):
-    """Calls with other ids, new weights and a change of mode leave nothing behind for later calls."""
+    """Calls with other ids, new weights, the mode and the dtype leave nothing behind for later calls."""
 
     def same(got, expected, what):
         expect.close(got, expected, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
+        due = expected.dtype
+        expect.true(got.dtype == due, f"{what[0].upper()}{what[1:]} has the dtype {due}; it is {got.dtype}.")
 
     used = loaded(student, sizes, weights, training=True)
     decoded = used.decode(tgt, memory, src)
     used.encode(other_src)
-    same(used.decode(tgt, memory, src), decoded, "the result of decode, after encode of another source,")
+    used(larger_src[:, :1], larger_tgt[:, :1])
+    same(used.decode(tgt, memory, src), decoded, "the result of decode, after calls with other sources,")
     logits = logits_of(loaded(student, sizes, weights), src, tgt, sizes)
     same(used(src, tgt), logits, "the result in training mode with dropout=0")
     used.eval()
@@ -369,7 +412,9 @@ def test_earlier_calls_change_nothing(
     logits = loaded(student, sizes, new_weights)(src, tgt)
     same(used(src, tgt), logits, "the result after new weights were loaded")
     used.double()
-    same(used(src, tgt), logits, "the result after the model became float64")
+    same(used(src, tgt), logits.double(), "the result after the model became float64")
+    used.float()
+    same(used(src, tgt), logits, "the result after the model became float32 again")
 
 
 def heads_that_do_not_divide(draw):
