@@ -5,9 +5,8 @@ import torch
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"adds_uniform_noise", "ignores_the_temperature", "is_always_greedy", "normalises_down_the_batch"}
 SUBTLE = {
-    "clips_the_logits",
-    "subtracts_one_maximum_for_all",
     "accepts_a_negative_temperature",
+    "clips_the_logits",
     "compares_probabilities_at_zero",
     "divides_by_zero",
     "divides_the_logits_in_place",
@@ -20,6 +19,7 @@ SUBTLE = {
     "returns_a_column_when_greedy",
     "seeds_the_generator_anew",
     "squeezes_a_single_row_away",
+    "subtracts_one_maximum_for_all",
     "takes_a_negative_temperature_for_greedy",
     "takes_zero_for_a_tiny_temperature",
 }
