@@ -26,7 +26,7 @@ logits become 0, which is a logit like any other, and may even be the largest; a
 threshold of one of them; k larger than the vocabulary raises an error.
 
 Corners with checks of their own: any memory layout, float64's digits, any leading axes, logits of any size
-and number.
+and number, a vocabulary of 50,257 tokens.
 
 Source: Fan, Lewis and Dauphin 2018, "Hierarchical Neural Story Generation", section 5.4.
 """

@@ -28,7 +28,7 @@ the next softmax is NaN; the largest probability is taken of the whole batch; lo
 probabilities should be, which depends on a number added to all of them.
 
 Corners with checks of their own: any memory layout, float64's digits, any leading axes, logits of any size,
-p of 0 and of 1.
+p of 0 and of 1, a vocabulary of 50,257 tokens.
 
 Source: Nguyen et al. 2024, "Turning Up the Heat: Min-p Sampling for Creative and Coherent LLM Outputs",
 section 3.

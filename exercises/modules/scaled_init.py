@@ -31,6 +31,9 @@ torch.no_grad(), and so do the functions of torch.nn.init.
 What goes wrong: the first loss is far above log V (weights too large); training has no effect (the optimiser
 still holds the old Parameters); a tied head is drawn twice, the second time with the wrong size.
 
+Corners with checks of their own: tied weights, names that look alike, subclasses of nn.Linear, trained layer
+norms, a second call.
+
 Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", section 2.3 (residual
 layers scaled by 1/sqrt(N)); std 0.02, and N as the number of residual sums, from the code published with it
 and its reimplementations.

@@ -28,6 +28,9 @@ What goes wrong: the model takes "dog bites man" for "man bites dog" (no positio
 raises or mixes (positions counted along the batch); id 0 is never learnt (padding_idx); a long text raises
 an IndexError from deep inside; on a GPU the positions are still on the CPU.
 
+Corners with checks of their own: any memory layout, float64's digits, texts of full length, more sequences
+than positions, calls after other calls.
+
 Source: Radford et al. 2018, "Improving Language Understanding by Generative Pre-Training", section 3.1.
 """
 

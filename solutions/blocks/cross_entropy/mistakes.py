@@ -13,6 +13,7 @@ SUBTLE = {
     "lets_exp_overflow",
     "overwrites_the_targets",
     "subtracts_one_maximum_for_all",
+    "subtracts_the_mean",
     "takes_the_logarithm_of_zero",
 }
 
@@ -196,3 +197,14 @@ def overwrites_the_targets(logits, targets, ignore_index=-100):
 def computes_in_float32(logits, targets, ignore_index=-100):
     """float64 logits give a loss with half of its digits: the work was done in float32. Check casts."""
     return _mean(logits.astype(np.float32), targets, ignore_index)
+
+
+def subtracts_the_mean(logits, targets, ignore_index=-100):
+    """Infinity where one logit is far above the rest of its position: the mean is subtracted, and exp of what
+    is left overflows all the same. Only the maximum leaves nothing above 0."""
+
+    def log_softmax(rows):
+        rows = rows - rows.mean(axis=-1, keepdims=True)
+        return rows - np.log(np.exp(rows).sum(axis=-1, keepdims=True))
+
+    return _mean(logits, targets, ignore_index, log_softmax)

@@ -7,7 +7,17 @@ from torch import nn
 
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"loses_the_stream_twice", "masks_nothing"}
-SUBTLE = {"adds_in_place", "uses_one_norm_twice"}
+SUBTLE = {
+    "adds_in_place",
+    "adds_the_stream_in_training_only",
+    "clips_the_scores",
+    "hides_the_future_in_training_only",
+    "keeps_the_first_mask",
+    "overflows_on_large_scores",
+    "returns_one_buffer",
+    "subtracts_one_maximum_for_all",
+    "uses_one_norm_twice",
+}
 
 
 class _Attention(nn.Module):
@@ -28,9 +38,11 @@ class _Attention(nn.Module):
 
     def forward(self, x):
         q, k, v = self._split(self.qkv(x))
-        scores = q @ k.mT / self._divisor(q)
-        weights = scores.masked_fill(self._later(x), float("-inf")).softmax(-1)
+        weights = self._weights(q @ k.mT / self._divisor(q), self._later(x))
         return self.out(self._merge(weights @ v))
+
+    def _weights(self, scores, later):
+        return scores.masked_fill(later, float("-inf")).softmax(-1)
 
     def _split(self, qkv):
         return qkv.unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
@@ -215,3 +227,92 @@ class masks_nothing(_Block):
     """
 
     attention_class = _Unmasked
+
+
+class adds_the_stream_in_training_only(_Block):
+    """In training all is right, and after `eval()` the second sum is missing: it depends on the mode. The
+    stream passes in both.
+    """
+
+    def forward(self, x):
+        x = x + self.attention(self.norm1(x))
+        return x * self.training + self.ffn(self.norm2(x))
+
+
+class returns_one_buffer(_Block):
+    """Each call is right, and changes the result that an earlier one returned: all are written into the same
+    memory. Return a tensor of its own from each call.
+    """
+
+    def forward(self, x):
+        result = super().forward(x)
+        kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
+        result.data = kept.copy_(result.detach())
+        return result
+
+
+class _MaskedInTraining(_Attention):
+    def _later(self, x):
+        return super()._later(x) & self.training
+
+
+class hides_the_future_in_training_only(_Block):
+    """In training all is right, and after `eval()` every token reads the whole sequence: the mask depends on
+    the mode. The attention was right as it stood.
+    """
+
+    attention_class = _MaskedInTraining
+
+
+class _FirstMask(_Attention):
+    def _later(self, x):
+        return vars(self).setdefault("first", super()._later(x))[: x.shape[1], : x.shape[1]]
+
+
+class keeps_the_first_mask(_Block):
+    """The first sequence comes out right, and a longer one later raises: the attention keeps the mask of the
+    first call. It was made in every call, as it should be.
+    """
+
+    attention_class = _FirstMask
+
+
+class _Clipped(_Attention):
+    def _weights(self, scores, later):
+        return super()._weights(scores.clamp(-50, 50), later)
+
+
+class clips_the_scores(_Block):
+    """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
+    overflow. The softmax as it stood needs no bounds.
+    """
+
+    attention_class = _Clipped
+
+
+class _Overflowing(_Attention):
+    def _weights(self, scores, later):
+        powers = scores.exp().masked_fill(later, 0.0)
+        return powers / powers.sum(-1, keepdim=True)
+
+
+class overflows_on_large_scores(_Block):
+    """The result is NaN where scores are large: exp overflows from 89 on in float32. The softmax as it stood
+    subtracts each row's maximum first.
+    """
+
+    attention_class = _Overflowing
+
+
+class _OneMaximum(_Attention):
+    def _weights(self, scores, later):
+        powers = (scores - scores.max()).masked_fill(later, float("-inf")).exp()
+        return powers / powers.sum(-1, keepdim=True)
+
+
+class subtracts_one_maximum_for_all(_Block):
+    """Small scores come out right, and where scores are far apart some rows are NaN or zero: one maximum is
+    subtracted from all of them, and exp of the others is 0. Each row needs a maximum of its own.
+    """
+
+    attention_class = _OneMaximum

@@ -7,7 +7,17 @@ from torch import nn
 
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"drops_the_mask"}
-SUBTLE = {"answers_in_float32", "makes_the_triangle_a_parameter"}
+SUBTLE = {
+    "answers_in_float32",
+    "clips_the_scores",
+    "hides_the_future_in_training_only",
+    "keeps_the_first_mask",
+    "makes_the_triangle_a_parameter",
+    "masks_with_minus_ten_thousand",
+    "overflows_on_large_scores",
+    "returns_one_buffer",
+    "subtracts_one_maximum_for_all",
+}
 
 
 class _Attention(nn.Module):
@@ -153,3 +163,72 @@ class answers_in_float32(_Attention):
 
     def forward(self, x):
         return super().forward(x).float()
+
+
+class clips_the_scores(_Attention):
+    """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
+    overflow. The softmax as it stood needs no bounds.
+    """
+
+    def _scores(self, q, k):
+        return super()._scores(q, k).clamp(-50, 50)
+
+
+class masks_with_minus_ten_thousand(_Attention):
+    """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
+    number that is not far enough below them. -inf is below everything, as it was.
+    """
+
+    def _weights(self, scores, mask):
+        return scores.masked_fill(mask != 0, -1e4).softmax(-1)
+
+
+class overflows_on_large_scores(_Attention):
+    """The result is NaN where scores are large: exp overflows from 89 on in float32. The softmax as it stood
+    subtracts each row's maximum first.
+    """
+
+    def _weights(self, scores, mask):
+        powers = scores.exp().masked_fill(mask != 0, 0.0)
+        return powers / powers.sum(-1, keepdim=True)
+
+
+class subtracts_one_maximum_for_all(_Attention):
+    """Small scores come out right, and where scores are far apart some rows are NaN or zero: one maximum is
+    subtracted from all of them, and exp of the others is 0. Each row needs a maximum of its own.
+    """
+
+    def _weights(self, scores, mask):
+        powers = (scores - scores.max() + mask).exp()
+        return powers / powers.sum(-1, keepdim=True)
+
+
+class keeps_the_first_mask(_Attention):
+    """The first sequence comes out right, and a longer one later raises: the mask of the first call is kept
+    where x was and cut for every length. Register the triangle for max_len, or make it in every call.
+    """
+
+    def _mask(self, x, tokens):
+        return vars(self).setdefault("first", super()._mask(x, tokens))[:tokens, :tokens]
+
+
+class hides_the_future_in_training_only(_Attention):
+    """In training all is right, and after `eval()` every token reads the whole sequence: the mask depends on
+    the mode. It is due in both.
+    """
+
+    def _weights(self, scores, mask):
+        return super()._weights(scores, mask if self.training else torch.zeros_like(mask))
+
+
+class returns_one_buffer(_Attention):
+    """Each call is right, and changes the result that an earlier one returned: all are written into the same
+    memory, which stays where x is. Return a tensor of its own from each call.
+    """
+
+    def forward(self, x):
+        result = super().forward(x)
+        kept = vars(self).setdefault("kept", {})
+        kept = kept.setdefault((result.shape, result.dtype, result.device), result.detach())
+        result.data = kept.copy_(result.detach())
+        return result

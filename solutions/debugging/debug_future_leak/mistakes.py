@@ -12,7 +12,20 @@ CRUDE = {
     "normalises_the_columns",
     "takes_one_softmax_of_the_whole_matrix",
 }
-SUBTLE = {"masks_with_a_small_number", "overwrites_the_scores", "subtracts_a_small_number", "widens_float32"}
+SUBTLE = {
+    "keeps_the_weights_of_a_length",
+    "masks_the_first_matrix_only",
+    "masks_with_a_small_number",
+    "normalises_axis_one",
+    "overwrites_the_scores",
+    "returns_one_buffer",
+    "squeezes_axes_of_length_one",
+    "subtracts_a_small_number",
+    "takes_the_length_from_the_first_axis",
+    "widens_float32",
+}
+
+_KEPT = {}
 
 
 def _visible(scores, diagonal=0):
@@ -198,3 +211,27 @@ def widens_float32(scores):
     multiplied. Give it the dtype of the scores, or use a boolean mask.
     """
     return _before(scores).astype(np.float64)
+
+
+def squeezes_axes_of_length_one(scores):
+    """One token, or a batch of one, comes back with fewer axes: those of length 1 are squeezed away. The
+    weights have the shape of the scores.
+    """
+    return np.squeeze(_before(scores))
+
+
+def returns_one_buffer(scores):
+    """Each call is right, and changes the weights that an earlier one returned: all are written into the same
+    memory. Return an array of its own from each call.
+    """
+    weights = _before(scores)
+    kept = _KEPT.setdefault(("buffer", weights.shape, weights.dtype), np.empty_like(weights))
+    kept[...] = weights
+    return kept
+
+
+def keeps_the_weights_of_a_length(scores):
+    """The first matrix of a size comes out right, and later ones get its weights again: something that was
+    computed in one call is kept for the next. Only a mask can be kept, by its length.
+    """
+    return _KEPT.setdefault((scores.shape, scores.dtype), _before(scores)).copy()

@@ -11,7 +11,14 @@ CRUDE = {
     "normalises_the_columns",
     "normalises_the_columns_at_the_old_scale",
 }
-SUBTLE = {"widens_float32"}
+SUBTLE = {
+    "keeps_the_largest_mask",
+    "overwrites_the_queries_weights",
+    "squeezes_axes_of_length_one",
+    "widens_float32",
+}
+
+_KEPT = []
 
 
 def _over_rows(scores):
@@ -207,3 +214,28 @@ def widens_float32(x, w_q, w_k, w_v):
     an array under NumPy 2. A Python float does not: use ** 0.5 or math.sqrt, or cast.
     """
     return _attend(x, w_q, w_k, w_v) * np.float64(1)
+
+
+def squeezes_axes_of_length_one(x, w_q, w_k, w_v):
+    """Several tokens with values of width 1 come back as [T]: axes of length 1 are squeezed away. The output
+    is [T, d_v], whatever T and d_v are.
+    """
+    output = _attend(x, w_q, w_k, w_v)
+    return output[:, 0] if output.shape[1] == 1 < len(x) else output
+
+
+def overwrites_the_queries_weights(x, w_q, w_k, w_v):
+    """The output is right and the caller's w_q is not what it was: it is divided by the root of d_k in place,
+    and the next call divides it again. Scale the scores, or a new array.
+    """
+    w_q /= np.asarray(w_k.shape[1] ** 0.5, dtype=w_q.dtype)
+    return _attend(x, w_q, w_k, w_v, width=1)
+
+
+def keeps_the_largest_mask(x, w_q, w_k, w_v):
+    """A sequence is right until a longer one has been shown; after that shorter ones are masked with the end
+    of the large mask and see their future. Make the mask for the sequence at hand.
+    """
+    if not _KEPT or len(_KEPT[-1]) < len(x):
+        _KEPT.append(_future(len(x)))
+    return _attend(x, w_q, w_k, w_v, hidden=_KEPT[-1][-len(x) :, : len(x)])

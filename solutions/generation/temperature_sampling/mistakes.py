@@ -6,6 +6,7 @@ import torch
 CRUDE = {"adds_uniform_noise", "ignores_the_temperature", "is_always_greedy", "normalises_down_the_batch"}
 SUBTLE = {
     "accepts_a_negative_temperature",
+    "clips_the_logits",
     "compares_probabilities_at_zero",
     "divides_by_zero",
     "divides_the_logits_in_place",
@@ -18,6 +19,7 @@ SUBTLE = {
     "returns_a_column_when_greedy",
     "seeds_the_generator_anew",
     "squeezes_a_single_row_away",
+    "subtracts_one_maximum_for_all",
     "takes_a_negative_temperature_for_greedy",
     "takes_zero_for_a_tiny_temperature",
 }
@@ -289,3 +291,25 @@ def divides_the_logits_in_place(logits, temperature, generator=None):
     if temperature == 0:
         return logits.argmax(dim=-1)
     return _draw(logits.div_(temperature).softmax(dim=-1), generator)
+
+
+def subtracts_one_maximum_for_all(logits, temperature, generator=None):
+    """Rows far below the others are drawn from evenly, or raise: one maximum is subtracted from the whole
+    batch, and exp of their logits is 0. Each row needs a maximum of its own.
+    """
+    _require(temperature)
+    if temperature == 0:
+        return logits.argmax(dim=-1)
+    scaled = logits / temperature
+    powers = (scaled - scaled.max()).exp() + torch.finfo(logits.dtype).tiny
+    return _draw(powers, generator)
+
+
+def clips_the_logits(logits, temperature, generator=None):
+    """At low temperatures tokens far apart are drawn alike: the divided logits are clipped, so that exp does
+    not overflow. The softmax in its stable form needs no bounds.
+    """
+    _require(temperature)
+    if temperature == 0:
+        return logits.argmax(dim=-1)
+    return _draw((logits / temperature).clamp(-80, 80).softmax(dim=-1), generator)

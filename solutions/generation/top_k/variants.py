@@ -32,10 +32,11 @@ def ranks_of_the_tokens(logits, k):
 
 
 def counts_the_larger_ones(logits, k):
-    """No sort: a token stays if fewer than k are larger."""
+    """A token stays if fewer than k are larger, which a binary search in the sorted row tells."""
     if k < 1:
         raise ValueError("nothing would be left")
-    larger = (logits[..., None, :] > logits[..., :, None]).sum(dim=-1)
+    ordered = logits.sort(dim=-1).values
+    larger = logits.shape[-1] - torch.searchsorted(ordered, logits.contiguous(), right=True)
     return logits.masked_fill(~(larger < k), -torch.inf)
 
 
@@ -55,8 +56,10 @@ def takes_the_largest_k_times(logits, k):
     """argmax k times; what was taken is hidden, and the rest is dropped at the end."""
     if k < 1:
         raise ValueError("k must be >= 1")
+    if k >= logits.shape[-1]:
+        return logits.clone()
     left, kept = logits.double(), torch.zeros_like(logits, dtype=torch.bool)
-    for _ in range(min(k, logits.shape[-1])):
+    for _ in range(k):
         token = left.masked_fill(kept, -torch.inf).argmax(dim=-1, keepdim=True)
         kept = kept.scatter(-1, token, True)
     return logits.masked_fill(kept.logical_not(), -torch.inf)

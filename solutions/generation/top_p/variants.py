@@ -46,15 +46,18 @@ def threshold_on_probability(logits, p):
     return torch.where(probabilities >= ordered.gather(-1, crossing), logits, nothing)
 
 
-def mass_of_the_more_likely(logits, p):
-    """No sort: each token against the mass of all that are more likely."""
+def threshold_by_bisection(logits, p):
+    """No sort: the largest threshold whose tokens still hold p, found by halving an interval."""
     if p <= 0:
         raise ValueError("p must be greater than 0")
-    powers = (logits - logits.amax(dim=-1, keepdim=True)).exp()
+    powers = (logits.double() - logits.double().amax(dim=-1, keepdim=True)).exp()
     probabilities = powers / powers.sum(dim=-1, keepdim=True)
-    more_likely = logits[..., None, :] > logits[..., :, None]
-    mass_before = (more_likely * probabilities[..., None, :]).sum(dim=-1)
-    keep = (mass_before < p) | (p >= 1)
+    low, high = torch.zeros_like(probabilities[..., :1]), probabilities.amax(dim=-1, keepdim=True)
+    for _ in range(60):
+        middle = (low + high) / 2
+        mass = (probabilities * (probabilities >= middle)).sum(dim=-1, keepdim=True)
+        low, high = torch.where(mass >= p, middle, low), torch.where(mass >= p, high, middle)
+    keep = (probabilities >= low) | (p >= 1)
     return logits.where(keep, torch.full_like(logits, float("-inf")))
 
 

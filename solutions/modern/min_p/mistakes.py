@@ -21,6 +21,7 @@ SUBTLE = {
     "answers_as_the_first_time",
     "asks_for_more_than_the_threshold",
     "drops_rounded_tails_at_zero",
+    "drops_what_is_rarer_than_one_in_a_million",
     "drops_what_ties_with_the_best",
     "expects_two_axes",
     "makes_the_threshold_on_the_cpu",
@@ -293,3 +294,11 @@ def makes_the_threshold_on_the_cpu(logits, p):
     without a device. Take it from `logits`."""
     dropped = _dropped(logits, p)
     return torch.where(dropped, torch.full(logits.shape, -math.inf, dtype=logits.dtype), logits)
+
+
+def drops_what_is_rarer_than_one_in_a_million(logits, p):
+    """Small vocabularies come out right, and with 50,257 tokens too few are kept: whatever has a probability
+    below 1e-6 is dropped, to be safe. In a large vocabulary even likely tokens have little.
+    """
+    rare = (logits.softmax(dim=-1) < 1e-6) & (logits.shape[-1] > 1000)
+    return _fill(_right(logits, p), rare)

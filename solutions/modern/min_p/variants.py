@@ -42,8 +42,9 @@ def row_by_row(logits, p):
     result = torch.full_like(logits, -math.inf)
     for index in np.ndindex(*logits.shape[:-1]):
         values = logits[index].tolist()
+        best = max(values)
         for token, value in enumerate(values):
-            if math.exp(value - max(values)) >= p:
+            if math.exp(value - best) >= p:
                 result[(*index, token)] = logits[(*index, token)]
     return result
 

@@ -15,12 +15,14 @@ SUBTLE = {
     "keeps_the_first_mask",
     "keeps_the_largest_mask",
     "keeps_the_results_of_old_weights",
+    "lets_later_keys_set_the_maximum",
     "makes_the_mask_on_the_cpu",
     "masks_with_minus_ten_thousand",
     "overflows_on_large_scores",
     "returns_one_buffer",
     "scales_the_input_in_place",
     "subtracts_one_maximum_for_all",
+    "subtracts_the_mean",
     "widens_to_float64",
 }
 
@@ -366,3 +368,23 @@ class returns_one_buffer(_Attention):
         kept = vars(self).setdefault("kept", {}).setdefault((output.shape, output.dtype), output.detach())
         output.data = kept.copy_(output.detach())
         return output, weights
+
+
+class lets_later_keys_set_the_maximum(_Attention):
+    """A later key with a large score leaves nothing for the visible ones: it takes part in the maximum, and
+    beside that their exponentials are 0. Mask the scores before the maximum is taken.
+    """
+
+    def _weights(self, scores, later):
+        powers = (scores - scores.amax(-1, keepdim=True)).exp().masked_fill(later, 0.0)
+        return powers / powers.sum(-1, keepdim=True)
+
+
+class subtracts_the_mean(_Attention):
+    """NaN where one score is far above the rest of its row: the mean is subtracted, and exp of what is left
+    overflows all the same. Only the maximum leaves nothing above 0.
+    """
+
+    def _weights(self, scores, later):
+        powers = (scores - scores.mean(-1, keepdim=True)).exp().masked_fill(later, 0.0)
+        return powers / powers.sum(-1, keepdim=True)

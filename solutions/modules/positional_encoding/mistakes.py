@@ -8,6 +8,11 @@ from torch import nn
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"reads_the_table_along_the_batch", "returns_the_table_alone"}
 SUBTLE = {
+    "adds_an_unregistered_copy",
+    "adds_in_training_only",
+    "keeps_the_rows_of_the_first_call",
+    "keeps_rows_by_length",
+    "returns_one_buffer",
     "adds_in_place",
     "computes_in_half_precision",
     "detaches_the_input",
@@ -272,3 +277,60 @@ class detaches_the_input(_Encoding):
 
     def forward(self, x):
         return x.detach() + self._rows(x)
+
+
+class adds_an_unregistered_copy(_Encoding):
+    """Right on the CPU, and `pe` is a buffer; on a GPU the sum raises: what is added is a second table that
+    is no buffer, and so stays behind. Add the rows of `pe`.
+    """
+
+    def _keep(self, table):
+        super()._keep(table)
+        self.tables = {"pe": table}
+
+    def _rows(self, x):
+        return self.tables["pe"][:, : x.shape[1]]
+
+
+class adds_in_training_only(_Encoding):
+    """After `eval()` the result is x as it came: the rows are added in training mode only. A model needs its
+    positions in both modes.
+    """
+
+    def forward(self, x):
+        return super().forward(x) if self.training else x + 0
+
+
+class keeps_the_rows_of_the_first_call(_Encoding):
+    """Right until a sequence comes that is longer than the first: the rows are cut once, at the first call's
+    length, and kept. Cut the whole table in every call.
+    """
+
+    def _rows(self, x):
+        self.rows = getattr(self, "rows", super()._rows(x))
+        return self.rows[:, : x.shape[1]]
+
+
+class keeps_rows_by_length(_Encoding):
+    """A module that was float64 for one call and is float32 again gives float64: the rows of a length are
+    kept in a dict, and a dict is not cast with the module. Cut the buffer in every call.
+    """
+
+    def __init__(self, d_model, max_len=5000):
+        super().__init__(d_model, max_len)
+        self.rows = {}
+
+    def _rows(self, x):
+        return self.rows.setdefault((x.shape[1], x.device), super()._rows(x))
+
+
+class returns_one_buffer(_Encoding):
+    """Each call is right, and changes the result that an earlier one returned: all are written into the same
+    memory. Return a tensor of its own from each call.
+    """
+
+    def forward(self, x):
+        result = super().forward(x)
+        kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
+        result.data = kept.copy_(result.detach())
+        return result

@@ -16,6 +16,7 @@ SUBTLE = {
     "replaces_the_parameters",
     "resets_the_layer_norms",
     "scales_a_tied_weight",
+    "seeds_the_generator",
     "takes_every_third_layer_of_a_sequence",
 }
 
@@ -260,4 +261,12 @@ def needs_a_bias(model, num_layers, std=0.02):
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.zeros_(module.bias)
+    _init(model, num_layers, std)
+
+
+def seeds_the_generator(model, num_layers, std=0.02):
+    """Every model of one build gets the same numbers: the random generator is seeded inside the function.
+    Seeding is for the caller, who may want several models.
+    """
+    torch.manual_seed(0)
     _init(model, num_layers, std)

@@ -15,6 +15,11 @@ CRUDE = {
     "multiplies_the_two",
 }
 SUBTLE = {
+    "adds_positions_in_training_only",
+    "counts_on_from_a_shorter_call",
+    "keeps_the_positions_of_the_first_call",
+    "keeps_the_rows_of_old_tables",
+    "returns_one_buffer",
     "divides_gradients_by_frequency",
     "freezes_the_positions",
     "lets_the_table_complain",
@@ -277,3 +282,57 @@ class makes_a_row_for_one_position_more(_Embedding):
     def __init__(self, vocab_size, d_model, max_len):
         super().__init__(vocab_size, d_model, max_len)
         self.pos_embed = nn.Embedding(max_len + 1, d_model)
+
+
+class adds_positions_in_training_only(_Embedding):
+    """After `eval()` the same id gives the same vector everywhere: the position's row is added in training
+    mode only. The model that writes needs its positions as the model that learns does.
+    """
+
+    def _joined(self, tokens, positions):
+        return tokens + positions if self.training else tokens + 0
+
+
+class keeps_the_positions_of_the_first_call(_Embedding):
+    """Right until a sequence comes that is longer than the first: the range of positions is made in the first
+    call and kept. Make it anew for each length, or once for max_len.
+    """
+
+    def _positions(self, ids):
+        self.positions = getattr(self, "positions", super()._positions(ids))
+        return self.positions[: ids.shape[1]]
+
+
+class keeps_the_rows_of_old_tables(_Embedding):
+    """After new weights were loaded, or after a step of training, sequences of a length that was seen before
+    get the old position rows: they are kept by length. Read the table in every call.
+    """
+
+    def forward(self, ids):
+        self._check(ids)
+        rows = vars(self).setdefault("rows", {})
+        kept = rows.setdefault((ids.shape[1], ids.device), self.pos_embed(self._positions(ids)))
+        return self._joined(self.token_embed(ids), kept)
+
+
+class counts_on_from_a_shorter_call(_Embedding):
+    """Right until a sequence follows a shorter one: it is taken for the rest of that text, and its positions
+    begin where the last call ended. That belongs to a cache; without one each call begins at 0.
+    """
+
+    def _positions(self, ids):
+        last, tokens = vars(self).get("last", ids.shape[1]), ids.shape[1]
+        self.last = tokens
+        return (super()._positions(ids) + last * (last < tokens)) % self.max_len
+
+
+class returns_one_buffer(_Embedding):
+    """Each call is right, and changes the result that an earlier one returned: all are written into the same
+    memory. Return a tensor of its own from each call.
+    """
+
+    def _joined(self, tokens, positions):
+        result = tokens + positions
+        kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
+        result.data = kept.copy_(result.detach())
+        return result

@@ -14,6 +14,7 @@ SUBTLE = {
     "keeps_the_optimiser_for_later",
     "reads_targets_in_memory_order",
     "trains_in_evaluation_mode",
+    "zeroes_gradients_after_the_step",
 }
 
 
@@ -248,3 +249,12 @@ def reads_targets_in_memory_order(model, inputs, targets, steps, lr=1e-2):
     `flatten` do not.
     """
     return _train(model, inputs, targets, steps, lr, measure=lambda a, b: _loss(a, b.view(-1)))
+
+
+def zeroes_gradients_after_the_step(model, inputs, targets, steps, lr=1e-2):
+    """Right for a fresh model; one that comes with gradients takes a wrong first step: they are set to zero
+    after each step only, so what was there before the call counts in. Zero them ahead of the backward.
+    """
+    return _train(
+        model, inputs, targets, steps, lr, zero=False, after_each=lambda optimizer, _: optimizer.zero_grad()
+    )

@@ -5,7 +5,7 @@ from torch import nn
 
 
 def classes_in_the_middle(model, inputs, targets, steps, lr=1e-2):
-    """nn.CrossEntropyLoss on [B, V, T]; gradients set to zero behind the step."""
+    """nn.CrossEntropyLoss on [B, V, T]; gradients set to zero in place."""
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr)
     model.train(True)
@@ -13,9 +13,9 @@ def classes_in_the_middle(model, inputs, targets, steps, lr=1e-2):
     while len(losses) < steps:
         loss = criterion(model(inputs).transpose(1, 2), targets)
         losses.append(float(loss))
+        optimizer.zero_grad(set_to_none=False)
         loss.backward()
         optimizer.step()
-        optimizer.zero_grad(set_to_none=False)
     return losses
 
 

@@ -21,7 +21,7 @@ KATA = Kata(
     title="A stream that runs dry",
     source="Xiong et al. 2020, section 3; He et al. 2016, section 2",
     library="torch",
-    ships_wrong_code="8d356a658c9e",
+    ships_wrong_code="efc9ec125b44",
     roundings=ROUNDINGS,
     bank_size=17,
     axes={"x": "batch tokens d_model", "future": "batch tokens d_model"},
@@ -36,6 +36,15 @@ KATA = Kata(
 )
 
 
+#: The result of the first of two calls, looked at after the second.
+FIRST_RESULT = """
+def first_result(block, first, then):
+    result = block(first).detach()
+    block(then)
+    return result
+"""
+
+
 def token_rows(draw, batch, tokens, d_model, dtype):
     """Rows of hundredths that have some spread, in any order of axes in memory."""
     wide = st.normal_arrays((batch, tokens, d_model), dtype, scale=draw(st.sampled_from([0.5, 1.0, 2.0])))
@@ -43,8 +52,8 @@ def token_rows(draw, batch, tokens, d_model, dtype):
     return draw(st.tensors(st.permuted(rows.filter(lambda drawn: drawn.std(axis=-1).min() > 0.2))))
 
 
-def block_weights(draw, d_model, d_ff, dtype):
-    """All parameters of a block, in hundredths."""
+def block_weights(draw, d_model, d_ff, dtype, loudness=0.7):
+    """All parameters of a block, in hundredths. Loud ones make scores in the hundreds."""
     import torch
 
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
@@ -56,7 +65,7 @@ def block_weights(draw, d_model, d_ff, dtype):
     return {
         "norm1.weight": tensor(d_model, around=1.0),
         "norm1.bias": tensor(d_model),
-        "attention.qkv.weight": tensor(3 * d_model, d_model, scale=0.7),
+        "attention.qkv.weight": tensor(3 * d_model, d_model, scale=loudness),
         "attention.out.weight": tensor(d_model, d_model),
         "norm2.weight": tensor(d_model, around=1.0),
         "norm2.bias": tensor(d_model),
@@ -67,16 +76,16 @@ def block_weights(draw, d_model, d_ff, dtype):
     }
 
 
-def block_case(draw, *, shortest=1):
+def block_case(draw, *, loudnesses=(0.7,)):
     """A block's numbers and weights, and an input for it."""
     num_heads, d_model = draw(st.sampled_from(WIDTHS))
     d_ff, dtype = draw(st.integers(1, 9)), draw(st.float_dtypes())
-    tokens = draw(st.sampled_from([length for length in (3, 2, 4, 5, 1) if length >= shortest]))
+    tokens, loudness = draw(st.sampled_from([3, 2, 4, 5, 1])), draw(st.sampled_from(loudnesses))
     return {
         "d_model": d_model,
         "num_heads": num_heads,
         "d_ff": d_ff,
-        "weights": block_weights(draw, d_model, d_ff, dtype),
+        "weights": block_weights(draw, d_model, d_ff, dtype, loudness),
         "x": token_rows(draw, draw(st.sampled_from([2, 1, 3])), tokens, d_model, dtype),
     }
 
@@ -97,7 +106,13 @@ def run(block, x):
 
 @KATA.cases
 def cases(draw):
-    return block_case(draw)
+    return block_case(draw, loudnesses=(0.7, 0.7, 0.7, 15.0))
+
+
+@KATA.corner(points=0.5)
+def scores_in_the_hundreds(weights):
+    """Scores beyond what exp can take give finite results, and hidden keys nothing."""
+    return bool(weights["attention.qkv.weight"].abs().max() > 8)
 
 
 @KATA.example
@@ -120,6 +135,42 @@ def worked_example():
     }
     x = torch.tensor([[[3.0, 1.0]]], dtype=torch.float64)
     return {"d_model": 2, "num_heads": 1, "d_ff": 2, "weights": weights, "x": x}
+
+
+def pinned(seed, loudness=1):
+    """A case of three features and four hidden units, whose norms begin as norms do."""
+    import torch
+
+    rng = np.random.default_rng(seed)
+
+    def tensor(*shape):
+        return torch.from_numpy(np.round(rng.standard_normal(shape), 2).astype(np.float32))
+
+    weights = {
+        "norm1.weight": torch.ones(3),
+        "norm1.bias": torch.zeros(3),
+        "attention.qkv.weight": loudness * tensor(9, 3),
+        "attention.out.weight": tensor(3, 3),
+        "norm2.weight": torch.ones(3),
+        "norm2.bias": torch.zeros(3),
+        "ffn.0.weight": tensor(4, 3),
+        "ffn.0.bias": tensor(4),
+        "ffn.2.weight": tensor(3, 4),
+        "ffn.2.bias": tensor(3),
+    }
+    return {"d_model": 3, "num_heads": 1, "d_ff": 4, "weights": weights, "x": tensor(2, 3, 3)}
+
+
+@KATA.example
+def an_empty_stream():
+    """Rows of zeros, to which the attention adds nothing."""
+    case = pinned(5)
+    return {**case, "x": 0 * case["x"]}
+
+
+@KATA.example
+def loud_queries_and_keys():
+    return pinned(6, loudness=20)
 
 
 @KATA.observe
@@ -175,3 +226,33 @@ def test_a_silent_network_adds_its_bias(student, d_model, num_heads, d_ff, weigh
     )
     what = "the result, where the feed-forward network gives `ffn.2.bias` and nothing else,"
     expect.close(result, without + weights["ffn.2.bias"], what, roundings=ROUNDINGS)
+
+
+def with_other_calls(draw):
+    """Cases in float32 with other tokens: as many, and more of them."""
+    case = block_case(draw)
+    batch, tokens, d_model = case["x"].shape
+    shapes = (batch, tokens), (batch, tokens), (batch + 1, tokens + 2)
+    x, other, larger = (token_rows(draw, *shape, d_model, "float32").contiguous() for shape in shapes)
+    weights = {name: weight.float() for name, weight in case["weights"].items()}
+    return {**case, "weights": weights, "x": x, "other": other, "larger": larger}
+
+
+@KATA.law(points=0.5, cases=with_other_calls)
+def test_earlier_calls_change_nothing(student, d_model, num_heads, d_ff, weights, x, other, larger):
+    """Other tokens, another dtype and a change of mode leave nothing behind for later calls."""
+
+    def same(got, expected, what):
+        expect.close(got, expected, what, terms=3 * d_model, roundings=2 * ROUNDINGS)
+
+    used, expected = (loaded(student, d_model, num_heads, d_ff, weights) for _ in range(2))
+    expected = run(expected, x)
+    for before, what in ((x[:, :1], "one token alone"), (larger, "more and longer sequences")):
+        used(before)
+        same(used(x), expected, f"the result, after {what},")
+    used.eval()
+    same(used(x), expected, "the result in evaluation mode")
+    got = student.build(FIRST_RESULT, "first_result", used, x, other)
+    same(got, expected, "the result of a call, after another call,")
+    used.double()
+    same(used(x.double()), expected, "the result, after the module became float64,")

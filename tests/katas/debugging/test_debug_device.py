@@ -14,7 +14,7 @@ KATA = Kata(
     title="Left behind on the CPU",
     source="PyTorch documentation, torch.nn.Module.register_buffer; Vaswani et al. 2017, section 3.2",
     library="torch",
-    ships_wrong_code="016302e93b17",
+    ships_wrong_code="5c5d58833bac",
     roundings=4,
     bank_size=17,
     axes={"x": "batch tokens d_model", "future": "batch tokens d_model"},
@@ -43,25 +43,37 @@ def left_behind(module):
 """
 
 
+#: The result of the first of two calls, looked at after the second.
+FIRST_RESULT = """
+def first_result(module, first, then):
+    result = module(first).detach()
+    module(then)
+    return result
+"""
+
+
 def token_rows(draw, batch, tokens, d_model, dtype):
     """Small readable numbers or normal ones, in any order of axes in memory."""
     return draw(st.tensors(st.permuted(st.arrays((batch, tokens, d_model), dtype))))
 
 
-def attention_case(draw, *, shortest=1):
-    """A module's numbers and weights, and an input for it; every third one fills the triangle."""
+def attention_case(draw, *, shortest=1, loudnesses=(1.0,)):
+    """A module's numbers and weights, and an input for it; every third one fills the triangle. Loud weights
+    make scores in the hundreds."""
     import torch
 
     d_model, dtype = draw(st.integers(1, 5)), draw(st.float_dtypes())
     tokens = draw(st.sampled_from([length for length in (3, 2, 4, 5, 1) if length >= shortest]))
+    loud = draw(st.sampled_from(loudnesses))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
 
-    def tensor(*shape):
-        return torch.from_numpy((np.round(rng.standard_normal(shape), 2) + 0.0).astype(dtype))
+    def tensor(*shape, scale=1.0):
+        return torch.from_numpy((np.round(rng.standard_normal(shape) * scale, 2) + 0.0).astype(dtype))
 
     weights = {}
     for name in "qkv":
-        weights |= {f"{name}.weight": tensor(d_model, d_model), f"{name}.bias": tensor(d_model)}
+        weight = tensor(d_model, d_model, scale=loud if name == "q" else 1.0)
+        weights |= {f"{name}.weight": weight, f"{name}.bias": tensor(d_model)}
     return {
         "d_model": d_model,
         "max_len": tokens + draw(st.sampled_from([1, 0, 3])),
@@ -77,7 +89,15 @@ def loaded(student, d_model, max_len, weights):
 
 @KATA.cases
 def cases(draw):
-    return attention_case(draw)
+    return attention_case(draw, loudnesses=(1.0, 1.0, 1.0, 100.0))
+
+
+@KATA.corner(points=0.5)
+def scores_in_the_hundreds(weights, x):
+    """Scores beyond what exp can take give finite results, and hidden keys nothing."""
+    x, w = x.double(), {name: weight.double() for name, weight in weights.items()}
+    q, k = (x @ w[f"{name}.weight"].T + w[f"{name}.bias"] for name in "qk")
+    return bool(q.norm(dim=-1).max() * k.norm(dim=-1).max() / x.shape[-1] ** 0.5 > 60)
 
 
 @KATA.example
@@ -88,6 +108,18 @@ def worked_example():
     eye, zeros = torch.eye(2, dtype=torch.float64), torch.zeros(2, dtype=torch.float64)
     weights = {f"{name}.weight": eye for name in "qkv"} | {f"{name}.bias": zeros for name in "qkv"}
     return {"d_model": 2, "max_len": 4, "weights": weights, "x": eye[None].clone()}
+
+
+@KATA.example
+def scores_far_below_zero():
+    """Integers whose scores lie around -1e5, where a hidden score must lie lower still."""
+    import torch
+
+    eye, zeros = torch.eye(2), torch.zeros(2)
+    weights = {"q.weight": 300 * eye, "k.weight": -300 * eye, "v.weight": eye}
+    weights |= {f"{name}.bias": zeros for name in "qkv"}
+    x = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]]])
+    return {"d_model": 2, "max_len": 4, "weights": weights, "x": x}
 
 
 @KATA.observe
@@ -120,7 +152,7 @@ def test_runs_where_module_and_input_are(student, d_model, max_len, weights, x):
     expect.close(there, plain, what, terms=3 * d_model, roundings=4)
 
 
-@KATA.law(points=1.5, cases=fresh_cases)
+@KATA.law(points=1, cases=fresh_cases)
 def test_what_the_module_keeps_moves_with_it(student, d_model, max_len, weights):
     """No tensor of the module is a plain attribute, which `.to(...)` would leave where it was made."""
     module = loaded(student, d_model, max_len, weights)
@@ -150,3 +182,36 @@ def test_later_tokens_change_nothing_earlier(student, d_model, max_len, weights,
         )
     what = f"the result ahead of token {cut}, after the tokens from there on changed,"
     expect.close(after[:, :cut], before[:, :cut], what, terms=3 * d_model, roundings=4)
+
+
+def with_other_calls(draw):
+    """Cases in float32 with other tokens: as many, and more of them."""
+    case = attention_case(draw)
+    batch, tokens, d_model = case["x"].shape
+    shapes = (batch, tokens), (batch, tokens), (batch + 1, tokens + 2)
+    x, other, larger = (token_rows(draw, *shape, d_model, "float32").contiguous() for shape in shapes)
+    weights = {name: weight.float() for name, weight in case["weights"].items()}
+    return {**case, "max_len": tokens + 2, "weights": weights, "x": x, "other": other, "larger": larger}
+
+
+@KATA.law(points=0.5, cases=with_other_calls)
+def test_earlier_calls_change_nothing(student, d_model, max_len, weights, x, other, larger):
+    """Other tokens, another dtype and a change of mode leave nothing behind for later calls."""
+
+    def same(got, expected, what):
+        expect.close(got, expected, what, terms=3 * d_model, roundings=8)
+
+    used, expected = (loaded(student, d_model, max_len, weights) for _ in range(2))
+    expected = expected(x)
+    for before, what in ((x[:, :1], "one token alone"), (larger, "more and longer sequences")):
+        used(before)
+        same(used(x), expected, f"the result, after {what},")
+    used.eval()
+    same(used(x), expected, "the result in evaluation mode")
+    got = student.build(FIRST_RESULT, "first_result", used, x, other)
+    same(got, expected, "the result of a call, after another call,")
+    used.double()
+    got = used(x.double())
+    same(got, expected, "the result, after the module became float64,")
+    double = str(getattr(got, "dtype", None)) == "torch.float64"
+    expect.true(double, "A module that became float64 gives float64.")

@@ -12,7 +12,7 @@ KATA = Kata(
     entry_points=("causal_attention_weights",),
     title="A mask that leaks, and comes too late",
     source="Vaswani et al. 2017, section 3.2.3",
-    ships_wrong_code="9076f183fcc2",
+    ships_wrong_code="141dfd03bf8f",
     axes={"scores": "batch heads queries keys"},
     roundings=2,
     bank_size=48,
@@ -35,12 +35,18 @@ THREE_TOKENS = np.array([[2.0, 5.0, 4.0], [1.0, 2.0, 6.0], [0.5, 1.0, 2.0]])
 
 
 @KATA.cases
-def cases(draw):
+def cases(draw, most_axes=2):
     """Scores of moderate size, with any leading axes; memory in any order."""
-    leading = draw(st.lists(st.integers(1, 3), max_size=2))
-    tokens = draw(st.sampled_from([2, 3, 1, 4, 5]))
+    leading = draw(st.sampled_from([[], [], [2], [3], [2, 3], [1, 2], [3, 1]][: 2 + 3 * most_axes]))
+    tokens = draw(st.sampled_from([2, 3, 4, 5, 1]))
     scores = st.arrays((*leading, tokens, tokens), draw(st.float_dtypes()), draw(st.sampled_from([1.0, 3.0])))
     return {"scores": draw(st.permuted(scores))}
+
+
+@KATA.corner(points=0.5)
+def leading_axes(scores):
+    """Every matrix of a batch is masked, and every one by itself."""
+    return scores.ndim > 2
 
 
 @KATA.example
@@ -91,7 +97,7 @@ def test_rows_sum_to_one(student, scores):
 
 def other_futures(draw):
     """The kata's cases, and what is added to the scores of the future."""
-    case = cases(draw)
+    case = cases(draw, most_axes=0)
     return {**case, "change": draw(st.sampled_from([-8.0, -3.0, 2.0, 5.0]))}
 
 

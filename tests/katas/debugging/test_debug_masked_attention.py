@@ -12,7 +12,7 @@ KATA = Kata(
     entry_points=("masked_attention",),
     title="Masked attention with two faults",
     source="Vaswani et al. 2017, sections 3.2.1 and 3.2.3",
-    ships_wrong_code="6ff16c394132",
+    ships_wrong_code="35082b50b72f",
     axes={
         "x": "tokens d_model",
         "w_q": "d_model d_k",
@@ -50,6 +50,12 @@ def cases(draw):
     w_v = draw(st.arrays((d_model, d_v), dtype))
     named = {"x": x, "w_q": w_q.astype(dtype), "w_k": w_k, "w_v": w_v}
     return {name: draw(st.permuted(st.just(array))) for name, array in named.items()}
+
+
+@KATA.corner(points=0.5)
+def widths_of_one(x, w_k, w_v):
+    """Axes of length one stay where they are: a width of 1 is a width."""
+    return len(x) > 1 and 1 in (x.shape[1], w_k.shape[1], w_v.shape[1])
 
 
 @KATA.example

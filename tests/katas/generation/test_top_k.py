@@ -29,6 +29,7 @@ KATA = Kata(
 
 GAP = 0.01  # logits nearer than this count as tied
 FAR = 80  # beyond it, exp leaves the range of float32
+WHOLE = 50_257  # tokens of GPT-2
 MANY = 120  # tokens of a large vocabulary; small enough for a comparison of all pairs
 
 
@@ -233,3 +234,17 @@ def no_tokens(draw):
 def test_refuses_k_of_zero(student, logits, k):
     """k below 1 is refused with a ValueError."""
     expect.refuses(student.top_k_filter, logits, k, why=f"k={k} leaves no token to sample")
+
+
+@KATA.law(points=0.5)
+def test_holds_a_whole_vocabulary(student):
+    """Of 50,257 tokens the k largest are kept as of four, and all of them with k = 50,257."""
+    import torch
+
+    logits = torch.from_numpy(np.random.default_rng(0).permutation(WHOLE).astype(np.float32) / 64)[None]
+    for k in (50, 500, WHOLE):
+        kept = ~filtered(student, logits, k).isneginf()
+        count = int(kept.sum())
+        expect.true(count == k, f"Of {WHOLE} tokens that all differ, k={k} keeps {k}; {count} were kept.")
+        least, most = logits[kept].min(), logits[~kept].max() if k < WHOLE else -np.inf
+        expect.true(bool(least > most), f"The {k} tokens kept of {WHOLE} are the largest.")

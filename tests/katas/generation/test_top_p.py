@@ -31,6 +31,7 @@ KATA = Kata(
 STEP = 0.02  # a step of the cumulative mass that is wide enough to place p half-way up
 GAP = 0.01  # logits nearer than this count as tied
 FAR = 80  # beyond it, exp leaves the range of float32
+WHOLE = 50_257  # tokens of GPT-2
 MANY = 300  # tokens of a large vocabulary; small enough for a comparison of all pairs
 
 
@@ -149,6 +150,13 @@ def nuclei(student, logits, p):
     return rows.softmax(dim=-1).numpy(), kept.reshape(-1, vocab).numpy()
 
 
+def whole_vocabulary(seed):
+    """Logits for the 50,257 tokens of GPT-2, in float32."""
+    import torch
+
+    return torch.from_numpy(np.random.default_rng(seed).normal(0, 2, (1, WHOLE)).astype(np.float32))
+
+
 @KATA.law(points=0.5)
 def test_kept_logits_are_unchanged(student, logits, p):
     """Every logit is either unchanged, to the bit, or -inf."""
@@ -157,13 +165,24 @@ def test_kept_logits_are_unchanged(student, logits, p):
     expect.equal(result, expected, "a logit that is not dropped")
 
 
-@KATA.law(points=0.5)
-def test_nucleus_reaches_p(student, logits, p):
-    """The tokens kept in each row hold a mass of at least p, or all of it."""
+def any_vocabularies(draw):
+    """The kata's plain cases, and now and then a seed for a whole vocabulary."""
+    logits, masses = clear_logits(draw)
+    whole = draw(st.sampled_from([None] * 9 + [1]))
+    p = draw(st.sampled_from(masses if whole is None else [0.5, 0.9, 0.99]))
+    return {"logits": as_tensor(draw, logits), "p": p, "whole": whole}
+
+
+@KATA.law(points=0.5, cases=any_vocabularies)
+def test_nucleus_reaches_p(student, logits, p, whole):
+    """The tokens kept in each row hold a mass of at least p, of four tokens as of 50,257."""
+    slack = 1e-6
+    if whole is not None:
+        logits, slack = whole_vocabulary(whole), 1e-3  # sums of 50,257 numbers in float32
     probabilities, kept = nuclei(student, logits, p)
     for row, mass in enumerate((probabilities * kept).sum(axis=-1)):
         expect.true(
-            mass >= min(p, 1) - 1e-6,
+            mass >= p - slack,
             f"The tokens kept in a row hold at least p={p:g} of its mass; in row {row} they hold {mass:.4f}.",
         )
 
@@ -242,12 +261,14 @@ def long_tails(draw):
         logits = draw(st.normal_arrays((1, MANY), logits.dtype.name))
     fall = draw(st.sampled_from([0.0, 20.0, 60.0, 900.0]))
     logits = logits - np.asarray(fall, logits.dtype) * np.arange(logits.shape[-1], dtype=logits.dtype)
-    return {"logits": as_tensor(draw, logits), "p": draw(st.sampled_from([1.0, 1.0, 1.5, 2.0]))}
+    p, whole = draw(st.sampled_from([1.0, 1.0, 1.5, 2.0])), draw(st.sampled_from([None] * 9 + [2]))
+    return {"logits": as_tensor(draw, logits), "p": p, "whole": whole}
 
 
 @KATA.law(points=0.5, cases=long_tails)
-def test_p_of_one_keeps_everything(student, logits, p):
+def test_p_of_one_keeps_everything(student, logits, p, whole):
     """p of 1 or more keeps every token, however unlikely."""
+    logits = logits if whole is None else whole_vocabulary(whole)
     expect.equal(student.top_p_filter(logits, p), logits, f"the result for p={p:g}")
 
 

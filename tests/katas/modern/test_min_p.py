@@ -26,6 +26,7 @@ KATA = Kata(
 )
 
 FAR = 80  # beyond it, exp leaves the range of float32
+WHOLE = 50_257  # tokens of GPT-2
 CLEAR = 0.02  # how far p stays from every share of the largest probability, relative to it
 
 
@@ -160,9 +161,34 @@ def test_kept_logits_are_unchanged(student, logits, p):
     expect.equal(result, expected, "a logit that is not dropped")
 
 
-@KATA.law(points=0.5)
-def test_the_best_is_kept(student, logits, p):
-    """The most likely token of every row is kept."""
+def any_vocabularies(draw):
+    """Cases of the kata, and now and then a seed for a whole vocabulary."""
+    whole = draw(st.sampled_from([None] * 9 + [1]))
+    if whole is None:
+        return {**cases(draw), "whole": whole}
+    logits = draw_logits(draw)
+    return {"logits": as_tensor(draw, logits), "p": draw(st.sampled_from([0.0, 1e-5])), "whole": whole}
+
+
+def whole_vocabulary(seed, p):
+    """Logits for the 50,257 tokens of GPT-2, in float32, none of which is near the threshold."""
+    import torch
+
+    logits = np.random.default_rng(seed).normal(0, 2, (1, WHOLE))
+    distance = logits.max() + np.log(max(p, 1e-9)) - logits
+    logits[abs(distance) < CLEAR] -= 2 * CLEAR
+    return torch.from_numpy(logits.astype(np.float32)), distance <= -CLEAR
+
+
+@KATA.law(points=0.5, cases=any_vocabularies)
+def test_the_best_is_kept(student, logits, p, whole):
+    """The most likely token of every row is kept, and of 50,257 every one that is likely enough."""
+    if whole is not None:
+        logits, due = whole_vocabulary(whole, p)
+        kept = ~filtered(student, logits, p).isneginf()
+        what = f"Of {WHOLE} tokens {due.sum()} reach p={p:g}; {int(kept.sum())} were kept."
+        expect.true(bool((kept.numpy() == due).all()), what)
+        return
     best = logits == logits.amax(dim=-1, keepdim=True)
     kept = ~filtered(student, logits, p).isneginf()
     expect.true(bool((kept | ~best).all()), f"With p={p:g} a most likely token is dropped.")

@@ -32,9 +32,9 @@ KATA = Kata(
     ),
 )
 
-#: A model of odd parts, never called, only initialised. `sizes` tells of a vector that is one number this
-#: number, and else the standard deviation over `std`, to the nearest power of the root of two (of four, for
-#: the few numbers of a vector): the depths of the bank lie on these steps.
+#: A model that is never called, only initialised. `sizes` tells of a vector that is one number this number,
+#: and else the standard deviation over `std`, to the nearest power of the root of two (of four and negative,
+#: for the few numbers of a vector): the depths of the bank lie on these steps.
 MODEL = """
 import math
 
@@ -45,42 +45,45 @@ def size(tensor, std):
     if tensor.ndim == 1 and (tensor == tensor[0]).all():
         return float(tensor[0])
     ratio, steps = float(tensor.std()) / std, 2 if tensor.ndim == 2 else 0.5
-    return 2.0 ** (round(steps * math.log2(ratio)) / steps) if 0 < ratio < math.inf else ratio
+    rounded = 2.0 ** (round(steps * math.log2(ratio)) / steps) if 0 < ratio < math.inf else ratio
+    return rounded if tensor.ndim == 2 else -rounded
 
 class Head(nn.Linear):
     pass
 
 def attention(width, last):
-    parts = {"qkv": nn.Linear(width, width, bias=False), "checkout": nn.Linear(width, width)}
-    return nn.ModuleDict({**parts, last: nn.Linear(width, width)})
+    layers = {"qkv": nn.Linear(width, width, bias=False), last: nn.Linear(width, width)}
+    return nn.ModuleDict(layers)
 
 def two_layers(width):
     return nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
 
 class Block(nn.Module):
-    def __init__(self, width, style):
+    def __init__(self, width, style, part):
         super().__init__()
         self.ln1 = nn.LayerNorm(width)
         self.attn = attention(width, "out" if style == "ffn" else "out_proj")
         setattr(self, style, two_layers(width))
-        self.adapter = two_layers(width)
-        self.submlp = two_layers(width)
+        if part == "look-alikes":
+            self.attn["checkout"] = nn.Linear(width, width)
+            self.adapter = two_layers(width)
+            self.submlp = two_layers(width)
 
 class Model(nn.Module):
-    def __init__(self, blocks, style, tied, dtype, width=32):
+    def __init__(self, blocks, style, part, dtype, width=32):
         super().__init__()
-        if tied == "before":
+        if part == "tied before":
             self.lm = nn.ModuleDict({"out": nn.Linear(width, width)})
         self.embed = nn.ModuleDict({name: nn.Embedding(width, width) for name in ("tokens", "places")})
-        self.blocks = nn.ModuleList(Block(width, style) for _ in range(blocks))
+        self.blocks = nn.ModuleList(Block(width, style, part) for _ in range(blocks))
         self.ln_f = nn.LayerNorm(width)
-        self.head = Head(width, width)
-        if tied == "behind":
+        self.head = (Head if part == "subclass" else nn.Linear)(width, width)
+        if part == "tied behind":
             self.lm = nn.ModuleDict({"out": nn.Linear(width, width, bias=False)})
-        if tied:
+        if part in ("tied before", "tied behind"):
             self.lm["out"].weight = self.embed["tokens"].weight
         for module in self.modules():
-            if isinstance(module, nn.LayerNorm):
+            if isinstance(module, nn.LayerNorm) and part == "trained norms":
                 nn.init.constant_(module.weight, 1.5)
                 nn.init.constant_(module.bias, -0.25)
         self.to(getattr(torch, dtype))
@@ -98,26 +101,83 @@ class Model(nn.Module):
         return [name for name, p in self.named_parameters() if not (p.is_leaf and p.requires_grad)]
 """
 
+#: What a model has besides: nothing, or one of the corners.
+PARTS = ("tied before", "tied behind", "look-alikes", "subclass", "trained norms")
 RESIDUAL = (".out.weight", ".out_proj.weight", ".mlp.2.weight", ".ffn.2.weight")
 
 
 @KATA.cases
-def cases(draw, depths=(1, 2, 4, 8, 16)):
+def cases(draw, depths=(1, 2, 4, 8, 16), parts=("",) * 4 + PARTS):
     """How the model is built, and the arguments; std is left out now and then."""
     std = draw(st.sampled_from([None, 0.02, 0.5, 3.0]))
     case = {
         "blocks": draw(st.integers(1, 2)),
         "style": draw(st.sampled_from(["mlp", "ffn"])),
-        "tied": draw(st.sampled_from(["", "before", "behind"])),
+        "part": draw(st.sampled_from(parts)),
         "dtype": draw(st.float_dtypes()),
         "num_layers": draw(st.sampled_from(depths)),
     }
     return {**case, "options": {} if std is None else {"std": std}}
 
 
-def initialised(student, blocks, style, tied, dtype, num_layers, options):
+def pinned(part, num_layers, style="mlp"):
+    return {
+        "blocks": 1,
+        "style": style,
+        "part": part,
+        "dtype": "float32",
+        "num_layers": num_layers,
+        "options": {"std": 0.5},
+    }
+
+
+@KATA.example
+def a_head_tied_to_the_embedding():
+    return pinned("tied behind", 8)
+
+
+@KATA.example
+def layers_with_similar_names():
+    return pinned("look-alikes", 4, "ffn")
+
+
+@KATA.example
+def a_head_of_another_class():
+    return pinned("subclass", 2)
+
+
+@KATA.example
+def norms_that_have_learnt():
+    return pinned("trained norms", 2, "ffn")
+
+
+@KATA.corner(points=0.5)
+def tied_weights(part):
+    """A matrix that is tied to an embedding has an embedding's size."""
+    return part.startswith("tied")
+
+
+@KATA.corner(points=0.5)
+def names_that_look_alike(part):
+    """A name that lacks the dot, or has another layer in front, makes no residual projection."""
+    return part == "look-alikes"
+
+
+@KATA.corner(points=0.5)
+def subclasses_of_linear(part):
+    """A subclass of nn.Linear is a linear layer."""
+    return part == "subclass"
+
+
+@KATA.corner(points=0.5)
+def trained_norms(part):
+    """Layer norms that have learnt something keep it."""
+    return part == "trained norms"
+
+
+def initialised(student, blocks, style, part, dtype, num_layers, options):
     """The grader's model after the call, and its parameters by name."""
-    model = student.build(MODEL, "Model", blocks, style, tied, dtype)
+    model = student.build(MODEL, "Model", blocks, style, part, dtype)
     student.scaled_init_(model, num_layers, **options)
     return model, student.anatomy(model)["parameters"]
 
@@ -129,22 +189,26 @@ def is_matrix(name, tensor):
 
 def due_std(name, num_layers, std=0.02):
     """The standard deviation that the weight of this name is to have."""
-    residual = name.endswith(RESIDUAL) and not name.startswith("lm.")
-    return std / math.sqrt(2 * num_layers) if residual else std
+    return std / math.sqrt(2 * num_layers) if name.endswith(RESIDUAL) else std
 
 
 @KATA.observe
-def observe(student, blocks, style, tied, dtype, num_layers, options):
+def observe(student, blocks, style, part, dtype, num_layers, options):
     """Every vector that is one number, and the size of everything else, in units of `std`."""
-    model = student.build(MODEL, "Model", blocks, style, tied, dtype)
+    model = student.build(MODEL, "Model", blocks, style, part, dtype)
     student.scaled_init_(model, num_layers, **options)
     return {"sizes": model.sizes(options.get("std", 0.02))}
 
 
-@KATA.law(points=1)
-def test_parameters_stay_the_same(student, blocks, style, tied, dtype, num_layers, options):
+def any_model(draw):
+    """Cases with and without ties."""
+    return cases(draw, parts=("", "tied before", "tied behind"))
+
+
+@KATA.law(points=0.5, cases=any_model)
+def test_parameters_stay_the_same(student, blocks, style, part, dtype, num_layers, options):
     """The model keeps its Parameters, their dtype and their gradients; only the numbers are new."""
-    model, found = initialised(student, blocks, style, tied, dtype, num_layers, options)
+    model, found = initialised(student, blocks, style, part, dtype, num_layers, options)
     replaced, frozen = model.replaced(), model.frozen()
     one = f"`{replaced[0]}` is not" if replaced else "One is not"
     expect.true(not replaced, f"Every Parameter is the one that it was. {one}.")
@@ -155,13 +219,13 @@ def test_parameters_stay_the_same(student, blocks, style, tied, dtype, num_layer
 
 def any_depth(draw):
     """Cases of depths that lie on no half step."""
-    return cases(draw, depths=(1, 3, 5, 6, 12, 48))
+    return cases(draw, depths=(1, 3, 5, 6, 12, 48), parts=("",))
 
 
 @KATA.law(points=1, cases=any_depth)
-def test_weights_have_their_size(student, blocks, style, tied, dtype, num_layers, options):
+def test_weights_have_their_size(student, blocks, style, part, dtype, num_layers, options):
     """Every matrix has the standard deviation that is due to it."""
-    _, found = initialised(student, blocks, style, tied, dtype, num_layers, options)
+    _, found = initialised(student, blocks, style, part, dtype, num_layers, options)
     for name, tensor in found.items():
         if is_matrix(name, tensor):
             due, has = due_std(name, num_layers, **options), float(tensor.double().std())
@@ -172,11 +236,11 @@ def test_weights_have_their_size(student, blocks, style, tied, dtype, num_layers
 
 
 @KATA.law(points=1)
-def test_weights_are_normal(student, blocks, style, tied, dtype, num_layers, options):
+def test_weights_are_normal(student, blocks, style, part, dtype, num_layers, options):
     """The weights are normal numbers around zero: 68 in a hundred are less than one standard deviation."""
     import torch
 
-    _, found = initialised(student, blocks, style, tied, dtype, num_layers, options)
+    _, found = initialised(student, blocks, style, part, dtype, num_layers, options)
     matrices = [tensor.double() for name, tensor in found.items() if is_matrix(name, tensor)]
     units = torch.cat([(tensor / tensor.std()).flatten() for tensor in matrices])
     error = 6.5 / math.sqrt(1024 * len({float(tensor.sum()) for tensor in matrices}))
@@ -191,12 +255,22 @@ def test_weights_are_normal(student, blocks, style, tied, dtype, num_layers, opt
 
 
 @KATA.law(points=0.5)
-def test_draws_are_independent(student, blocks, style, tied, dtype, num_layers, options):
+def test_draws_are_independent(student, blocks, style, part, dtype, num_layers, options):
     """No two matrices have the same numbers, up to their size."""
-    _, found = initialised(student, blocks, style, tied, dtype, num_layers, options)
+    _, found = initialised(student, blocks, style, part, dtype, num_layers, options)
     seen = {}
     for name, tensor in found.items():
-        if is_matrix(name, tensor) and not (tied and name == "lm.out.weight"):
+        if is_matrix(name, tensor):
             first = tuple(round(float(x), 3) for x in (tensor / tensor.std())[0, :6])
             expect.true(first not in seen, f"`{seen.get(first)}` and `{name}` have the same numbers.")
             seen[first] = name
+
+
+@KATA.law(points=0.5)
+def test_each_call_draws_anew(student, blocks, style, part, dtype, num_layers, options):
+    """Two models that are built alike get numbers of their own."""
+    arguments = blocks, style, part, dtype, num_layers, options
+    (_, first), (_, second) = (initialised(student, *arguments) for _ in range(2))
+    for name, tensor in first.items():
+        same = is_matrix(name, tensor) and bool((tensor == second[name]).all())
+        expect.true(not same, f"A second call draws other numbers. `{name}` has those of the first.")

@@ -28,6 +28,15 @@ KATA = Kata(
 )
 
 
+#: The result of the first of two calls, looked at after the second.
+FIRST_RESULT = """
+def first_result(module, first, then):
+    result = module(first).detach()
+    module(then)
+    return result
+"""
+
+
 def table(draw, rows, d_model, dtype):
     """Rows of hundredths, some of them longer than 1."""
     import torch
@@ -42,11 +51,12 @@ def ids_below(draw, vocab_size, batch, tokens):
     return draw(st.tensors(st.permuted(st.just(np.array(drawn, dtype=np.int64).reshape(batch, tokens)))))
 
 
-def embedding_case(draw):
-    """A module's numbers and tables, and ids for it; every third sequence fills the positions."""
+def embedding_case(draw, *, left=(2, 3), most=4):
+    """A module's numbers and tables, and ids for at most `most` sequences; `left` positions stay free."""
     vocab_size, d_model = draw(st.sampled_from([4, 2, 7, 11])), draw(st.integers(1, 5))
-    batch, tokens = draw(st.sampled_from([2, 1, 3, 4])), draw(st.sampled_from([3, 2, 4, 1, 5]))
-    max_len, dtype = tokens + draw(st.sampled_from([0, 1, 3])), draw(st.float_dtypes())
+    batches = st.sampled_from([size for size in (2, 1, 3, 4) if size <= most])
+    batch, tokens = draw(batches), draw(st.sampled_from([3, 2, 4, 1, 5]))
+    max_len, dtype = tokens + draw(st.sampled_from(left)), draw(st.float_dtypes())
     return {
         "vocab_size": vocab_size,
         "d_model": d_model,
@@ -67,7 +77,20 @@ def loaded(student, vocab_size, d_model, max_len, weights):
 
 @KATA.cases
 def cases(draw):
-    return embedding_case(draw)
+    """Every fourth sequence fills the positions."""
+    return embedding_case(draw, left=(0, 1, 2, 3))
+
+
+@KATA.corner(points=0.5)
+def more_sequences_than_positions(max_len, ids):
+    """A batch may hold more sequences than there are positions."""
+    return len(ids) > max_len
+
+
+@KATA.corner(points=0.5)
+def texts_of_full_length(max_len, ids):
+    """A sequence may fill all positions."""
+    return ids.shape[1] == max_len
 
 
 @KATA.example
@@ -84,7 +107,7 @@ def worked_example():
 
 
 @KATA.example
-def more_sequences_than_positions():
+def three_sequences_and_two_positions():
     import torch
 
     weights = {
@@ -102,7 +125,7 @@ def observe(student, vocab_size, d_model, max_len, weights, ids):
 
 def fresh_cases(draw):
     """Cases of a law's own: half a bank, where the whole one would show no more."""
-    return embedding_case(draw)
+    return embedding_case(draw, most=3)
 
 
 @KATA.law(points=0.5, cases=fresh_cases)
@@ -124,6 +147,41 @@ def test_positions_are_the_same_for_every_sequence(student, vocab_size, d_model,
     expect.equal(result, rows.expand(len(ids), -1, -1), what)
 
 
+def with_other_calls(draw):
+    """Cases in float32, other tables, and other ids: as many, and more of them."""
+    case = embedding_case(draw, left=(3,), most=3)
+    batch, tokens = case["ids"].shape
+    tables = {name: weight.float() for name, weight in case["weights"].items()}
+    shapes = (batch, tokens), (batch + 1, tokens + 2)
+    other, larger = (ids_below(draw, case["vocab_size"], *shape).contiguous() for shape in shapes)
+    new = {name: table(draw, *tensor.shape, "float32") for name, tensor in tables.items()}
+    return {**case, "weights": tables, "new_weights": new, "other": other, "larger": larger}
+
+
+@KATA.law(points=0.5, cases=with_other_calls)
+def test_earlier_calls_change_nothing(
+    student, vocab_size, d_model, max_len, weights, new_weights, ids, other, larger
+):
+    """Other ids, new tables and a change of mode leave nothing behind for later calls."""
+    numbers = vocab_size, d_model, max_len
+    used, expected = loaded(student, *numbers, weights), loaded(student, *numbers, weights)(ids)
+    for before, what in ((ids[:, :1], "one token alone"), (larger, "more and longer sequences")):
+        used(before)
+        expect.close(used(ids), expected, f"the result, after {what},")
+    used.eval()
+    expect.close(used(ids), expected, "the result in evaluation mode")
+    got = student.build(FIRST_RESULT, "first_result", used, ids, other)
+    expect.close(got, expected, "the result of a call, after another call,")
+    used.load_state_dict(new_weights, strict=False)
+    expected = loaded(student, *numbers, new_weights)(ids)
+    expect.close(used(ids), expected, "the result, after new tables were loaded,")
+    used.double()
+    got = used(ids)
+    expect.close(got, expected, "the result, after the module became float64,")
+    double = str(getattr(got, "dtype", None)) == "torch.float64"
+    expect.true(double, "A module that became float64 gives float64.")
+
+
 def sequences_too_long(draw):
     """More tokens than positions, the batch no longer than they."""
     max_len, vocab_size = draw(st.integers(1, 4)), draw(st.integers(2, 5))
@@ -141,7 +199,7 @@ def sequences_too_long(draw):
     }
 
 
-@KATA.law(points=1, cases=sequences_too_long)
+@KATA.law(points=0.5, cases=sequences_too_long)
 def test_refuses_too_many_tokens(student, vocab_size, d_model, max_len, weights, ids):
     """A sequence of more than max_len tokens raises a ValueError."""
     module = loaded(student, vocab_size, d_model, max_len, weights)

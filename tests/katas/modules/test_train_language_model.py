@@ -102,6 +102,15 @@ class Attentive(nn.Module):
 """
 
 
+#: A model that has been through a backward already, as one that was trained before.
+USED = """
+def leave_gradients(model):
+    for parameter in model.parameters():
+        parameter.grad = parameter.detach() * 3 + 1
+    return model
+"""
+
+
 @KATA.cases
 def cases(draw, shortest=0, largest_batch=3):
     """A model's two tables, a batch, how many steps, at which rate, and the mode in which the model comes."""
@@ -203,13 +212,26 @@ def test_all_rows_take_part(student, embedding, head, inputs, targets, steps, op
         expect.close(losses, first, f"the list of losses {what}", terms=len(rows), roundings=2 * ROUNDINGS)
 
 
+@KATA.law(points=0.5, cases=larger_batches)
+def test_earlier_gradients_count_for_nothing(
+    student, embedding, head, inputs, targets, steps, options, training
+):
+    """Gradients that the model brings with it change no loss."""
+    fresh, used = (student.build(MODEL, "Model", embedding, head, training) for _ in range(2))
+    used = student.build(USED, "leave_gradients", used)
+    expected = student.train(fresh, inputs, targets, steps, **options)
+    losses = student.train(used, inputs, targets, steps, **options)
+    what = "the list of losses of a model that comes with gradients"
+    expect.close(losses, expected, what, terms=len(inputs), roundings=2 * ROUNDINGS)
+
+
 def modes(draw):
     """A vocabulary, a shape, and the mode in which the model comes."""
     shape = draw(st.shapes(2, longest=3))
     return {"vocab": draw(st.integers(2, 4)), "shape": list(shape), "training": draw(st.booleans())}
 
 
-@KATA.law(points=1, cases=modes)
+@KATA.law(points=0.5, cases=modes)
 def test_trains_in_training_mode(student, vocab, shape, training):
     """The model runs in training mode, whichever it came in."""
     import torch
