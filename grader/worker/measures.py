@@ -11,6 +11,8 @@ from typing import Any
 
 Function = Callable[..., Any]
 
+LARGEST_BUFFER = 2**16  # entries of a buffer that travels
+
 #: Where among the arguments of a product the left factor is, whose last axis is summed over.
 PRODUCTS = {
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "_scaled_mm", "_cdist_forward", "_euclidean_dist"), 0),
@@ -189,14 +191,15 @@ def _cotangent(torch: Any, output: Any) -> Any:
 
 
 def anatomy(module: Any) -> dict[str, Any]:
-    """A module's parameters and buffers by name, the names that share one Parameter, and its mode."""
+    """Return a module's parameters and buffers by name, the names that share one Parameter, and its mode.
+    Large buffers, such as the mask of all positions, are left out: they need not travel."""
     named = dict(module.named_parameters(remove_duplicate=False))
     sharing: dict[int, list[str]] = {}
     for name, parameter in named.items():
         sharing.setdefault(id(parameter), []).append(name)
     return {
         "parameters": named,
-        "buffers": dict(module.named_buffers()),
+        "buffers": {name: b for name, b in module.named_buffers() if b.numel() <= LARGEST_BUFFER},
         "shared": [names for names in sharing.values() if len(names) > 1],
         "training": bool(module.training),
     }

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from grader.worker.measures import with_flops, with_gradients  # noqa: E402 - torch first
+from grader.worker.measures import anatomy, with_flops, with_gradients  # noqa: E402 - torch first
 
 
 def x(*shape):
@@ -222,3 +222,10 @@ class TestGradients:
     def test_integers_are_not_differentiated(self):
         _, found = with_gradients(lambda ids, table: table[ids], [torch.tensor([1]), x(2, 2)], {})
         assert found.keys() == {"args[1]"}
+
+
+def test_a_large_buffer_is_left_out_of_the_anatomy():
+    module = torch.nn.Linear(2, 2)
+    module.register_buffer("mask", torch.ones(1024, 1024))
+    module.register_buffer("scale", torch.ones(3))
+    assert list(anatomy(module)["buffers"]) == ["scale"]
