@@ -69,7 +69,7 @@ endure: $(INSTALLED)
 
 # Which hostile submission gets through where a layer of the sandbox is taken away.
 isolation: $(INSTALLED)
-	$(BIN)/python tests/grader/walking.py --layers
+	$(BIN)/python tests/grader/grade_hostile.py --layers
 
 clean:
 	rm -rf .venv build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -7,7 +7,7 @@ from typing import Any
 
 from invented_class import ROOT
 
-from grader.catalog import Course, load_file
+from grader.course.catalog import Course, load_file
 
 TEST_NAME = "q1"
 SETUP = """
@@ -48,9 +48,9 @@ CALLS = {
 def cells(name: str) -> str:
     """The asserts of a kata, with what the reference answers written into them."""
     course = Course(ROOT)
-    card = course.card(name)
-    setup = TORCH if card.library == "torch" else SETUP
-    known: dict[str, Any] = dict(vars(load_file(f"bench_{name}", course.solution(card, "reference"))))
+    info = course.kata_info(name)
+    setup = TORCH if info.library == "torch" else SETUP
+    known: dict[str, Any] = dict(vars(load_file(f"bench_{name}", course.solution(info, "reference"))))
     exec(setup, known)  # the draws come in the order in which the asserts make them
     lines = [setup.strip()]
     for call in CALLS[name]:

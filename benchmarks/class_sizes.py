@@ -35,7 +35,7 @@ def below(pid: int) -> list[int]:
 
 def measured(submissions: Path, output: Path, kata: str) -> tuple[float, int, int]:
     """Seconds; and the most that the command, and that any process below it, ever held."""
-    command = [sys.executable, "-c", "from grader.instructor import kata; kata()", "grade", str(submissions)]
+    command = [sys.executable, "-c", "from grader.cli.kata import kata; kata()", "grade", str(submissions)]
     began, most, largest = time.perf_counter(), 0, 0
     wish = ["--kata", kata, "--output", str(output)]
     running = subprocess.Popen([*command, *wish], cwd=ROOT, stdout=subprocess.DEVNULL)

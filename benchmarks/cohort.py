@@ -20,8 +20,8 @@ from pathlib import Path
 from assert_cells import TEST_NAME, notebook, otter_test
 from invented_class import KATAS, ROOT, invent
 
-from grader.cache import cache_folder
-from grader.catalog import Course
+from grader.course.catalog import Course
+from grader.course.loading import cache_folder
 
 CORES = 2
 PACKAGES = ("numpy", "torch", "nbgrader", "otter-grader", "pytest", "hypothesis")
@@ -52,7 +52,7 @@ def environment() -> Path:
 
 def ours(submissions: Path, work: Path) -> Found:
     """`kata grade`, as an instructor would run it."""
-    command = "from grader.instructor import kata; kata()"
+    command = "from grader.cli.kata import kata; kata()"
     run = [sys.executable, "-c", command, "grade", submissions, "--output", work]
     subprocess.run([str(word) for word in run], cwd=ROOT, check=True, capture_output=True)
     lines = map(json.loads, (work / "reports.jsonl").read_text().splitlines())
@@ -66,11 +66,11 @@ def ours(submissions: Path, work: Path) -> Found:
 
 def nbgrader(submissions: Path, work: Path) -> Found:
     """An assignment of six notebooks, autograded; one process, as it comes."""
-    for card in map(Course(ROOT).card, KATAS):
-        _put(work / "source" / "ps1" / f"{card.name}.ipynb", notebook(card.name, "pass"))
+    for info in map(Course(ROOT).kata_info, KATAS):
+        _put(work / "source" / "ps1" / f"{info.name}.ipynb", notebook(info.name, "pass"))
         for folder in submissions.iterdir():
-            answer = (folder / f"{card.name}.py").read_text()
-            _put(work / "submitted" / folder.name / "ps1" / f"{card.name}.ipynb", notebook(card.name, answer))
+            answer = (folder / f"{info.name}.py").read_text()
+            _put(work / "submitted" / folder.name / "ps1" / f"{info.name}.ipynb", notebook(info.name, answer))
     command, wish = environment() / "nbgrader", ["ps1", "--create", "--force"]
     subprocess.run([command, "generate_assignment", *wish], cwd=work, check=True, capture_output=True)
     with clock("nbgrader autograde"):  # it exits with 1 where a notebook could not be run to its end
@@ -110,8 +110,8 @@ def pytest(submissions: Path, work: Path) -> Found:  # noqa: ARG001  # every con
 
     def run(job: tuple[str, str]) -> bool:
         student, name = job
-        card = Course(ROOT).card(name)
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(card.path)]
+        info = Course(ROOT).kata_info(name)
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(info.path)]
         file = submissions / student / f"{name}.py"
         return subprocess.run([*command, f"--student={file}"], cwd=ROOT, capture_output=True).returncode == 0
 

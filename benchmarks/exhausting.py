@@ -28,7 +28,7 @@ def submissions() -> dict[Path, str]:
 def grade(file: Path, kata: str) -> tuple[float, int]:
     """Seconds of the command, and the peak memory of its process in MiB."""
     began, peak = time.perf_counter(), 0
-    command = [sys.executable, "-m", "grader.cli", kata, "--file", str(file)]
+    command = [sys.executable, "-m", "grader.cli.grade", kata, "--file", str(file)]
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while running.poll() is None:
         peak = max(peak, high_water(running.pid))

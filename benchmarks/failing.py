@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from grader.authoring.answers import standalone_sources
-from grader.bank import spread
-from grader.catalog import Card, Course
+from grader.cases.generation import spread
+from grader.course.catalog import Course, KataInfo
+from grader.course.known_solutions import standalone_sources
 
 ROOT = Path(__file__).resolve().parents[1]
 MISTAKES = 5
@@ -22,41 +22,41 @@ PASSING = 3  # runs of the reference
 MEDIAN_BAR, WORST_BAR = 1.6, 3.0
 
 
-def cpu_seconds(card: Card, file: Path) -> float:
+def cpu_seconds(info: KataInfo, file: Path) -> float:
     """CPU seconds of one `grade`, its workers included."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "grader.cli", card.name, "--file", str(file)]
+    command = [sys.executable, "-m", "grader.cli.grade", info.name, "--file", str(file)]
     subprocess.run(command, cwd=ROOT, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(course: Course, card: Card, folder: Path, mistakes: int) -> tuple[float, list[float]]:
+def measure(course: Course, info: KataInfo, folder: Path, mistakes: int) -> tuple[float, list[float]]:
     """The median of the passing runs, and one run of each mistake; the cache is filled before."""
-    reference = course.solution(card, "reference")
-    sources = list(standalone_sources(course, card, "mistakes").values())
+    reference = course.solution(info, "reference")
+    sources = list(standalone_sources(course, info, "mistakes").values())
     files = []
     for number, source in enumerate(spread(sources, mistakes)):
-        files.append(folder / f"{card.name}_{number}.py")
+        files.append(folder / f"{info.name}_{number}.py")
         files[-1].write_text(source, encoding="utf-8")
-    cpu_seconds(card, files[0])
-    passing = statistics.median(cpu_seconds(card, reference) for _ in range(PASSING))
-    return passing, [cpu_seconds(card, file) for file in files]
+    cpu_seconds(info, files[0])
+    passing = statistics.median(cpu_seconds(info, reference) for _ in range(PASSING))
+    return passing, [cpu_seconds(info, file) for file in files]
 
 
 def compare(names: list[str], mistakes: int, folder: Path) -> int:
     """Print the table; 1 where a bar is missed."""
     course = Course(ROOT)
-    cards = [course.card(name) for name in names] or list(course.cards.values())
+    infos = [course.kata_info(name) for name in names] or list(course.katas.values())
     print("| kata | passing | failing, median | failing, worst | ratio of medians | ratio of the worst |")
     print("|---|---:|---:|---:|---:|---:|")
     ratios: list[float] = []
-    for card in cards:
-        passing, failing = measure(course, card, folder, mistakes)
+    for info in infos:
+        passing, failing = measure(course, info, folder, mistakes)
         ratios += [seconds / passing for seconds in failing]
         median, worst = statistics.median(failing), max(failing)
         told = f"{passing:.2f} s | {median:.2f} s | {worst:.2f} s"
-        print(f"| `{card.name}` | {told} | {median / passing:.2f} × | {worst / passing:.2f} × |", flush=True)
+        print(f"| `{info.name}` | {told} | {median / passing:.2f} × | {worst / passing:.2f} × |", flush=True)
     median, worst = statistics.median(ratios), max(ratios)
     print(f"\nmedian {median:.2f} × (bar {MEDIAN_BAR} ×), worst {worst:.2f} × (bar {WORST_BAR} ×)")
     return int(median > MEDIAN_BAR or worst > WORST_BAR)

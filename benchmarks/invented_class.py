@@ -11,25 +11,25 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from grader.authoring.answers import standalone_sources
-from grader.authoring.mutating.mutation import mutants
-from grader.catalog import Card, Course
+from grader.authoring.mutation.mutants import mutants
+from grader.course.catalog import Course, KataInfo
+from grader.course.known_solutions import standalone_sources
 
 ROOT = Path(__file__).resolve().parents[1]
 KATAS = ("softmax", "causal_mask", "head_split_merge", "decoder_layer", "top_p", "kv_cache")
 
 
-def answers(course: Course, card: Card) -> list[tuple[str, str]]:
+def answers(course: Course, info: KataInfo) -> list[tuple[str, str]]:
     """Every known answer to a kata: the mistake's name, or nothing where it is right; and its source."""
-    reference = course.solution(card, "reference").read_text(encoding="utf-8")
-    right = [reference, *standalone_sources(course, card, "variants").values()]
-    wrong = standalone_sources(course, card, "mistakes")
+    reference = course.solution(info, "reference").read_text(encoding="utf-8")
+    right = [reference, *standalone_sources(course, info, "variants").values()]
+    wrong = standalone_sources(course, info, "mistakes")
     return [("", source) for source in right] + list(wrong.items())
 
 
-def distinct_answers(course: Course, card: Card, number: int) -> list[tuple[str, str]]:
+def distinct_answers(course: Course, info: KataInfo, number: int) -> list[tuple[str, str]]:
     """As many answers of which no two are alike: mutants of the reference, then mutants of those."""
-    found = {course.solution(card, "reference").read_text(encoding="utf-8"): ""}
+    found = {course.solution(info, "reference").read_text(encoding="utf-8"): ""}
     ahead = list(found)
     while len(found) < number:
         for mutant in mutants(ahead.pop(0)):
@@ -44,15 +44,15 @@ def invent(
 ) -> dict[tuple[str, str], str]:
     """Write the files of a class; returns for each student and kata the mistake that was made."""
     course, made = Course(ROOT), {}
-    for card in map(course.card, katas):
-        known = distinct_answers(course, card, students) if distinct else answers(course, card)
+    for info in map(course.kata_info, katas):
+        known = distinct_answers(course, info, students) if distinct else answers(course, info)
         for number in range(students):
             student = f"student{number:05d}"
             mistake, source = known[(number * 7 + len(made) // max(students, 1)) % len(known)]
-            file = folder / student / f"{card.name}.py"
+            file = folder / student / f"{info.name}.py"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{source}\n# by {student}\n", encoding="utf-8")  # no two files are identical
-            made[student, card.name] = mistake
+            made[student, info.name] = mistake
     return made
 
 

@@ -14,17 +14,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from grader import attempt
-from grader.catalog import Course, load_file
-from grader.checks import Session
-from grader.grading import Grader
-from grader.judging import run_check
-from grader.opening import grade_file
-from grader.worker.local import LocalStudent
-from grader.worker.remote import RemoteStudent
-from grader.worker.sandbox import layers
-from grader.worker.sandbox.layers import ALL, ISOLATION
-from grader.worker.server import ForkServer, open_source
+from grader.checks.base import CheckContext
+from grader.checks.runner import run_check
+from grader.course.catalog import Course, load_file
+from grader.grading import submission_run
+from grader.grading.grader import Grader
+from grader.grading.startup import grade_file
+from grader.worker.child.sandbox import apply
+from grader.worker.child.sandbox.apply import ALL, ISOLATION
+from grader.worker.client import RemoteStudent
+from grader.worker.fork_server import ForkServer, open_source
+from grader.worker.in_process import LocalStudent
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = ROOT / "tests" / "grader" / "submissions"
@@ -49,14 +49,14 @@ def until_greeting(server: ForkServer) -> Callable[[], None]:
 
 def contenders(course: Course) -> dict[str, Callable[[], None]]:
     """What is timed, by the name of its row."""
-    card = course.card("softmax")
-    path = course.solution(card, "reference")
+    info = course.kata_info("softmax")
+    path = course.solution(info, "reference")
     isolated = Grader(course, {"numpy": open_source("numpy")})
     plain = Grader(course, {"numpy": open_source("numpy", isolation="none")})
-    prepared = isolated.prepare(card)
+    prepared = isolated.prepare(info)
 
     def in_this_process() -> None:
-        session = Session(prepared.kata, prepared.oracle, LocalStudent(load_file("softmax", path)))
+        session = CheckContext(prepared.kata, prepared.oracle, LocalStudent(load_file("softmax", path)))
         assert all(run_check(check, session).status == "passed" for check in prepared.checks)
 
     return {
@@ -64,8 +64,8 @@ def contenders(course: Course) -> dict[str, Callable[[], None]]:
         "a worker, in the sandbox": until_greeting(ForkServer("numpy", ALL)),
         "a worker, all but the kernel's layers": until_greeting(ForkServer("numpy", ISOLATION["none"])),
         "softmax graded in this process": in_this_process,
-        "softmax graded in a plain worker": lambda: check(grade_file(plain, card, path).status),
-        "softmax graded in the sandbox": lambda: check(grade_file(isolated, card, path).status),
+        "softmax graded in a plain worker": lambda: check(grade_file(plain, info, path).status),
+        "softmax graded in the sandbox": lambda: check(grade_file(isolated, info, path).status),
     }
 
 
@@ -100,11 +100,11 @@ def lock_in_seconds(times: int) -> list[float]:
     reader, writer = os.pipe()
     server = os.fork()
     if server == 0:
-        layers.prepare(layers.ALL)
+        apply.prepare(apply.ALL)
         for _ in range(times):
             if os.fork() == 0:
                 began = time.perf_counter()
-                layers.lock_in(layers.Terms(scratch=tempfile.gettempdir()))
+                apply.lock_in(apply.Terms(scratch=tempfile.gettempdir()))
                 os.write(writer, b"%.7f\n" % (time.perf_counter() - began))
                 os._exit(0)
             os.wait()
@@ -124,9 +124,9 @@ def held() -> tuple[int, int, int]:
 
 def endure(gradings: int) -> int:
     """Grade that often; print what is held along the way; 1 where something has grown."""
-    attempt.CALL_SECONDS = 1.0
+    submission_run.CALL_SECONDS = 1.0
     course = Course(ROOT)
-    card = course.card("softmax")
+    info = course.kata_info("softmax")
     server = ForkServer("numpy")
     grader = Grader(course, {"numpy": server})
     told = []
@@ -135,9 +135,9 @@ def endure(gradings: int) -> int:
         path = (
             HOSTILE / f"{TRYING[number // 5 % len(TRYING)]}.py"
             if hostile
-            else course.solution(card, "reference")
+            else course.solution(info, "reference")
         )
-        report = grade_file(grader, card, path)
+        report = grade_file(grader, info, path)
         assert (report.status == "passed") is not hostile, (path.name, report.status)
         if (number + 1) % max(1, gradings // 10) == 0:
             told.append(held())

@@ -5,7 +5,7 @@
     expect.true(kept.any(), "The most likely token is always kept.")
     expect.refuses(student.split_heads, x, 3)
 
-Every one raises `Unmet`, an AssertionError, so the same law reads well under plain pytest.
+Every one raises `ExpectationFailed`, an AssertionError, so the same law reads well under plain pytest.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from grader.arrays import dtype_name, to_numpy
-from grader.comparison import EPSILON, Difference, Tolerance, first_difference, of_values
-from grader.describing import show
-from grader.precision import Precision
+from grader.values.arrays import dtype_name, to_numpy
+from grader.values.comparison import EPSILON, Difference, Tolerance, first_difference, of_values
+from grader.values.formatting import show
+from grader.values.tolerance import Precision
 
 
 class SubmissionFailed(Exception):
@@ -40,7 +40,7 @@ class SubmissionFailed(Exception):
         return "LeftBehind" in self.kinds
 
 
-class Unmet(AssertionError):
+class ExpectationFailed(AssertionError):
     """An expectation that did not hold: a sentence and, where values differ, how."""
 
     def __init__(self, message: str, difference: Difference | None = None) -> None:
@@ -75,7 +75,7 @@ def _coarser(got: Any) -> str:
 def true(condition: object, sentence: str) -> None:
     """`sentence` states what must hold, as a full sentence."""
     if not bool(condition):
-        raise Unmet(sentence)
+        raise ExpectationFailed(sentence)
 
 
 def close(
@@ -86,7 +86,7 @@ def close(
     tolerance = Tolerance(terms, roundings, _precision.get().floor)
     found = first_difference(expected, got, tolerance, dtype or _coarser(got))
     if found:
-        raise Unmet(f"{_begin(what)} is not what it must be.", found)
+        raise ExpectationFailed(f"{_begin(what)} is not what it must be.", found)
 
 
 def decimals(got: Any, expected: Any, places: int, what: str) -> None:
@@ -100,7 +100,7 @@ def decimals(got: Any, expected: Any, places: int, what: str) -> None:
     wrong = ~(abs(have - wanted) <= 0.51 * 10.0**-places)
     if wrong.any():
         at = tuple(int(axis[0]) for axis in wrong.nonzero())
-        raise Unmet(
+        raise ExpectationFailed(
             f"{_begin(what)} differs from the printed figures.",
             of_values(wanted, have, at, str(list(at))),
         )
@@ -110,7 +110,7 @@ def equal(got: Any, expected: Any, what: str) -> None:
     """Equal to the last bit, NaN equal to NaN."""
     found = first_difference(expected, got, Tolerance(terms=0))
     if found:
-        raise Unmet(f"{_begin(what)} is not what it must be.", found)
+        raise ExpectationFailed(f"{_begin(what)} is not what it must be.", found)
 
 
 def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> None:
@@ -123,7 +123,7 @@ def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> No
         told = f"The call raised {error}."
     else:
         told = f"The call returned {show(result)}."
-    raise Unmet(f"A ValueError is due: {why}. {told}")
+    raise ExpectationFailed(f"A ValueError is due: {why}. {told}")
 
 
 def loads(student: Any, module: Any, weights: dict[str, Any]) -> Any:
@@ -133,13 +133,17 @@ def loads(student: Any, module: Any, weights: dict[str, Any]) -> Any:
     has = {name: tuple(p.shape) for name, p in student.anatomy(module)["parameters"].items()}
     missing = [name for name in expected if name not in has]
     if missing:
-        raise Unmet(f"The module has no parameter `{missing[0]}`; it has {_listed(has)}.")
+        raise ExpectationFailed(f"The module has no parameter `{missing[0]}`; it has {_listed(has)}.")
     unknown = [name for name in has if name not in expected]
     if unknown:
-        raise Unmet(f"The module has a parameter `{unknown[0]}`, which the statement does not name.")
+        raise ExpectationFailed(
+            f"The module has a parameter `{unknown[0]}`, which the statement does not name."
+        )
     wrong = [name for name in expected if has[name] != expected[name]]
     if wrong:
-        raise Unmet(f"`{wrong[0]}` has the shape {has[wrong[0]]}; it must be {expected[wrong[0]]}.")
+        raise ExpectationFailed(
+            f"`{wrong[0]}` has the shape {has[wrong[0]]}; it must be {expected[wrong[0]]}."
+        )
     if any(dtype_name(tensor) == "float64" for tensor in weights.values()):
         module.double()
     module.load_state_dict(weights, strict=False)

@@ -87,7 +87,7 @@ class Kata:
     """The declaration of one kata. Points are whole or half points; hints go from nudge to near-answer.
 
     `roundings` says how many roundings deep an honest answer is (1 for a formula, more for a
-    stack of layers) and widens the tolerance in proportion; see `grader.comparison`. `axes` names the
+    stack of layers) and widens the tolerance in proportion; see `grader.values.comparison`. `axes` names the
     last axes of arguments for the reader: `{"logits": "batch vocab"}`. `ships_wrong_code` is for a kata
     whose stub runs and is to be mended: the stub's `submission.digest`, so that it is known untouched.
     `shortcuts` are dotted names of library functions that do all of the kata: a submission that uses one
@@ -213,15 +213,14 @@ def hundredths(points: float) -> int:
 
 
 def _as_pytest_test(function: Callable[..., None], law: Law) -> Callable[..., None]:
-    """The same law as a test of plain pytest: `student` is a fixture, cases come from Hypothesis."""
+    """Return the law as a test of plain pytest; `tests/katas/conftest.py` has the fixtures that it takes."""
 
-    def test(student: Any) -> None:
+    def test(student: Any, for_all: Any) -> None:
         if law.draw is None:
             function(student)
             return
-        from grader.bank import for_all  # Hypothesis is needed here alone
         from grader.expect import judged_in
-        from grader.precision import precision_of
+        from grader.values.tolerance import precision_of
 
         def check(case: Case) -> None:
             with judged_in(precision_of(case)):

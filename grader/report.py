@@ -28,7 +28,7 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckReport:
     """The outcome of one check. `counterexample` maps argument names to their text."""
 
     name: str
@@ -55,7 +55,7 @@ class KataReport:
     max_score: int
     seconds: float = 0.0
     message: str = ""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[CheckReport, ...] = ()
     output: str = ""
     digest: str = ""  # SHA-256 of the file that was graded
 
@@ -152,7 +152,7 @@ def _kata_to_json(kata: KataReport) -> dict[str, Any]:
     }
 
 
-def _check_to_json(check: Check) -> dict[str, Any]:
+def _check_to_json(check: CheckReport) -> dict[str, Any]:
     mistake = check.mistake and dict(vars(check.mistake))
     points = {"score": check.score / 100, "max_score": check.max_score / 100}
     return {**vars(check), **points, "mistake": mistake}
@@ -184,13 +184,13 @@ def _kata_from_json(data: dict[str, Any]) -> KataReport:
     )
 
 
-def _check_from_json(data: dict[str, Any]) -> Check:
-    plain = {f.name: data[f.name] for f in fields(Check)}
+def _check_from_json(data: dict[str, Any]) -> CheckReport:
+    plain = {f.name: data[f.name] for f in fields(CheckReport)}
     _require_one_of(get_args(CheckStatus), data["status"])
     plain["score"] = round(data["score"] * 100)
     plain["max_score"] = round(data["max_score"] * 100)
     plain["mistake"] = Mistake(**data["mistake"]) if data["mistake"] else None
-    return Check(**plain)
+    return CheckReport(**plain)
 
 
 def _require_one_of(known: tuple[str, ...], status: object) -> None:

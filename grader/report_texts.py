@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict, astuple, replace
 from itertools import count
 
-from grader.report import Check, KataReport, Mistake, Provenance, Report
+from grader.report import CheckReport, KataReport, Mistake, Provenance, Report
 
 LARGEST = 240_000  # bytes of one kata as JSON: the report around it and indentation stay below 256 kB
 MOST_PRINTED = 80_000  # bytes of these for what was printed
@@ -150,13 +150,13 @@ def _line_or_none(kind: str, text: str | None, limit: Limit) -> str | None:
     return None if text is None else _line(kind, text, limit)
 
 
-def _with_texts(check: Check, limit: Limit, entries: int = sys.maxsize) -> Check:
+def _with_texts(check: CheckReport, limit: Limit, entries: int = sys.maxsize) -> CheckReport:
     """Return the check with every text harmless and cut, with at most `entries` of its counterexample."""
     expected, got = check.expected, check.got
     if expected is not None and got is not None:
         expected, got = cut_pair(expected, got, limit("expected"))
     mistake = check.mistake
-    return Check(
+    return CheckReport(
         _line("name", check.name, limit),
         _line("title", check.title, limit),
         check.status,
@@ -201,7 +201,7 @@ def _output(text: str) -> str:
     return next(output for output in shown if _size(output) <= MOST_PRINTED)
 
 
-def _merged(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+def _merged(checks: tuple[CheckReport, ...]) -> tuple[CheckReport, ...]:
     """Return the first checks, and one that stands for the rest, so that no point is lost."""
     if len(checks) <= MOST_CHECKS:
         return checks
@@ -209,22 +209,22 @@ def _merged(checks: tuple[Check, ...]) -> tuple[Check, ...]:
     passed = all(check.status in ("passed", "skipped") for check in rest)
     score, max_score = sum(check.score for check in rest), sum(check.max_score for check in rest)
     title = f"{len(rest)} more checks."
-    return *first, Check("more_checks", title, "passed" if passed else "failed", score, max_score)
+    return *first, CheckReport("more_checks", title, "passed" if passed else "failed", score, max_score)
 
 
-def _bare(check: Check) -> Check:
+def _bare(check: CheckReport) -> CheckReport:
     """Return the check without its details."""
     name, title = _line("name", check.name, _limit(2)), _line("title", check.title, _limit(4))
-    return Check(name, title, check.status, check.score, check.max_score, LEFT_OUT)
+    return CheckReport(name, title, check.status, check.score, check.max_score, LEFT_OUT)
 
 
-def _largest_within(room: int, check: Check, least: Check) -> Check:
+def _largest_within(room: int, check: CheckReport, least: CheckReport) -> CheckReport:
     """Return the check, with texts as long as there is room for; where there is none, `least`."""
     cuts = (_with_texts(check, _limit(scale), MOST_ENTRIES // scale) for scale in SCALES)
     return next((shown for shown in cuts if _size(shown) <= room), least)
 
 
-def _size(value: Check | KataReport | str) -> int:
+def _size(value: CheckReport | KataReport | str) -> int:
     """Return the bytes of JSON, where a character counts six that a page of HTML spells out."""
     text = json.dumps(value if isinstance(value, str) else asdict(value), ensure_ascii=False)
     return len(text.encode()) + 5 * sum(map(text.count, "&<>\"'"))

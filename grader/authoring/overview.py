@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from grader.authoring.places import public_definitions
-from grader.catalog import Card, Course
+from grader.authoring.source_locations import public_definitions
+from grader.course.catalog import Course, KataInfo
 from grader.kata import FREE_POINTS
 
 HEAD = "| kata | checks | laws | mistakes | variants | source |\n|---|---:|---:|---:|---:|---|"
@@ -15,18 +15,18 @@ HEAD = "| kata | checks | laws | mistakes | variants | source |\n|---|---:|---:|
 def overview(course: Course) -> str:
     """A table a track in Markdown: how strong each kata's checks are, and where it comes from."""
     parts = []
-    for track in dict.fromkeys(card.track for card in course.cards.values()):
-        rows = [_row(course, card) for card in course.cards.values() if card.track == track]
+    for track in dict.fromkeys(info.track for info in course.katas.values()):
+        rows = [_row(course, info) for info in course.katas.values() if info.track == track]
         if rows:
             parts.append("\n".join([f"## {track}", "", HEAD, *rows]))
     return "\n\n".join(parts) + "\n"
 
 
-def _row(course: Course, card: Card) -> str:
-    laws, corners = (_decorated(card.path, f"KATA.{kind}") for kind in ("law", "corner"))
-    mistakes, variants = (_answers(course.solution(card, part)) for part in ("mistakes", "variants"))
-    checks = 1 + len(FREE_POINTS) + laws + corners + _optional_checks(card)
-    return f"| `{card.name}` | {checks} | {laws} | {mistakes} | {variants} | {card.source} |"
+def _row(course: Course, info: KataInfo) -> str:
+    laws, corners = (_decorated(info.path, f"KATA.{kind}") for kind in ("law", "corner"))
+    mistakes, variants = (_answers(course.solution(info, part)) for part in ("mistakes", "variants"))
+    checks = 1 + len(FREE_POINTS) + laws + corners + _optional_checks(info)
+    return f"| `{info.name}` | {checks} | {laws} | {mistakes} | {variants} | {info.source} |"
 
 
 def _decorated(path: Path, kind: str) -> int:
@@ -39,9 +39,9 @@ def _decorated(path: Path, kind: str) -> int:
     )
 
 
-def _optional_checks(card: Card) -> int:
+def _optional_checks(info: KataInfo) -> int:
     """Gradients and the device, where the declaration asks for them."""
-    tree = ast.parse(card.path.read_text(encoding="utf-8"))
+    tree = ast.parse(info.path.read_text(encoding="utf-8"))
     said = {
         keyword.arg: keyword.value.value
         for node in ast.walk(tree)
@@ -50,7 +50,7 @@ def _optional_checks(card: Card) -> int:
         if isinstance(keyword.value, ast.Constant)
     }
     on_device = said.get("grades_device")
-    device = card.library == "torch" if on_device is None else bool(on_device)
+    device = info.library == "torch" if on_device is None else bool(on_device)
     return int(bool(said.get("grades_gradients"))) + int(device)
 
 

@@ -8,29 +8,29 @@ from dataclasses import dataclass, field
 
 import click
 
-from grader.authoring import statements, wrong_answers
-from grader.authoring.answers import standalone_sources
-from grader.authoring.places import last_line, line_of_definition, place
-from grader.authoring.side_by_side import for_each
-from grader.authoring.sound_laws import unsound_laws
-from grader.bank import SEED
-from grader.catalog import Card, Course, CourseError
-from grader.describing import counted
-from grader.grading import Grader
+from grader.authoring import mistake_checks, static_checks
+from grader.authoring.law_sanity import unsound_laws
+from grader.authoring.parallel import for_each
+from grader.authoring.source_locations import last_line, line_of_definition, place
+from grader.cases.generation import SEED
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.known_solutions import standalone_sources
+from grader.course.submission import Submission, SubmissionRejected
+from grader.grading.grader import Grader
+from grader.grading.startup import grade_file, open_grader
 from grader.kata import KataError
-from grader.opening import grade_file, open_grader
 from grader.report import KataReport
-from grader.submission import Refused, Submission
+from grader.values.formatting import counted
 
 MISTAKES_DUE = 6
 VARIANTS_DUE = 3
 
 
 @dataclass
-class Verdict:
+class KataVerification:
     """What was found about one kata. `gaps` is empty for a kata that is ready."""
 
-    card: Card
+    info: KataInfo
     checks: int = 0
     mistakes: int = 0
     caught: int = 0
@@ -44,14 +44,14 @@ class Verdict:
 
 def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isolated: bool = False) -> int:
     """Verify the named katas, or all, and print the table. 0 if nothing is missing, else 1."""
-    cards = [course.card(name) for name in names] or list(course.cards.values())
-    if not cards:
+    infos = [course.kata_info(name) for name in names] or list(course.katas.values())
+    if not infos:
         raise CourseError("There are no katas to verify.")
-    found = dict(for_each(course, cards, _verify_alone, seed, isolated))
-    verdicts = [found[card] for card in cards]
+    found = dict(for_each(course, infos, _verify_alone, seed, isolated))
+    verdicts = [found[info] for info in infos]
     click.echo(table(verdicts))
-    stray = [] if names else statements.listed_in_vain(course) + statements.stray_files(course)
-    gaps = [f"{verdict.card.name}: {gap}" for verdict in verdicts for gap in verdict.gaps] + stray
+    stray = [] if names else static_checks.listed_in_vain(course) + static_checks.stray_files(course)
+    gaps = [f"{verdict.info.name}: {gap}" for verdict in verdicts for gap in verdict.gaps] + stray
     if gaps:
         click.echo(f"next: {gaps[0]}")
     for gap in gaps:
@@ -60,42 +60,42 @@ def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isol
     return 1 if gaps else 0
 
 
-def _verify_alone(course: Course, card: Card, seed: int, isolated: bool) -> Verdict:
-    click.echo(f"{card.name} …", err=True)
-    grader, source = open_grader(course, [card], seed=seed)
+def _verify_alone(course: Course, info: KataInfo, seed: int, isolated: bool) -> KataVerification:
+    click.echo(f"{info.name} …", err=True)
+    grader, source = open_grader(course, [info], seed=seed)
     with closing(source):
         try:
-            return verify_kata(course, grader, card, isolated)
+            return verify_kata(course, grader, info, isolated)
         except KataError as error:
-            return Verdict(card, gaps=[str(error)])
+            return KataVerification(info, gaps=[str(error)])
 
 
-def verify_kata(course: Course, grader: Grader, card: Card, isolated: bool = False) -> Verdict:
+def verify_kata(course: Course, grader: Grader, info: KataInfo, isolated: bool = False) -> KataVerification:
     """Everything that can be said about one kata."""
     began = time.monotonic()
-    verdict = Verdict(card)
-    verdict.gaps += statements.gaps(course, card)
+    verdict = KataVerification(info)
+    verdict.gaps += static_checks.gaps(course, info)
     if not verdict.gaps:
         _judge(course, grader, verdict, isolated)
-    verdict.gaps += statements.unfinished(course, card)
+    verdict.gaps += static_checks.unfinished(course, info)
     verdict.seconds = time.monotonic() - began
     return verdict
 
 
-def _judge(course: Course, grader: Grader, verdict: Verdict, isolated: bool) -> None:
+def _judge(course: Course, grader: Grader, verdict: KataVerification, isolated: bool) -> None:
     """What running the kata shows. A kata that cannot be drawn or judged has that one gap."""
     try:
-        prepared = grader.prepare(verdict.card)
+        prepared = grader.prepare(verdict.info)
         verdict.checks = len(prepared.checks)
         verdict.gaps += unsound_laws(course, prepared)
         _verify_stub(course, grader, verdict)
         _verify_right_answers(course, grader, verdict)
         _verify_mistakes(course, grader, verdict, isolated)
     except KataError as error:
-        where = place(course, verdict.card.path)
-        verdict.gaps.append(f"{where}: {str(error).removeprefix(f'{verdict.card.name}: ')}")
+        where = place(course, verdict.info.path)
+        verdict.gaps.append(f"{where}: {str(error).removeprefix(f'{verdict.info.name}: ')}")
         return
-    path = verdict.card.path
+    path = verdict.info.path
     verdict.gaps += [
         f"{place(course, path, line_of_definition(path, f'test_{law.name}'))}: no mistake fails the law"
         f" `{law.name}`; add the mistake that it guards against, or drop it."
@@ -104,10 +104,10 @@ def _judge(course: Course, grader: Grader, verdict: Verdict, isolated: bool) -> 
     ]
 
 
-def _verify_stub(course: Course, grader: Grader, verdict: Verdict) -> None:
-    kata = grader.prepare(verdict.card).kata
+def _verify_stub(course: Course, grader: Grader, verdict: KataVerification) -> None:
+    kata = grader.prepare(verdict.info).kata
     due = "failed" if kata.ships_wrong_code else "not_started"
-    report = grade_file(grader, verdict.card, course.stub(verdict.card))
+    report = grade_file(grader, verdict.info, course.stub(verdict.info))
     if report.status != due:
         verdict.gaps.append(
             f"the stub is reported `{report.status}`, not `{due}`; each entry point must be a docstring"
@@ -115,12 +115,12 @@ def _verify_stub(course: Course, grader: Grader, verdict: Verdict) -> None:
         )
 
 
-def _verify_right_answers(course: Course, grader: Grader, verdict: Verdict) -> None:
-    reference = course.solution(verdict.card, "reference").read_text(encoding="utf-8")
-    where = place(course, course.solution(verdict.card, "reference"))
+def _verify_right_answers(course: Course, grader: Grader, verdict: KataVerification) -> None:
+    reference = course.solution(verdict.info, "reference").read_text(encoding="utf-8")
+    where = place(course, course.solution(verdict.info, "reference"))
     _require_full_marks(grader, verdict, where, "the reference", reference)
-    path = course.solution(verdict.card, "variants")
-    sources = standalone_sources(course, verdict.card, "variants")
+    path = course.solution(verdict.info, "variants")
+    sources = standalone_sources(course, verdict.info, "variants")
     verdict.variants = len(sources)
     if len(sources) < VARIANTS_DUE:
         where = place(course, path, last_line(path))
@@ -132,7 +132,9 @@ def _verify_right_answers(course: Course, grader: Grader, verdict: Verdict) -> N
         verdict.passed += _require_full_marks(grader, verdict, where, f"the variant `{name}`", source)
 
 
-def _require_full_marks(grader: Grader, verdict: Verdict, where: str, what: str, source: str) -> bool:
+def _require_full_marks(
+    grader: Grader, verdict: KataVerification, where: str, what: str, source: str
+) -> bool:
     report = _grade_source(grader, verdict, what, source)
     if report is None or report.score == report.max_score:
         return report is not None
@@ -144,18 +146,18 @@ def _require_full_marks(grader: Grader, verdict: Verdict, where: str, what: str,
     return False
 
 
-def _grade_source(grader: Grader, verdict: Verdict, what: str, source: str) -> KataReport | None:
+def _grade_source(grader: Grader, verdict: KataVerification, what: str, source: str) -> KataReport | None:
     try:
-        return grader.grade(Submission(verdict.card, source, what))
-    except Refused as refused:
+        return grader.grade(Submission(verdict.info, source, what))
+    except SubmissionRejected as refused:
         verdict.gaps.append(f"{what} cannot be graded: {refused}")
         return None
 
 
-def _verify_mistakes(course: Course, grader: Grader, verdict: Verdict, isolated: bool) -> None:
-    prepared = grader.prepare(verdict.card)
-    path = course.solution(verdict.card, "mistakes")
-    found = wrong_answers.outcomes(course, grader, prepared)
+def _verify_mistakes(course: Course, grader: Grader, verdict: KataVerification, isolated: bool) -> None:
+    prepared = grader.prepare(verdict.info)
+    path = course.solution(verdict.info, "mistakes")
+    found = mistake_checks.outcomes(course, grader, prepared)
     verdict.mistakes = len(found)
     verdict.caught = sum(bool(outcome.failed) for outcome in found)
     verdict.named = sum(outcome.named == outcome.name for outcome in found)
@@ -169,15 +171,15 @@ def _verify_mistakes(course: Course, grader: Grader, verdict: Verdict, isolated:
         if outcome.gap
     ]
     for outcome in found if isolated else found[:1]:
-        otherwise = wrong_answers.differs_in_a_worker(course, grader, prepared, outcome)
+        otherwise = mistake_checks.differs_in_a_worker(course, grader, prepared, outcome)
         verdict.gaps += [otherwise] if otherwise else []
 
 
-def table(verdicts: list[Verdict]) -> str:
+def table(verdicts: list[KataVerification]) -> str:
     """One line a kata."""
     head = f"{'kata':<30}{'checks':>7}{'caught':>9}{'named':>9}{'variants':>10}{'seconds':>9}"
     rows = [
-        f"{v.card.name:<30}{v.checks:>7}{f'{v.caught}/{v.mistakes}':>9}{f'{v.named}/{v.mistakes}':>9}"
+        f"{v.info.name:<30}{v.checks:>7}{f'{v.caught}/{v.mistakes}':>9}{f'{v.named}/{v.mistakes}':>9}"
         f"{f'{v.passed}/{v.variants}':>10}{v.seconds:>9.1f}"
         for v in verdicts
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from grader.report import Check, CheckStatus, KataReport, KataStatus
+from grader.report import CheckReport, CheckStatus, KataReport, KataStatus
 
 SAYS = {
     "not_started": "Not started yet.",
@@ -19,12 +19,12 @@ WIDEST = 24  # characters of a column of names
 LINE = re.compile(r"\bline (\d{1,6})\b")
 
 
-def wrong(kata: KataReport) -> list[Check]:
+def wrong(kata: KataReport) -> list[CheckReport]:
     """The checks that did not hold."""
     return [check for check in kata.checks if check.status in WRONG]
 
 
-def of_check(check: Check) -> str:
+def of_check(check: CheckReport) -> str:
     """Everything that is known about one check that does not hold, a fact a line."""
     facts = [("what", check.message), ("called", check.call)]
     facts += list((check.counterexample or {}).items())
@@ -56,7 +56,7 @@ def summary_of(kata: KataReport) -> str:
     return " ".join(filter(None, (f"Does not hold: {first.title}", told))) + more
 
 
-def title_of(kata: KataReport, check: Check) -> str:
+def title_of(kata: KataReport, check: CheckReport) -> str:
     """A check's title, with the kata that it belongs to."""
     return f"{kata.name}: {check.title}"
 

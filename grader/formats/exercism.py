@@ -7,7 +7,7 @@ from typing import Any
 
 from grader.formats import account
 from grader.formats.escaping import one_line, plain
-from grader.report import Check, KataReport, Report
+from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
 FILE = "results.json"
@@ -37,7 +37,7 @@ def _tests(kata: KataReport, task: int) -> list[dict[str, Any]]:
     return [_of_check(kata, check, task) for check in kata.checks]
 
 
-def _of_check(kata: KataReport, check: Check, task: int) -> dict[str, Any]:
+def _of_check(kata: KataReport, check: CheckReport, task: int) -> dict[str, Any]:
     status = account.verdict(check.status)
     told = "" if status == "pass" else plain(account.of_check(check))
     return _test(account.title_of(kata, check), status, told, kata, plain(check.call or ""), task)

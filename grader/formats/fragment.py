@@ -8,7 +8,7 @@ from dataclasses import replace
 from grader.formats import account
 from grader.formats.account import LONGEST, MARKS
 from grader.formats.escaping import in_html, points
-from grader.report import Check, KataReport
+from grader.report import CheckReport, KataReport
 from grader.report_texts import legible_kata
 
 RED, ASIDE = "color: #d2333f", "margin: .3em 0 .6em 1.4em"
@@ -29,7 +29,7 @@ def render_kata(kata: KataReport) -> str:
     return f'<div><div style="margin: .3em 0">{head}</div>\n' + "\n".join(checks) + f"{printed}</div>\n"
 
 
-def _check(check: Check, told: set[str]) -> str:
+def _check(check: CheckReport, told: set[str]) -> str:
     """One check; the first that does not hold is unfolded, and so is each that tells of another mistake."""
     line = (
         f"{_mark(check.status)} {_text(check.title)} <small>{_points(check.score, check.max_score)}</small>"

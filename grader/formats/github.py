@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.formats import account
 from grader.formats.escaping import one_line, points
-from grader.report import Check, KataReport, Report
+from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
 FILE = "annotations.txt"
@@ -36,7 +36,7 @@ def _within_limit(lines: list[str], kind: str, what: str) -> list[str]:
     return [*lines[: MOST - 1], command(kind, f"{left} more {what}: the job summary lists them all.")]
 
 
-def _of_check(kata: KataReport, check: Check) -> str:
+def _of_check(kata: KataReport, check: CheckReport) -> str:
     told = [check.message, check.mistake.text if check.mistake else ""]
     if check.expected is not None:
         told.insert(1, f"Expected {check.expected}, got {check.got}.")

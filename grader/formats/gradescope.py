@@ -7,7 +7,7 @@ from typing import Any
 
 from grader.formats import account
 from grader.formats.escaping import number, one_line, plain, points
-from grader.report import Check, KataReport, Report
+from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
 FILE = "results.json"
@@ -47,7 +47,7 @@ def _tests(kata: KataReport, index: int) -> list[dict[str, Any]]:
     ]
 
 
-def _told(check: Check) -> str:
+def _told(check: CheckReport) -> str:
     return "" if account.verdict(check.status) == "pass" else account.of_check(check)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader.formats import account
 from grader.formats.account import LONGEST, MARKS
 from grader.formats.escaping import in_html, points
-from grader.report import Check, KataReport, Report
+from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
 STYLE = """
@@ -47,7 +47,7 @@ def _kata(kata: KataReport) -> str:
     return f'<h2 id="{in_html(kata.name)}">{in_html(kata.name)}</h2>\n{checks}{printed}'
 
 
-def _check(check: Check) -> str:
+def _check(check: CheckReport) -> str:
     head = (
         f"<p>{_mark(check.status)} {in_html(check.title)}"
         f" <small>{points(check.score)} / {points(check.max_score)}</small></p>\n"

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 from grader.formats import account
 from grader.formats.escaping import one_line, plain, points
-from grader.report import Check, KataReport, Report
+from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
 FILE = "junit.xml"
@@ -49,7 +49,7 @@ def _suite(kata: KataReport) -> ET.Element:
     return suite
 
 
-def _case(kata: KataReport, check: Check) -> ET.Element:
+def _case(kata: KataReport, check: CheckReport) -> ET.Element:
     case = ET.Element("testcase", classname=f"{kata.track}.{kata.name}", name=check.title, time="0.000")
     tag = {"failed": "failure", "error": "error", "timeout": "error", "skipped": "skipped"}.get(check.status)
     if tag == "skipped":

@@ -6,7 +6,7 @@ import textwrap
 
 from grader.formats.account import WIDEST
 from grader.formats.escaping import points, quoted
-from grader.report import Check, KataReport, Report
+from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible, legible_kata, without_commands
 
 WIDTH = 92
@@ -65,7 +65,7 @@ def _status_line(kata: KataReport) -> str:
     return {"not_started": "Not started yet.", "waiting": "Waiting for another kata."}.get(kata.status, "")
 
 
-def _head(check: Check, paint: Paint) -> str:
+def _head(check: CheckReport, paint: Paint) -> str:
     mark, code = MARKS.get(check.status, ("✗", RED))
     score = f"{points(check.score)} / {points(check.max_score)}"
     *first, last = textwrap.wrap(check.title, WIDTH - 16) or [""]
@@ -74,7 +74,7 @@ def _head(check: Check, paint: Paint) -> str:
     return "\n".join([*begun, f"{lead} {last:<{WIDTH - 16}}{score:>12}"])
 
 
-def _fault(check: Check, told: set[str], full: bool) -> list[str]:
+def _fault(check: CheckReport, told: set[str], full: bool) -> list[str]:
     details = _details(check) if full else []
     mistake = check.mistake
     if mistake and mistake.id not in told:
@@ -85,7 +85,7 @@ def _fault(check: Check, told: set[str], full: bool) -> list[str]:
     return details
 
 
-def _details(check: Check) -> list[str]:
+def _details(check: CheckReport) -> list[str]:
     lines = _labelled("what", check.message) if check.message else []
     if check.call:
         lines += _labelled("called", check.call)
@@ -121,7 +121,7 @@ def _labelled(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=" " * 18) or [indent]
 
 
-def _closing(kata: KataReport, wrong: list[Check], paint: Paint, shows_output: bool) -> list[str]:
+def _closing(kata: KataReport, wrong: list[CheckReport], paint: Paint, shows_output: bool) -> list[str]:
     lines = []
     if kata.output and (wrong or shows_output):
         shown = quoted(kata.output) if shows_output else quoted(kata.output[-600:])[-8:]

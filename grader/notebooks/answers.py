@@ -24,7 +24,7 @@ def handed_out(stub: str) -> str:
 
 def solved(code: str, reference: str) -> str:
     """The handed-out code, each `raise NotImplementedError` replaced by what the reference does there."""
-    tree, answer = ast.parse(code), Answer(reference)
+    tree, answer = ast.parse(code), CellAnswer(reference)
     lines = code.splitlines()
     filled = dict(_fillings(tree, answer))
     if not filled:
@@ -36,7 +36,7 @@ def solved(code: str, reference: str) -> str:
     return "\n".join(lines)
 
 
-def _fillings(tree: ast.Module, answer: Answer) -> Iterator[tuple[int, list[str]]]:
+def _fillings(tree: ast.Module, answer: CellAnswer) -> Iterator[tuple[int, list[str]]]:
     """The line of each gap of the stub, and what belongs there."""
     for node in tree.body:
         theirs = answer.named(answer.tree, getattr(node, "name", ""))
@@ -54,7 +54,7 @@ def _is_gap(node: ast.FunctionDef) -> bool:
     return ast.unparse(node.body[-1]).startswith(STUB)
 
 
-class Answer:
+class CellAnswer:
     """The reference, and what it has that a stub lacks."""
 
     def __init__(self, source: str) -> None:

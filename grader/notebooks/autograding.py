@@ -18,14 +18,14 @@ from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution
 from traitlets import Enum, Unicode
 
-from grader import cells
-from grader.catalog import CourseError, open_course
+from grader.answer_keys.file import KeyUnusable
+from grader.course import notebook_cells
+from grader.course.catalog import CourseError, open_course
+from grader.grading.startup import IsolationMissing
 from grader.kata import KataError
-from grader.key_file import KeyUnusable
-from grader.notebooks.examiner import Terms, examiner
+from grader.notebooks.examiner import GradingTerms, examiner
 from grader.notebooks.marks import marks
 from grader.notebooks.outputs import outputs_of
-from grader.opening import IsolationMissing
 
 GONE = "This cell was missing from the submission; it is back for grading."
 
@@ -53,7 +53,7 @@ class Restore(NbGraderPreprocessor):
             parts, sources = _parts(known), {cell.name: cell for cell in known.source_cells}
             texts = {name: (cell.cell_type, cell.source) for name, cell in sources.items()}
         for cell in reversed(nb.cells):
-            name = cells.grade_id(cell)
+            name = notebook_cells.grade_id(cell)
             cell.metadata.pop("nbgrader", None)
             if name in parts:
                 cell.metadata["nbgrader"] = parts.pop(name)
@@ -84,7 +84,8 @@ def _put_back(kind: str, source: str, part: dict[str, Any]) -> Any:
 
 
 class Judge(NbGraderPreprocessor):
-    """Scores of katas from the source of their cells. What other tests grade is run in a kernel, as ever."""
+    """Scores of katas from the source of their cells. What other tests grade is run in a kernel, as
+    ever."""
 
     course = Unicode("", help="The course whose answers count; by default the folder of nbgrader's.").tag(
         config=True
@@ -96,7 +97,9 @@ class Judge(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: Resources) -> tuple[Any, Resources]:
         graded = [cell for cell in nb.cells if is_grade(cell) and not is_solution(cell)]
-        asking = [(cell, cells.katas_asked(cell.source)) for cell in graded if cell.cell_type == "code"]
+        asking = [
+            (cell, notebook_cells.katas_asked(cell.source)) for cell in graded if cell.cell_type == "code"
+        ]
         if not all(names for _, names in asking):
             self.log.warning("Tests other than katas': the student's code is run with your rights.")
             nb, resources = Execute(parent=self.parent)(nb, resources)
@@ -111,11 +114,11 @@ class Judge(NbGraderPreprocessor):
 
     def _judge(self, nb: Any, judged: list[tuple[Any, str]], place: dict[str, str]) -> None:
         course = open_course(Path(self.course) if self.course else None)
-        asked = [course.card(name) for name in _asked(place)]
-        examine = examiner(course, asked, Terms(self.key, self.isolation))
+        asked = [course.kata_info(name) for name in _asked(place)]
+        examine = examiner(course, asked, GradingTerms(self.key, self.isolation))
         for cell, name in judged:
-            answer = cells.answer_to(name, nb.cells)
-            kata = examine(course.card(name), answer, place["notebook"])
+            answer = notebook_cells.answer_to(name, nb.cells)
+            kata = examine(course.kata_info(name), answer, place["notebook"])
             cell.outputs = outputs_of(kata, float(cell.metadata.nbgrader["points"]))
             self.log.info("%s: %s of %s points", name, kata.score / 100, kata.max_score / 100)
 
@@ -125,4 +128,4 @@ def _asked(place: dict[str, str]) -> list[str]:
     with Gradebook(place["db_url"]) as gradebook:
         notebooks = gradebook.find_assignment(place["assignment"]).notebooks
         sources = [cell.source for notebook in notebooks for cell in notebook.source_cells]
-    return sorted({name for source in sources for name in cells.katas_asked(source)})
+    return sorted({name for source in sources for name in notebook_cells.katas_asked(source)})

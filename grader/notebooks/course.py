@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.authoring.releasing import keys
-from grader.authoring.releasing.release import core_files
-from grader.catalog import Card, Course
-from grader.cells import SUFFIX
-from grader.key_file import write
+from grader.answer_keys.file import write
+from grader.authoring.release import keys
+from grader.authoring.release.repository import core_files
+from grader.course.catalog import Course, KataInfo
+from grader.course.notebook_cells import SUFFIX
 from grader.notebooks.notebook import notebook_of
 
 SETTINGS = Path(__file__).with_name("nbgrader_config.txt")
 IN_ONE = "in-one"
 
 
-def course_files(course: Course, cards: list[Card], seed: int, hidden_seed: int | None) -> dict[str, bytes]:
+def course_files(
+    course: Course, infos: list[KataInfo], seed: int, hidden_seed: int | None
+) -> dict[str, bytes]:
     """Every file by its path: what grades, at the top and beside the notebooks of each assignment."""
-    core = core_files(course, cards, seed)
+    core = core_files(course, infos, seed)
     files = {**core, "nbgrader_config.py": SETTINGS.read_bytes()}
-    for track in dict.fromkeys(card.track for card in cards):
-        own = [card for card in cards if card.track == track]
-        beside = {name: data for card in own for name, data in core.items() if _belongs(name, card)}
-        each = {card.name: notebook_of(course, [card]) for card in own}
+    for track in dict.fromkeys(info.track for info in infos):
+        own = [info for info in infos if info.track == track]
+        beside = {name: data for info in own for name, data in core.items() if _belongs(name, info)}
+        each = {info.name: notebook_of(course, [info]) for info in own}
         files |= _assignment(track, beside, each)
         whole = {track: notebook_of(course, own, f"The track {track}, all in one notebook")}
         files |= _assignment(f"{track}-{IN_ONE}", beside, whole)
-    return files if hidden_seed is None else files | _keys(course, cards, hidden_seed)
+    return files if hidden_seed is None else files | _keys(course, infos, hidden_seed)
 
 
 def _assignment(name: str, beside: dict[str, bytes], notebooks: dict[str, str]) -> dict[str, bytes]:
@@ -35,16 +37,16 @@ def _assignment(name: str, beside: dict[str, bytes], notebooks: dict[str, str]) 
     return {f"source/{name}/{path}": data for path, data in {**beside, **own}.items()}
 
 
-def _belongs(path: str, card: Card) -> bool:
+def _belongs(path: str, info: KataInfo) -> bool:
     """Whether one of the core's files is about this kata: its stub, its declaration, its key."""
     return path in (
-        f"exercises/{card.track}/{card.name}.py",
-        f"tests/katas/{card.track}/{card.path.name}",
-        f"keys/{card.name}.key",
+        f"exercises/{info.track}/{info.name}.py",
+        f"tests/katas/{info.track}/{info.path.name}",
+        f"keys/{info.name}.key",
     )
 
 
-def _keys(course: Course, cards: list[Card], seed: int) -> dict[str, bytes]:
+def _keys(course: Course, infos: list[KataInfo], seed: int) -> dict[str, bytes]:
     """Keys of other cases, for the top of the course: students have those beside their notebooks alone."""
-    entries = keys.told(keys.draw_entries(course, cards, seed))
+    entries = keys.told(keys.draw_entries(course, infos, seed))
     return {f"keys/{entry.name}.key": write([entry], seed, keys.made_by()) for entry in entries}

@@ -8,17 +8,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from grader.catalog import Card, CourseError
+from grader.course.catalog import CourseError, KataInfo
 from grader.report import KataReport, ReportError, from_json
 
 
-def grade_source(card: Card, source: str, key: str = "", device: str = "cpu") -> KataReport:
+def grade_source(info: KataInfo, source: str, key: str = "", device: str = "cpu") -> KataReport:
     """What `grade` says of this source. Raises CourseError with what `grade` says where it says no report."""
     with tempfile.TemporaryDirectory(prefix="dojo-") as folder:
-        file, report = Path(folder, f"{card.name}.py"), Path(folder, "report.json")
+        file, report = Path(folder, f"{info.name}.py"), Path(folder, "report.json")
         file.write_text(source, encoding="utf-8")
         # -P: a numpy.py beside the notebook is no library of the grader's
-        command = [sys.executable, "-P", "-m", "grader.cli", card.name, "--file", str(file)]
+        command = [sys.executable, "-P", "-m", "grader.cli.grade", info.name, "--file", str(file)]
         options = ["--format", "json", "--output", str(report), "--device", device]
         options += ["--key", key] if key else []
         done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)

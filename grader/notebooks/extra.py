@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from grader.catalog import CourseError
+from grader.course.catalog import CourseError
 
 
 def require(what: str, *packages: str) -> None:

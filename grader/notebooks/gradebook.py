@@ -14,18 +14,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from grader.catalog import Card, CourseError
-from grader.cells import score_id
+from grader.course.catalog import CourseError, KataInfo
+from grader.course.notebook_cells import score_id
 from grader.notebooks.extra import require
 from grader.report import KataReport, Report
 
 
-def write_scores(url: str, scores: Mapping[str, Report], katas: Sequence[Card]) -> None:
+def write_scores(url: str, scores: Mapping[str, Report], katas: Sequence[KataInfo]) -> None:
     """Each student's score for each kata, 0 where a report lacks it; points given by hand are left alone.
     Raises CourseError where the gradebook cannot be opened or written."""
     with _opened(url) as gradebook:
-        for card in katas:
-            _enter_kata(gradebook, card)
+        for info in katas:
+            _enter_kata(gradebook, info)
         for student, report in scores.items():
             _enter_student(gradebook, student, {kata.name: kata for kata in report.katas}, katas)
 
@@ -61,25 +61,25 @@ def _with_own_programs() -> Iterator[None]:
         os.environ["PATH"] = before
 
 
-def _enter_kata(gradebook: Any, card: Card) -> None:
+def _enter_kata(gradebook: Any, info: KataInfo) -> None:
     """The kata's assignment, notebook and cell, where they are not there already."""
-    gradebook.update_or_create_assignment(card.track)
-    gradebook.update_or_create_notebook(card.name, card.track)
+    gradebook.update_or_create_assignment(info.track)
+    gradebook.update_or_create_notebook(info.name, info.track)
     gradebook.update_or_create_grade_cell(
-        score_id(card.name), card.name, card.track, max_score=card.points, cell_type="code"
+        score_id(info.name), info.name, info.track, max_score=info.points, cell_type="code"
     )
 
 
 def _enter_student(
-    gradebook: Any, student: str, reports: Mapping[str, KataReport], katas: Sequence[Card]
+    gradebook: Any, student: str, reports: Mapping[str, KataReport], katas: Sequence[KataInfo]
 ) -> None:
     gradebook.update_or_create_student(student)
-    for track in dict.fromkeys(card.track for card in katas):
+    for track in dict.fromkeys(info.track for info in katas):
         submission = gradebook.update_or_create_submission(track, student)
         _complete(gradebook, submission)
-    for card in katas:
-        kata = reports.get(card.name)
-        grade = gradebook.find_grade(score_id(card.name), card.name, card.track, student)
+    for info in katas:
+        kata = reports.get(info.name)
+        grade = gradebook.find_grade(score_id(info.name), info.name, info.track, student)
         grade.auto_score = kata.score / 100 if kata else 0.0
         grade.needs_manual_grade = grade.manual_score is not None
     gradebook.db.commit()

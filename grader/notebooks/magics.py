@@ -11,7 +11,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
 
-from grader.catalog import Card, Course, CourseError, open_course
+from grader.course.catalog import Course, CourseError, KataInfo, open_course
 from grader.kata import KataError
 from grader.notebooks.errand import grade_source
 from grader.notebooks.outputs import bundle, score_of
@@ -39,8 +39,8 @@ class KataMagics(Magics):
     @cell_magic
     def kata(self, line: str, cell: str) -> None:
         """%%kata NAME: run the cell as usual, and remember it as the answer to that kata."""
-        card = _told(lambda: _course().card(line.strip()))
-        self.sources[card.name] = source = "\n" + cell
+        info = _told(lambda: _course().kata_info(line.strip()))
+        self.sources[info.name] = source = "\n" + cell
         if not self.shell.run_cell(source).success:
             raise CellFailed
 
@@ -53,26 +53,26 @@ class KataMagics(Magics):
     def grade(self, line: str) -> float | None:
         """%grade NAME: grade the kata's cell, and show the report."""
         wanted = parse_argstring(self.grade, line)
-        card = _told(lambda: _course().card(wanted.name))
-        kata = _told(lambda: self._grade(card, wanted.key, wanted.device))
+        info = _told(lambda: _course().kata_info(wanted.name))
+        kata = _told(lambda: self._grade(info, wanted.key, wanted.device))
         display(bundle(kata), raw=True)
         return score_of(kata) if wanted.score else None
 
-    def _grade(self, card: Card, key: str, device: str) -> KataReport:
-        source = self.sources.get(card.name)
+    def _grade(self, info: KataInfo, key: str, device: str) -> KataReport:
+        source = self.sources.get(info.name)
         if source is None:
-            message = f"Run the cell that begins with %%kata {card.name} first."
-            return card.unjudged("not_started", message)
-        return grade_source(card, source, key, device)
+            message = f"Run the cell that begins with %%kata {info.name} first."
+            return info.unjudged("not_started", message)
+        return grade_source(info, source, key, device)
 
     @line_magic
     def hint(self, line: str) -> None:
         """%hint NAME: the next hint for a kata, from a nudge to nearly the answer."""
-        from grader.hints import next_hint
+        from grader.course.hints import next_hint
 
         course = _told(_course)
-        card = _told(lambda: course.card(line.strip()))
-        print(next_hint(course, card, again="%hint"))
+        info = _told(lambda: course.kata_info(line.strip()))
+        print(next_hint(course, info, again="%hint"))
 
 
 def _course() -> Course:

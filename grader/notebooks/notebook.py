@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from grader.catalog import Card, Course
-from grader.cells import score_id
+from grader.course.catalog import Course, KataInfo
+from grader.course.notebook_cells import score_id
 from grader.notebooks.answers import handed_out, solved
 from grader.notebooks.markdown import to_markdown
 from grader.notebooks.marks import marks
@@ -28,39 +28,39 @@ SCORE = """\
 ### END HIDDEN TESTS"""
 
 
-def notebook_of(course: Course, cards: list[Card], title: str = "") -> str:
+def notebook_of(course: Course, infos: list[KataInfo], title: str = "") -> str:
     """The instructor's notebook of some katas, as nbgrader's `source/` holds it."""
     import nbformat
     from nbformat import v4
 
     heading = f"# {title}\n\n" if title else ""
     cells = [
-        _cell(v4.new_markdown_cell, "how-to", heading + HOW_TO.format(name=cards[0].name)),
+        _cell(v4.new_markdown_cell, "how-to", heading + HOW_TO.format(name=infos[0].name)),
         _cell(v4.new_code_cell, "extension", "%load_ext grader"),
-        *(cell for card in cards for cell in _cells_of(course, card)),
+        *(cell for info in infos for cell in _cells_of(course, info)),
     ]
     return str(nbformat.writes(v4.new_notebook(cells=cells, metadata=KERNEL))) + "\n"
 
 
-def _cells_of(course: Course, card: Card) -> Iterator[Any]:
+def _cells_of(course: Course, info: KataInfo) -> Iterator[Any]:
     """A kata's three cells. Code that is handed out wrong is no solution that nbgrader could cut out: such
     a cell is the student's from the beginning, and known by its first line alone."""
     from nbformat import v4
 
-    stub = course.stub(card).read_text(encoding="utf-8")
-    statement = to_markdown(ast.get_docstring(ast.parse(stub)) or card.title)
-    yield _cell(v4.new_markdown_cell, f"{card.name}-statement", statement)
+    stub = course.stub(info).read_text(encoding="utf-8")
+    statement = to_markdown(ast.get_docstring(ast.parse(stub)) or info.title)
+    yield _cell(v4.new_markdown_cell, f"{info.name}-statement", statement)
     code = handed_out(stub)
-    if not card.ships_wrong_code:
-        code = solved(code, course.solution(card, "reference").read_text(encoding="utf-8"))
-    answer = _cell(v4.new_code_cell, card.name, f"%%kata {card.name}\n{code}")
-    if card.ships_wrong_code:
+    if not info.ships_wrong_code:
+        code = solved(code, course.solution(info, "reference").read_text(encoding="utf-8"))
+    answer = _cell(v4.new_code_cell, info.name, f"%%kata {info.name}\n{code}")
+    if info.ships_wrong_code:
         answer.metadata["deletable"] = False
     else:
-        answer.metadata["nbgrader"] = marks(card.name, solution=True)
+        answer.metadata["nbgrader"] = marks(info.name, solution=True)
     yield answer
-    score = _cell(v4.new_code_cell, score_id(card.name), SCORE.format(name=card.name))
-    score.metadata["nbgrader"] = marks(score_id(card.name), points=card.points)
+    score = _cell(v4.new_code_cell, score_id(info.name), SCORE.format(name=info.name))
+    score.metadata["nbgrader"] = marks(score_id(info.name), points=info.points)
     yield score
 
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from greenlet import getcurrent, greenlet
 
-from grader.worker.requests import Outcome, Request
+from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student
 
 TOGETHER = 16  # cases that run side by side; more would only hold more answers in memory

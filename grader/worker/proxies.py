@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from grader.expect import SubmissionFailed
-from grader.worker.codec import Callback, Handle
+from grader.worker.protocol.codec import Callback, Handle
 
 
 class Owner(Protocol):

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.expect import SubmissionFailed
-from grader.worker.codec import Handle, Phantom
+from grader.worker.protocol.codec import Handle, TensorOutline
+from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.proxies import Function, RemoteObject, bare, sent
-from grader.worker.requests import Outcome, Request
 
 
 @dataclass
@@ -153,7 +153,7 @@ class Student:
     def _received(self, value: Any) -> Any:
         if isinstance(value, Handle):
             return RemoteObject(self, value)
-        if isinstance(value, Phantom):
+        if isinstance(value, TensorOutline):
             self._measured.devices.append(value.device)
             return _meta_tensor(value)
         if type(value) in (list, tuple):
@@ -170,7 +170,7 @@ def _attempted(perform: Callable[[Request], Outcome], request: Request) -> Outco
         return error
 
 
-def _meta_tensor(value: Phantom) -> Any:
+def _meta_tensor(value: TensorOutline) -> Any:
     import torch
 
     return torch.empty(value.shape, dtype=getattr(torch, value.dtype), device="meta")
@@ -178,7 +178,7 @@ def _meta_tensor(value: Phantom) -> Any:
 
 def _changed(args: list[Any], kwargs: dict[str, Any], after: Any) -> list[str]:
     """Names of the arguments that are not, bit by bit, what they were."""
-    from grader.comparison import Tolerance, first_difference
+    from grader.values.comparison import Tolerance, first_difference
 
     pairs = [(f"argument {i + 1}", b, a) for i, (b, a) in enumerate(zip(args, after[0], strict=True))]
     pairs += [(name, kwargs[name], after[1][name]) for name in kwargs]

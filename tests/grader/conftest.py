@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from grader import attempt
-from grader.catalog import Course
-from grader.grading import Grader
-from grader.submission import read_submission
-from grader.worker import remote
-from grader.worker.executor import load_module
-from grader.worker.local import LocalStudent
-from grader.worker.remote import RemoteStudent
-from grader.worker.server import open_source
+from grader.course.catalog import Course
+from grader.course.submission import read_submission
+from grader.grading import submission_run
+from grader.grading.grader import Grader
+from grader.worker import client
+from grader.worker.child.executor import load_module
+from grader.worker.client import RemoteStudent
+from grader.worker.fork_server import open_source
+from grader.worker.in_process import LocalStudent
 
 ROOT = Path(__file__).resolve().parents[2]
 LOAD_SECONDS = 20.0
@@ -97,9 +97,9 @@ def meet_locally():
 @pytest.fixture
 def impatient(monkeypatch):
     """Calls of a submission get one second, imports three, asleep or not."""
-    monkeypatch.setattr(remote, "WALL_FACTOR", 2)
-    monkeypatch.setattr(attempt, "CALL_SECONDS", 1.0)
-    monkeypatch.setattr(attempt, "LOAD_SECONDS", 3.0)
+    monkeypatch.setattr(client, "WALL_FACTOR", 2)
+    monkeypatch.setattr(submission_run, "CALL_SECONDS", 1.0)
+    monkeypatch.setattr(submission_run, "LOAD_SECONDS", 3.0)
 
 
 DOUBLE = {
@@ -301,14 +301,14 @@ def grade(request, tiny_course, tmp_path):
     """`grade(code)` is the report of that code for a kata of the tiny course."""
 
     def grade_code(code, kata="double"):
-        library = tiny_course.card(kata).library
+        library = tiny_course.kata_info(kata).library
         name = f"_grader_{library}"
         if not hasattr(request.config, name):
             source = request.getfixturevalue(f"{library}_source")
             setattr(request.config, name, Grader(tiny_course, {library: source}))
         file = tmp_path / f"{kata}.py"
         file.write_text(textwrap.dedent(code))
-        return getattr(request.config, name).grade(read_submission(tiny_course.card(kata), file))
+        return getattr(request.config, name).grade(read_submission(tiny_course.kata_info(kata), file))
 
     return grade_code
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["grader.worker", "json"]):
-    from grader.comparison import Tolerance, first_difference
-    from grader.describing import LIMIT, describe_type, show
     from grader.expect import SubmissionFailed
-    from grader.worker.child import Worker
-    from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed, decode, encode
-    from grader.worker.executor import Executor
-    from grader.worker.remote import WorkerLost, unwrap
+    from grader.values.comparison import Tolerance, first_difference
+    from grader.values.formatting import LIMIT, describe_type, show
+    from grader.worker.child.executor import Executor
+    from grader.worker.child.main import Worker
+    from grader.worker.client import WorkerLost, unwrap
+    from grader.worker.protocol.codec import MAX_BODY, MAX_HEADER, Malformed, decode, encode
 
 MEMORY = "-rss_limit_mb=512"
 RUNS = "-atheris_runs=100000"

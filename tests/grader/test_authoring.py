@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring import statements
-from grader.authoring.fairness import verify_fairness
+from grader.authoring import static_checks
+from grader.authoring.false_rejections import verify_fairness
 from grader.authoring.overview import overview
 from grader.authoring.verify import verify_course
-from grader.catalog import Course, find_course
+from grader.course.catalog import Course, find_course
 
 from .conftest import DOUBLE
 
@@ -56,7 +56,7 @@ def test_a_missing_file_is_the_first_thing_to_write(capsys, course):
 
 def test_a_file_of_no_kata_is_a_stray(course):
     stray = course({"solutions/attention/double/notes.txt": "x"})
-    assert statements.stray_files(stray) == ["notes.txt belongs to no kata; move or remove it."]
+    assert static_checks.stray_files(stray) == ["notes.txt belongs to no kata; move or remove it."]
 
 
 WHOLE = {

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader import instructor
-from grader.cells import grade_id
-from grader.submission import Refused
+from grader.cli.kata import kata as run_kata
+from grader.course.notebook_cells import grade_id
+from grader.course.submission import SubmissionRejected
 
 pytestmark = pytest.mark.slow
 
@@ -159,7 +159,7 @@ def classroom(tiny_course, tmp_path_factory):
     root = tmp_path_factory.mktemp("classroom")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tiny_course.root)
-        done = CliRunner().invoke(instructor.kata, ["notebooks", str(root), "double"])
+        done = CliRunner().invoke(run_kata, ["notebooks", str(root), "double"])
     assert done.exit_code == 0, done.output
     convert(root, "GenerateAssignment")
     return root
@@ -212,7 +212,7 @@ def points(grade, code):
         return 0.0
     try:
         return grade(code).score / 100
-    except Refused:
+    except SubmissionRejected:
         return 0.0
 
 
@@ -230,10 +230,10 @@ def assert_report_stands_above_the_score(notebook):
 
 def test_students_get_the_stub_and_nothing_of_the_solution(classroom, tiny_course):
     cells = {grade_id(cell): "".join(cell["source"]) for cell in released(classroom)["cells"]}
-    stub = tiny_course.stub(tiny_course.card("double")).read_text("utf-8")
+    stub = tiny_course.stub(tiny_course.kata_info("double")).read_text("utf-8")
     assert cells["double"] == "%%kata double\n" + stub.split('"""', 2)[2].strip()
     assert cells["double-score"] == "%grade --score double"
-    reference = tiny_course.solution(tiny_course.card("double"), "reference").read_text("utf-8")
+    reference = tiny_course.solution(tiny_course.kata_info("double"), "reference").read_text("utf-8")
     texts = [path.read_bytes() for path in (classroom / "release").rglob("*") if path.is_file()]
     assert not any(b"return x + x" in text for text in texts)
     assert "return x + x" in reference
@@ -269,6 +269,6 @@ def test_a_course_knows_what_was_changed_in_it(classroom, tiny_course, monkeypat
     monkeypatch.chdir(tiny_course.root)
     settings = classroom / "nbgrader_config.py"
     settings.write_text(settings.read_text() + "c.Judge.isolation = 'required'\n")
-    done = CliRunner().invoke(instructor.kata, ["notebooks", str(classroom), "double"])
+    done = CliRunner().invoke(run_kata, ["notebooks", str(classroom), "double"])
     assert "kept, since it was changed: nbgrader_config.py" in done.stdout
     assert done.stdout.splitlines()[0] == "1 kata, 2 notebooks are in source."

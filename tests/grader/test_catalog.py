@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from grader import catalog
-from grader.catalog import Course, CourseError, find_course, load_file, open_course, read_card, shorten
+from grader.course import catalog
+from grader.course.catalog import (
+    Course,
+    CourseError,
+    find_course,
+    load_file,
+    open_course,
+    read_kata_info,
+    shorten,
+)
 from grader.kata import Kata, KataError
 
 CARD = """
@@ -22,8 +30,8 @@ def course(tmp_path, write):
     def make(katas, more=""):
         (tmp_path / "exercises").mkdir(exist_ok=True)
         for name, track in katas.items():
-            card = CARD.format(name=name, track=track, more=more)
-            write(tmp_path, {f"tests/katas/{track}/test_{name}.py": card})
+            info = CARD.format(name=name, track=track, more=more)
+            write(tmp_path, {f"tests/katas/{track}/test_{name}.py": info})
         return Course(tmp_path)
 
     return make
@@ -46,35 +54,37 @@ def test_another_exercises_folder_can_be_given(course, tmp_path):
     course({"softmax": "attention"})
     (tmp_path / "mine").mkdir()
     there = Course(tmp_path, tmp_path / "mine")
-    assert there.stub(there.card("softmax")) == tmp_path / "mine" / "attention" / "softmax.py"
+    assert there.stub(there.kata_info("softmax")) == tmp_path / "mine" / "attention" / "softmax.py"
 
 
 def test_an_unknown_kata_is_told_the_nearest_name(course):
     there = course({"softmax": "attention", "top_p": "generation"})
-    assert refusal(there.card, "sofmax") == "There is no kata called `sofmax`. Did you mean `softmax`?"
-    assert refusal(there.card, "topp") == "There is no kata called `topp`. Did you mean `top_p`?"
-    assert refusal(there.card, "xyz") == "There is no kata called `xyz`. `grade --list` shows all katas."
+    assert refusal(there.kata_info, "sofmax") == "There is no kata called `sofmax`. Did you mean `softmax`?"
+    assert refusal(there.kata_info, "topp") == "There is no kata called `topp`. Did you mean `top_p`?"
+    assert refusal(there.kata_info, "xyz") == "There is no kata called `xyz`. `grade --list` shows all katas."
 
 
 def test_katas_are_ordered_by_track_then_path_then_name(course, write, tmp_path):
     there = course({"b": "generation", "z": "attention", "a": "attention", "m": "attention"})
     write(tmp_path, {"tests/katas/path.toml": '[path]\nattention = ["z", "m"]\ngeneration = []'})
-    assert list(there.cards) == ["z", "m", "a", "b"]
+    assert list(there.katas) == ["z", "m", "a", "b"]
 
 
 def test_a_course_without_a_path_goes_by_name(course):
-    assert list(course({"b": "attention", "a": "attention"}).cards) == ["a", "b"]
+    assert list(course({"b": "attention", "a": "attention"}).katas) == ["a", "b"]
 
 
 def test_a_card_says_what_the_declaration_says(course):
-    card = course({"softmax": "attention"}, ', points=7.5, library="torch", needs=("other",)').card("softmax")
-    assert (card.max_score, card.library, card.needs, card.hints) == (750, "torch", ("other",), ("h",))
+    info = course({"softmax": "attention"}, ', points=7.5, library="torch", needs=("other",)').kata_info(
+        "softmax"
+    )
+    assert (info.max_score, info.library, info.needs, info.hints) == (750, "torch", ("other",), ("h",))
 
 
 def test_a_card_is_read_without_running_the_declaration(tmp_path, write):
     code = CARD.format(name="k", track="attention", more="") + "    raise RuntimeError\n"
     write(tmp_path, {"test_k.py": code})
-    assert read_card(tmp_path / "test_k.py").points == 10
+    assert read_kata_info(tmp_path / "test_k.py").points == 10
 
 
 STATEMENT = """
@@ -87,7 +97,7 @@ KATA = Kata(
 def test_a_card_is_read_from_the_statement_alone(tmp_path):
     file = tmp_path / "test_k.py"
     file.write_text(f"import numpy\n{STATEMENT.format(more='')}\ndef broken(:\n")
-    assert read_card(file).name == "k"
+    assert read_kata_info(file).name == "k"
 
 
 @pytest.mark.parametrize(
@@ -104,14 +114,14 @@ def test_a_card_is_read_from_the_statement_alone(tmp_path):
 def test_where_the_statement_cannot_be_cut_out_the_whole_file_is_parsed(tmp_path, source):
     file = tmp_path / "test_k.py"
     file.write_text(source)
-    assert read_card(file).name == "k"
+    assert read_kata_info(file).name == "k"
 
 
 def test_the_statement_and_the_whole_file_give_the_same_card(monkeypatch):
     files = sorted((find_course(Path.cwd()) / "tests" / "katas").glob("*/test_*.py"))
-    cut = [read_card(file) for file in files]
+    cut = [read_kata_info(file) for file in files]
     monkeypatch.setattr(catalog, "OPENING", "no such text")
-    assert [read_card(file) for file in files] == cut
+    assert [read_kata_info(file) for file in files] == cut
 
 
 @pytest.mark.parametrize(
@@ -126,7 +136,7 @@ def test_the_statement_and_the_whole_file_give_the_same_card(monkeypatch):
 def test_a_declaration_that_is_no_python_says_where(tmp_path, monkeypatch, source, sentence):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "test_k.py").write_bytes(source)
-    assert refusal(read_card, tmp_path / "test_k.py") == sentence
+    assert refusal(read_kata_info, tmp_path / "test_k.py") == sentence
 
 
 @pytest.mark.parametrize(
@@ -141,14 +151,14 @@ def test_a_declaration_that_is_no_python_says_where(tmp_path, monkeypatch, sourc
 )
 def test_a_declaration_that_cannot_be_listed_is_refused(tmp_path, write, code, sentence):
     write(tmp_path, {"test_k.py": code})
-    assert refusal(read_card, tmp_path / "test_k.py") == sentence
+    assert refusal(read_kata_info, tmp_path / "test_k.py") == sentence
 
 
 def test_an_unknown_track_is_refused_with_a_sentence(course, write, tmp_path, monkeypatch):
     there = course({"k": "swimming"})
     write(tmp_path, {"tests/katas/path.toml": "[path]\nattention = []\nblocks = []"})
     monkeypatch.chdir(tmp_path)
-    assert refusal(lambda: there.cards) == (
+    assert refusal(lambda: there.katas) == (
         "tests/katas/swimming/test_k.py: no track is called `swimming`; say attention, blocks, or add a list"
         " of that name to tests/katas/path.toml."
     )
@@ -158,7 +168,7 @@ def test_a_track_is_the_folder_of_its_declarations(course, tmp_path, monkeypatch
     there = course({"k": "attention"})
     (tmp_path / "tests" / "katas" / "attention").rename(tmp_path / "tests" / "katas" / "blocks")
     monkeypatch.chdir(tmp_path)
-    assert refusal(there.card, "k") == (
+    assert refusal(there.kata_info, "k") == (
         "tests/katas/blocks/test_k.py says track='attention' and lies in the folder blocks; make them one."
     )
 
@@ -167,7 +177,7 @@ def test_two_katas_of_one_name_are_refused(course, tmp_path, monkeypatch):
     there = course({"k": "attention"})
     course({"k": "blocks"})
     monkeypatch.chdir(tmp_path)
-    assert refusal(there.card, "k") == (
+    assert refusal(there.kata_info, "k") == (
         "Two katas are called `k`: tests/katas/attention/test_k.py and tests/katas/blocks/test_k.py."
         " Rename one of them."
     )
@@ -182,7 +192,7 @@ def test_two_katas_of_one_name_are_refused(course, tmp_path, monkeypatch):
     ],
 )
 def test_a_declaration_that_makes_no_sense_is_refused(course, more, sentence):
-    assert refusal(course({"k": "attention"}, more).card, "k") == sentence
+    assert refusal(course({"k": "attention"}, more).kata_info, "k") == sentence
 
 
 @pytest.mark.parametrize(
@@ -202,24 +212,24 @@ def test_a_file_of_the_course_that_cannot_be_loaded_says_where(write, tmp_path, 
 
 
 def test_a_declaration_is_loaded_when_it_is_needed(tiny_course):
-    kata = tiny_course.declaration(tiny_course.card("double"))
+    kata = tiny_course.declaration(tiny_course.kata_info("double"))
     assert isinstance(kata, Kata)
     assert [law.name for law in kata.laws] == ["twice_is_a_sum", "refuses_text"]
 
 
 def test_a_declaration_of_another_name_is_refused(course, write, tmp_path):
     there = course({"softmax": "attention"})
-    card = there.card("softmax")
+    info = there.kata_info("softmax")
     write(
         tmp_path, {"tests/katas/attention/test_softmax.py": CARD.format(name="x", track="attention", more="")}
     )
-    assert refusal(there.declaration, card) == "test_softmax.py must bind KATA = Kata('softmax', …)."
+    assert refusal(there.declaration, info) == "test_softmax.py must bind KATA = Kata('softmax', …)."
 
 
 def test_a_missing_solution_is_said_to_be_missing(course, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     there = course({"softmax": "attention"})
-    path = there.solution(there.card("softmax"), "reference")
+    path = there.solution(there.kata_info("softmax"), "reference")
     missing = "The file solutions/attention/softmax/reference.py is missing."
     assert refusal(load_file, "reference", path) == missing
 
@@ -238,7 +248,7 @@ def test_away_from_any_course_the_one_that_ships_the_grader_is_taken(tmp_path):
 def test_a_course_can_be_named(course, tmp_path, monkeypatch):
     course({"k": "attention"})
     monkeypatch.chdir(tmp_path.parent)
-    assert list(open_course(tmp_path).cards) == ["k"]
+    assert list(open_course(tmp_path).katas) == ["k"]
     assert refusal(open_course, tmp_path / "none").endswith(
         f"none: it has no folder tests/katas. Start one: kata new --course {tmp_path / 'none'} TRACK/NAME"
     )

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.worker import channel
-from grader.worker.channel import (
+from grader.worker.protocol import channel
+from grader.worker.protocol.channel import (
     MAGIC,
     OUTPUT_KEPT,
     PREFIX,
@@ -20,7 +20,7 @@ from grader.worker.channel import (
     Output,
     TimedOut,
 )
-from grader.worker.codec import MAX_BODY, MAX_HEADER, Malformed
+from grader.worker.protocol.codec import MAX_BODY, MAX_HEADER, Malformed
 
 
 class Line:

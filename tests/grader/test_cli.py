@@ -7,7 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from grader.cli import grade
+from grader.cli.grade import grade
 from grader.report import from_json, to_json
 
 RIGHT = """
@@ -175,7 +175,7 @@ def test_many_runs_give_the_same_report_but_for_times(run, name, source, times):
 
 
 def as_program(*words, **options):
-    command = [sys.executable, "-m", "grader.cli", *words]
+    command = [sys.executable, "-m", "grader.cli.grade", *words]
     return subprocess.run(command, capture_output=True, text=True, **options)
 
 
@@ -187,7 +187,7 @@ def test_the_program_s_exit_code_and_output_survive_its_quick_end():
 
 
 def test_a_reader_that_has_seen_enough_is_no_fault():
-    command = f"{sys.executable} -m grader.cli --list | true"
+    command = f"{sys.executable} -m grader.cli.grade --list | true"
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert result.stderr == ""
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader import answer_key
-from grader.key_file import KataKey, KeyFile, pack, write
-from grader.worker import codec
-from grader.worker.codec import (
+from grader.answer_keys import answers
+from grader.answer_keys.file import KataKey, KeyFile, pack, write
+from grader.worker.protocol import codec
+from grader.worker.protocol.codec import (
     DTYPES,
     FILE,
     MAX_DEPTH,
@@ -21,7 +21,7 @@ from grader.worker.codec import (
     Handle,
     Limits,
     Malformed,
-    Phantom,
+    TensorOutline,
     decode,
     encode,
 )
@@ -132,7 +132,7 @@ def test_arrays_behind_an_odd_number_of_bytes_survive():
 
 @pytest.mark.parametrize(
     "value",
-    [Handle(3, "Cache", True), Callback(0), Phantom("float32", (2, 0), "lazy:0")],
+    [Handle(3, "Cache", True), Callback(0), TensorOutline("float32", (2, 0), "lazy:0")],
     ids=["handle", "callback", "phantom"],
 )
 def test_references_survive(value):
@@ -263,7 +263,7 @@ TOO_LARGE = {
     ),
     "rows without entries": (np.zeros((2**21, 0)), "its arrays have more than 1,048,576 entries"),
     "entries without rows": (np.zeros((0, 2**40)), "its arrays have more than 1,048,576 entries"),
-    "phantom": (Phantom("float32", (2**40,), "lazy:0"), "its arrays have more than 1,048,576 entries"),
+    "phantom": (TensorOutline("float32", (2**40,), "lazy:0"), "its arrays have more than 1,048,576 entries"),
     "axes": (np.zeros((1,) * 17), "it holds an array with more than 16 axes"),
 }
 
@@ -304,7 +304,7 @@ def test_files_of_the_grader_may_hold_more():
 
 def test_a_bank_may_hold_more_than_a_frame():
     cases = [{"x": [0] * 200_000}]
-    key = answer_key.AnswerKey(cases, [answer_key.Expected(0, 0)], {}, [""])
+    key = answers.AnswerKey(cases, [answers.Expected(0, 0)], {}, [""])
     packed = write([pack("kata", "", key, [])], 0, "")
     assert KataKey(KeyFile(packed, "kata.key"), "kata").answers.cases == cases
 

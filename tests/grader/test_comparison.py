@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from grader.arrays import dtype_name, terms_of, to_numpy
-from grader.comparison import Tolerance, first_difference
-from grader.worker.codec import Phantom
+from grader.values.arrays import dtype_name, terms_of, to_numpy
+from grader.values.comparison import Tolerance, first_difference
+from grader.worker.protocol.codec import TensorOutline
 
 EXACT = Tolerance(terms=0)
 
@@ -206,5 +206,5 @@ class TestWording:
 
 
 def test_a_tensor_without_values_does_not_look_like_the_array_that_was_due():
-    found = first_difference(np.int8(0), Phantom("int8", (), "lazy"), Tolerance())
+    found = first_difference(np.int8(0), TensorOutline("int8", (), "lazy"), Tolerance())
     assert (found.expected, found.got) == ("int8 ()", "int8 () without values")

@@ -6,9 +6,9 @@ import textwrap
 import numpy as np
 import pytest
 
-from grader.worker.codec import Callback, Handle, Malformed
-from grader.worker.executor import Executor, describe_error, load_module
-from grader.worker.requests import Request
+from grader.worker.child.executor import Executor, describe_error, load_module
+from grader.worker.protocol.codec import Callback, Handle, Malformed
+from grader.worker.protocol.messages import Request
 
 
 def executor(code, call_back=None):

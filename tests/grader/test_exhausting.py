@@ -20,7 +20,7 @@ FILES = [file for file in sorted(HERE.glob("exhausting/*/*.py")) if file.stem no
 GRADE = """
 import sys
 from pathlib import Path
-from grader.cli import grade
+from grader.cli.grade import grade
 try:
     grade(sys.argv[1:])
 finally:

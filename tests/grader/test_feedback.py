@@ -3,8 +3,8 @@
 import pytest
 from click.testing import CliRunner
 
-from grader.catalog import Course
-from grader.instructor import kata
+from grader.cli.kata import kata
+from grader.course.catalog import Course
 
 from .conftest import DOUBLE
 

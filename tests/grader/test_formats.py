@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from grader.formats import classroom, registry, summary
-from grader.report import Check, Isolation, KataReport, Mistake, Report
+from grader.report import CheckReport, Isolation, KataReport, Mistake, Report
 
 HOSTILE = (
     "x\r\n::error::forged\n  ::set-output name=result::e30=\n##[error]forged\x1b[2J\x00\ud800\ufffe"
@@ -21,7 +21,7 @@ MISTAKE = Mistake("forgets_the_max", "exp overflows: which number can be taken a
 
 def check(name, points, score, **more):
     status = "passed" if score == points else "failed"
-    return Check(name, f"The claim of {name}.", more.pop("status", status), score, points, **more)
+    return CheckReport(name, f"The claim of {name}.", more.pop("status", status), score, points, **more)
 
 
 def kata(name, *checks, status=None, **more):

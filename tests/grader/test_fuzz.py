@@ -15,16 +15,16 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from grader.comparison import Tolerance, first_difference
-from grader.describing import LIMIT, describe, describe_type, show, show_pair
 from grader.expect import SubmissionFailed
-from grader.worker.channel import PREFIX, Channel, ChannelClosed, Flooded, TimedOut
-from grader.worker.child import Worker
-from grader.worker.codec import DTYPES, FRAME, Malformed, decode, encode
-from grader.worker.executor import Executor
-from grader.worker.processes import Process
-from grader.worker.remote import RemoteStudent, WorkerLost
-from grader.worker.sandbox import limits
+from grader.values.comparison import Tolerance, first_difference
+from grader.values.formatting import LIMIT, describe, describe_type, show, show_pair
+from grader.worker.child.executor import Executor
+from grader.worker.child.main import Worker
+from grader.worker.child.sandbox import limits
+from grader.worker.client import RemoteStudent, WorkerLost
+from grader.worker.process import Process
+from grader.worker.protocol.channel import PREFIX, Channel, ChannelClosed, Flooded, TimedOut
+from grader.worker.protocol.codec import DTYPES, FRAME, Malformed, decode, encode
 
 EXAMPLES = int(os.environ.get("DOJO_FUZZ_EXAMPLES", "40"))  # for each of the claims below
 VARIANTS = 24  # of one frame

@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
-from grader.catalog import CourseError
+from grader.course.catalog import CourseError
 from grader.notebooks.gradebook import write_scores
-from grader.report import Check, KataReport, Report
+from grader.report import CheckReport, KataReport, Report
 
 pytestmark = pytest.mark.slow
 
@@ -16,7 +16,7 @@ def empty(tiny_course, tmp_path_factory):
     """A new gradebook, which takes nbgrader seconds to make."""
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     path = tmp_path_factory.mktemp("gradebook") / "gradebook.db"
-    write_scores(str(path), {}, [tiny_course.card("double")])
+    write_scores(str(path), {}, [tiny_course.kata_info("double")])
     return path
 
 
@@ -30,17 +30,19 @@ def opened(empty, tmp_path):
 
 
 def report(tiny_course, **scores):
-    cards = [(tiny_course.card(name), score) for name, score in scores.items()]
+    infos = [(tiny_course.kata_info(name), score) for name, score in scores.items()]
     return Report(
         tuple(
-            KataReport(c.name, c.track, "failed", 1000, checks=(Check("a", "A.", "failed", score, 1000),))
-            for c, score in cards
+            KataReport(
+                c.name, c.track, "failed", 1000, checks=(CheckReport("a", "A.", "failed", score, 1000),)
+            )
+            for c, score in infos
         )
     )
 
 
 def test_scores_are_kept_to_the_hundredth_and_renewed(tiny_course, tmp_path, opened):
-    double, center = tiny_course.card("double"), tiny_course.card("center")
+    double, center = tiny_course.kata_info("double"), tiny_course.kata_info("center")
     url = f"sqlite:///{tmp_path}/gradebook.db"
     write_scores(url, {"ann": report(tiny_course, double=333)}, [double])
     both = {"ann": report(tiny_course, double=725, center=1000), "bob": report(tiny_course, center=5)}
@@ -60,7 +62,7 @@ def test_scores_are_kept_to_the_hundredth_and_renewed(tiny_course, tmp_path, ope
 
 
 def test_points_given_by_hand_stay(tiny_course, tmp_path, opened):
-    double, path = tiny_course.card("double"), str(tmp_path / "gradebook.db")
+    double, path = tiny_course.kata_info("double"), str(tmp_path / "gradebook.db")
     write_scores(path, {"ann": report(tiny_course, double=300)}, [double])
     with opened() as gradebook:
         gradebook.find_grade("double-score", "double", "attention", "ann").manual_score = 4.0
@@ -85,5 +87,7 @@ def test_a_gradebook_that_cannot_be_opened_is_told_in_a_sentence(tiny_course, tm
     (tmp_path / "text.db").write_text(text)
     for name, told in UNUSABLE.items():
         with pytest.raises(CourseError, match=told):
-            write_scores(name if "://" in name else str(tmp_path / name), {}, [tiny_course.card("double")])
+            write_scores(
+                name if "://" in name else str(tmp_path / name), {}, [tiny_course.kata_info("double")]
+            )
     assert (tmp_path / "text.db").read_text() == text

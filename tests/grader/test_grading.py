@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from grader import attempt
+from grader.course.submission import Submission, SubmissionRejected, read_submission
 from grader.formats.terminal import render_kata
-from grader.grading import Grader
+from grader.grading import submission_run
+from grader.grading.grader import Grader
 from grader.report import Report, from_json, to_json
-from grader.submission import Refused, Submission, read_submission
 
 CHECKS = [
     "agrees_with_reference",
@@ -31,7 +31,7 @@ def statuses(report):
 
 @pytest.mark.parametrize("part", ["reference", "variants"])
 def test_reference_and_variants_get_full_marks(grade, tiny_course, part):
-    source = tiny_course.solution(tiny_course.card("double"), part).read_text()
+    source = tiny_course.solution(tiny_course.kata_info("double"), part).read_text()
     report = grade(source.replace("def shifts", "def double"))
     assert (report.status, report.score, report.max_score) == ("passed", 1000, 1000)
     assert [check.name for check in report.checks] == CHECKS
@@ -39,13 +39,13 @@ def test_reference_and_variants_get_full_marks(grade, tiny_course, part):
 
 def test_warnings_and_errors_name_the_file_that_is_graded(tiny_course, numpy_source):
     source = "import sys\ndef double(x):\n    print(sys._getframe().f_code.co_filename)\n    return x * 5\n"
-    submission = Submission(tiny_course.card("double"), source, "work/answer.py")
+    submission = Submission(tiny_course.kata_info("double"), source, "work/answer.py")
     report = Grader(tiny_course, {"numpy": numpy_source}).grade(submission)
     assert report.output.startswith("answer.py\n")
 
 
 def test_a_notebook_s_answer_goes_by_the_kata_s_name(tiny_course):
-    assert Submission(tiny_course.card("double"), "", "answers.ipynb").filename == "double.py"
+    assert Submission(tiny_course.kata_info("double"), "", "answers.ipynb").filename == "double.py"
 
 
 SHORT = """
@@ -78,7 +78,7 @@ def test_in_a_course_done_by_hand_it_earns_nothing_for_agreement(grade, tiny_cou
 
 @pytest.mark.parametrize("mistake", ["triples", "takes_the_size", "forgets_the_first_row", "accepts_text"])
 def test_every_mistake_fails_and_is_named(grade, tiny_course, mistake):
-    source = tiny_course.solution(tiny_course.card("double"), "mistakes").read_text()
+    source = tiny_course.solution(tiny_course.kata_info("double"), "mistakes").read_text()
     report = grade(f"{source}\ndouble = {mistake}\n")
     assert report.status == "failed"
     assert {check.mistake.id for check in report.checks if check.status == "failed"} == {mistake}
@@ -86,7 +86,7 @@ def test_every_mistake_fails_and_is_named(grade, tiny_course, mistake):
 
 @pytest.mark.slow
 def test_the_module_kata_gives_its_reference_full_marks(grade, tiny_course):
-    report = grade(tiny_course.solution(tiny_course.card("center"), "reference").read_text(), "center")
+    report = grade(tiny_course.solution(tiny_course.kata_info("center"), "reference").read_text(), "center")
     assert (report.status, report.score) == ("passed", 1000)
     names = [check.name for check in report.checks]
     assert names[-3:] == ["has_the_right_gradients", "stays_on_the_device", "float64_keeps_its_digits"]
@@ -113,7 +113,7 @@ def test_what_was_printed_is_reported(grade):
 def test_the_isolation_in_force_is_reported(tiny_course, numpy_source, tmp_path):
     grader = Grader(tiny_course, {"numpy": numpy_source})
     (tmp_path / "double.py").write_text("def double(x): return x + x")
-    grader.grade(read_submission(tiny_course.card("double"), tmp_path / "double.py"))
+    grader.grade(read_submission(tiny_course.kata_info("double"), tmp_path / "double.py"))
     assert grader.isolation.process
 
 
@@ -149,13 +149,13 @@ def test_a_call_that_never_ends_is_a_timeout(grade, impatient):  # noqa: ARG001 
 
 
 def test_what_has_no_time_left_is_not_run(grade, monkeypatch):
-    monkeypatch.setattr(attempt, "KATA_SECONDS", -1.0)
+    monkeypatch.setattr(submission_run, "KATA_SECONDS", -1.0)
     report = grade("def double(x): return x + x")
     assert statuses(report) == ["timeout"] * 8
 
 
 def test_a_slow_submission_gets_no_more_calls_than_its_time_allows(grade, monkeypatch):
-    monkeypatch.setattr(attempt, "KATA_SECONDS", 0.5)
+    monkeypatch.setattr(submission_run, "KATA_SECONDS", 0.5)
     report = grade("import time\ndef double(x):\n    time.sleep(0.2)\n    return x + x\n")
     assert "timeout" in statuses(report)
     assert report.checks[-1].message == "Not run: the submission had to be stopped before."
@@ -185,7 +185,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("code", "sentence"), REFUSALS.values(), ids=list(REFUSALS))
 def test_what_cannot_be_loaded_is_refused(grade, code, sentence):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(SubmissionRejected) as refused:
         grade(code)
     assert str(refused.value) == sentence
 
@@ -204,7 +204,7 @@ def test_a_submission_that_fails_only_when_imported_again_is_given_up(tiny_cours
     grader = Grader(
         tiny_course, {"numpy": plain_source}
     )  # the sandbox leaves it no way to know that it was there
-    assert statuses(grader.grade(read_submission(tiny_course.card("double"), file))) == ["error"] * 8
+    assert statuses(grader.grade(read_submission(tiny_course.kata_info("double"), file))) == ["error"] * 8
 
 
 def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_path):
@@ -212,16 +212,16 @@ def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_pat
     file.write_text(
         "def softmax(x, axis=-1):\n    y = x * 0.0\n    y[::2] = 1e999\n    y[1::2] = -1e999\n    return y\n"
     )
-    card = softmax_grader.course.card("softmax")
+    info = softmax_grader.course.kata_info("softmax")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report = softmax_grader.grade(read_submission(card, file))
+        report = softmax_grader.grade(read_submission(info, file))
     assert "The result cannot be used" not in str(report)  # which a warning raised in a law would say
 
 
 FORGED = """
     import gc, os
-    from grader.worker.child import Worker
+    from grader.worker.child.main import Worker
     worker = next(o for o in gc.get_objects() if isinstance(o, Worker))
     worker._reply({answer})
     def double(x): return x + x
@@ -230,7 +230,7 @@ FORGED = """
 
 @pytest.mark.parametrize("answer", ["{'ok': 5}", "{'ok': {}}", "{'ok': {'entry_points': 5}}"])
 def test_a_forged_answer_to_the_import_is_refused(grade, answer):
-    with pytest.raises(Refused):
+    with pytest.raises(SubmissionRejected):
         grade(textwrap.dedent(FORGED).replace("{answer}", answer))
 
 

@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from grader.cli import grade
+from grader.cli.grade import grade
 from grader.formats import fragment, registry, terminal
-from grader.report import Check, KataReport, Mistake, Provenance, Report, from_json
+from grader.report import CheckReport, KataReport, Mistake, Provenance, Report, from_json
 from grader.report_texts import bounded
 
 LARGEST = 2 * 256_000
@@ -50,7 +50,7 @@ def report(text):
     mistake = Mistake(text, text)
     statuses = ("failed", "error", "timeout", "passed", "skipped")
     checks = [
-        Check(text, text, status, 0, 100, text, text, counterexample, text, f"{text}!", text, mistake)
+        CheckReport(text, text, status, 0, 100, text, text, counterexample, text, f"{text}!", text, mistake)
         for status in statuses
     ]
     unexplained = replace(checks[0], mistake=None)
@@ -166,7 +166,7 @@ def test_annotations_are_the_one_format_with_commands(form):
 
 
 def test_a_line_end_in_a_name_is_shown():
-    check = Check("a", "A.", "failed", 0, 1, counterexample={"x\n::error::no": "1"})
+    check = CheckReport("a", "A.", "failed", 0, 1, counterexample={"x\n::error::no": "1"})
     found = documents(Report((KataReport("k", "t", "failed", 1, checks=(check,)),)))
     for name in ("terminal report.txt", "junit junit.xml", "html report.html", "gradescope results.json"):
         assert "x␊::error::no" in found[name], name

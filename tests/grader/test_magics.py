@@ -4,7 +4,7 @@ import pytest
 
 import grader
 from grader.notebooks import errand
-from grader.report import Check, KataReport
+from grader.report import CheckReport, KataReport
 
 pytest.importorskip("IPython", reason="IPython is not installed")
 
@@ -43,10 +43,10 @@ def graded(monkeypatch):
     """What was asked of `grade`; the score is always 3.5."""
     asked = []
 
-    def grade_source(card, source, key, device):
-        asked.append((card.name, source, key, device))
-        check = Check("a", "A title.", "failed", 350, 1000)
-        return KataReport(card.name, card.track, "failed", 1000, checks=(check,))
+    def grade_source(info, source, key, device):
+        asked.append((info.name, source, key, device))
+        check = CheckReport("a", "A title.", "failed", 350, 1000)
+        return KataReport(info.name, info.track, "failed", 1000, checks=(check,))
 
     monkeypatch.setattr(magics, "grade_source", grade_source)
     return asked
@@ -121,11 +121,11 @@ def test_grade_is_run_beside_the_kernel(tiny_course, monkeypatch, tmp_path):
     (tmp_path / "numpy.py").write_text("raise SystemExit('not the library')")
     monkeypatch.chdir(tiny_course.root)
     monkeypatch.setenv("PYTHONPATH", str(grader.__path__[0]) + "/..", prepend=":")
-    kata = errand.grade_source(tiny_course.card("double"), f"\n{RIGHT}")
+    kata = errand.grade_source(tiny_course.kata_info("double"), f"\n{RIGHT}")
     assert (kata.status, kata.score) == ("passed", 1000)
 
 
 def test_what_grade_refuses_is_said(tiny_course, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
     with pytest.raises(errand.CourseError, match=r"^The key none\.key cannot be read: no such file"):
-        errand.grade_source(tiny_course.card("double"), RIGHT, key="none.key")
+        errand.grade_source(tiny_course.kata_info("double"), RIGHT, key="none.key")

@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from grader.authoring.mutating.mutation import mutants
+from grader.authoring.mutation.mutants import mutants
 
 
 def changes(code, **options):

@@ -32,8 +32,8 @@ def run(tmp_path_factory):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, **jupyter, "PATH": path, "PYTHONPATH": str(ROOT)}
     modules = {
-        "kata": ["-c", "from grader.instructor import kata; kata()"],
-        "grade": ["-m", "grader.cli"],
+        "kata": ["-c", "from grader.cli.kata import kata; kata()"],
+        "grade": ["-m", "grader.cli.grade"],
         "nbgrader": ["-m", "nbgrader"],
     }
 

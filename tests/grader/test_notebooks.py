@@ -7,19 +7,20 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader import cli, instructor
-from grader.catalog import Course, CourseError
-from grader.cells import katas_asked, katas_in, source_of
+from grader.cli.grade import grade as run_grade
+from grader.cli.kata import kata as run_kata
+from grader.course.catalog import Course, CourseError
+from grader.course.notebook_cells import katas_asked, katas_in, source_of
+from grader.course.submission import SubmissionRejected
 from grader.formats import fragment
 from grader.notebooks import extra
 from grader.notebooks.answers import STUB, handed_out, solved
 from grader.notebooks.markdown import to_markdown
-from grader.report import Check, KataReport, Mistake
-from grader.submission import Refused
+from grader.report import CheckReport, KataReport, Mistake
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = Course(ROOT)
-KATAS = list(COURSE.cards.values())
+KATAS = list(COURSE.katas.values())
 DOUBLE = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x\n"
 
 
@@ -74,7 +75,9 @@ def test_the_cell_that_counts(notebook, cells, answer):
     ids=["markdown", "not_first", "longer_name", "quoted", "no_text", "no_cell"],
 )
 def test_cells_that_answer_nothing(notebook, cell):
-    with pytest.raises(Refused, match=r"^mine.ipynb holds no answer: no cell begins with %%kata double\.$"):
+    with pytest.raises(
+        SubmissionRejected, match=r"^mine.ipynb holds no answer: no cell begins with %%kata double\.$"
+    ):
         source_of(notebook(cell), "double")
 
 
@@ -93,7 +96,7 @@ def test_cells_that_answer_nothing(notebook, cell):
 def test_a_file_that_is_no_notebook(tmp_path, data, told):
     path = tmp_path / "mine.ipynb"
     path.write_bytes(data)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(SubmissionRejected) as refused:
         source_of(path, "double")
     assert str(refused.value).startswith(told)
 
@@ -113,7 +116,7 @@ def test_which_score_a_cell_asks_for(source, asked):
 
 
 def test_a_folder_is_no_notebook(tmp_path):
-    with pytest.raises(Refused, match=r"is a folder; a notebook is needed\.$"):
+    with pytest.raises(SubmissionRejected, match=r"is a folder; a notebook is needed\.$"):
         source_of(tmp_path, "double")
 
 
@@ -128,7 +131,7 @@ def test_the_katas_of_a_notebook_come_in_the_order_of_the_course(notebook):
 @pytest.fixture
 def grade_command(tiny_course, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
-    return lambda *arguments: CliRunner().invoke(cli.grade, [*map(str, arguments), "--format", "json"])
+    return lambda *arguments: CliRunner().invoke(run_grade, [*map(str, arguments), "--format", "json"])
 
 
 def test_grade_takes_a_notebook(grade_command, notebook):
@@ -176,9 +179,9 @@ def test_a_statement_in_markdown():
     )
 
 
-@pytest.mark.parametrize("card", KATAS, ids=lambda card: card.name)
-def test_formulas_and_shapes_stay_aligned(card):
-    docstring = ast.get_docstring(ast.parse(COURSE.stub(card).read_text("utf-8")))
+@pytest.mark.parametrize("info", KATAS, ids=lambda info: info.name)
+def test_formulas_and_shapes_stay_aligned(info):
+    docstring = ast.get_docstring(ast.parse(COURSE.stub(info).read_text("utf-8")))
     shown = to_markdown(docstring)
     assert shown.count("```") % 2 == 0
     blocks = "\n".join(shown.split("```")[1::2]).splitlines()
@@ -205,10 +208,10 @@ def functions(source):
     return found
 
 
-@pytest.mark.parametrize("card", [card for card in KATAS if not card.ships_wrong_code], ids=lambda c: c.name)
-def test_the_instructors_cell_holds_the_whole_reference(card):
-    stub = handed_out(COURSE.stub(card).read_text("utf-8"))
-    reference = COURSE.solution(card, "reference").read_text("utf-8")
+@pytest.mark.parametrize("info", [info for info in KATAS if not info.ships_wrong_code], ids=lambda c: c.name)
+def test_the_instructors_cell_holds_the_whole_reference(info):
+    stub = handed_out(COURSE.stub(info).read_text("utf-8"))
+    reference = COURSE.solution(info, "reference").read_text("utf-8")
     answer = solved(stub, reference)
     assert functions(answer) == functions(reference)
     assert f"{STUB}\n" not in answer
@@ -218,10 +221,10 @@ def test_the_instructors_cell_holds_the_whole_reference(card):
 
 
 def test_code_that_is_handed_out_wrong_has_no_solution_in_its_notebook():
-    for card in KATAS:
-        if card.ships_wrong_code:
-            stub = COURSE.stub(card).read_text("utf-8")
-            assert solved(handed_out(stub), COURSE.solution(card, "reference").read_text()) == handed_out(
+    for info in KATAS:
+        if info.ships_wrong_code:
+            stub = COURSE.stub(info).read_text("utf-8")
+            assert solved(handed_out(stub), COURSE.solution(info, "reference").read_text()) == handed_out(
                 stub
             )
 
@@ -230,7 +233,7 @@ def test_code_that_is_handed_out_wrong_has_no_solution_in_its_notebook():
 
 
 def failed(name, told):
-    return Check(name, f"Title of {name}.", "failed", 0, 500, expected="1", got="<2>", mistake=told)
+    return CheckReport(name, f"Title of {name}.", "failed", 0, 500, expected="1", got="<2>", mistake=told)
 
 
 def test_a_mistake_is_told_once_and_everything_is_quoted():
@@ -268,7 +271,7 @@ def _without_jupyter(monkeypatch):
 @pytest.mark.usefixtures("_without_jupyter")
 def test_what_to_install_is_said(tiny_course, tmp_path, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
-    result = CliRunner().invoke(instructor.kata, ["notebooks", str(tmp_path / "out")])
+    result = CliRunner().invoke(run_kata, ["notebooks", str(tmp_path / "out")])
     told = "`kata notebooks` needs nbformat: pip install 'decoder-dojo[notebooks]'\n"
     assert (result.exit_code, result.stderr) == (2, told)
     assert not (tmp_path / "out").exists()

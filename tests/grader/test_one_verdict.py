@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.answers import standalone_sources
-from grader.authoring.releasing.keys import entry_of
-from grader.authoring.releasing.wheel import build_wheel
-from grader.bank import SEED, spread
-from grader.catalog import Course
-from grader.grading import Grader
-from grader.key_file import KeyFile, write
-from grader.keyring import Keyring
+from grader.answer_keys.file import KeyFile, write
+from grader.answer_keys.lookup import Keyring
+from grader.authoring.release.keys import entry_of
+from grader.authoring.release.wheel import build_wheel
+from grader.cases.generation import SEED, spread
+from grader.course.catalog import Course
+from grader.course.known_solutions import standalone_sources
+from grader.course.submission import Submission, SubmissionRejected
+from grader.grading.grader import Grader
+from grader.grading.startup import open_grader
 from grader.notebooks.errand import grade_source
-from grader.opening import open_grader
-from grader.submission import Refused, Submission
-from grader.worker.server import open_sources
+from grader.worker.fork_server import open_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 KATAS = [
@@ -98,18 +98,18 @@ def unprinted(report):
 
 def answers(course, name):
     """The reference, and some of the variants and mistakes of a kata, by name."""
-    card = course.card(name)
-    found = {"reference": course.solution(card, "reference").read_text(encoding="utf-8")}
+    info = course.kata_info(name)
+    found = {"reference": course.solution(info, "reference").read_text(encoding="utf-8")}
     for part in ("variants", "mistakes"):
-        found |= dict(spread(list(standalone_sources(course, card, part).items()), SAMPLE))
+        found |= dict(spread(list(standalone_sources(course, info, part).items()), SAMPLE))
     return found
 
 
 def grade(grader, name, source):
-    card = grader.course.card(name)
+    info = grader.course.kata_info(name)
     try:
-        return told(grader.grade(Submission(card, textwrap.dedent(source), f"{name}.py")))
-    except Refused as refused:
+        return told(grader.grade(Submission(info, textwrap.dedent(source), f"{name}.py")))
+    except SubmissionRejected as refused:
         return str(refused)
 
 
@@ -117,7 +117,7 @@ def grade(grader, name, source):
 def shared():
     """A grader such as one of a class, which keeps on judging."""
     course = Course(ROOT)
-    grader, source = open_grader(course, [course.card(name) for name in KATAS])
+    grader, source = open_grader(course, [course.kata_info(name) for name in KATAS])
     with closing(source):
         yield grader
 
@@ -128,7 +128,7 @@ def keyring():
     course = Course(ROOT)
 
     def ring(name):
-        data = write([entry_of(course, course.card(name), SEED)], SEED, "0")
+        data = write([entry_of(course, course.kata_info(name), SEED)], SEED, "0")
         return Keyring([KeyFile(data, f"{name}.key")], "keys")
 
     return ring
@@ -137,7 +137,7 @@ def keyring():
 def every_way(shared, keyring, name, sources):
     """The reports of the sources: first to last and last to first in a class with another kata before, each
     alone, and with a key."""
-    course, library = Course(ROOT), shared.course.card(name).library
+    course, library = Course(ROOT), shared.course.kata_info(name).library
     grade(shared, "causal_mask", "def causal_mask(query_len, key_len=None):\n    return 1\n")
     yield {key: grade(shared, name, source) for key, source in sources.items()}
     yield {key: grade(shared, name, sources[key]) for key in reversed(sources)}
@@ -211,15 +211,15 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import grader
 assert grader.__file__.startswith(sys.argv[1]), grader.__file__
-from grader.catalog import Course
-from grader.opening import open_grader
-from grader.submission import Submission
+from grader.course.catalog import Course
+from grader.grading.startup import open_grader
+from grader.course.submission import Submission
 course = Course(Path(sys.argv[2]))
 name, sources = json.load(sys.stdin)
-card = course.card(name)
-grader, source = open_grader(course, [card])
+info = course.kata_info(name)
+grader, source = open_grader(course, [info])
 with closing(source):
-    graded = {key: grader.grade(Submission(card, text, f"{name}.py")) for key, text in sources.items()}
+    graded = {key: grader.grade(Submission(info, text, f"{name}.py")) for key, text in sources.items()}
 print(json.dumps({key: asdict(replace(report, seconds=0.0)) for key, report in graded.items()}))
 """
 
@@ -242,10 +242,10 @@ def test_a_wheel_gives_the_same_reports_from_a_bank_of_its_own(
 
 @pytest.mark.slow
 def test_a_notebook_gives_the_same_report(shared):
-    card = shared.course.card("softmax")
+    info = shared.course.kata_info("softmax")
     sources = {**answers(shared.course, "softmax"), **PECULIAR}
     del sources[BY_IDENTITY]
     for source in [sources["reference"], *list(sources.values())[-3:]]:
         here = grade(shared, "softmax", source)
-        there = told(grade_source(card, textwrap.dedent(source)))
+        there = told(grade_source(info, textwrap.dedent(source)))
         assert unprinted(there) == unprinted(here)

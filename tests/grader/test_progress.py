@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from grader.progress import board, is_begun, welcome
-from grader.submission import digest
+from grader.cli.progress import board, is_begun, welcome
+from grader.course.submission import digest
 
 STUB = 'def double(x):\n    """Twice x."""\n    raise NotImplementedError\n'
 
@@ -14,10 +14,10 @@ STUB = 'def double(x):\n    """Twice x."""\n    raise NotImplementedError\n'
 def begun(tiny_course, tmp_path):
     """`begun(data)` tells whether a file with these bytes counts as begun."""
 
-    def ask(data, card=None):
+    def ask(data, info=None):
         file = tmp_path / "double.py"
         file.write_bytes(data)
-        return is_begun(card or tiny_course.card("double"), file)
+        return is_begun(info or tiny_course.kata_info("double"), file)
 
     return ask
 
@@ -44,13 +44,13 @@ def test_what_is_no_stub_is_begun_so_that_grading_tells_what_is_wrong(begun, dat
 
 def test_a_stub_that_ships_code_is_begun_when_it_is_changed(begun, tiny_course):
     shipped = "def double(x):\n    return x\n"
-    card = dataclasses.replace(tiny_course.card("double"), ships_wrong_code=digest(shipped))
-    assert not begun(shipped.encode(), card)
-    assert begun(shipped.replace("x\n", "2 * x\n").encode(), card)
+    info = dataclasses.replace(tiny_course.kata_info("double"), ships_wrong_code=digest(shipped))
+    assert not begun(shipped.encode(), info)
+    assert begun(shipped.replace("x\n", "2 * x\n").encode(), info)
 
 
 def test_the_board_marks_what_is_begun(tiny_course):
-    stub = tiny_course.stub(tiny_course.card("double"))
+    stub = tiny_course.stub(tiny_course.kata_info("double"))
     before = stub.read_text()
     line = f"{'double':<30}Twice as much\n"
     assert board(tiny_course) == (
@@ -66,5 +66,5 @@ def test_the_board_marks_what_is_begun(tiny_course):
 
 
 def test_the_welcome_says_what_to_open_first(tiny_course):
-    lines = welcome(tiny_course, tiny_course.card("double")).splitlines()
+    lines = welcome(tiny_course, tiny_course.kata_info("double")).splitlines()
     assert lines[-1] == "Then run:  grade double      stuck?  grade --hint double"

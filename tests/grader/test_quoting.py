@@ -3,10 +3,10 @@
 import pytest
 from click.testing import CliRunner
 
-from grader.cli import grade
+from grader.cli.grade import grade
 from grader.formats import terminal
 from grader.formats.escaping import quoted
-from grader.report import Check, KataReport
+from grader.report import CheckReport, KataReport
 
 PRINTED = "::error::no\r\n\x1b[2J##[error]\n\n\u2028::notice::10 / 10\x85::set-output"
 SHOWN = [
@@ -18,7 +18,7 @@ SHOWN = [
 
 
 def kata(status="passed", message="", output=PRINTED):
-    check = Check("agrees", "Every entry is right.", status, 0, 100, message)
+    check = CheckReport("agrees", "Every entry is right.", status, 0, 100, message)
     return KataReport("softmax", "attention", "failed", 100, checks=(check,), output=output)
 
 

@@ -13,10 +13,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader import cli, instructor, release_list, sealing
-from grader.authoring.releasing.wheel import build_wheel
-from grader.catalog import Course
-from grader.key_file import MAGIC, KeyFile
+from grader.answer_keys import encryption
+from grader.answer_keys.file import MAGIC, KeyFile
+from grader.authoring.release.wheel import build_wheel
+from grader.cli.grade import grade as run_grade
+from grader.cli.kata import kata as run_kata
+from grader.course import release_manifest
+from grader.course.catalog import Course
 
 from .conftest import CENTER, DOUBLE
 
@@ -32,7 +35,7 @@ def release(tiny_course, tmp_path, monkeypatch):
 
     def release(*options, folder="out", name="double"):
         arguments = ["release", str(tmp_path / folder), name, *map(str, options)]
-        return CliRunner().invoke(instructor.kata, arguments)
+        return CliRunner().invoke(run_kata, arguments)
 
     return release
 
@@ -166,7 +169,7 @@ def test_a_release_holds_no_bytecode_and_no_history(release, tmp_path):
     assert not [
         name for name in names if name.endswith((".pyc", ".pyo")) or "/.git/" in name or "__pycache__" in name
     ]
-    assert not [name for name in names if "solutions" in name]
+    assert not [name for name in names if "solutions/" in name]
 
 
 # --- what it consists of ----------------------------------------------------------------------------
@@ -201,12 +204,12 @@ def test_the_wheel_is_one_for_pip(tmp_path):
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target"]
     done = subprocess.run([*command, tmp_path / "site", tmp_path / name], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "site" / "grader" / "authoring" / "releasing" / "templates" / "grade.yml").is_file()
+    assert (tmp_path / "site" / "grader" / "authoring" / "release" / "templates" / "grade.yml").is_file()
 
 
 def test_a_sealed_key_goes_into_the_workflow_and_not_among_the_open_ones(release, tmp_path):
     pytest.importorskip("cryptography", reason="an optional part of the installation")
-    (tmp_path / "ci.key").write_bytes(sealing.seal(b"x", sealing.new_secret()))
+    (tmp_path / "ci.key").write_bytes(encryption.seal(b"x", encryption.new_secret()))
     assert release("--sealed", tmp_path / "ci.key").exit_code == 0
     workflow = (tmp_path / "out" / ".github" / "workflows" / "grade.yml").read_text()
     assert "--key .github/sealed.key" in workflow
@@ -247,10 +250,10 @@ def test_releasing_again_keeps_the_work_and_says_so(release, tmp_path):
     mine.write_text(RIGHT)
     (out / "notes.txt").write_text("mine")
     readme.unlink()
-    listed = json.loads((out / release_list.NAME).read_text())
-    listed["files"]["old.txt"] = release_list.digest(b"old")
+    listed = json.loads((out / release_manifest.NAME).read_text())
+    listed["files"]["old.txt"] = release_manifest.digest(b"old")
     (out / "old.txt").write_bytes(b"old")
-    (out / release_list.NAME).write_text(json.dumps(listed))
+    (out / release_manifest.NAME).write_text(json.dumps(listed))
     result = release()
     assert "kept, since it was changed: exercises/attention/double.py\n" in result.stdout
     assert "removed, since it is no longer part of the release: old.txt\n" in result.stdout
@@ -271,12 +274,12 @@ def test_protect_names_the_judging_files_that_were_changed(release, tmp_path, mo
     release()
     monkeypatch.chdir(tmp_path / "out")
     (tmp_path / "out" / "exercises" / "attention" / "double.py").write_text(RIGHT)
-    clean = CliRunner().invoke(cli.grade, ["--protect"])
+    clean = CliRunner().invoke(run_grade, ["--protect"])
     assert (clean.exit_code, clean.stdout) == (0, "Every file that judges is as it came.\n")
     law = tmp_path / "out" / "tests" / "katas" / "attention" / "test_double.py"
     law.write_text(law.read_text() + "#")
     (tmp_path / "out" / ".github" / "workflows" / "grade.yml").unlink()
-    changed = CliRunner().invoke(cli.grade, ["--protect"])
+    changed = CliRunner().invoke(run_grade, ["--protect"])
     assert changed.exit_code == 1
     assert changed.stdout.splitlines() == [
         "changed: .github/workflows/grade.yml", "changed: tests/katas/attention/test_double.py",
@@ -300,7 +303,7 @@ def installed(release, tmp_path):
     def run(*words, cwd=tmp_path / "out"):
         code = (
             "import grader, sys; assert grader.__file__.startswith(sys.argv.pop(1)), grader.__file__\n"
-            "from grader.cli import grade; grade()"
+            "from grader.cli.grade import grade; grade()"
         )
         command = [sys.executable, "-c", code, str(tmp_path / "site"), *map(str, words)]
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60)
@@ -317,7 +320,7 @@ def test_a_student_gets_the_verdicts_of_the_instructor(source, mistake, installe
     [kata] = json.loads(ran.stdout)["katas"]
     words = ["double", "--file", str(stub), "--format", "json"]
     os.chdir(tiny_course.root)
-    [theirs] = json.loads(CliRunner().invoke(cli.grade, words).stdout)["katas"]
+    [theirs] = json.loads(CliRunner().invoke(run_grade, words).stdout)["katas"]
     judged = [
         [(c["name"], c["status"], c["score"], c["mistake"]) for c in each["checks"]]
         for each in (kata, theirs)
@@ -338,7 +341,7 @@ def test_the_gradescope_zip_grades_a_submission(tmp_path):
         archive.extractall(host / "source")
     script = host / "venv" / "bin" / "grade"
     script.parent.mkdir(parents=True)
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m grader.cli "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m grader.cli.grade "$@"\n')
     script.chmod(0o755)
     environment = {**os.environ, "AUTOGRADER": str(host), "PYTHONPATH": str(tmp_path / "site")}
     ran = subprocess.run(
@@ -378,7 +381,7 @@ def test_texts_for_students_say_what_runs(release, tmp_path):
 def test_a_course_elsewhere_is_released(tiny_course, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ["release", "out", "double", "--course", str(tiny_course.root)]
-    result = CliRunner().invoke(instructor.kata, arguments)
+    result = CliRunner().invoke(run_kata, arguments)
     assert result.exit_code == 0, result.output
     assert (tmp_path / "out" / "README.md").read_text().startswith("# the dojo\n")
     pins = (tmp_path / "out" / "requirements.txt").read_text().splitlines()
@@ -393,11 +396,11 @@ def test_a_course_elsewhere_is_released(tiny_course, tmp_path, monkeypatch):
 
 
 def test_a_kata_is_not_released_without_those_that_it_needs(write, tmp_path, monkeypatch):
-    card = "tests/katas/attention/test_double.py"
-    changed = {card: DOUBLE[card].replace("bank_size=8", 'needs=("center",)')}
+    info = "tests/katas/attention/test_double.py"
+    changed = {info: DOUBLE[info].replace("bank_size=8", 'needs=("center",)')}
     write(tmp_path / "in", {**DOUBLE, **CENTER, **changed})
     monkeypatch.chdir(tmp_path / "in")
-    result = CliRunner().invoke(instructor.kata, ["release", str(tmp_path / "out"), "double"])
+    result = CliRunner().invoke(run_kata, ["release", str(tmp_path / "out"), "double"])
     assert (result.exit_code, result.stderr) == (
         2, "`center` is needed by these katas, and is not among them; name it too.\n",
     )  # fmt: skip

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from grader.report import Check, Isolation, KataReport, Mistake, Report, ReportError, from_json, to_json
+from grader.report import CheckReport, Isolation, KataReport, Mistake, Report, ReportError, from_json, to_json
 
-WRONG = Check(
+WRONG = CheckReport(
     "agrees_with_reference",
     "Every entry equals the reference.",
     "failed",
@@ -21,7 +21,7 @@ WRONG = Check(
     difference="[0]",
     mistake=Mistake("forgets_the_max", "exp overflows."),
 )
-RIGHT = Check("keeps_the_dtype", "The dtype is kept.", "passed", 50, 50)
+RIGHT = CheckReport("keeps_the_dtype", "The dtype is kept.", "passed", 50, 50)
 KATA = KataReport("softmax", "attention", "failed", 1000, 0.25, "", (RIGHT, WRONG), "printed\n")
 REPORT = Report((KATA, KataReport("top_p", "generation", "not_started", 1000)), "cpu", Isolation(limits=True))
 

@@ -5,7 +5,7 @@ from dataclasses import astuple, replace
 
 import pytest
 
-from grader.report import Check, KataReport, Mistake, Provenance, Report, from_json, to_json
+from grader.report import CheckReport, KataReport, Mistake, Provenance, Report, from_json, to_json
 from grader.report_texts import (
     LEFT_OUT,
     LIMITS,
@@ -22,7 +22,7 @@ from grader.report_texts import (
 
 BOUND = 256_000
 MEGABYTE = 1_000_000
-FAILED = Check(
+FAILED = CheckReport(
     "agrees", "Every entry is right.", "failed", 0, 450, message="No.", call="f(x)",
     counterexample={"x": "[0.0]"}, expected="[1.0]", got="[2.0]", difference="[0]",
     mistake=Mistake("forgets_the_max", "exp overflows."),
@@ -32,7 +32,7 @@ FAILED = Check(
 def check(text, entries=3):
     """A check whose every text is `text`; expected and got differ at the end."""
     found = {f"{text}{number}": text for number in range(entries)}
-    return Check(
+    return CheckReport(
         text, text, "failed", 1, 50, text, text, found, f"{text}1", f"{text}2", text, Mistake(text, text)
     )
 
@@ -173,10 +173,12 @@ def test_where_room_is_short_the_first_checks_keep_their_details():
 
 
 def test_checks_beyond_the_limit_are_merged_and_no_point_is_lost():
-    passed = [Check(f"c{number}", "A.", "passed", 3, 3) for number in range(100)]
+    passed = [CheckReport(f"c{number}", "A.", "passed", 3, 3) for number in range(100)]
     shown = bounded(kata(*passed, replace(FAILED, score=7)))
     assert len(shown.checks) == MOST_CHECKS
-    assert shown.checks[-1] == Check("more_checks", "38 more checks.", "failed", 37 * 3 + 7, 37 * 3 + 450)
+    assert shown.checks[-1] == CheckReport(
+        "more_checks", "38 more checks.", "failed", 37 * 3 + 7, 37 * 3 + 450
+    )
     assert bounded(kata(*passed)).checks[-1].status == "passed"
 
 
@@ -225,6 +227,6 @@ def test_texts_that_are_equal_stay_equal():
 
 
 def test_a_missing_text_stays_missing():
-    bare = Check("a", "A.", "error", 0, 1)
+    bare = CheckReport("a", "A.", "error", 0, 1)
     assert astuple(bounded(kata(bare)).checks[0]) == astuple(bare)
     assert bounded(kata(replace(bare, got="x"))).checks[0].got == "x"

@@ -5,8 +5,8 @@ import types
 import numpy as np
 import pytest
 
-from grader.worker import rules
-from grader.worker.rules import RuleBroken, first_use
+from grader.worker.child import rules
+from grader.worker.child.rules import RuleBroken, first_use
 
 NORM = ("numpy.linalg.norm",)
 SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax")

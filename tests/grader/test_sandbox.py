@@ -13,23 +13,23 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader import opening
-from grader.cli import grade
+from grader.cli.grade import grade
 from grader.expect import SubmissionFailed
+from grader.grading import startup
 from grader.report import Isolation
-from grader.worker import scratch, server
-from grader.worker.sandbox import (
+from grader.worker import fork_server, scratch
+from grader.worker.child.sandbox import (
+    allowed_paths,
+    apply,
+    hardening,
     landlock,
-    layers,
     limits,
-    opened,
-    privacy,
     seccomp,
     syscalls,
     system,
     threads,
 )
-from grader.worker.sandbox.layers import Terms, read_terms
+from grader.worker.child.sandbox.apply import Terms, read_terms
 
 LINUX = pytest.mark.skipif(not system.LINUX, reason="a sandbox of Linux")
 ROOT = Path(__file__).parents[2]
@@ -136,7 +136,7 @@ def test_each_version_of_landlock_takes_away_what_it_can(abi, bits, network, sco
 
 
 def test_what_is_opened_is_libraries_and_holds_nothing_of_the_course():
-    folders = [path for path, _ in opened.allowed("/nowhere/scratch")]
+    folders = [path for path, _ in allowed_paths.allowed("/nowhere/scratch")]
     assert folders[-1] == "/nowhere/scratch"
     for secret in (
         ROOT,
@@ -150,7 +150,9 @@ def test_what_is_opened_is_libraries_and_holds_nothing_of_the_course():
 
 
 def test_cuda_opens_its_devices_and_nothing_else():
-    more = {path for path, _ in opened.allowed("", gpu=True)} - {path for path, _ in opened.allowed("")}
+    more = {path for path, _ in allowed_paths.allowed("", gpu=True)} - {
+        path for path, _ in allowed_paths.allowed("")
+    }
     assert more
     assert all(path.startswith(("/dev/nvidia", "/proc/", "/sys/")) for path in more)
 
@@ -164,9 +166,9 @@ def test_a_kernel_with_nothing_is_a_plain_process_and_said_to_be(monkeypatch):
     monkeypatch.setattr(landlock, "version", lambda: 0)
     monkeypatch.setattr(seccomp, "available", lambda: False)
     monkeypatch.setattr(limits, "restrict", lambda _gpu: False)
-    layers._version.cache_clear()
-    held = layers.lock_in(Terms())
-    layers._version.cache_clear()
+    apply._version.cache_clear()
+    held = apply.lock_in(Terms())
+    apply._version.cache_clear()
     assert held.as_dict() == {
         "process": True, "landlock_abi": 0, "seccomp": False, "limits": False, "gpu": False,
     }  # fmt: skip
@@ -180,9 +182,9 @@ def test_a_container_that_forbids_the_sandbox_is_said_to_have_none(monkeypatch):
     monkeypatch.setattr(landlock, "restrict", refuse)
     monkeypatch.setattr(seccomp, "restrict", refuse)
     monkeypatch.setattr(limits, "restrict", lambda _gpu: True)
-    layers._version.cache_clear()
-    held = layers.lock_in(Terms())
-    layers._version.cache_clear()
+    apply._version.cache_clear()
+    held = apply.lock_in(Terms())
+    apply._version.cache_clear()
     assert (held.landlock_abi, held.seccomp, held.limits) == (0, False, True)
 
 
@@ -195,7 +197,7 @@ def test_what_held_for_two_workers_is_the_less_of_both():
 @LINUX
 def test_the_environment_is_emptied_and_overwritten():
     code = (
-        "import os; from grader.worker.sandbox import privacy; privacy.forget_environment();"
+        "import os; from grader.worker.child.sandbox import hardening; hardening.forget_environment();"
         " told = open('/proc/self/environ').read() + open('/proc/self/cmdline').read();"
         " print('hunter2' in told + str(os.environ), os.environ['LANG'], os.environ['USER'])"
     )
@@ -208,9 +210,9 @@ def test_the_environment_is_emptied_and_overwritten():
 def test_only_listed_variables_are_kept(monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     monkeypatch.setenv("TZ", "UTC")
-    kept = privacy.environment()
+    kept = hardening.environment()
     assert (kept.get("GITHUB_TOKEN"), kept["TZ"]) == (None, "UTC")
-    assert kept.keys() <= {*privacy.KEPT, *privacy.SET}
+    assert kept.keys() <= {*hardening.KEPT, *hardening.SET}
 
 
 @LINUX
@@ -238,7 +240,7 @@ def test_what_is_imported_late_is_still_found(connect):
 
 @LINUX
 def test_the_scratch_folder_takes_files_and_is_removed(numpy_source):
-    from grader.worker.remote import RemoteStudent
+    from grader.worker.client import RemoteStudent
 
     process = numpy_source.start("cpu")
     student = RemoteStudent(process)
@@ -311,7 +313,7 @@ def test_the_report_says_what_was_in_force(wish):
 
 
 def test_required_isolation_that_is_missing_is_refused_with_what_is_missing(monkeypatch):
-    monkeypatch.setitem(server.ISOLATION, "required", ("limits",))
+    monkeypatch.setitem(fork_server.ISOLATION, "required", ("limits",))
     result = run_grade("--isolation", "required")
     assert result.exit_code == 2
     lacking = "Landlock and seccomp" if system.LINUX else "Landlock and seccomp and a limit of memory"
@@ -328,13 +330,13 @@ def test_required_isolation_that_is_there_grades():
 
 
 def test_a_worker_that_cannot_be_started_is_said_to_be_missing(monkeypatch):
-    monkeypatch.setattr(opening.RemoteStudent, "greeting", _lost)
-    with pytest.raises(opening.IsolationMissing, match=r"no worker can be started here\. It is gone\."):
-        opening._require_isolation(_silent_source(), "cpu")
+    monkeypatch.setattr(startup.RemoteStudent, "greeting", _lost)
+    with pytest.raises(startup.IsolationMissing, match=r"no worker can be started here\. It is gone\."):
+        startup._require_isolation(_silent_source(), "cpu")
 
 
 def _lost(*_arguments):
-    raise opening.WorkerLost("It is gone.")
+    raise startup.WorkerLost("It is gone.")
 
 
 def _silent_source():

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.attempt import Prepared
-from grader.authoring.mutating.equivalents import MARKS, Mark, read_marks
-from grader.authoring.mutating.strength import verify_strength
-from grader.authoring.mutating.strength_page import read_rows, write_page
-from grader.authoring.mutating.trial import Trial, run_forked
-from grader.bank import SEED
-from grader.catalog import Course, CourseError, find_course
-from grader.oracle import Oracle
-from grader.recorded_mistakes import mistakes_of
+from grader.authoring.mutation.equivalents import MARKS, Mark, read_marks
+from grader.authoring.mutation.mutant_runner import MutantRun, run_forked
+from grader.authoring.mutation.strength import verify_strength
+from grader.authoring.mutation.strength_page import read_rows, write_page
+from grader.cases.generation import SEED
+from grader.cases.oracle import Oracle
+from grader.checks.base import PreparedKata
+from grader.course.catalog import Course, CourseError, find_course
+from grader.diagnosis.recording import mistakes_of
 
 from .conftest import DOUBLE
 
@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def trial(tiny_course):
-    card = tiny_course.card("double")
-    kata = tiny_course.declaration(card)
-    return Trial(kata, Oracle(kata, tiny_course, card, SEED))
+    info = tiny_course.kata_info("double")
+    kata = tiny_course.declaration(info)
+    return MutantRun(kata, Oracle(kata, tiny_course, info, SEED))
 
 
 CHECKED = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    "
@@ -62,9 +62,9 @@ def test_the_first_check_that_fails_is_named(trial, body, check):
 def test_a_verdict_says_whether_a_report_names_the_mistake_or_locates_it(
     tiny_course, trial, body, is_named, is_located
 ):
-    card = tiny_course.card("double")
-    mistakes = mistakes_of(tiny_course, Prepared(card, trial.kata, trial.oracle, trial.checks))
-    verdict = Trial(trial.kata, trial.oracle, mistakes).judge(CHECKED + body, seconds=1.5)
+    info = tiny_course.kata_info("double")
+    mistakes = mistakes_of(tiny_course, PreparedKata(info, trial.kata, trial.oracle, trial.checks))
+    verdict = MutantRun(trial.kata, trial.oracle, mistakes).judge(CHECKED + body, seconds=1.5)
     assert (verdict.is_named, verdict.is_located) == (is_named, is_located)
 
 
@@ -194,12 +194,12 @@ def test_the_page_keeps_the_rows_of_katas_that_were_not_tried(tmp_path, tiny_cou
 def test_the_page_in_the_docs_has_every_kata_and_misses_nothing():
     course = Course(find_course(ROOT))
     rows = read_rows((ROOT / "docs" / "strength.md").read_text(encoding="utf-8"))
-    assert list(rows) == list(course.cards), "run: make strength"
+    assert list(rows) == list(course.katas), "run: make strength"
     assert {name: counts for name, counts in rows.items() if counts[0] != counts[1] + counts[2]} == {}
 
 
 def test_every_mark_of_the_course_can_be_read():
     course = Course(find_course(ROOT))
     rows = read_rows((ROOT / "docs" / "strength.md").read_text(encoding="utf-8"))
-    marks = {name: len(read_marks(course.folder(card) / MARKS)) for name, card in course.cards.items()}
+    marks = {name: len(read_marks(course.folder(info) / MARKS)) for name, info in course.katas.items()}
     assert {name: count for name, count in marks.items() if count > rows[name][2]} == {}

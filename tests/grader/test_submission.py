@@ -5,29 +5,29 @@ import textwrap
 
 import pytest
 
-from grader.submission import MAX_BYTES, Refused, read_submission
+from grader.course.submission import MAX_BYTES, SubmissionRejected, read_submission
 
 
 @pytest.fixture
-def card(tiny_course):
-    return tiny_course.card("double")
+def info(tiny_course):
+    return tiny_course.kata_info("double")
 
 
 @pytest.fixture
-def read(card, tmp_path, monkeypatch):
+def read(info, tmp_path, monkeypatch):
     """`read(bytes or text)` reads a file `mine.py` of that content."""
     monkeypatch.chdir(tmp_path)
 
     def read(content):
         data = content if isinstance(content, bytes) else textwrap.dedent(content).encode()
         (tmp_path / "mine.py").write_bytes(data)
-        return read_submission(card, tmp_path / "mine.py")
+        return read_submission(info, tmp_path / "mine.py")
 
     return read
 
 
 def refusal(call, *args):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(SubmissionRejected) as refused:
         call(*args)
     return str(refused.value)
 
@@ -60,39 +60,39 @@ def test_what_cannot_be_parsed_is_refused(read, content, sentence):
     assert refusal(read, content) == sentence
 
 
-def test_a_folder_is_refused(card, tmp_path, monkeypatch):
+def test_a_folder_is_refused(info, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
-    assert refusal(read_submission, card, tmp_path / "mine") == "mine is a folder; a Python file is needed."
+    assert refusal(read_submission, info, tmp_path / "mine") == "mine is a folder; a Python file is needed."
 
 
-def test_a_file_that_is_not_there_is_refused(card, tmp_path, monkeypatch):
+def test_a_file_that_is_not_there_is_refused(info, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert refusal(read_submission, card, tmp_path / "a" / "b.py") == "There is no file a/b.py."
+    assert refusal(read_submission, info, tmp_path / "a" / "b.py") == "There is no file a/b.py."
     (tmp_path / "dangling.py").symlink_to("nowhere")
-    assert refusal(read_submission, card, tmp_path / "dangling.py") == "There is no file dangling.py."
+    assert refusal(read_submission, info, tmp_path / "dangling.py") == "There is no file dangling.py."
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_fifo_is_refused_without_waiting_for_it(card, tmp_path, monkeypatch):
+def test_a_fifo_is_refused_without_waiting_for_it(info, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkfifo(tmp_path / "pipe.py")
-    assert refusal(read_submission, card, tmp_path / "pipe.py") == "pipe.py is no regular file."
+    assert refusal(read_submission, info, tmp_path / "pipe.py") == "pipe.py is no regular file."
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything")
-def test_a_file_that_cannot_be_read_is_refused(card, tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_read_is_refused(info, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").touch(mode=0)
     assert (
-        refusal(read_submission, card, tmp_path / "mine.py") == "mine.py cannot be read: permission denied."
+        refusal(read_submission, info, tmp_path / "mine.py") == "mine.py cannot be read: permission denied."
     )
 
 
-def test_a_path_elsewhere_is_told_by_its_name_alone(card, tmp_path, monkeypatch):
+def test_a_path_elsewhere_is_told_by_its_name_alone(info, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert refusal(read_submission, card, tmp_path / "mine.py") == "There is no file mine.py."
+    assert refusal(read_submission, info, tmp_path / "mine.py") == "There is no file mine.py."
 
 
 def test_a_byte_order_mark_is_left_out(read):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.syllabus import CourseError, Syllabus, read_syllabus, to_text
+from grader.course.syllabus import CourseError, Syllabus, read_syllabus, to_text
 
 
 def syllabus(write, tmp_path, text):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import Course, load_file
+from grader.course.catalog import Course, load_file
 
 COURSE = Course(Path(__file__).resolve().parents[2])
 PAIRS = [
@@ -18,7 +18,7 @@ STEPS = 60
 
 
 def reference(name):
-    return load_file(f"whole_{name}", COURSE.solution(COURSE.card(name), "reference"))
+    return load_file(f"whole_{name}", COURSE.solution(COURSE.kata_info(name), "reference"))
 
 
 def vocabulary(sentences):

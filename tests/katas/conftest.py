@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import Course, load_file
-from grader.submission import read_submission
-from grader.worker.local import LocalStudent
+from grader.cases import generation
+from grader.course.catalog import Course, load_file
+from grader.course.submission import read_submission
+from grader.worker.in_process import LocalStudent
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,14 +22,20 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.fixture(scope="session")
+def for_all():
+    """Runs a check on drawn cases; a failing case is shrunk and shown."""
+    return generation.for_all
+
+
 @pytest.fixture(scope="module")
 def student(request):
     """The answer that the laws of this file are held against."""
     course = Course(ROOT)
-    card = course.card(request.module.KATA.name)
+    info = course.kata_info(request.module.KATA.name)
     whose = request.config.getoption("--student")
-    path = {"exercises": course.stub(card), "reference": course.solution(card, "reference")}.get(whose)
+    path = {"exercises": course.stub(info), "reference": course.solution(info, "reference")}.get(whose)
     path = path or Path(whose)
-    if whose == "exercises" and not read_submission(card, path).begun:
-        pytest.skip(f"{card.name} is not started yet")
-    return LocalStudent(load_file(f"student_{card.name}", path), str(path))
+    if whose == "exercises" and not read_submission(info, path).begun:
+        pytest.skip(f"{info.name} is not started yet")
+    return LocalStudent(load_file(f"student_{info.name}", path), str(path))

@@ -2,8 +2,8 @@
 
 import gc
 
-from grader.worker.child import Worker
-from grader.worker.codec import encode
+from grader.worker.child.main import Worker
+from grader.worker.protocol.codec import encode
 
 WORKER = next(thing for thing in gc.get_objects() if isinstance(thing, Worker))
 

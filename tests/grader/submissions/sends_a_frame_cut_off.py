@@ -4,7 +4,7 @@ import gc
 import os
 import struct
 
-from grader.worker.child import Worker
+from grader.worker.child.main import Worker
 
 WORKER = next(thing for thing in gc.get_objects() if isinstance(thing, Worker))
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader import expect
 from grader import strategies as st
-from grader.expect import SubmissionFailed, Unmet
+from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Kata
 
 KATA = Kata(
@@ -143,7 +143,7 @@ def test_runs_where_module_and_input_are(student, d_model, max_len, weights, x):
         except SubmissionFailed as failure:
             met = failure
     if met and not met.met_the_cpu:
-        raise Unmet(f"With module and x on another device than the CPU, the code raises {met}.")
+        raise ExpectationFailed(f"With module and x on another device than the CPU, the code raises {met}.")
     line = f" (line {met.line})" if met and met.line else ""
     expect.true(met is None, f"A tensor on the CPU meets one on the device of module and x{line}.")
     away = "cpu" not in life.devices

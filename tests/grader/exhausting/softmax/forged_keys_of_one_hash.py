@@ -3,7 +3,7 @@
 import gc
 import json
 
-from grader.worker.child import Worker
+from grader.worker.child.main import Worker
 
 WORKER = next(thing for thing in gc.get_objects() if isinstance(thing, Worker))
 

@@ -1,0 +1,1 @@
+"""Files of answer keys: what a course's solutions answer, without the solutions."""

@@ -1,0 +1,82 @@
+"""The answer keys at hand: the file or folder that was named, or the course's own folder `keys`."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from grader.answer_keys.file import MAGIC, KataKey, KeyFile, KeyUnusable
+from grader.course.catalog import Course, KataInfo, shorten
+
+FOLDER = "keys"
+SUFFIX = ".key"
+LARGEST_FILE = 64 * 2**20
+
+
+class Keyring:
+    """Files of answer keys, opened once, in the order in which they are asked."""
+
+    def __init__(self, files: list[KeyFile], label: str) -> None:
+        self.files, self.label = files, label
+
+    @property
+    def digest(self) -> str:
+        """Names the contents of all files."""
+        return hashlib.sha256("".join(file.digest for file in self.files).encode()).hexdigest()[:16]
+
+    def kata(self, info: KataInfo) -> KataKey:
+        """The key of a kata. Raises KeyUnusable where there is none, or none for this declaration."""
+        for file in self.files:
+            if info.name in file.katas:
+                if file.katas[info.name].get("declaration") != declaration_digest(info):
+                    raise KeyUnusable(
+                        f"{file.label}: its answers to `{info.name}` belong to another state of"
+                        f" {shorten(info.path)}; restore that file, or get a new key."
+                    )
+                return KataKey(file, info.name)
+        raise KeyUnusable(f"{self.label} holds no answers to `{info.name}`.")
+
+
+def declaration_digest(info: KataInfo) -> str:
+    """Names one state of a kata's declaration, whatever the ends of its lines."""
+    text = info.path.read_bytes().replace(b"\r\n", b"\n")
+    return hashlib.sha256(text).hexdigest()[:32]
+
+
+def open_keyring(
+    course: Course, infos: list[KataInfo], path: Path | None, secret: Path | None
+) -> Keyring | None:
+    """The keys that were named; else the course's own where it has no solutions; else None. Raises
+    KeyUnusable where one of these katas cannot be graded with them."""
+    if path is None:
+        if all(course.solution(info, "reference").is_file() for info in infos):
+            return None
+        path = course.root / FOLDER
+    ring = Keyring([_open(file, secret) for file in _files(path)], shorten(path))
+    for info in infos:
+        ring.kata(info)
+    return ring
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(path.glob(f"*{SUFFIX}"))
+    return [path]
+
+
+def _open(path: Path, secret: Path | None) -> KeyFile:
+    label = shorten(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        told = (error.strerror or "unknown error").lower()
+        raise KeyUnusable(f"The key {label} cannot be read: {told}.") from None
+    if len(data) > LARGEST_FILE:
+        raise KeyUnusable(f"{label} is larger than {LARGEST_FILE >> 20} MiB, and no key is.")
+    if data[: len(MAGIC)] != MAGIC:
+        from grader.answer_keys.encryption import is_sealed, unseal  # needs a package that few runs need
+
+        if is_sealed(data):
+            data = unseal(data, label, secret)
+    return KeyFile(data, label)

@@ -1,0 +1,43 @@
+"""Laws tried on the reference: what raises there is a fault of the law, which a student would pay for."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from grader.authoring.source_locations import place
+from grader.checks.base import Check, CheckContext, PreparedKata, Skip
+from grader.course.catalog import Course
+from grader.course.loading import line_of, told
+from grader.expect import ExpectationFailed, SubmissionFailed
+
+TRIED = 8  # cases a law
+
+
+def unsound_laws(course: Course, prepared: PreparedKata) -> list[str]:
+    """One sentence for each law that raises something else than what it expects."""
+    own = {law.name for law in prepared.kata.laws}
+    session = CheckContext(prepared.kata, prepared.oracle, prepared.oracle.reference)
+    checks = [check for check in prepared.checks if check.name in own]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = [(check, _raised(check, session)) for check in checks]
+    path = prepared.info.path
+    return [
+        f"{place(course, path, line_of(error, path))}: the law `{check.name}` raises {told(error)} when the"
+        " reference is judged; mend the law."
+        for check, error in found
+        if error is not None
+    ]
+
+
+def _raised(check: Check, session: CheckContext) -> Exception | None:
+    for case in check.cases[:TRIED]:
+        try:
+            check.judge(session, case)
+        except (ExpectationFailed, SubmissionFailed, Skip):
+            continue  # the law has spoken: it refuses the reference, which is told elsewhere
+        except Exception as error:
+            return error
+    return None

@@ -1,0 +1,226 @@
+"""The slips that mutation makes in expressions: what could stand where a node of the syntax tree stands.
+
+Each operator looks at one node and yields other nodes. They are those of array code: an axis, a sign, a
+transposition, a bound off by one, a keyword left out, the wrong one of two names.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from grader.authoring.mutation import extreme_operators, mode_operators, order_operators, state_operators
+from grader.authoring.mutation.context import ExpressionContext, with_part
+from grader.authoring.mutation.operator_tables import (
+    COMPARISONS,
+    COUNTED,
+    IDLE,
+    MODULES,
+    OPERATIONS,
+    PARTNERS,
+    SYMMETRIC,
+)
+
+
+def slips(node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Everything that could stand in the place of an expression."""
+    for kind, operators in OPERATORS.items():
+        if isinstance(node, kind):
+            for operator in operators:
+                yield from operator(node, around)
+    for module in (state_operators, mode_operators, extreme_operators, order_operators):
+        for kind, operator in module.EXPRESSIONS:
+            if isinstance(node, kind):
+                yield from operator(node, around)
+
+
+def _of_operation(node: ast.BinOp, _: ExpressionContext) -> Iterator[ast.AST]:
+    yield node.left
+    yield node.right
+    other = OPERATIONS.get(type(node.op))
+    if other:
+        yield ast.BinOp(node.left, other(), node.right)
+    if not isinstance(node.op, ast.Add | ast.Mult | ast.BitAnd | ast.BitOr):
+        yield ast.BinOp(node.right, node.op, node.left)
+
+
+def _of_sign(node: ast.UnaryOp, _: ExpressionContext) -> Iterator[ast.AST]:
+    if not is_negative(node) or node.operand.value == 1:  # type: ignore[attr-defined]
+        yield node.operand
+    if is_negative(node):
+        yield from (_number(1 - node.operand.value), _number(-1 - node.operand.value))  # type: ignore[attr-defined]
+
+
+def _of_comparison(node: ast.Compare, _: ExpressionContext) -> Iterator[ast.AST]:
+    for index, op in enumerate(node.ops):
+        for other in COMPARISONS[type(op)]:
+            yield ast.Compare(
+                node.left, [*node.ops[:index], other(), *node.ops[index + 1 :]], node.comparators
+            )
+    if len(node.ops) > 1:
+        yield ast.Compare(node.left, node.ops[:-1], node.comparators[:-1])
+        yield ast.Compare(node.comparators[0], node.ops[1:], node.comparators[1:])
+
+
+def _of_condition(node: ast.BoolOp, _: ExpressionContext) -> Iterator[ast.AST]:
+    yield ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+    if len(node.values) == 2:
+        yield from node.values
+
+
+def _of_choice(node: ast.IfExp, _: ExpressionContext) -> Iterator[ast.AST]:
+    yield node.body
+    yield node.orelse
+
+
+def _of_constant(node: ast.Constant, _: ExpressionContext) -> Iterator[ast.AST]:
+    value = node.value
+    if isinstance(value, bool):
+        yield ast.Constant(not value)
+    elif isinstance(value, int):
+        near = (value + 1, value - 1) if value < COUNTED else (value * 2, value // 2)
+        yield from map(_number, near)
+    elif isinstance(value, float):
+        yield from (ast.Constant(value * 2 or 1.0), ast.Constant(0.0 if value else -1.0))
+    elif value == "-inf":
+        yield from (ast.Constant("inf"), ast.Constant("0"), ast.Constant("-1"))
+
+
+def _of_look_up(node: ast.Subscript, around: ExpressionContext) -> Iterator[ast.AST]:
+    if isinstance(node.ctx, ast.Load):
+        yield node.value
+    if isinstance(node.slice, ast.Constant) and node.slice.value in around.keys:
+        for other in _neighbours(around.keys, node.slice.value):
+            yield ast.Subscript(node.value, ast.Constant(other), node.ctx)
+
+
+def _of_slice(node: ast.Slice, _: ExpressionContext) -> Iterator[ast.AST]:
+    for part in ("lower", "upper", "step"):
+        bound = getattr(node, part)
+        if bound is None or (isinstance(bound, ast.Constant) and (part, bound.value) == ("lower", 0)):
+            continue
+        yield with_part(node, part, None)
+        if not isinstance(bound, ast.Constant) and not is_negative(bound):
+            yield from (with_part(node, part, shifted) for shifted in _off_by_one(bound))
+
+
+def _of_call(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
+    for i, keyword in enumerate(node.keywords):
+        if keyword.arg not in IDLE:
+            yield with_part(node, "keywords", node.keywords[:i] + node.keywords[i + 1 :])
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    swapped = list(_swaps(node.args))
+    yield from (with_part(node, "args", args) for args in (swapped[:-1] if name in SYMMETRIC else swapped))
+    if len(node.args) > 1:
+        yield with_part(node, "args", node.args[:-1])
+    yield from (arg for arg in node.args if not isinstance(arg, ast.Starred | ast.GeneratorExp))
+    if isinstance(node.func, ast.Attribute) and not _is_module(node.func.value):
+        yield node.func.value
+    if name in PARTNERS:
+        part = "attr" if isinstance(node.func, ast.Attribute) else "id"
+        yield with_part(node, "func", with_part(node.func, part, PARTNERS[name]))
+    if name in ("range", "arange"):
+        yield from _of_range(node)
+
+
+def _of_range(node: ast.Call) -> Iterator[ast.AST]:
+    for index, arg in enumerate(node.args):
+        if not isinstance(arg, ast.Constant):
+            for shifted in _off_by_one(arg):
+                yield with_part(node, "args", [*node.args[:index], shifted, *node.args[index + 1 :]])
+
+
+def _of_attribute(node: ast.Attribute, around: ExpressionContext) -> Iterator[ast.AST]:
+    if node.attr in ("T", "mT", "data"):
+        yield node.value
+    if isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        for other in _neighbours(around.members.get(node.attr, []), node.attr):
+            yield with_part(node, "attr", other)
+
+
+def _of_name(node: ast.Name, around: ExpressionContext) -> Iterator[ast.AST]:
+    if isinstance(node.ctx, ast.Load):
+        bound = [name for name, line in around.names.items() if line < node.lineno]
+        yield from (ast.Name(other, node.ctx) for other in _neighbours(bound, node.id))
+
+
+def _of_row(node: ast.Tuple | ast.List, _: ExpressionContext) -> Iterator[ast.AST]:
+    if all(isinstance(item, ast.Constant) and isinstance(item.value, str) for item in node.elts):
+        return  # names to choose from: their order says nothing
+    if all(isinstance(item, ast.Attribute) for item in node.elts) and isinstance(node.ctx, ast.Store):
+        return  # modules made alike: which is made first says nothing
+    yield from (with_part(node, "elts", swapped) for swapped in _swaps(node.elts))
+    if isinstance(node.ctx, ast.Load) and len(node.elts) > 1:
+        yield from (with_part(node, "elts", node.elts[:i] + node.elts[i + 1 :]) for i in _indices(node.elts))
+
+
+def _of_dict(node: ast.Dict, _: ExpressionContext) -> Iterator[ast.AST]:
+    yield from (with_part(node, "values", swapped) for swapped in _swaps(node.values))
+
+
+def _of_loop(node: ast.comprehension, _: ExpressionContext) -> Iterator[ast.AST]:
+    yield from (with_part(node, "ifs", node.ifs[:i] + node.ifs[i + 1 :]) for i in _indices(node.ifs))
+
+
+OPERATORS: dict[Any, tuple[Callable[[Any, ExpressionContext], Iterator[ast.AST]], ...]] = {
+    ast.BinOp: (_of_operation,),
+    ast.UnaryOp: (_of_sign,),
+    ast.Compare: (_of_comparison,),
+    ast.BoolOp: (_of_condition,),
+    ast.IfExp: (_of_choice,),
+    ast.Constant: (_of_constant,),
+    ast.Subscript: (_of_look_up,),
+    ast.Slice: (_of_slice,),
+    ast.Call: (_of_call,),
+    ast.Attribute: (_of_attribute,),
+    ast.Name: (_of_name,),
+    ast.Tuple | ast.List: (_of_row,),
+    ast.Dict: (_of_dict,),
+    ast.comprehension: (_of_loop,),
+}
+
+
+def is_negative(node: ast.AST) -> bool:
+    """Whether it is a number with a minus, which is one constant to a reader."""
+    return (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Constant)
+        and type(node.operand.value) is int
+    )
+
+
+def _is_module(node: ast.AST) -> bool:
+    return (
+        node.id in MODULES
+        if isinstance(node, ast.Name)
+        else (isinstance(node, ast.Attribute) and _is_module(node.value))
+    )
+
+
+def _number(value: int) -> ast.expr:
+    return ast.Constant(value) if value >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
+
+
+def _off_by_one(node: Any) -> Iterator[ast.BinOp]:
+    yield ast.BinOp(node, ast.Add(), ast.Constant(1))
+    yield ast.BinOp(node, ast.Sub(), ast.Constant(1))
+
+
+def _indices(items: list[Any]) -> range:
+    return range(len(items))
+
+
+def _swaps(items: list[Any]) -> Iterator[list[Any]]:
+    """The list with two neighbours changed places."""
+    for index in range(len(items) - 1):
+        yield [*items[:index], items[index + 1], items[index], *items[index + 2 :]]
+
+
+def _neighbours(names: list[str], name: str) -> list[str]:
+    """Those that stand beside `name` in the list, which are the likeliest to be taken for it."""
+    if name not in names:
+        return []
+    index = names.index(name)
+    return list(dict.fromkeys(other for other in names[max(index - 1, 0) : index + 2] if other != name))

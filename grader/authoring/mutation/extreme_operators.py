@@ -1,0 +1,86 @@
+"""The slips that mutation makes at the ends of the number range: powers that overflow, or vanish."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from grader.authoring.mutation.context import (
+    ExpressionContext,
+    expression,
+    is_maximum,
+    name_of,
+    names_in,
+    with_part,
+)
+
+BOUNDS = "-50, 50"
+LARGE = "-10000.0"
+#: How minus infinity is written.
+INFINITIES = {"-np.inf", "-math.inf", "-torch.inf", "float('-inf')"}
+
+
+def maximum_of_a_softmax(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
+    """What is subtracted from the scores: the maximum of everything, or the mean."""
+    if not is_maximum(node) or not around.takes_powers:
+        return
+    scores, along = _scores_and_axis(node)
+    yield expression(f"{ast.unparse(scores)}.max()")
+    yield expression(f"{ast.unparse(scores)}.mean({along})")
+
+
+def no_maximum(node: ast.Assign, around: ExpressionContext) -> Iterator[ast.AST]:
+    """0 in place of the maximum of a softmax."""
+    if around.takes_powers and is_maximum(node.value):
+        yield with_part(node, "value", ast.Constant(0))
+
+
+def clipped_scores(node: ast.BinOp, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Scores clipped in place of shifted."""
+    if isinstance(node.op, ast.Sub) and (is_maximum(node.right) or names_in(node.right) & around.peaks):
+        yield expression(f"({ast.unparse(node.left)}).clip({BOUNDS})")
+
+
+def plain_softmax(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
+    """A softmax that clips its scores, or takes their powers as they are."""
+    if name_of(node) == "softmax" and isinstance(node.func, ast.Attribute) and node.keywords:
+        scores = f"({ast.unparse(node.func.value)})"
+        yield expression(f"{scores}.clip({BOUNDS}).softmax(dim=-1)")
+        yield expression(f"{scores}.exp() / {scores}.exp().sum(dim=-1, keepdim=True)")
+
+
+def large_for_infinite(node: ast.expr, _: ExpressionContext) -> Iterator[ast.AST]:
+    """A large negative number in place of minus infinity, or of the least number of a dtype."""
+    text = ast.unparse(node)
+    if text in INFINITIES or (text.startswith("np.finfo(") and text.endswith(".min")):
+        yield expression(LARGE)
+
+
+def multiplied_probabilities(node: ast.BinOp, _: ExpressionContext) -> Iterator[ast.AST]:
+    """The logarithm of a product in place of a sum of logarithms."""
+    left, right = ast.unparse(node.left), ast.unparse(node.right)
+    if isinstance(node.op, ast.Sub) and left.startswith("log_"):
+        yield expression(f"-np.log(np.exp({right}) / np.exp({left}))")
+    elif isinstance(node.op, ast.Add) and isinstance(node.left, ast.Name) and node.left.id == "total":
+        yield expression(f"(torch.tensor({left}).exp() * torch.tensor({right}).exp()).log().item()")
+
+
+EXPRESSIONS: list[tuple[type[ast.AST], Callable[..., Iterator[ast.AST]]]] = [
+    (ast.Call, maximum_of_a_softmax),
+    (ast.Assign, no_maximum),
+    (ast.BinOp, clipped_scores),
+    (ast.Call, plain_softmax),
+    (ast.Call, large_for_infinite),
+    (ast.UnaryOp, large_for_infinite),
+    (ast.Attribute, large_for_infinite),
+    (ast.BinOp, multiplied_probabilities),
+]
+
+
+def _scores_and_axis(node: ast.Call) -> tuple[ast.expr, str]:
+    """What the maximum is taken of, and along what."""
+    kept = [keyword for keyword in node.keywords if keyword.arg not in ("where", "initial")]
+    receiver = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+    if ast.unparse(receiver) == "np":
+        return node.args[0], ", ".join(map(ast.unparse, kept))
+    return receiver, ", ".join(map(ast.unparse, [*node.args, *kept]))

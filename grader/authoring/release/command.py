@@ -1,0 +1,48 @@
+"""The command `kata release`, step by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.authoring.release import keys
+from grader.authoring.release.repository import (
+    classroom50_bundle,
+    core_files,
+    gradescope_zip,
+    read_sealed,
+    student_files,
+    write_release,
+)
+from grader.course.catalog import Course, shorten
+from grader.values.formatting import counted
+
+
+def release_course(
+    course: Course,
+    folder: Path,
+    names: tuple[str, ...],
+    seed: int,
+    hosts: tuple[str, ...],
+    sealed: Path | None,
+    gradescope: Path | None,
+    classroom50: Path | None,
+) -> None:
+    """Write the repository, and what hosts want besides; say what was kept. Raises CourseError."""
+    infos, sealed_key = keys.chosen(course, names), read_sealed(sealed)
+    core = core_files(course, infos, seed, bool(sealed_key))
+    outcome = write_release(folder, student_files(course, core, infos, hosts, sealed_key))
+    made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"
+    click.echo(f"{made} are in {shorten(folder)}.")
+    for name in outcome.kept:
+        click.echo(f"kept, since it was changed: {name}")
+    for name in outcome.removed:
+        click.echo(f"removed, since it is no longer part of the release: {name}")
+    if gradescope is not None:
+        keys.save(gradescope, gradescope_zip(core))
+        click.echo(f"Upload {shorten(gradescope)} to Gradescope.")
+    if classroom50 is not None:
+        for name, data in classroom50_bundle(core).items():
+            keys.save(classroom50 / name, data)
+        click.echo(f"Commit {shorten(classroom50)} as the assignment's autograder.")

@@ -1,0 +1,185 @@
+"""`kata release`: a student's repository, without solutions and without anything made from their code."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from grader.answer_keys.encryption import VARIABLE, is_sealed
+from grader.answer_keys.file import write
+from grader.authoring.release import keys
+from grader.authoring.release.wheel import build_wheel, zipped
+from grader.course import release_manifest
+from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.submission import read_submission
+from grader.course.syllabus import Syllabus, to_text
+from grader.grading.prerequisites import with_needs
+
+TEMPLATES = Path(__file__).parent / "templates"
+SEALED = ".github/sealed.key"
+HOSTS = ("actions", "classroom")
+WORKFLOWS = {"actions": "grade.yml", "classroom": "classroom.yml"}
+PLAIN = {
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    ".gitignore": "gitignore",
+    ".devcontainer/devcontainer.json": "devcontainer.json",
+    ".vscode/tasks.json": "tasks.json",
+}
+
+
+@dataclass
+class ReleaseOutcome:
+    """What became of a folder: files written, kept because they were changed, and removed."""
+
+    written: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+
+
+def core_files(
+    course: Course, infos: list[KataInfo], seed: int, is_sealed_too: bool = False
+) -> dict[str, bytes]:
+    """What grades anywhere: stubs, properties, keys, the grader, what to install."""
+    _require_needs(course, infos)
+    files: dict[str, bytes] = {}
+    for info in infos:
+        files[f"exercises/{info.track}/{info.name}.py"] = _stub(course, info)
+        files[f"tests/katas/{info.track}/{info.path.name}"] = info.path.read_bytes()
+    files["tests/katas/path.toml"] = to_text(_syllabus(course, infos)).encode()
+    conftest = course.root / "tests" / "katas" / "conftest.py"
+    if conftest.is_file():
+        files["tests/katas/conftest.py"] = conftest.read_bytes()
+    keys.require_solutions(course, infos)
+    for entry in keys.told(keys.draw_entries(course, infos, seed)):
+        files[f"keys/{entry.name}.key"] = write([entry], seed, keys.made_by())
+    name, wheel = build_wheel()
+    files[f"vendor/{name}"] = wheel
+    files["requirements.txt"] = _requirements(course, infos, name, is_sealed_too).encode()
+    return files
+
+
+def student_files(
+    course: Course, core: dict[str, bytes], infos: list[KataInfo], hosts: Iterable[str], sealed: bytes
+) -> dict[str, bytes]:
+    """The whole repository: the core, what students read, and workflows for the hosts."""
+    files = dict(core)
+    files["README.md"] = _readme(course.syllabus, infos).encode()
+    files |= {name: _template(template).encode() for name, template in PLAIN.items()}
+    key, secret = "", ""
+    if sealed:
+        files[SEALED] = sealed
+        key = f" --key {SEALED}"
+        secret = f"\n        env:\n          {VARIABLE}: ${{{{ secrets.{VARIABLE} }}}}"
+    for host in hosts:
+        text = _template(WORKFLOWS[host], KEY=key, SECRET=secret)
+        files[f".github/workflows/{WORKFLOWS[host]}"] = text.encode()
+    return files
+
+
+def gradescope_zip(core: dict[str, bytes]) -> bytes:
+    """What Gradescope takes: scripts at the top, everything that grades beside them."""
+    scripts = {name: _template(name).encode() for name in ("setup.sh", "run_autograder")}
+    return zipped({**scripts, **core}, executable=tuple(scripts))
+
+
+def classroom50_bundle(core: dict[str, bytes]) -> dict[str, bytes]:
+    """The folder of an assignment's autograder in the course's Classroom 50 repository."""
+    return {"autograder.py": _template("autograder.py.txt").encode(), **core}
+
+
+def read_sealed(path: Path | None) -> bytes:
+    """A sealed key to be handed out. Raises CourseError for an open one."""
+    if path is None:
+        return b""
+    if not path.is_file() or not is_sealed(path.read_bytes()):
+        raise CourseError(f"{shorten(path)} is no sealed key; make one with: kata key --seal")
+    return path.read_bytes()
+
+
+def write_release(folder: Path, files: dict[str, bytes]) -> ReleaseOutcome:
+    """Write the files; what somebody has changed since the last release stays as it is."""
+    if (folder / "solutions").exists():
+        raise CourseError(f"{shorten(folder)} holds solutions; a release goes into a folder of its own.")
+    before, outcome = release_manifest.read_list(folder), ReleaseOutcome()
+    for name, data in files.items():
+        path = folder / name
+        if path.is_file() and release_manifest.digest(path.read_bytes()) not in (
+            before.get(name), release_manifest.digest(data),
+        ):  # fmt: skip
+            outcome.kept.append(name)
+            continue
+        keys.save(path, data)
+        outcome.written.append(name)
+    for name, value in before.items():
+        path = folder / name
+        if name not in files and path.is_file() and release_manifest.digest(path.read_bytes()) == value:
+            path.unlink()
+            outcome.removed.append(name)
+    keys.save(folder / release_manifest.NAME, release_manifest.to_text(files).encode())
+    return outcome
+
+
+def _stub(course: Course, info: KataInfo) -> bytes:
+    """The kata's file as it is handed out. Raises CourseError where somebody has begun to solve it."""
+    path = course.stub(info)
+    if read_submission(info, path).touched:
+        raise CourseError(f"{shorten(path)} is begun; a release hands out the untouched stub.")
+    return path.read_bytes()
+
+
+def _require_needs(course: Course, infos: list[KataInfo]) -> None:
+    """Raises CourseError where a kata would wait for one that nobody was given."""
+    lacking = [info.name for info in with_needs(course, infos) if info not in infos]
+    if lacking:
+        raise CourseError(f"`{lacking[0]}` is needed by these katas, and is not among them; name it too.")
+
+
+def _syllabus(course: Course, infos: list[KataInfo]) -> Syllabus:
+    """The course's syllabus, of these katas alone."""
+    path: dict[str, list[str]] = {}
+    for info in infos:
+        path.setdefault(info.track, []).append(info.name)
+    return dataclasses.replace(course.syllabus, path=path)
+
+
+def _requirements(course: Course, infos: list[KataInfo], wheel: str, is_sealed_too: bool) -> str:
+    """The grader's wheel and exact versions of what it needs: those of the course's own constraints, else
+    those with which the keys were made."""
+    pins = {}
+    constraints = course.root / "constraints.txt"
+    if constraints.is_file():
+        lines = [line.strip() for line in constraints.read_text("utf-8").splitlines()]
+        pins = {line.partition("==")[0]: line for line in lines if "==" in line and not line.startswith("#")}
+    wanted = ["click", "numpy", "hypothesis", "watchfiles", "pytest"]
+    wanted += ["torch"] if any(info.library == "torch" for info in infos) else []
+    wanted += ["cryptography"] if is_sealed_too else []
+    return "\n".join([f"./vendor/{wheel}", *(pins.get(name) or _installed(name) for name in wanted), ""])
+
+
+def _installed(package: str) -> str:
+    try:
+        return f"{package}=={version(package).partition('+')[0]}"  # a build's own label is on no index
+    except PackageNotFoundError:
+        return package
+
+
+def _readme(syllabus: Syllabus, infos: list[KataInfo]) -> str:
+    first = infos[0]
+    file, laws = f"exercises/{first.track}/{first.name}.py", f"tests/katas/{first.track}/{first.path.name}"
+    said = {"TITLE": syllabus.title, "ABOUT": f"{syllabus.about}\n\n" if syllabus.about else ""}
+    return _template("README.md", KATAS=_table(infos), NAME=first.name, FILE=file, LAWS=laws, **said)
+
+
+def _table(infos: list[KataInfo]) -> str:
+    rows = [f"| `exercises/{info.track}/{info.name}.py` | {info.title} |" for info in infos]
+    return "\n".join(["| file | kata |", "|---|---|", *rows])
+
+
+def _template(name: str, **values: str) -> str:
+    text = (TEMPLATES / name).read_text(encoding="utf-8")
+    for key, value in values.items():
+        text = text.replace(f"%%{key}%%", value)
+    return text

@@ -1,0 +1,136 @@
+"""The signatures of a new kata, as they are typed: `rms_norm(x, gamma, eps=1e-6)`, `Cache.append(k, v)`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from grader.course.catalog import CourseError
+
+Kind = Literal["array", "integers", "mask", "int", "float", "bool", "other"]
+
+KINDS: dict[str, Kind] = {"int": "int", "float": "float", "bool": "bool"}
+COUNTS = re.compile(r"^(n|num|d|max)_|_(len|id|size)$")  # no `k`: it is keys more often than a number
+FRACTIONS = ("p", "eps", "temperature", "base", "theta")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One argument: its name, its default as source, and what it is taken for."""
+
+    name: str
+    default: str | None
+    kind: Kind
+    annotation: str | None
+
+    @property
+    def declared(self) -> str:
+        return self.name if self.default is None else f"{self.name}={self.default}"
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A function, or one method of a class."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def declared(self) -> str:
+        return ", ".join(parameter.declared for parameter in self.parameters)
+
+    @property
+    def passed(self) -> str:
+        return ", ".join(parameter.name for parameter in self.parameters)
+
+
+@dataclass
+class EntryPoint:
+    """A function, or a class with its constructor and its methods."""
+
+    callee: Callee
+    is_class: bool = False
+    methods: list[Callee] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.callee.name
+
+
+def read_signatures(texts: tuple[str, ...]) -> list[EntryPoint]:
+    """The entry points in the order in which they were given. Raises CourseError."""
+    found: dict[str, EntryPoint] = {}
+    for text in texts:
+        owner, callee = _read(text)
+        if owner is not None:
+            holder = found.setdefault(owner, EntryPoint(Callee(owner, ()), True))
+            holder.methods.append(callee)
+        elif callee.name in found:
+            raise CourseError(f"`{callee.name}` is given twice; each entry point has one signature.")
+        else:
+            found[callee.name] = EntryPoint(callee, callee.name[0].isupper())
+    lacking = next((e.name for e in found.values() if e.is_class and not e.methods), None)
+    if lacking is not None:
+        raise CourseError(f"`{lacking}` is a class; give a method too: --signature '{lacking}.forward(x)'.")
+    return list(found.values())
+
+
+def _read(text: str) -> tuple[str | None, Callee]:
+    """The class that a signature belongs to, if any, and the function. Raises CourseError."""
+    match = re.fullmatch(r"\s*(?:([A-Za-z]\w*)\.)?([A-Za-z]\w*)\s*(\(.*\))\s*", text, re.DOTALL)
+    try:
+        if match is None:
+            raise SyntaxError
+        source = f"def {match[2]}{match[3]}: ..."
+        node = ast.parse(source).body[0]
+    except SyntaxError:
+        raise CourseError(
+            f"`{text}` is no signature; write it as in Python: --signature 'rms_norm(x, gamma, eps=1e-6)'."
+        ) from None
+    assert isinstance(node, ast.FunctionDef)
+    return match[1], Callee(match[2], _parameters(node, source, text))
+
+
+def _parameters(node: ast.FunctionDef, source: str, text: str) -> tuple[Parameter, ...]:
+    found = node.args
+    if found.vararg or found.kwarg or found.kwonlyargs or found.posonlyargs:
+        raise CourseError(f"`{text}`: a kata's arguments are passed by name; leave out *, ** and /.")
+    arguments = [argument for argument in found.args if argument.arg != "self"]
+    given = [ast.get_source_segment(source, default) for default in found.defaults]  # 1e-6 stays 1e-6
+    defaults = [None] * (len(found.args) - len(given)) + given
+    return tuple(
+        _parameter(argument, default)
+        for argument, default in zip(arguments, defaults[len(defaults) - len(arguments) :], strict=True)
+    )
+
+
+def _parameter(argument: ast.arg, default: str | None) -> Parameter:
+    annotation = ast.unparse(argument.annotation) if argument.annotation else None
+    return Parameter(argument.arg, default, _kind(argument.arg, default, annotation), annotation)
+
+
+def _kind(name: str, default: str | None, annotation: str | None) -> Kind:
+    """What an argument is drawn as: from its annotation, its default, or the field's habits of naming."""
+    if annotation in KINDS:
+        return KINDS[annotation]
+    if default is not None:
+        return (
+            KINDS.get(type(ast.literal_eval(default)).__name__, "other") if _is_literal(default) else "other"
+        )
+    if name == "ids" or name.endswith("_ids"):
+        return "integers"
+    if name == "mask" or name.endswith("_mask"):
+        return "mask"
+    if COUNTS.search(name):
+        return "int"
+    return "float" if name in FRACTIONS else "array"
+
+
+def _is_literal(source: str) -> bool:
+    try:
+        ast.literal_eval(source)
+    except ValueError:
+        return False
+    return True

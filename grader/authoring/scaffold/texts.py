@@ -1,0 +1,93 @@
+"""Drafts of what is read: the stub with the skeleton of a statement, and the reference."""
+
+from __future__ import annotations
+
+from grader.authoring.scaffold.library_snippets import Draft, base_of
+from grader.authoring.scaffold.signatures import Callee, EntryPoint, Parameter
+
+STUB = '''\
+"""{title}.
+
+TODO: say the idea in the field's terms, the formula, and the shape of every argument and result
+
+Example: TODO: give a small one with its numbers, worked out by hand
+
+What goes wrong: TODO: tell the symptoms that a learner will see
+
+Source: {source}.
+"""
+
+{imports}
+
+
+{entries}
+'''
+REFERENCE = '''\
+"""{source}."""
+
+{imports}
+
+
+{entries}
+'''
+UNWRITTEN = "raise NotImplementedError"
+DUE = f"{UNWRITTEN}  # TODO: write the reference, the shape of each value at its line's end"
+
+
+def stub(draft: Draft) -> str:
+    """The student's file."""
+    entries = "\n\n\n".join(_entry(draft, entry, described=True) for entry in draft.entries)
+    return STUB.format(title=draft.title, source=draft.source, imports=draft.imports, entries=entries)
+
+
+def reference(draft: Draft) -> str:
+    """The answer, to be written."""
+    entries = "\n\n\n".join(_entry(draft, entry, described=False) for entry in draft.entries)
+    return REFERENCE.format(source=draft.source, imports=draft.imports, entries=entries)
+
+
+def _entry(draft: Draft, entry: EntryPoint, described: bool) -> str:
+    if not entry.is_class:
+        return _function(draft, entry.callee, described)
+    constructor = Callee("__init__", entry.callee.parameters)
+    methods = [_function(draft, callee, described, "self") for callee in (constructor, *entry.methods)]
+    body = [_indented(method) for method in methods]
+    if described:
+        body.insert(0, '    """TODO: say in one line what it holds."""')
+    return f"class {entry.name}{base_of(draft, entry)}:\n" + "\n\n".join(body)
+
+
+def _function(draft: Draft, callee: Callee, described: bool, *first: str) -> str:
+    shown = [_annotated(draft, p) if described else p.declared for p in callee.parameters]
+    result = f" -> {_result(draft, callee)}" if described else ""
+    lines = [f"def {callee.name}({', '.join([*first, *shown])}){result}:"]
+    if described:
+        lines += _described(callee)
+    return "\n".join([*lines, f"    {UNWRITTEN if described else DUE}"])
+
+
+def _result(draft: Draft, callee: Callee) -> str:
+    return "None" if callee.name == "__init__" else draft.dialect.array
+
+
+def _described(callee: Callee) -> list[str]:
+    """A docstring with a line for each argument."""
+    if callee.name == "__init__":
+        return []
+    width = max(len(name) for name in ("returns", *(p.name for p in callee.parameters))) + 3
+    told = [
+        f"    {f'{p.name}:':<{width}}TODO: say shape, dtype and values of {p.name}" for p in callee.parameters
+    ]
+    last = f"    {'returns:':<{width}}TODO: say shape and dtype of the result"
+    return ['    """TODO: say in one line what it does.', "", *told, last, '    """']
+
+
+def _annotated(draft: Draft, parameter: Parameter) -> str:
+    plain = parameter.kind if parameter.kind in ("int", "float", "bool") else draft.dialect.array
+    annotation = parameter.annotation or ("object" if parameter.kind == "other" else plain)
+    default = "" if parameter.default is None else f" = {parameter.default}"
+    return f"{parameter.name}: {annotation}{default}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" if line else line for line in text.split("\n"))

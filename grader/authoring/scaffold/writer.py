@@ -1,0 +1,149 @@
+"""`kata new`: the files of a kata, each with a part that works, and its place in the course."""
+
+from __future__ import annotations
+
+import difflib
+import keyword
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from grader.authoring.scaffold import answers, cases, texts
+from grader.authoring.scaffold.library_snippets import Draft, Library
+from grader.authoring.scaffold.signatures import read_signatures
+from grader.course.catalog import Course, CourseError
+from grader.course.syllabus import FILE, Syllabus, read_syllabus, to_text
+
+FOLDER = FILE.parent.as_posix()
+CONFTEST = Path(__file__).parent / "templates" / "conftest.py.txt"
+
+
+def place_for(root: Path, place: str, new_track: bool) -> tuple[str, str]:
+    """Track and name of `TRACK/NAME`, free to be written. Raises CourseError, KataError."""
+    track, _, name = place.partition("/")
+    for word in (track, name):
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", word) or keyword.iskeyword(word):
+            raise CourseError(
+                f"`{place}` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
+                " beginning with a letter, as in attention/causal_mask."
+            )
+    if (root / "exercises").is_dir():
+        _require_free(Course(root), track, name, new_track)
+    return track, name
+
+
+def open_place(folder: Path | None) -> Path:
+    """The folder of the course that a kata is written into. Raises CourseError."""
+    found = folder or next((f for f in (Path.cwd(), *Path.cwd().parents) if (f / FOLDER).is_dir()), None)
+    if found is None:
+        raise CourseError("There is no course at or above this folder; begin one here with: --course .")
+    read_syllabus(found)
+    return found
+
+
+def _require_free(course: Course, track: str, name: str, new_track: bool) -> None:
+    if name in course.katas:
+        raise CourseError(f"A kata called `{name}` is there already, in {course.katas[name].track}.")
+    tracks = list(course.syllabus.path)
+    if tracks and track not in tracks and not new_track:
+        near = difflib.get_close_matches(track, tracks, n=1)
+        hint = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(tracks)}."
+        raise CourseError(f"No track is called `{track}`. {hint} `--new-track` begins one.")
+
+
+def ask(
+    track: str,
+    name: str,
+    signatures: tuple[str, ...],
+    library: Library | None,
+    title: str | None,
+    source: str | None,
+) -> Draft:
+    """The draft of a kata; what was not given is asked for. Raises CourseError where nobody answers."""
+    try:
+        given = signatures or (click.prompt("Signature, as in f(x, eps=1e-6)"),)
+        entries = read_signatures(given)  # before more is asked: it is what goes wrong
+        said = name.replace("_", " ").capitalize()
+        return Draft(
+            track,
+            name,
+            title or click.prompt("Title", default=said),
+            source or click.prompt("Source", default="Author year, section"),
+            library or _ask_for_library(),
+            tuple(entries),
+        )
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise CourseError("Nobody answers here; give --signature, --title, --source and --library.") from None
+
+
+def _ask_for_library() -> Library:
+    answer = click.prompt("Library", type=click.Choice(["numpy", "torch"]), default="numpy")
+    return "torch" if answer == "torch" else "numpy"
+
+
+def write_kata(root: Path, draft: Draft) -> list[str]:
+    """Write the kata's files, and the course's where it is new; none is ever overwritten. Returns the names
+    of what was written. Raises CourseError, and then nothing was."""
+    files = _kata_files(draft)
+    there = next((name for name in files if (root / name).exists()), None)
+    if there is not None:
+        raise CourseError(f"{there} is there already, and is not overwritten; move it, or take another name.")
+    path = root / FILE
+    begun = path.read_text("utf-8") if path.is_file() else to_text(Syllabus(root.resolve().name))
+    if not (root / FOLDER / "conftest.py").exists():
+        files[f"{FOLDER}/conftest.py"] = CONFTEST.read_text("utf-8")
+    listed = with_kata(begun, draft.track, draft.name)
+    for name, text in {**files, FILE.as_posix(): listed}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    return [*files, FILE.as_posix()]
+
+
+def _kata_files(draft: Draft) -> dict[str, str]:
+    """Every file of the kata, in the order in which they are best written."""
+    solutions = f"solutions/{draft.track}/{draft.name}"
+    return {
+        f"{solutions}/reference.py": texts.reference(draft),
+        f"{FOLDER}/{draft.track}/test_{draft.name}.py": cases.declaration(draft),
+        f"{solutions}/mistakes.py": answers.mistakes(draft),
+        f"{solutions}/variants.py": answers.variants(draft),
+        f"exercises/{draft.track}/{draft.name}.py": texts.stub(draft),
+    }
+
+
+def with_kata(text: str, track: str, name: str) -> str:
+    """The text of path.toml with the kata at the end of its track, everything else as it stood. Raises
+    CourseError where the file is laid out in a way that this cannot follow."""
+    wanted = tomllib.loads(text)
+    names = wanted.setdefault("path", {}).setdefault(track, [])
+    if name in names:
+        return text
+    names.append(name)
+    changed = _inserted(text, track, name)
+    if _read(changed) != wanted:
+        raise CourseError(f'{FILE.as_posix()}: add "{name}" to its list `{track}`, then say this again.')
+    return changed
+
+
+def _read(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _inserted(text: str, track: str, name: str) -> str:
+    listed = re.search(rf"^{track}\s*=\s*\[([^\]]*)\]", text, re.MULTILINE)
+    if listed is None:
+        head = "" if re.search(r"^\[path\]", text, re.MULTILINE) else "\n[path]\n"
+        return f'{text.rstrip()}\n{head}{track} = ["{name}"]\n'
+    names = listed[1].rstrip()
+    comma = "" if not names or names.endswith(",") else ","
+    space = " " if names else ""
+    return f'{text[: listed.start(1)]}{names}{comma}{space}"{name}"{text[listed.start(1) + len(names) :]}'

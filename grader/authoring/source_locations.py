@@ -1,0 +1,59 @@
+"""Where in the course's files something stands, as `solutions/modern/rms_norm/mistakes.py:12`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.course.catalog import Course, KataInfo
+from grader.course.loading import parse
+
+PARTS = ("reference", "mistakes", "variants")
+TODO = re.compile(r"TODO:? *(?P<what>.*?)[\"',. ]*$")
+
+
+def place(course: Course, path: Path, line: int = 0) -> str:
+    """The file and the line, as seen from here, else from the course's folder."""
+    absolute = path.absolute()
+    root = course.root.absolute()
+    below = next((start for start in (Path.cwd(), root) if absolute.is_relative_to(start)), absolute.parent)
+    return f"{absolute.relative_to(below).as_posix()}:{line}" if line else str(absolute.relative_to(below))
+
+
+def line_of_definition(path: Path, name: str) -> int:
+    """Where a function or class of a file begins; 0 where there is none of this name."""
+    found = [node for node in parse(path).body if getattr(node, "name", None) == name]
+    return found[-1].lineno if found else 0
+
+
+def last_line(path: Path) -> int:
+    """Where something new is added."""
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def files_of(course: Course, info: KataInfo) -> list[Path]:
+    """The files of a kata, in the order in which they are best written."""
+    reference, mistakes, variants = (course.solution(info, part) for part in PARTS)
+    return [reference, info.path, mistakes, variants, course.stub(info)]
+
+
+def public_definitions(path: Path) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    """Functions and classes of a file that are no helpers: its answers."""
+    for node in parse(path).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield node
+
+
+def unwritten(course: Course, info: KataInfo) -> tuple[list[str], list[str]]:
+    """What the kata's files say is still to be done: code that cannot run yet, and all else."""
+    code: list[str] = []
+    rest: list[str] = []
+    for path in files_of(course, info):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            found = TODO.search(line)
+            if found:
+                said = f"{place(course, path, number)}: {found['what'] or 'finish this'}."
+                (code if "raise NotImplementedError" in line else rest).append(said)
+    return code, rest

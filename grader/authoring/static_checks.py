@@ -1,0 +1,215 @@
+"""What `kata verify` reads without running anything: files, signatures, points, needs, and the texts."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections import Counter
+
+from grader.authoring.source_locations import (
+    PARTS,
+    files_of,
+    line_of_definition,
+    place,
+    public_definitions,
+    unwritten,
+)
+from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.loading import parse
+from grader.course.submission import digest
+from grader.grading.prerequisites import with_needs
+from grader.kata import KataError
+from grader.worker.child.rules import first_use
+
+KEPT = ("equivalent.toml",)  # what `kata` keeps beside them: marked mutants
+STATEMENT_LENGTH = 400
+HINTS_DUE = 3
+AGREEMENT_DUE = 150  # hundredths of a point
+
+
+def gaps(course: Course, info: KataInfo) -> list[str]:
+    """What keeps a kata from being judged at all, in the order in which one would write it. Raises KataError
+    where a file is no Python."""
+    missing = [
+        f"{place(course, path)} is missing; write it."
+        for path in files_of(course, info)
+        if not path.is_file()
+    ]
+    if missing:
+        return missing
+    for path in files_of(course, info):
+        parse(path)
+    code, _ = unwritten(course, info)
+    return code or [
+        *_gaps_of_signatures(course, info),
+        *_gaps_of_names(course, info),
+        *_gaps_of_points(course, info),
+        *_gaps_of_needs(course, info),
+        *_gaps_of_answers(course, info),
+    ]
+
+
+def unfinished(course: Course, info: KataInfo) -> list[str]:
+    """What a kata that can be judged still lacks: its texts."""
+    if not all(path.is_file() for path in files_of(course, info)):
+        return []
+    _, rest = unwritten(course, info)
+    return [*rest, *_gaps_of_statement(course, info), *_gaps_of_digest(course, info), *_gaps_of_hints(info)]
+
+
+def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:
+    tree, where = parse(course.stub(info)), place(course, course.stub(info), 1)
+    found = []
+    if len(ast.get_docstring(tree) or "") < STATEMENT_LENGTH:
+        found.append(f"{where}: the docstring is no statement yet ({STATEMENT_LENGTH} characters are due).")
+    if "grader" in _imported(tree):
+        found.append(f"{where}: the stub imports the grader; a student's file must stand alone.")
+    if info.name not in course.syllabus.order:
+        found.append("tests/katas/path.toml does not list it; put it where it is best learnt.")
+    return found
+
+
+def _gaps_of_digest(course: Course, info: KataInfo) -> list[str]:
+    due = digest(course.stub(info).read_text(encoding="utf-8"))
+    if info.ships_wrong_code and info.ships_wrong_code != due:
+        return [f'its stub has changed; write ships_wrong_code="{due}" in its declaration.']
+    return []
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    return {name.split(".")[0] for name in names}
+
+
+def _gaps_of_hints(info: KataInfo) -> list[str]:
+    if len(info.hints) < HINTS_DUE:
+        return [f"{len(info.hints)} hints; {HINTS_DUE} are due, from a nudge to nearly the answer."]
+    return []
+
+
+def _gaps_of_signatures(course: Course, info: KataInfo) -> list[str]:
+    stub, reference = course.stub(info), course.solution(info, "reference")
+    shown, due = _signatures(parse(stub)), _signatures(parse(reference))
+    lacking = [
+        f"{place(course, path)}: there is no `{name}`, which entry_points names; write it."
+        for path, found in ((stub, shown), (reference, due))
+        for name in info.entry_points
+        if name not in found
+    ]
+    return lacking or [
+        f"{place(course, stub, line_of_definition(stub, name))}: `{name}` is {shown[name]} in the stub and"
+        f" {due[name]} in the reference; make them one."
+        for name in info.entry_points
+        if shown[name] != due[name]
+    ]
+
+
+def _signatures(tree: ast.Module) -> dict[str, str]:
+    """Parameter names and defaults of functions, and of a class's public methods."""
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = _parameters(node)
+        elif isinstance(node, ast.ClassDef):
+            methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+            public = [m for m in methods if not m.name.startswith("_") or m.name in ("__init__", "__len__")]
+            shown = [m.name + _parameters(m) for m in public if len(m.args.args) > 1 or m.name != "__init__"]
+            found[node.name] = "; ".join(sorted(shown))
+    return found
+
+
+def _parameters(node: ast.FunctionDef) -> str:
+    """The names and defaults, without annotations."""
+    bare = copy.deepcopy(node.args)
+    for argument in ast.walk(bare):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    return f"({ast.unparse(bare)})"
+
+
+def _gaps_of_names(course: Course, info: KataInfo) -> list[str]:
+    """Laws that hide one another."""
+    laws = Counter(law.name for law in course.declaration(info).laws)
+    return [
+        f"{place(course, info.path, line_of_definition(info.path, f'test_{name}'))}: {times} laws are called"
+        f" `{name}`; rename all but one."
+        for name, times in laws.items()
+        if times > 1
+    ]
+
+
+def _gaps_of_points(course: Course, info: KataInfo) -> list[str]:
+    kata, where = course.declaration(info), place(course, info.path)
+    if kata.draw is None:
+        return [f"{where}: it draws no cases; decorate a function with @KATA.cases."]
+    nothing = [
+        f"{place(course, info.path, line_of_definition(info.path, f'test_{law.name}'))}: the law `{law.name}`"
+        f" is worth {law.points / 100:g} points; give it some."
+        for law in kata.laws
+        if law.points <= 0
+    ]
+    spent = sum(law.points for law in kata.laws) / 100
+    left = kata.free_points()["agrees_with_reference"]
+    if left < AGREEMENT_DUE:
+        free = info.points - spent - left / 100
+        return nothing or [
+            f"{where}: its laws are worth {spent:g} of {info.points:g} points and the free checks {free:g};"
+            f" leave at least {AGREEMENT_DUE / 100:g} for agreeing with the reference."
+        ]
+    return nothing
+
+
+def _gaps_of_needs(course: Course, info: KataInfo) -> list[str]:
+    try:
+        with_needs(course, [info])
+    except KataError as error:
+        return [f"{place(course, info.path)}: {error}"]
+    return [
+        f"{place(course, course.solution(info, part), found[1])}: the {part} breaks a rule of its own kata:"
+        f" it uses {found[0]}."
+        for part in ("reference", "variants")
+        for rule in course.declaration(info).rules
+        for found in [first_use(course.solution(info, part).read_text("utf-8"), rule.forbidden)]
+        if found
+    ]
+
+
+def _gaps_of_answers(course: Course, info: KataInfo) -> list[str]:
+    """Names that hide one another, and mistakes that say nothing."""
+    found = []
+    for part in ("mistakes", "variants"):
+        path = course.solution(info, part)
+        names = Counter(node.name for node in public_definitions(path))
+        for node in public_definitions(path):
+            where = f"{place(course, path, node.lineno)}: `{node.name}`"
+            if names[node.name] > 1:
+                found.append(
+                    f"{where} is defined {names[node.name]} times; the last hides the others. Rename."
+                )
+            elif part == "mistakes" and node.name in info.entry_points:
+                found.append(f"{where} is the name of an entry point; name the mistake by what goes wrong.")
+            elif part == "mistakes" and not ast.get_docstring(node):
+                found.append(f"{where} has no docstring; say symptom, cause and what to check.")
+    return found
+
+
+def listed_in_vain(course: Course) -> list[str]:
+    """Names in path.toml that no declaration has."""
+    return [
+        f"tests/katas/path.toml lists `{name}`, and there is no such kata; write it, or take the name out."
+        for name in course.syllabus.order
+        if name not in course.katas
+    ]
+
+
+def stray_files(course: Course) -> list[str]:
+    """Files below exercises, solutions and declarations that belong to no kata."""
+    known = {course.root / "tests" / "katas" / name for name in ("path.toml", "conftest.py")}
+    for info in course.katas.values():
+        known |= {course.stub(info), info.path, *(course.solution(info, part) for part in PARTS)}
+        known |= {course.folder(info) / name for name in KEPT}
+    folders = (course.exercises, course.root / "solutions", course.root / "tests" / "katas")
+    found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    strays = [path for path in found if path not in known and "__pycache__" not in path.parts]
+    return [f"{shorten(path)} belongs to no kata; move or remove it." for path in sorted(strays)]

@@ -1,0 +1,1 @@
+"""Where cases and expected answers come from."""

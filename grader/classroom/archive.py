@@ -1,0 +1,63 @@
+"""The files in a zip, read as what strangers packed: nothing is unpacked to disk, no path is followed,
+no size that it claims is believed."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import PurePosixPath
+from typing import IO
+
+from grader.classroom.platform_filenames import Parts
+from grader.course.catalog import CourseError
+from grader.course.notebook_cells import LARGEST, SUFFIX
+from grader.course.submission import MAX_BYTES, SubmissionRejected
+
+MOST_MEMBERS = 1_000_000
+LARGEST_NESTED = 64 << 20  # bytes of a zip in a zip
+
+
+def members(file: str | IO[bytes], label: str) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
+    """Every regular file with its path and a way to read it, in the order of the archive. Raises
+    CourseError where it is no zip."""
+    try:
+        archive = zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise CourseError(f"{label} cannot be read as a zip file: {error}.") from None
+    if len(archive.infolist()) > MOST_MEMBERS:
+        raise CourseError(f"{label} holds more than {MOST_MEMBERS} files; grade it in parts.")
+    for info in archive.infolist():
+        parts = safe_parts(info.filename)
+        if parts and not info.is_dir():
+            yield parts, partial(_read, archive, info)
+
+
+def limit_of(name: str) -> int:
+    """How many bytes of a file of that name are read at most."""
+    return {".zip": LARGEST_NESTED, SUFFIX: LARGEST}.get(PurePosixPath(name).suffix, MAX_BYTES)
+
+
+def safe_parts(name: str) -> Parts:
+    """The parts of a member's path; none where it leads out of the archive or is no plain path."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or any(":" in part or "\0" in part for part in path.parts):
+        return ()
+    return path.parts
+
+
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """A member's bytes, one more than allowed at most. Raises SubmissionRejected."""
+    name = PurePosixPath(info.filename).name
+    if stat.S_ISLNK(info.external_attr >> 16):
+        raise SubmissionRejected(f"{name} is a link; a Python file is needed.")
+    if info.flag_bits & 1:
+        raise SubmissionRejected(f"{name} is encrypted in its zip file.")
+    try:
+        with archive.open(info) as file:
+            return file.read(limit_of(name) + 1)
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise SubmissionRejected(f"{name} cannot be read from its zip file: {error}.") from None
+    except Exception as error:  # zlib.error, lzma.LZMAError: each method of packing has its own
+        raise SubmissionRejected(f"{name} is damaged in its zip file: {error}.") from None

@@ -1,0 +1,92 @@
+"""The folder of results: reports as JSON lines, gradebooks, a page a student, a page of the class.
+
+Each file is written beside its place and then put there, so that what lies in the folder is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from grader.classroom import webpage
+from grader.classroom.analytics import ClassInsight, KataInsight
+from grader.classroom.gradebooks import Canvas, Moodle
+from grader.classroom.store import Store
+from grader.classroom.student_reports import Graded, class_reports
+from grader.course.catalog import CourseError, KataInfo
+from grader.formats import html
+from grader.formats.escaping import sound
+from grader.notebooks.gradebook import write_scores
+from grader.report import Report, to_json
+
+PAGES = "students"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
+
+
+def write_outputs(folder: Path, store: Store, infos: list[KataInfo], device: str) -> ClassInsight:
+    """Write everything, a student at a time; what was seen on the way comes back."""
+    insight = ClassInsight({info.name: KataInsight(info) for info in infos})
+    insight.ask(store)
+    try:
+        (folder / PAGES).mkdir(parents=True, exist_ok=True)
+        with ExitStack() as files:
+            lines = files.enter_context(drafted(folder / "reports.jsonl"))
+            books = [
+                book(files.enter_context(drafted(folder / book.file)), infos) for book in (Canvas, Moodle)
+            ]
+            rows = webpage.Rows(infos)
+            for graded in class_reports(store, infos, device):
+                page = page_of(graded.member.id)
+                _write_student(folder / PAGES / page, graded, lines)
+                for book in books:
+                    book.add(graded)
+                rows.add(graded, f"{PAGES}/{page}")
+                insight.see(graded)
+            files.enter_context(drafted(folder / "class.html")).write(webpage.render(insight, rows))
+    except OSError as error:
+        told = (error.strerror or "unknown error").lower()
+        raise CourseError(
+            f"The results cannot be written to {folder}: {told}. They are kept; run the same command again."
+        ) from None
+    return insight
+
+
+def _write_student(path: Path, graded: Graded, lines: IO[str]) -> None:
+    line = {"student": graded.member.id, "name": graded.member.name, "report": to_json(graded.report)}
+    lines.write(sound(json.dumps(line, ensure_ascii=False)) + "\n")
+    with drafted(path) as page:
+        page.write(html.render(graded.report))
+
+
+def page_of(student: str) -> str:
+    """The file's name of a student's page; one that nobody else has, and that leads nowhere else."""
+    if NAME.fullmatch(student):
+        return f"{student}.html"
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", student).strip("-")[:40]
+    return f"{plain or 'student'}-{hashlib.sha256(student.encode('utf-8', 'replace')).hexdigest()[:12]}.html"
+
+
+@contextmanager
+def drafted(path: Path) -> Iterator[IO[str]]:
+    """A file that appears, whole, when nothing went wrong."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        with draft.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_gradebook(url: str, store: Store, infos: list[KataInfo], device: str) -> None:
+    """The scores into nbgrader's own database, by its own interface."""
+    scores: Mapping[str, Report] = {
+        graded.member.id: graded.report for graded in class_reports(store, infos, device) if graded.handed_in
+    }
+    write_scores(url, scores, infos)

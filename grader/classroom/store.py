@@ -1,0 +1,219 @@
+"""Results, kept as they come: rows are added and never changed, so that a run can be ended at any moment.
+
+A verdict belongs to a source and to what judged it; who handed that source in stands beside it, run by
+run. SQLite needs nothing installed. The same statements go to any database that SQLAlchemy opens.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from grader.classroom.roster import Member
+from grader.classroom.task import Verdict
+from grader.course.catalog import CourseError
+from grader.grading.startup import LibraryMissing
+
+SCHEMA = 1
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS verdicts (kata VARCHAR(100), source VARCHAR(64), judging VARCHAR(64),"
+    " status VARCHAR(20) NOT NULL, score INTEGER NOT NULL, max_score INTEGER NOT NULL, shape VARCHAR(64),"
+    " tokens INTEGER, cause VARCHAR(64), report TEXT NOT NULL, PRIMARY KEY (kata, source, judging))",
+    "CREATE TABLE IF NOT EXISTS students (run INTEGER, student VARCHAR(200), name VARCHAR(200),"
+    " section VARCHAR(200), platform_id VARCHAR(64), PRIMARY KEY (run, student))",
+    "CREATE TABLE IF NOT EXISTS handed_in (run INTEGER, student VARCHAR(200), kata VARCHAR(100),"
+    " source VARCHAR(64) NOT NULL, judging VARCHAR(64) NOT NULL, PRIMARY KEY (run, student, kata))",
+)
+JUDGED = (
+    "handed_in AS h JOIN verdicts AS v ON v.kata = h.kata AND v.source = h.source AND v.judging = h.judging"
+)
+
+
+class StoreUnusable(CourseError):
+    """The store cannot be opened, read or written; the sentence says what is lost: nothing."""
+
+
+class Connection(Protocol):
+    """What sqlite3 and SQLAlchemy have in common, named parameters included."""
+
+    def execute(self, statement: str, parameters: Mapping[str, Any]) -> Any: ...
+
+    def commit(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One result of one student; without a report where the grader could not judge it."""
+
+    kata: str
+    report: str | None
+
+
+class Store:
+    """The results of a class. Whatever goes wrong is raised as StoreUnusable."""
+
+    def __init__(self, where: str) -> None:
+        self.label = where.rpartition("@")[2]  # a URL may hold a password before the host
+        self._connection, self._errors = connect(where)
+        for statement in TABLES:
+            self._do(statement)
+        found = self._do("SELECT version FROM about").fetchone()
+        if found is None:
+            self._do("INSERT INTO about (version) VALUES (:version)", version=SCHEMA)
+        elif found[0] != SCHEMA:
+            raise StoreUnusable(
+                f"{self.label} was written by another version (schema {found[0]}, this one writes {SCHEMA});"
+                " name another --store."
+            )
+        self.commit()
+        self.run = 1 + (self._do("SELECT MAX(run) FROM students").fetchone()[0] or 0)
+
+    def _do(self, statement: str, **parameters: Any) -> Any:
+        try:
+            return self._connection.execute(statement, parameters)
+        except self._errors as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: Exception) -> StoreUnusable:
+        told = str(getattr(error, "orig", error)).strip()
+        return StoreUnusable(
+            f"The results in {self.label} cannot be read or written: {told}."
+            " What was graded before is kept; the same command goes on from there."
+        )
+
+    def commit(self) -> None:
+        try:
+            self._connection.commit()
+        except self._errors as error:
+            raise self._unusable(error) from None
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def enrol(self, member: Member) -> None:
+        """A student of this run."""
+        names = ("student", "name", "section", "platform_id")
+        values = (member.id, member.name, member.section, member.platform_id)
+        self._add("students", run=self.run, **dict(zip(names, values, strict=True)))
+
+    def is_enrolled(self, student: str) -> bool:
+        question = "SELECT 1 FROM students WHERE run = :run AND student = :student"
+        return self._do(question, run=self.run, student=student).fetchone() is not None
+
+    def hand_in(self, student: str, kata: str, source: str, judging: str) -> None:
+        """What a student of this run handed in for a kata."""
+        self._add("handed_in", run=self.run, student=student, kata=kata, source=source, judging=judging)
+
+    def holds(self, kata: str, source: str, judging: str) -> bool:
+        """Whether this source was judged, by what judges now."""
+        question = "SELECT 1 FROM verdicts WHERE kata = :kata AND source = :source AND judging = :judging"
+        return self._do(question, kata=kata, source=source, judging=judging).fetchone() is not None
+
+    def keep(self, kata: str, source: str, judging: str, verdict: Verdict) -> None:
+        """A verdict, for good: it is on disk when this returns."""
+        values = asdict(verdict)
+        del values["fault"]
+        self._add("verdicts", kata=kata, source=source, judging=judging, **values)
+        self.commit()
+
+    def _add(self, table: str, **values: Any) -> None:
+        names, places = ", ".join(values), ", ".join(f":{name}" for name in values)
+        self._do(f"INSERT INTO {table} ({names}) VALUES ({places})", **values)
+
+    def rows(self, question: str, **parameters: Any) -> Iterator[tuple[Any, ...]]:
+        """What a question about this run finds, row by row."""
+        try:
+            for row in self._do(question, run=self.run, **parameters):
+                yield tuple(row)
+        except self._errors as error:
+            raise self._unusable(error) from None
+
+    def students(self) -> Iterator[tuple[Member, list[Kept]]]:
+        """Everybody of this run with their results, in the order of their ids, one at a time."""
+        question = (
+            "SELECT s.student, s.name, s.section, s.platform_id, h.kata, v.report FROM students AS s"
+            " LEFT JOIN handed_in AS h ON h.run = s.run AND h.student = s.student"
+            " LEFT JOIN verdicts AS v ON v.kata = h.kata AND v.source = h.source AND v.judging = h.judging"
+            " WHERE s.run = :run ORDER BY s.student"
+        )
+        member, found = None, list[Kept]()
+        for row in self.rows(question):
+            if member is None or row[0] != member.id:
+                if member is not None:
+                    yield member, found
+                member, found = Member(*row[:4]), []
+            if row[4] is not None:
+                found.append(Kept(*row[4:]))
+        if member is not None:
+            yield member, found
+
+
+def open_store(where: str | None, folder: Path) -> Store:
+    """The store that was named, else a file in the folder of results."""
+    if where is None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            told = (error.strerror or "unknown error").lower()
+            raise StoreUnusable(f"The results cannot be kept in {folder}: {told}.") from None
+        where = str(folder / "results.sqlite")
+    return Store(where)
+
+
+def connect(where: str) -> tuple[Connection, tuple[type[Exception], ...]]:
+    """A connection to a file of SQLite's, or to what a URL names, and the errors that it raises."""
+    return _with_sqlalchemy(where) if "://" in where else _with_sqlite(where)
+
+
+def _with_sqlite(path: str) -> tuple[Connection, tuple[type[Exception], ...]]:
+    try:
+        connection = sqlite3.connect(path, timeout=1)
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # one run at a time; no shared memory needed
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except sqlite3.OperationalError as error:
+        hint = " Another run may be writing to it." if "locked" in str(error) else ""
+        raise StoreUnusable(f"The results cannot be kept in {path}: {error}.{hint}") from None
+    except sqlite3.DatabaseError as error:
+        raise StoreUnusable(f"{path} holds no results: {error}. Name another --store.") from None
+    return connection, (sqlite3.Error,)
+
+
+def _with_sqlalchemy(url: str) -> tuple[Connection, tuple[type[Exception], ...]]:
+    try:
+        import sqlalchemy
+    except ModuleNotFoundError:
+        raise LibraryMissing(
+            "--store with a URL needs SQLAlchemy: pip install 'decoder-dojo[class]'."
+        ) from None
+    try:
+        connection = sqlalchemy.create_engine(url).connect()
+    except (sqlalchemy.exc.SQLAlchemyError, ModuleNotFoundError) as error:
+        told = str(getattr(error, "orig", error)).splitlines()[0]
+        raise StoreUnusable(f"The store {url.rpartition('@')[2]} cannot be opened: {told}.") from None
+    return _Statements(connection), (sqlalchemy.exc.SQLAlchemyError,)
+
+
+class _Statements:
+    """A connection of SQLAlchemy's that takes its statements as text."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, parameters: Mapping[str, Any]) -> Any:
+        from sqlalchemy import text
+
+        return self._connection.execute(text(statement), dict(parameters))
+
+    def commit(self) -> None:
+        self._connection.commit()
+
+    def close(self) -> None:
+        self._connection.close()
+        self._connection.engine.dispose()

@@ -1,0 +1,124 @@
+"""The command `grade`: each option is done by the part of the grader that it needs.
+
+Listing the katas and giving a hint need no NumPy, and are done before it would have been imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from grader.cli.options import FAILED, PASSED, GradeOptions, GuardedCommand, Names, course_option
+from grader.course.catalog import Course, KataInfo, open_course
+from grader.course.notebook_cells import is_notebook
+from grader.errors import CourseError
+from grader.formats.registry import NAMES as FORMATS
+
+
+def run(options: GradeOptions) -> int:
+    """Do what was asked for; returns the exit code. Raises CourseError and its like for wrong input."""
+    course = open_course(options.course, options.exercises)
+    infos = [course.kata_info(name) for name in options.names if not is_notebook(Path(name))]
+    if options.list_katas:
+        return _list(course)
+    if options.protect:
+        return _protect(course)
+    if options.hint:
+        return _give_hint(course, infos)
+    from grader.cli.run import grade_files
+
+    return grade_files(course, infos, options)
+
+
+def _list(course: Course) -> int:
+    """Show all katas, those begun marked."""
+    from grader.cli.progress import board
+
+    click.echo(board(course), nl=False)
+    return PASSED
+
+
+def _protect(course: Course) -> int:
+    """Which of the files that judge are no longer as they came."""
+    from grader.course.release_manifest import changed_files
+
+    changed = changed_files(course.root)
+    for name in changed:
+        click.echo(f"changed: {name}")
+    if not changed:
+        click.echo("Every file that judges is as it came.")
+    return FAILED if changed else PASSED
+
+
+def _give_hint(course: Course, infos: list[KataInfo]) -> int:
+    """The next hint of one kata: each call shows one more, from a nudge to nearly the answer."""
+    if len(infos) != 1:
+        raise CourseError("`--hint` goes with the name of one kata: grade --hint softmax.")
+    from grader.course.hints import next_hint
+
+    click.echo(next_hint(course, infos[0]))
+    return PASSED
+
+
+@click.command(cls=GuardedCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("names", nargs=-1, type=Names())
+@click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
+@course_option
+@click.option("--exercises", type=click.Path(path_type=Path), help="The folder of exercises.")
+@click.option("--all", "all_katas", is_flag=True, help="Grade every kata; those not begun get no points.")
+@click.option("--protect", is_flag=True, help="List the files of a release that were changed.")
+@click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
+@click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
+@click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option(
+    "--format",
+    "forms",
+    type=click.Choice(FORMATS),
+    multiple=True,
+    default=["terminal"],
+    show_default=True,
+    help="What the report is for; can be given several times.",
+)
+@click.option(
+    "--isolation",
+    type=click.Choice(["required", "best", "none"]),
+    default="best",
+    show_default=True,
+    help="Refuse to grade without a whole sandbox; take what this machine has; use a plain process.",
+)
+@click.option("--show-output", is_flag=True, help="Show what the code printed, quoted.")
+@click.option("--key", type=click.Path(path_type=Path), help="Grade with this answer key, file or folder.")
+@click.option("--secret", type=click.Path(path_type=Path), help="The file with a sealed key's secret.")
+@click.option("--output", help="Write the report to this file; several formats go to this folder.")
+def grade(names: tuple[str, ...], **options: Any) -> None:
+    """Grade katas: those named, or all that are begun."""
+    sys.exit(run(GradeOptions(names=names, **options)))
+
+
+def compute_in_one_thread() -> None:
+    """Keep NumPy's linear algebra from starting threads, which costs more than all that is computed here."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def main() -> None:
+    """`grade` as a program: it ends without taking PyTorch apart, which takes a fifth of the time."""
+    compute_in_one_thread()
+    try:
+        grade()
+    except SystemExit as ended:
+        if sys.stdout is not None and sys.stderr is not None and isinstance(ended.code, int | None):
+            with contextlib.suppress(OSError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(ended.code or 0)
+        raise
+
+
+if __name__ == "__main__":
+    main()

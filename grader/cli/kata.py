@@ -1,0 +1,218 @@
+"""The commands that look after a course; what they do is imported when they run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from grader.cases.generation import SEED
+from grader.cli.options import OUR_FAULT, GuardedCommand, Names, course_option
+from grader.course.catalog import open_course, shorten
+from grader.grading.startup import require_library
+from grader.values.formatting import counted
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def kata() -> None:
+    """Look after a course: its katas, their checks, its classes."""
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("place", metavar="TRACK/NAME")
+@click.option(
+    "--signature",
+    "signatures",
+    multiple=True,
+    help="'f(x, eps=1e-6)'; again for more, 'Cache.append(k, v)' for a method.",
+)
+@click.option("--library", type=click.Choice(["numpy", "torch"]), help="What its arrays are.")
+@click.option("--title", help="What it is about, in a few words.")
+@click.option("--source", help="The paper and the section.")
+@click.option("--new-track", is_flag=True, help="Begin a track of this name.")
+@course_option
+def new(place: str, new_track: bool, course: Path | None, **options: Any) -> None:
+    """Begin a kata: write its files, each with a part that works. Asks what is not given."""
+    from grader.authoring.scaffold import writer
+
+    root = writer.open_place(course)
+    track, name = writer.place_for(root, place, new_track)
+    draft = writer.ask(track, name, **options)
+    for path in writer.write_kata(root, draft):
+        click.echo(f"wrote {path}")
+    where = f" --course {course}" if course else ""
+    click.echo(f"What is to be written, step by step: kata verify {name}{where}")
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("names", nargs=-1, type=Names())
+@click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
+@click.option("--seeds", type=int, help="Hold right answers alone against this many banks of cases.")
+@click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not the first alone.")
+@click.option("--mutate", is_flag=True, help="Make wrong versions of the references; list those that pass.")
+@click.option("--page", type=click.Path(path_type=Path), help="With --mutate: keep the counts in this file.")
+@course_option
+def verify(
+    names: tuple[str, ...],
+    seed: int,
+    seeds: int | None,
+    isolated: bool,
+    mutate: bool,
+    page: Path | None,
+    course: Path | None,
+) -> None:
+    """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
+    if mutate:
+        from grader.authoring.mutation.strength import verify_strength
+
+        sys.exit(verify_strength(open_course(course), names, seed, page))
+    if seeds is not None:
+        from grader.authoring.false_rejections import verify_fairness
+
+        sys.exit(verify_fairness(open_course(course), names, seeds))
+    from grader.authoring.verify import verify_course
+
+    sys.exit(verify_course(open_course(course), names, seed, isolated))
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("names", nargs=-1, type=Names())
+@click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
+@click.option("--output", type=click.Path(path_type=Path), help="A folder, or a file that ends in .key.")
+@click.option("--seal", is_flag=True, help="Draw from a fresh seed and encrypt; again to rotate.")
+@click.option("--secret", type=click.Path(path_type=Path), help="With --seal: the file of the secret.")
+@course_option
+def key(
+    names: tuple[str, ...],
+    seed: int,
+    output: Path | None,
+    seal: bool,
+    secret: Path | None,
+    course: Path | None,
+) -> None:
+    """Write answer keys, with which katas are graded where there are no solutions."""
+    from grader.authoring.release import keys
+
+    here = open_course(course)
+    infos = keys.chosen(here, names)
+    if seal:
+        click.echo(keys.write_sealed(here, infos, output or Path("sealed.key"), secret))
+        return
+    keys.write_keys(here, infos, seed, output or Path("keys"))
+    click.echo(f"Keys of {counted(len(infos), 'kata')} are in {output or 'keys'}.")
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("names", nargs=-1, type=Names())
+@click.option(
+    "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
+)
+@click.option(
+    "--host",
+    "hosts",
+    type=click.Choice(["actions", "classroom"]),
+    multiple=True,
+    default=["actions"],
+    show_default=True,
+    help="Whose workflow grades a push; can be given twice.",
+)
+@click.option(
+    "--sealed", type=click.Path(path_type=Path), help="A sealed key for the workflow to grade with."
+)
+@click.option(
+    "--gradescope", type=click.Path(path_type=Path), help="Write Gradescope's zip to this file too."
+)
+@click.option("--classroom50", type=click.Path(path_type=Path), help="Write Classroom 50's bundle here too.")
+@course_option
+def release(folder: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
+    """Write a student's repository: stubs, properties, answer keys, the grader; no solutions."""
+    from grader.authoring.release.command import release_course
+
+    release_course(open_course(course), folder, names, **options)
+
+
+@kata.command(cls=GuardedCommand)
+@course_option
+def overview(course: Path | None) -> None:
+    """Print a table of all katas: checks, laws, mistakes, variants, sources (docs/katas.md)."""
+    from grader.authoring.overview import overview as table
+
+    click.echo(table(open_course(course)), nl=False)
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("names", nargs=-1, type=Names())
+@course_option
+def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
+    """Write what a student reads for each mistake, a page a kata."""
+    from grader.authoring import feedback as pages
+
+    pages.write_feedback(open_course(course), folder, names)
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("submissions", type=click.Path(path_type=Path))
+@click.option("--kata", "names", multiple=True, type=Names(), help="Grade this kata; can be given again.")
+@click.option("--roster", type=click.Path(path_type=Path), help="A CSV with columns id and name.")
+@click.option(
+    "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("grades"), show_default=True
+)
+@click.option("--store", help="Where results are kept: a file, or an SQLAlchemy URL.  [default: in --output]")
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True)
+@click.option("--address", default="", help="With --engine ray: the cluster's address.")
+@click.option(
+    "--graders", type=click.IntRange(min=1), help="How many at a time.  [default: one a core, and one more]"
+)
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option(
+    "--isolation", type=click.Choice(["required", "best", "none"]), default="best", show_default=True
+)
+@click.option("--key", type=click.Path(path_type=Path), help="Grade with an answer key.")
+@click.option("--secret", type=click.Path(path_type=Path), help="The file that opens a sealed key.")
+@click.option("--gradebook", help="Write the scores into nbgrader's database at this URL too.")
+@click.option("--each", is_flag=True, help="Print every result as it comes.")
+@course_option
+def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
+    """Grade a class: a folder with a folder a student, or a learning platform's zip.
+
+    Ended at any moment and started again it goes on where it was.
+    """
+    from grader.classroom.session import ClassOptions, grade_class
+
+    here = open_course(course)
+    infos = [here.kata_info(name) for name in dict.fromkeys(names)] or list(here.katas.values())
+    require_library(infos if names else [], options["device"])
+    sys.exit(OUR_FAULT if grade_class(here, infos, ClassOptions(submissions, **options)) else 0)
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("names", nargs=-1, type=Names())
+@click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the students' cases from this.")
+@click.option("--hidden-seed", type=int, help="Draw other cases from this, for autograding alone.")
+@course_option
+def notebooks(
+    folder: Path, names: tuple[str, ...], seed: int, hidden_seed: int | None, course: Path | None
+) -> None:
+    """Write a course for nbgrader: a notebook a kata, an assignment a track, graded by answer keys."""
+    from grader.authoring.release import keys
+    from grader.authoring.release.repository import write_release
+    from grader.notebooks.course import course_files
+    from grader.notebooks.extra import require
+
+    require("`kata notebooks`", "nbformat")
+    here = open_course(course)
+    infos = keys.chosen(here, names)
+    outcome = write_release(folder, course_files(here, infos, seed, hidden_seed))
+    written = sum(name.endswith(".ipynb") for name in outcome.written)
+    made = f"{counted(len(infos), 'kata')}, {counted(written, 'notebook')}"
+    click.echo(f"{made} are in {shorten(folder / 'source')}.")
+    for name in outcome.kept:
+        click.echo(f"kept, since it was changed: {name}")
+    for name in outcome.removed:
+        click.echo(f"removed, since it is no longer part of the course: {name}")
+    click.echo(f"Next, in {shorten(folder)}: nbgrader generate_assignment {infos[0].track}")

@@ -1,0 +1,116 @@
+"""What every command has in common: names that the shell completes, faults told from wrong input."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+from click.shell_completion import CompletionItem
+
+from grader.course.catalog import open_course
+from grader.errors import CourseError, KataError
+
+WRONG_INPUT, OUR_FAULT = 2, 3
+
+#: Which course a command is about; it fills the parameter `course`.
+course_option = click.option(
+    "--course",
+    type=click.Path(path_type=Path, file_okay=False),
+    is_eager=True,  # so that names are completed from it
+    help="The folder of the course, where it is not the one around this folder.",
+)
+
+
+class WrongInput(click.ClickException):
+    """Something on the command line or on disk is wrong: one sentence, exit code 2."""
+
+    exit_code = WRONG_INPUT
+
+    def show(self, file: Any = None) -> None:
+        click.echo(self.format_message(), file=file or sys.stderr)
+
+
+class Names(click.ParamType[str]):
+    """Names of katas, completed by the shell."""
+
+    name = "kata"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG002  # the signature is click's
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        try:
+            names = open_course(ctx.params.get("course")).katas
+        except (CourseError, KataError):
+            return []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+class GuardedCommand(click.Command):
+    """A command whose own faults are told from wrong input: exit codes 2 and 3."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (
+            click.ClickException,
+            click.exceptions.Exit,
+            click.Abort,
+            KeyboardInterrupt,
+            BrokenPipeError,  # the reader, `head` console, has seen enough; click ends quietly
+        ):
+            raise
+        except Exception as error:
+            if _is_complaint(error):
+                raise WrongInput(str(error)) from None
+            if os.environ.get("DOJO_DEBUG"):
+                raise
+            click.echo(
+                "This is our fault, not yours; your points are unchanged."
+                f" ({type(error).__name__}: {error}; DOJO_DEBUG=1 shows where.)",
+                err=True,
+            )
+            ctx.exit(OUR_FAULT)
+
+
+def _is_complaint(error: Exception) -> bool:
+    """Whether the error says what is wrong with the input or this machine."""
+    if isinstance(error, CourseError | KataError):
+        return True
+    from grader.grading.startup import COMPLAINTS  # which imports NumPy
+
+    return isinstance(error, COMPLAINTS)
+
+
+PASSED, FAILED, WRONG_INPUT = range(3)
+
+
+class GradeOptions(NamedTuple):
+    """What was asked for on the command line of `grade`."""
+
+    names: tuple[str, ...] = ()
+    file: Path | None = None
+    course: Path | None = None
+    exercises: Path | None = None
+    list_katas: bool = False
+    hint: bool = False
+    watch: bool = False
+    device: str = "cpu"
+    forms: tuple[str, ...] = ("terminal",)
+    output: str | None = None
+    isolation: str = "best"
+    show_output: bool = False
+    all_katas: bool = False
+    protect: bool = False
+    key: Path | None = None
+    secret: Path | None = None
+
+    @property
+    def for_the_grader(self) -> dict[str, Any]:
+        """The arguments of `open_grader`."""
+        return {name: getattr(self, name) for name in ("device", "isolation", "key", "secret")}

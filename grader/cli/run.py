@@ -1,0 +1,112 @@
+"""The part of a run of `grade` that grades: which files, each report as it comes, the exit code."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from grader.cli.console import Console
+from grader.cli.options import FAILED, PASSED, WRONG_INPUT, GradeOptions
+from grader.cli.output import ReportOutput
+from grader.cli.progress import is_begun, welcome
+from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.notebook_cells import is_notebook, katas_in
+from grader.course.submission import SubmissionRejected
+from grader.grading.prerequisites import open_needs
+from grader.grading.startup import require_library
+from grader.report import Isolation, Report
+
+
+def grade_files(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
+    """Grade the named katas, or all that are begun; returns the exit code."""
+    delivery = ReportOutput(options.forms, options.output)
+    paths = _chosen_files(course, infos, options)
+    if not paths:
+        return _greet(course, options, delivery)
+    require_library([info for info, _ in paths] if infos or options.file else [], options.device)
+    console = Console(delivery, len(paths), options.show_output)
+    if options.watch:
+        from grader.cli.watch import watch  # watchfiles costs every other run its time
+
+        return watch(course, paths, console, options.for_the_grader)
+    return grade_once(course, paths, options, console)
+
+
+def _chosen_files(
+    course: Course, infos: list[KataInfo], options: GradeOptions
+) -> list[tuple[KataInfo, Path]]:
+    """Which files are graded: the one given, those of the named katas, all, or all that are begun."""
+    if options.file is not None:
+        info = _only_info(course, infos, options.file)
+        if not options.file.exists():
+            raise CourseError(f"There is no file {options.file}.")
+        return [(info, options.file)]
+    if options.names:
+        notebooks = [Path(name) for name in options.names if is_notebook(Path(name))]
+        return [(info, course.stub(info)) for info in infos] + _answered(course, notebooks)
+    stubs = [(info, course.stub(info)) for info in course.katas.values()]
+    if options.all_katas:
+        return stubs
+    return [(info, path) for info, path in stubs if path.exists() and is_begun(info, path)]
+
+
+def _answered(course: Course, notebooks: list[Path]) -> list[tuple[KataInfo, Path]]:
+    """The katas that notebooks answer. Raises CourseError where one answers none, or cannot be read."""
+    found = []
+    for file in notebooks:
+        try:
+            names = katas_in(file, course.katas)
+        except SubmissionRejected as refused:
+            raise CourseError(str(refused)) from None
+        if not names:
+            raise CourseError(f"{shorten(file)} answers no kata: no cell begins with %%kata and a name.")
+        found += [(course.katas[name], file) for name in names]
+    return found
+
+
+def _only_info(course: Course, infos: list[KataInfo], file: Path) -> KataInfo:
+    if len(infos) == 1:
+        return infos[0]
+    if not infos and file.stem in course.katas:
+        return course.katas[file.stem]
+    raise CourseError("`--file` goes with the name of one kata: grade softmax --file my_softmax.py.")
+
+
+def grade_once(
+    course: Course, paths: list[tuple[KataInfo, Path]], options: GradeOptions, console: Console
+) -> int:
+    """Grade each file, show each report as it comes, write the whole at the end."""
+    needs, source = open_needs(course, paths, **options.for_the_grader)
+    with closing(source):
+        katas = []
+        for info, path in paths:
+            console.beginning(info)
+            katas.append(needs.grade(info, path))
+            console.done(katas[-1])
+        grader = needs.grader
+        report = Report(tuple(katas), options.device, grader.isolation, grader.provenance)
+    console.end(report)
+    return exit_code(report)
+
+
+def exit_code(report: Report) -> int:
+    """0 all passed, 1 some check did not, 2 a file could not be graded."""
+    statuses = {kata.status for kata in report.katas}
+    if "error" in statuses:
+        return WRONG_INPUT
+    return PASSED if statuses <= {"passed"} else FAILED
+
+
+def _greet(course: Course, options: GradeOptions, delivery: ReportOutput) -> int:
+    """Nothing is begun yet: show the path and what to open first."""
+    if delivery.forms:
+        empty = [info.unjudged("not_started") for info in course.katas.values()]
+        delivery.deliver(Report(tuple(empty), options.device, Isolation()))
+        return PASSED
+    first = next(iter(course.katas.values()), None)
+    if first is None:
+        raise CourseError("The course has no katas yet.")
+    click.echo(welcome(course, first), nl=False)
+    return PASSED

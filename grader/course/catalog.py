@@ -1,0 +1,213 @@
+"""The course on disk: which katas there are, where their files lie, what can be known unopened.
+
+A `KataInfo` is read from a declaration's syntax alone, so that listing the katas, or noticing that one
+needs PyTorch, imports neither the declaration nor PyTorch.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.course.loading import load_file as load_file  # every caller knows these three by this place
+from grader.course.loading import parse, read
+from grader.course.loading import shorten as shorten
+from grader.course.syllabus import Syllabus, read_syllabus
+from grader.errors import CourseError as CourseError
+from grader.errors import KataError
+
+if TYPE_CHECKING:  # records that take milliseconds to define; listing the katas needs none of them
+    from grader.kata import Kata
+    from grader.report import KataReport, KataStatus
+
+#: How the statement begins, and how it ends, in a declaration as `kata new` writes it.
+OPENING, CLOSING = "\nKATA = Kata(", "\n)\n"
+
+
+@dataclass(frozen=True)
+class KataInfo:
+    """What a kata's declaration says of itself, read without running it."""
+
+    name: str
+    track: str
+    title: str
+    library: str
+    points: float
+    needs: tuple[str, ...]
+    hints: tuple[str, ...]
+    source: str
+    entry_points: tuple[str, ...]
+    ships_wrong_code: str
+    path: Path
+
+    @property
+    def max_score(self) -> int:
+        return round(self.points * 100)
+
+    def unjudged(self, status: KataStatus, message: str = "") -> KataReport:
+        """The report of a kata for which there is nothing to list check by check."""
+        from grader.report import KataReport
+
+        return KataReport(self.name, self.track, status, self.max_score, message=message)
+
+
+class Course:
+    """A folder with `exercises/`, `tests/katas/` and, for an instructor, `solutions/`."""
+
+    def __init__(self, root: Path, exercises: Path | None = None) -> None:
+        self.root = root
+        self.exercises = exercises or root / "exercises"
+        if not self.exercises.is_dir():
+            raise CourseError(f"There is no exercises folder at {shorten(self.exercises)}.")
+
+    @cached_property
+    def syllabus(self) -> Syllabus:
+        """Title, tracks and the order of the katas."""
+        return read_syllabus(self.root)
+
+    @cached_property
+    def katas(self) -> dict[str, KataInfo]:
+        """Every kata by name, in the order in which they are best learnt."""
+        found: dict[str, KataInfo] = {}
+        for info in map(read_kata_info, sorted((self.root / "tests" / "katas").glob("*/test_*.py"))):
+            if info.name in found:
+                places = f"{shorten(found[info.name].path)} and {shorten(info.path)}"
+                raise KataError(f"Two katas are called `{info.name}`: {places}. Rename one of them.")
+            self._require_track(info)
+            found[info.name] = info
+        ranked = sorted(found.values(), key=lambda info: self.syllabus.rank(info.track, info.name))
+        return {info.name: info for info in ranked}
+
+    def _require_track(self, info: KataInfo) -> None:
+        tracks = list(self.syllabus.path)
+        if tracks and info.track not in tracks:
+            raise KataError(
+                f"{shorten(info.path)}: no track is called `{info.track}`; say {', '.join(tracks)}, or add a"
+                " list of that name to tests/katas/path.toml."
+            )
+        if info.track != info.path.parent.name:
+            raise KataError(
+                f"{shorten(info.path)} says track={info.track!r} and lies in the folder"
+                f" {info.path.parent.name}; make them one."
+            )
+
+    def kata_info(self, name: str) -> KataInfo:
+        """The kata called `name`. Raises CourseError with the nearest name there is."""
+        declared = list(self.root.glob(f"tests/katas/*/test_{name}.py")) if name.isidentifier() else []
+        if len(declared) == 1 and "katas" not in vars(self):
+            info = read_kata_info(declared[0])  # reading all of them takes as long as importing NumPy
+            self._require_track(info)
+            if info.name == name:
+                return info
+        if name in self.katas:
+            return self.katas[name]
+        import difflib
+
+        near = difflib.get_close_matches(name, self.katas, n=1, cutoff=0.5)
+        hint = f" Did you mean `{near[0]}`?" if near else " `grade --list` shows all katas."
+        raise CourseError(f"There is no kata called `{name}`.{hint}")
+
+    def declaration(self, info: KataInfo) -> Kata:
+        """The kata as declared; imports PyTorch where the kata is one of PyTorch's."""
+        from grader.kata import Kata
+
+        module = load_file(f"dojo_{info.name}", info.path)
+        kata = getattr(module, "KATA", None)
+        if not isinstance(kata, Kata) or kata.name != info.name:
+            raise KataError(f"{info.path.name} must bind KATA = Kata({info.name!r}, …).")
+        return kata
+
+    def stub(self, info: KataInfo) -> Path:
+        """Where the student's file for a kata lies."""
+        return self.exercises / info.track / f"{info.name}.py"
+
+    def solution(self, info: KataInfo, part: str) -> Path:
+        """Where the reference, the mistakes or the variants of a kata lie."""
+        return self.folder(info) / f"{part}.py"
+
+    def folder(self, info: KataInfo) -> Path:
+        """The folder of a kata's solutions."""
+        return self.root / "solutions" / info.track / info.name
+
+
+def open_course(folder: Path | None, exercises: Path | None = None) -> Course:
+    """The course in `folder`, else the nearest one. Raises CourseError where there is none."""
+    if folder is None:
+        return Course(find_course(Path.cwd()), exercises)
+    if not (folder / "tests" / "katas").is_dir():
+        raise CourseError(
+            f"There is no course in {folder}: it has no folder tests/katas."
+            f" Start one: kata new --course {folder} TRACK/NAME"
+        )
+    return Course(folder, exercises)
+
+
+def find_course(start: Path) -> Path:
+    """The nearest folder at or above `start` that holds `tests/katas`, else the one that ships the grader."""
+    shipped = Path(__file__).resolve().parents[2]
+    for folder in (start, *start.parents, shipped):
+        if (folder / "tests" / "katas").is_dir():
+            return folder
+    raise CourseError(
+        "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
+    )
+
+
+def read_kata_info(path: Path) -> KataInfo:
+    """The literal arguments of `KATA = Kata(…)` in a declaration. Raises CourseError, KataError."""
+    call = _statement_alone(read(path)) or _kata_call(parse(path))
+    if call is None:
+        raise KataError(f"{path.name} must bind KATA = Kata(…) at its top level.")
+    found = {
+        "library": "numpy",
+        "points": 10,
+        "needs": (),
+        "hints": (),
+        "ships_wrong_code": "",
+        "name": ast.literal_eval(call.args[0]),
+    }
+    wanted = set(KataInfo.__dataclass_fields__) - {"path", "name"}
+    for keyword in call.keywords:
+        if keyword.arg in wanted:
+            found[keyword.arg] = _literal(keyword, path)
+    missing = wanted - found.keys()
+    if missing:
+        raise KataError(f"{path.name}: Kata(…) lacks {', '.join(sorted(missing))}.")
+    for name in ("needs", "hints", "entry_points"):
+        if isinstance(found[name], str):  # the comma was forgotten that makes a tuple of one
+            raise KataError(f'{path.name}: {name} is one text; write {name}=("…",), with a comma.')
+    if isinstance(found["points"], bool | str) or not found["points"] > 0:
+        raise KataError(f"{path.name}: points={found['points']!r} must be a number above 0.")
+    return KataInfo(path=path, **found)
+
+
+def _statement_alone(source: str) -> ast.Call | None:
+    """The call in `KATA = Kata(…)`, parsed without the rest of the file, which takes ten times as long. None
+    where the text does not show the statement's beginning and end."""
+    _, *behind = source.split(OPENING)
+    if len(behind) != 1:
+        return None
+    arguments, closing, _ = behind[0].partition(CLOSING)
+    try:
+        return _kata_call(ast.parse(OPENING + arguments + closing))
+    except SyntaxError:
+        return None
+
+
+def _kata_call(tree: ast.Module) -> ast.Call | None:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            if names == ["KATA"] and node.value.args:
+                return node.value
+    return None
+
+
+def _literal(keyword: ast.keyword, path: Path) -> Any:
+    try:
+        return ast.literal_eval(keyword.value)
+    except ValueError:
+        raise KataError(f"{path.name}: {keyword.arg} must be a literal, so that it can be listed.") from None

@@ -1,0 +1,172 @@
+"""The answers that a course knows: mistakes and variants, each standing in for entry points."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import types
+from typing import Any
+
+from grader.course.catalog import Course, KataInfo, load_file
+from grader.course.loading import parse
+from grader.kata import KataError
+
+
+def public_names(module: types.ModuleType) -> list[str]:
+    """Functions and classes that a module defines itself, in the order in which they stand."""
+    found = [
+        (name, value)
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+    return [name for name, value in found if callable(value)]
+
+
+def replaced_by(answer: Any, reference: Any, entry_points: tuple[str, ...]) -> dict[str, Any]:
+    """Which entry points an answer stands in for: a class those that it has as members, anything
+    else the one whose parameters it has. Raises KataError where that is not clear."""
+    if inspect.isclass(answer):
+        members = {name: getattr(answer, name) for name in entry_points if name in vars(answer)}
+        if members:
+            return members
+        classes = [name for name in entry_points if inspect.isclass(getattr(reference, name))]
+        return {classes[0]: answer} if classes else {}
+    same = [
+        name
+        for name in entry_points
+        if list(inspect.signature(getattr(reference, name)).parameters)
+        == list(inspect.signature(answer).parameters)
+    ]
+    if len(same) != 1:
+        raise KataError(
+            f"`{answer.__name__}` has the parameters of no single entry point ({', '.join(entry_points)});"
+            " give it those of the one that it stands in for."
+        )
+    return {same[0]: answer}
+
+
+class Answers:
+    """Every public answer in `mistakes` or `variants` of one kata."""
+
+    def __init__(self, course: Course, info: KataInfo, part: str) -> None:
+        self.info, self.file = info, course.solution(info, part)
+        self.reference = load_file(f"dojo_reference_{info.name}", course.solution(info, "reference"))
+        self._part = f"dojo_{part}_{info.name}"
+        self._first = load_file(self._part, self.file)
+        self._tree = parse(self.file)
+        self._codes: dict[str, types.CodeType] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """In the order in which they stand in the file."""
+        return public_names(self._first)
+
+    def text(self, name: str) -> str:
+        """The docstring, as one paragraph."""
+        return " ".join((getattr(self._first, name).__doc__ or "").split())
+
+    def fresh(self, name: str) -> types.SimpleNamespace:
+        """The answer as a module with all entry points, and with nothing left over from earlier calls."""
+        answer = getattr(self._module(name), name)
+        entries = {entry: getattr(self.reference, entry) for entry in self.info.entry_points}
+        replaced = replaced_by(answer, self.reference, self.info.entry_points)
+        return types.SimpleNamespace(**{**entries, **replaced}, __name__=self.info.name)
+
+    def _module(self, name: str) -> types.ModuleType:
+        """What the answer needs of its file, executed anew: the file may hold sixty others."""
+        if name not in self._codes:
+            self._codes[name] = compile(
+                excerpted(self._tree, name), str(self.file), "exec", dont_inherit=True
+            )
+        module = types.ModuleType(self._part)
+        module.__file__ = str(self.file)
+        sys.modules[self._part] = module
+        exec(self._codes[name], vars(module))
+        return module
+
+
+Definition = ast.FunctionDef | ast.ClassDef
+
+
+def excerpt(source: str, name: str) -> str:
+    """The source without the functions and classes that `name` does not need."""
+    lines = source.splitlines(keepends=True)
+    for node in reversed(_unneeded(ast.parse(source), name)):
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        del lines[first - 1 : node.end_lineno]
+    return "".join(lines)
+
+
+def excerpted(tree: ast.Module, name: str) -> ast.Module:
+    """The same of a syntax tree, whose lines keep their numbers."""
+    unneeded = _unneeded(tree, name)
+    return ast.Module([node for node in tree.body if node not in unneeded], tree.type_ignores)
+
+
+def _unneeded(tree: ast.Module, name: str) -> list[Definition]:
+    definitions = [node for node in tree.body if isinstance(node, Definition)]
+    needed = _needed(name, tree, definitions)
+    return [node for node in definitions if node.name not in needed]
+
+
+def _needed(name: str, tree: ast.Module, definitions: list[Definition]) -> set[str]:
+    """The names that are met on the way from `name`, and from what runs when the module is imported."""
+    needed: set[str] = set()
+    ahead = {name}.union(*(_names(node) for node in tree.body if not isinstance(node, Definition)))
+    while ahead:
+        needed |= ahead
+        met = (_names(node) for node in definitions if node.name in ahead)
+        ahead = set().union(*met) - needed
+    return needed
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+STANDALONE = '''\
+"""{name}, made from the course's solutions."""
+import sys, types
+
+def _load(name, source):
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    exec(compile(source, name + ".py", "exec"), module.__dict__)
+    return module
+
+_reference = _load("answer_reference", {reference!r})
+_answers = _load("answer_{part}", {answers!r})
+{bindings}
+'''
+
+
+def standalone_sources(course: Course, info: KataInfo, part: str) -> dict[str, str]:
+    """For each answer in `mistakes` or `variants` the source of a file with all entry points."""
+    files = {name: course.solution(info, name) for name in ("reference", part)}
+    texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
+    reference = load_file(f"dojo_reference_{info.name}", files["reference"])
+    answers = load_file(f"dojo_{part}_{info.name}", files[part])
+    return {
+        name: STANDALONE.format(
+            name=name,
+            part=part,
+            reference=texts["reference"],
+            answers=excerpt(texts[part], name),
+            bindings=_bindings(getattr(answers, name), name, reference, info.entry_points),
+        )
+        for name in public_names(answers)
+    }
+
+
+def _bindings(answer: object, name: str, reference: object, entry_points: tuple[str, ...]) -> str:
+    replaced = replaced_by(answer, reference, entry_points)
+    lines = []
+    for entry in entry_points:
+        if entry not in replaced:
+            lines.append(f"{entry} = _reference.{entry}")
+        elif replaced[entry] is answer:
+            lines.append(f"{entry} = _answers.{name}")
+        else:
+            lines.append(f"{entry} = _answers.{name}.{entry}")
+    return "\n".join(lines)

@@ -1,0 +1,100 @@
+"""What each mistake of a kata answers, check by check: judged once for a state of its files, then cached.
+
+A mistake is judged in this process by all checks, in the order in which a submission is asked.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from grader.answer_keys.answers import Recorded, RecordedMistake, digest
+from grader.answer_keys.file import Entry, KataKey, pack
+from grader.answer_keys.lookup import declaration_digest
+from grader.cases.cache import cached
+from grader.checks.base import CheckContext, PreparedKata
+from grader.checks.runner import CheckResult, run_check
+from grader.course.catalog import Course
+from grader.course.known_solutions import Answers
+from grader.diagnosis.similarity import record
+from grader.worker.in_process import LocalStudent
+
+JUDGES_NOTHING = {
+    "cli",
+    "classroom",
+    "notebooks",
+    "authoring",
+    "formats",
+    "sandbox",
+}  # these change no answer
+
+
+def mistakes_of(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
+    """What each mistake answers: from the answer key where one was given, from the cache, or judged now."""
+    oracle = prepared.oracle
+    if oracle.recorded is not None:
+        return oracle.recorded.mistakes
+    if not oracle.keeps:
+        return judged(course, prepared)
+    return _cached(course, prepared).mistakes
+
+
+def entry_of(course: Course, prepared: PreparedKata) -> Entry:
+    """The kata as it stands in a file of answer keys."""
+    key = _cached(course, prepared)
+    return key.file.entry(key.name)
+
+
+def _cached(course: Course, prepared: PreparedKata) -> KataKey:
+    """Cached under a digest of everything that the answers rest on, the judging code among it."""
+    info = prepared.info
+
+    def make() -> Entry:
+        answers, mistakes = prepared.oracle.key, judged(course, prepared)
+        return pack(info.name, declaration_digest(info), answers, mistakes)
+
+    return cached(info.name, _digest(course, prepared), make)
+
+
+def _digest(course: Course, prepared: PreparedKata) -> str:
+    package = Path(__file__).parents[1]
+    own = [path for path in sorted(package.rglob("*.py")) if _judges(path.relative_to(package))]
+    parts = [course.solution(prepared.info, part) for part in ("reference", "mistakes")]
+    files = [prepared.info.path, *filter(Path.is_file, parts), *own]
+    return digest(files, "mistakes", prepared.oracle.seed)
+
+
+def _judges(path: Path) -> bool:
+    return not JUDGES_NOTHING & set(path.parts)
+
+
+def judged(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
+    """Judge every mistake now."""
+    return [recorded for recorded, _ in judge_mistakes(course, prepared)]
+
+
+def judge_mistakes(
+    course: Course, prepared: PreparedKata
+) -> Iterator[tuple[RecordedMistake, list[CheckResult]]]:
+    """Judge the mistakes one by one; yield each with all that was found."""
+    if not course.solution(prepared.info, "mistakes").is_file():
+        return
+    answers = Answers(course, prepared.info, "mistakes")
+    for name in answers.names:
+        session = CheckContext(prepared.kata, prepared.oracle, LocalStudent(answers.fresh(name)))
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # wrong answers overflow, and laws add them up
+            findings = [run_check(check, session) for check in prepared.checks]
+        outcomes = {finding.plan.name: _outcomes(finding) for finding in findings}
+        yield RecordedMistake(name, answers.text(name), outcomes), findings
+
+
+def _outcomes(finding: CheckResult) -> list[Recorded | None]:
+    """How each case fails; None where it passes, or cannot be judged."""
+    outcomes: list[Recorded | None] = [None] * len(finding.plan.cases)
+    for failure in finding.failures:
+        outcomes[finding.plan.positions[id(failure.case)]] = record(failure)
+    return outcomes

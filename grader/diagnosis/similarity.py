@@ -1,0 +1,96 @@
+"""Whether two failures are one and the same: equal verdicts after equal answers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from grader.answer_keys.answers import Answer, Recorded
+from grader.checks.runner import Failure
+from grader.values.arrays import dtype_name, float_dtype, terms_of
+from grader.values.comparison import EPSILON, Tolerance, first_difference
+from grader.worker.protocol.codec import Handle, TensorOutline
+from grader.worker.student import Call
+
+
+def record(failure: Failure) -> Recorded:
+    """All of a failure that is ever compared. What was said is kept as a digest: it may quote the code that
+    raised it, and an answer key is given to students."""
+    answers = tuple(map(_answer, failure.trace))
+    said = hashlib.sha256(_said(failure).encode("utf-8", "replace")).hexdigest()[:16]
+    return Recorded(failure.status, said, bool(failure.difference), answers)
+
+
+def _answer(call: Call) -> Answer:
+    if call.error:
+        return Answer(None, call.error[0])
+    return Answer(_without_handles(call.value), None, call.gradients)
+
+
+class ComparedFailure:
+    """A failure of a submission, compared with what mistakes answer to the same case."""
+
+    def __init__(self, failure: Failure) -> None:
+        self._recorded = record(failure)
+        self._tolerance, self._finest = Tolerance(terms_of(failure.case), 16), float_dtype(failure.case)
+
+    def alike(self, mine: Recorded) -> bool:
+        """True for the same verdict after the same answers."""
+        theirs = self._recorded
+        if theirs.status != mine.status or len(theirs.answers) != len(mine.answers):
+            return False
+        by_value = theirs.status == "failed" and (theirs.differs or mine.differs)
+        if theirs.said != mine.said and not by_value:
+            return False
+        pairs = zip(theirs.answers, mine.answers, strict=True)
+        return all(_same_answer(a, b, self._tolerance, self._finest) for a, b in pairs)
+
+
+def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str | None) -> bool:
+    if theirs.error or mine.error:
+        return theirs.error == mine.error
+    pair = theirs.value, mine.value
+    if (theirs.gradients is None) != (mine.gradients is None):
+        return False
+    dtype = _dtype_to_compare_in(_dtype(pair[0]), _dtype(pair[1]), given)
+    same = first_difference(*pair, tolerance, dtype) is None
+    beside = tolerance.beside(mine.gradients)
+    return same and first_difference(theirs.gradients, mine.gradients, beside, dtype) is None
+
+
+def _dtype_to_compare_in(theirs: str, mine: str, given: str | None) -> str:
+    """The coarser of the two answers' dtypes, though none coarser than the arguments' unless both are: a
+    mistake that loses digits explains no answer that has them."""
+    coarser = max(theirs, mine, key=_epsilon)
+    if given and theirs != mine and _epsilon(coarser) > _epsilon(given):
+        return given
+    return coarser
+
+
+def _epsilon(dtype: str) -> float:
+    return EPSILON.get(dtype, 0.0)
+
+
+def _said(failure: Failure) -> str:
+    """The message without its line and, where the code itself said it, without its numbers, which vary
+    with the case and the code."""
+    message = failure.message.split(" (line")[0]
+    return re.sub(r"\d+", "0", message) if failure.status == "error" else message
+
+
+def _dtype(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return _dtype(value[0]) if value else ""
+    return dtype_name(value)
+
+
+def _without_handles(value: Any) -> Any:
+    """The value with a mark in the place of what stays away, of which only the kind is known."""
+    if isinstance(value, list | tuple):
+        return [_without_handles(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_handles(item) for key, item in value.items()}
+    if isinstance(value, Handle | TensorOutline):
+        return f"<{type(value).__name__}>"
+    return value

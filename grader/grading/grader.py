@@ -1,0 +1,164 @@
+"""One submission, one report: load it in a worker, run every check, name the mistake, score."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import grader
+from grader.answer_keys.lookup import Keyring
+from grader.cases import generation
+from grader.cases.oracle import Oracle
+from grader.checks.base import PreparedKata
+from grader.checks.builtin import plan
+from grader.course.catalog import Course, KataInfo
+from grader.course.submission import Submission
+from grader.grading.limits import JudgingStopped, limited
+from grader.grading.report_builder import as_check, unearned
+from grader.grading.submission_run import SubmissionRun
+from grader.kata import Kata
+from grader.report import CheckReport, Isolation, KataReport, Provenance
+from grader.report_texts import bounded
+from grader.worker.child.rules import first_use
+from grader.worker.process import WorkerFactory
+
+if TYPE_CHECKING:
+    from grader.diagnosis.matcher import MistakeMatcher
+
+NAMING_SECONDS = 4.0  # that the search for the mistake may compute
+
+
+class Grader:
+    """Grades submissions of one course, each kata prepared once, each submission in its own worker."""
+
+    def __init__(
+        self,
+        course: Course,
+        sources: Mapping[str, WorkerFactory],
+        device: str = "cpu",
+        seed: int = generation.SEED,
+        keyring: Keyring | None = None,
+    ) -> None:
+        self.course, self.sources, self.device, self.seed = course, sources, device, seed
+        self.keyring = keyring
+        self._isolation: Isolation | None = None
+        self._prepared: dict[str, PreparedKata] = {}
+        self.matchers: dict[str, MistakeMatcher] = {}  # by kata, as far as they were needed
+
+    @property
+    def isolation(self) -> Isolation:
+        """What held for every worker so far."""
+        return self._isolation or Isolation()
+
+    @property
+    def provenance(self) -> Provenance:
+        """What judged, as far as it was loaded."""
+        torch = sys.modules.get("torch")
+        return Provenance(
+            grader.__version__,
+            ".".join(map(str, sys.version_info[:3])),
+            np.__version__,
+            str(torch.__version__) if torch else "",
+            self.keyring.digest if self.keyring else "",
+        )
+
+    def note_isolation(self, found: Isolation) -> None:
+        """What a worker has said of itself before it knew a submission."""
+        self._isolation = self._isolation.weakened_by(found) if self._isolation else found
+
+    def prepare(self, info: KataInfo) -> PreparedKata:
+        """Declaration, bank and expected values of a kata, made or read once."""
+        if info.name not in self._prepared:
+            kata = self.course.declaration(info)
+            recorded = self.keyring.kata(info) if self.keyring else None
+            oracle = Oracle(kata, self.course, info, self.seed, recorded=recorded)
+            self._prepared[info.name] = PreparedKata(info, kata, oracle, plan(kata, oracle))
+        return self._prepared[info.name]
+
+    def matcher(self, prepared: PreparedKata) -> MistakeMatcher:
+        """The kata's mistakes, read when the first submission fails."""
+        from grader.diagnosis.matcher import MistakeMatcher  # a submission that passes needs none of it
+        from grader.diagnosis.recording import mistakes_of
+
+        name = prepared.info.name
+        if name not in self.matchers:
+            self.matchers[name] = MistakeMatcher(mistakes_of(self.course, prepared))
+        return self.matchers[name]
+
+    def grade(self, submission: Submission) -> KataReport:
+        """The report of one submission; whatever it does, a report comes back. Raises SubmissionRejected
+        where the file cannot be loaded at all."""
+        began = time.monotonic()
+        prepared = self.prepare(submission.info)
+        broken = _broken_rule(prepared.kata, submission)
+        checks, output = (broken, "") if broken else self._judge(prepared, submission)
+        checks = self._told_of_shortcuts(prepared.kata, submission, checks)
+        passed = all(check.status in ("passed", "skipped") for check in checks)
+        report = KataReport(
+            submission.info.name,
+            submission.info.track,
+            "passed" if passed else "failed",
+            submission.info.max_score,
+            time.monotonic() - began,
+            checks=tuple(checks),
+            output=output,
+            digest=hashlib.sha256(submission.source.encode()).hexdigest(),
+        )
+        return bounded(report)
+
+    def _told_of_shortcuts(
+        self, kata: Kata, submission: Submission, checks: list[CheckReport]
+    ) -> list[CheckReport]:
+        """Return the checks with a note where a library function does all of the kata. In a course that is
+        done by hand, agreement earns nothing then."""
+        used = first_use(submission.source, kata.shortcuts, methods=True) if kata.shortcuts else None
+        if used is None or checks[0].status != "passed":
+            return checks
+        note = f"Line {used[1]} uses {used[0]}, which does all of this kata."
+        if self.course.syllabus.by_hand:
+            note += " In this course it is built by hand."
+            return [replace(checks[0], status="failed", score=0, message=note), *checks[1:]]
+        return [replace(checks[0], message=f"{note} The points stand."), *checks[1:]]
+
+    def _judge(self, prepared: PreparedKata, submission: Submission) -> tuple[list[CheckReport], str]:
+        attempt = SubmissionRun(self.sources, self.device, prepared, submission, self.note_isolation)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a law computes of strange answers is no news
+            try:
+                findings = attempt.run_all()
+            finally:
+                attempt.close()
+            mistakes = {}
+            if any(finding.failures for finding in findings):
+                matcher = self.matcher(prepared)
+                with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
+                    mistakes = matcher.name(findings)
+            free = unearned(findings, attempt.session.answers())
+            checks = [
+                as_check(f, mistakes.get(f.plan.name), prepared.kata.axes, free.get(f.plan.name, ""))
+                for f in findings
+            ]
+            return checks, attempt.printed
+
+
+def _broken_rule(kata: Kata, submission: Submission) -> list[CheckReport]:
+    """A report with one failed check where the source itself breaks a rule of the kata."""
+    for rule in kata.rules:
+        broken = first_use(submission.source, rule.forbidden)
+        if broken:
+            message = f"A rule of this kata is broken: line {broken[1]} uses {broken[0]}. {rule.because}"
+            points = round(kata.points * 100)
+            return [
+                CheckReport(
+                    "keeps_the_rules", "The code keeps the rules of the kata.", "failed", 0, points, message
+                )
+            ]
+    return []

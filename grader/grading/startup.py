@@ -1,0 +1,140 @@
+"""What must be there before anything is graded, and the grader opened on it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from grader.answer_keys.file import KeyUnusable
+from grader.answer_keys.lookup import open_keyring
+from grader.cases.generation import SEED
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.notebook_cells import is_notebook, read_from_notebook
+from grader.course.submission import Submission, SubmissionRejected, read_submission
+from grader.grading.grader import Grader
+from grader.grading.submission_run import CUDA_SECONDS
+from grader.kata import KataError
+from grader.report import Isolation, KataReport
+from grader.report_texts import bounded
+from grader.worker.client import RemoteStudent, WorkerLost
+from grader.worker.fork_server import WorkerFactories, open_sources
+from grader.worker.process import WorkerFactory
+
+
+class LibraryMissing(Exception):
+    """A kata needs a library that is not installed; the sentence says how to install it."""
+
+
+class DeviceMissing(Exception):
+    """The device asked for is not there."""
+
+
+class IsolationMissing(Exception):
+    """This machine cannot isolate a submission as was asked for."""
+
+
+#: What is wrong with the input or with this machine, and no fault of the grader's: a sentence each.
+COMPLAINTS = (CourseError, KataError, KeyUnusable, LibraryMissing, DeviceMissing, IsolationMissing)
+
+
+def require_library(infos: list[KataInfo], device: str) -> None:
+    """PyTorch where a named kata needs it, and a GPU where one was asked for."""
+    lacking = [info for info in infos if lacks_library(info)]
+    if lacking:
+        raise LibraryMissing(_what_to_install(lacking[0]))
+    if device == "cuda" and not _has_cuda():
+        raise DeviceMissing(
+            "There is no CUDA device on this machine; leave out --device to grade on the CPU."
+        )
+
+
+def lacks_library(info: KataInfo) -> bool:
+    """Whether the kata needs PyTorch and there is none."""
+    return info.library == "torch" and importlib.util.find_spec("torch") is None
+
+
+def _what_to_install(info: KataInfo) -> str:
+    return f"`{info.name}` is a PyTorch kata, and PyTorch is not installed: pip install torch==2.13.0"
+
+
+def _has_cuda() -> bool:
+    """Asked of another process: a process that has touched CUDA cannot fork workers that use it."""
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import subprocess
+
+    question = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)"
+    return subprocess.run([sys.executable, "-c", question], capture_output=True).returncode == 0
+
+
+def open_grader(
+    course: Course,
+    infos: list[KataInfo],
+    device: str = "cpu",
+    seed: int = SEED,
+    isolation: str = "best",
+    key: Path | None = None,
+    secret: Path | None = None,
+    workers: str = "",
+) -> tuple[Grader, WorkerFactories]:
+    """The grader and its source of workers, which is opened before any solution, key or secret is read;
+    `workers="spawn"` where that is too late, or the process has threads."""
+    libraries = {info.library for info in infos if not lacks_library(info)} or {"numpy"}
+    source = open_sources(libraries, workers or os.environ.get("DOJO_WORKERS", ""), isolation)
+    try:
+        if isolation == "required":
+            _require_isolation(source[min(libraries)], device)
+        keyring = open_keyring(course, infos, key, secret)
+    except (IsolationMissing, KeyUnusable):
+        source.close()
+        raise
+    return Grader(course, source, device, seed, keyring), source
+
+
+def _require_isolation(source: WorkerFactory, device: str) -> None:
+    """One worker is started, to say what holds; it never sees a submission."""
+    process = source.start(device)
+    try:
+        held = Isolation(**RemoteStudent(process).greeting(CUDA_SECONDS))
+    except WorkerLost as lost:
+        raise IsolationMissing(f"`--isolation required`: no worker can be started here. {lost}") from None
+    finally:
+        process.kill()
+    if not held.is_whole:
+        raise IsolationMissing(
+            f"`--isolation required`: this machine lacks {_lacking(held)}."
+            " `--isolation best` takes what there is."
+        )
+
+
+def _lacking(held: Isolation) -> str:
+    memory = held.limits or held.gpu
+    layers = {"Landlock": held.landlock_abi, "seccomp": held.seccomp, "a limit of memory": memory}
+    return " and ".join(name for name, holds in layers.items() if not holds)
+
+
+def read_answer(info: KataInfo, path: Path) -> Submission:
+    """The answer to a kata: all of a file, or the kata's cell of a notebook. Raises SubmissionRejected."""
+    return read_from_notebook(info, path) if is_notebook(path) else read_submission(info, path)
+
+
+def grade_file(grader: Grader, info: KataInfo, path: Path) -> KataReport:
+    """One file's report; a file that cannot be graded, or is not begun, has one too."""
+    return grade_read(grader, info, lambda: read_answer(info, path))
+
+
+def grade_read(grader: Grader, info: KataInfo, read: Callable[[], Submission]) -> KataReport:
+    """The report of what `read` brings, which may raise SubmissionRejected."""
+    if lacks_library(info):
+        return info.unjudged("error", _what_to_install(info))
+    try:
+        submission = read()
+        if not submission.begun:
+            message = f"Not started yet: open {submission.label}, read its docstring, write the code."
+            return info.unjudged("not_started", message)
+        return grader.grade(submission)
+    except SubmissionRejected as refused:
+        return bounded(info.unjudged("error", str(refused)))

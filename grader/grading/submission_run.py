@@ -1,0 +1,137 @@
+"""One submission being judged: every check is run, whatever becomes of its worker."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.runner import CheckAborted, CheckResult, Failure, run_check
+from grader.course.submission import Submission, SubmissionRejected
+from grader.expect import SubmissionFailed
+from grader.grading.limits import JudgingStopped, limited
+from grader.report import CheckStatus, Isolation
+from grader.worker.client import CALL_SECONDS, KATA_SECONDS, Budget, RemoteStudent, WorkerLost
+from grader.worker.process import Process, WorkerFactory
+from grader.worker.protocol.channel import Flooded
+
+START_SECONDS = 60.0  # on the clock; a fresh interpreter on a busy machine imports PyTorch first
+LOAD_SECONDS = 20.0
+CUDA_SECONDS = 60.0  # making a context takes seconds, and kernels are loaded when first used
+JUDGE_SECONDS = 10.0  # that judging one submission may compute; a tenth of a second is usual
+TOO_MUCH = "Not shown: the answers are so large that judging them was stopped."
+GIVEN_UP = "Not run: the submission had to be stopped before."
+LOSSES = 2  # workers that one submission may lose before the rest of its checks are given up
+
+
+class SubmissionRun:
+    """One submission being judged: its worker, replaced when lost, and what has been found."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, WorkerFactory],
+        device: str,
+        prepared: PreparedKata,
+        submission: Submission,
+        note_isolation: Callable[[Isolation], None],
+    ) -> None:
+        self.sources, self.device = sources, device
+        self.prepared, self.submission = prepared, submission
+        self.note_isolation = note_isolation
+        self.process: Process | None = None
+        self.losses: list[WorkerLost] = []
+        self.printed = ""
+        self.budget = Budget(KATA_SECONDS)
+        self.session = self._start()
+
+    def _start(self) -> CheckContext:
+        kata = self.prepared.kata
+        self.process = self.sources[kata.library].start(self.device)
+        on_cuda = self.device != "cpu"
+        student = RemoteStudent(
+            self.process, CUDA_SECONDS if on_cuda else CALL_SECONDS, self.budget, kata.library
+        )
+        try:
+            self.note_isolation(Isolation(**student.greeting(START_SECONDS)))
+            answer = student.load(kata.name, LOAD_SECONDS, **self._loading())
+        except SubmissionFailed as failure:
+            self.close()
+            where = f" in line {failure.line}" if failure.line else ""
+            told = ": ".join(filter(None, (failure.kinds[0], failure.message)))
+            raise SubmissionRejected(
+                f"{self.submission.label} fails{where} when it is imported: {told}."
+            ) from None
+        except WorkerLost as lost:
+            self.close()
+            raise SubmissionRejected(f"{self.submission.label} cannot be imported: {lost}") from None
+        self._require_entry_points(answer)
+        return CheckContext(kata, self.prepared.oracle, student)
+
+    def _loading(self) -> dict[str, Any]:
+        kata = self.prepared.kata
+        forbidden = [name for rule in kata.rules for name in rule.forbidden]
+        return {
+            "filename": self.submission.filename,
+            "source": self.submission.source,
+            "entry_points": list(kata.entry_points),
+            "forbidden": forbidden,
+        }
+
+    def _require_entry_points(self, answer: dict[str, dict[str, bool]]) -> None:
+        try:
+            missing = [name for name in self.prepared.kata.entry_points if not answer["entry_points"][name]]
+        except (KeyError, TypeError):
+            missing = list(self.prepared.kata.entry_points)
+        if missing:
+            self.close()
+            raise SubmissionRejected(
+                f"{self.submission.label} defines no function or class called `{missing[0]}`."
+            )
+
+    def run_all(self) -> list[CheckResult]:
+        """Every check in order; a check that loses its worker fails, and the next gets a fresh one. Checks
+        that are left when judging has taken too much are given up."""
+        findings: list[CheckResult] = []
+        try:
+            with limited(JUDGE_SECONDS):
+                for check in self.prepared.checks:
+                    findings.append(self._run(check))
+        except (JudgingStopped, MemoryError):
+            left = self.prepared.checks[len(findings) :]
+            findings += [_failed(check, "error", TOO_MUCH) for check in left]
+        return findings
+
+    def _run(self, check: Check) -> CheckResult:
+        if len(self.losses) >= LOSSES or self.budget.spent > self.budget.limit:
+            status: CheckStatus = "timeout" if not self.losses or self.losses[-1].timed_out else "error"
+            return _failed(check, status, GIVEN_UP)
+        try:
+            return run_check(check, self.session)
+        except CheckAborted as lost:
+            self._replace_worker(lost)
+            return CheckResult(check, [lost.failure], [lost.failure.case])
+
+    def _replace_worker(self, lost: CheckAborted) -> None:
+        """Start a fresh worker, unless too many were lost or the submission fails to import now."""
+        self.losses.append(WorkerLost(str(lost), lost.failure.status == "timeout"))
+        self.close()
+        if len(self.losses) < LOSSES:
+            try:
+                self.session = self._start()
+            except SubmissionRejected as refused:
+                self.losses += [WorkerLost(str(refused))] * LOSSES
+
+    def close(self) -> None:
+        """End the worker and keep what the submission printed."""
+        if self.process is not None:
+            with contextlib.suppress(Flooded):
+                self.process.channel.drain()
+            self.printed = self.process.channel.output.text() or self.printed
+            self.process.kill()
+            self.process = None
+
+
+def _failed(check: Check, status: CheckStatus, message: str) -> CheckResult:
+    """A check that was not run."""
+    return CheckResult(check, [Failure(check.cases[0], status, message, None, [])], [check.cases[0]])

@@ -1,0 +1,1 @@
+"""Values that are compared and shown: arrays, numbers, containers."""

@@ -1,0 +1,178 @@
+"""Runs requests against one loaded submission: calls, attributes, objects that stay here.
+
+The same executor serves the worker, the reference and the mistakes, so that all of them are
+called, measured and differentiated in exactly the same way.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from grader.worker.child import instrumentation
+from grader.worker.child.on_fake_device import Pretence
+from grader.worker.protocol.codec import (
+    DTYPES,
+    MAX_BODY,
+    MAX_DEPTH,
+    Callback,
+    Handle,
+    Malformed,
+    TensorOutline,
+    encode,
+    name_of,
+)
+from grader.worker.protocol.messages import Outcome, Request
+
+
+class Executor:
+    """A submission's module and the objects that its calls have made."""
+
+    def __init__(
+        self,
+        module: Any,
+        call_back: Callable[[int, list[Any]], Any] | None = None,
+        device: str = "cpu",
+    ) -> None:
+        self.module = module
+        self.device = device
+        self.built: dict[str, types.SimpleNamespace] = {}
+        self.objects: dict[int, Any] = {}
+        self.call_back = call_back
+        self.pretence = Pretence()
+        self._number = self._kept = 0
+        self._held: tuple[Any, bytes] | None = None  # a result, and what it was when it was returned
+
+    def run(self, request: Request) -> Outcome:
+        """Do what is asked. Whatever the submission raises goes through."""
+        self._number, self._kept = request.number, 0
+        owner = self._owner(request)
+        if request.read:
+            return Outcome(value=self.plain(getattr(owner, request.name)))
+        if request.anatomy:
+            return Outcome(value=self.plain(instrumentation.anatomy(owner)))
+        args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
+        function = owner if request.name == "__call__" else getattr(owner, request.name)
+        outcome = Outcome()
+        if request.gradients:
+            value, outcome.gradients = instrumentation.with_gradients(function, args, kwargs)
+        elif request.count_flops:
+            value, outcome.flops = instrumentation.with_flops(function, args, kwargs)
+        elif request.pretend:
+            value = self.pretence.call(function, args, kwargs)
+        else:
+            value = function(*args, **kwargs)
+        outcome.value = self.plain(instrumentation.moved(value, self.device))
+        if request.hold:
+            outcome.overwritten = self._held is not None and _bytes_of(self._held[0]) != self._held[1]
+            self._held = outcome.value, _bytes_of(outcome.value)
+        if request.echo:
+            outcome.arguments = self.plain([args, kwargs])
+        return outcome
+
+    def _owner(self, request: Request) -> Any:
+        if request.target is not None:
+            return self.objects[request.target.id]
+        return self._built(request.build) if request.build else self.module
+
+    def _built(self, source: str) -> types.SimpleNamespace:
+        """What a source text of the grader's defines; `device` is a name in it."""
+        if source not in self.built:
+            names: dict[str, Any] = {"__name__": "built", "device": self.device}
+            exec(compile(source, "built.py", "exec", dont_inherit=True), names)
+            self.built[source] = types.SimpleNamespace(**names)
+        return self.built[source]
+
+    def _resolve(self, value: Any) -> Any:
+        """Handles become the objects they stand for, callbacks functions; lists and dicts are new."""
+        if isinstance(value, Handle):
+            return self.objects[value.id]
+        if isinstance(value, Callback):
+            return lambda *args: self.call_back(value.id, self.plain(list(args)))  # type: ignore[misc]  # a worker always has call_back
+        if type(value) in (list, tuple):
+            return type(value)(self._resolve(item) for item in value)
+        if type(value) is dict:
+            return {key: self._resolve(item) for key, item in value.items()}
+        return value
+
+    def plain(self, value: Any, depth: int = 0) -> Any:
+        """`value` with array subclasses as the arrays they hold and unknown objects as handles."""
+        if depth > MAX_DEPTH:
+            raise Malformed("the value is nested too deeply")
+        if value is None or type(value) in (bool, int, float, str, Handle, TensorOutline):
+            return value
+        if isinstance(value, np.ndarray):
+            return self._plain_array(value)
+        if isinstance(value, np.generic) and name_of(value.dtype) in DTYPES:
+            return value
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(value, torch.Tensor):
+            return _plain_tensor(torch, value)
+        if isinstance(value, tuple | list):
+            return (tuple if isinstance(value, tuple) else list)(self.plain(v, depth + 1) for v in value)
+        if isinstance(value, dict) and all(type(key) in (str, int) for key in value):
+            return {key: self.plain(item, depth + 1) for key, item in value.items()}
+        return self._keep(value)
+
+    def _plain_array(self, value: np.ndarray[Any, Any]) -> Any:
+        if name_of(value.dtype) not in DTYPES or not value.dtype.isnative:
+            return self._keep(value, f"ndarray of dtype {value.dtype.name}")
+        if value.size * value.itemsize > MAX_BODY:
+            raise Malformed(f"the array of shape {value.shape} is too large to be an answer")
+        return np.ndarray.view(value, np.ndarray)
+
+    def _keep(self, value: Any, type_name: str = "") -> Handle:
+        self._kept += 1
+        number = (self._number << 32) + self._kept
+        self.objects[number] = value
+        return Handle(number, type_name or type(value).__name__, callable(value))
+
+
+def _bytes_of(value: Any) -> bytes:
+    header, buffers = encode({"value": value})
+    return b"".join((header, *buffers))
+
+
+def _plain_tensor(torch: Any, value: Any) -> Any:
+    with torch._C.DisableTorchFunctionSubclass():
+        return _without_subclass(torch, value)
+
+
+def _without_subclass(torch: Any, value: Any) -> Any:
+    if value.is_meta:
+        return TensorOutline.of(value)
+    if value.nbytes > MAX_BODY or value.layout is not torch.strided:
+        raise Malformed(f"the tensor of shape {tuple(value.shape)} is too large or not dense")
+    return value.detach().as_subclass(torch.Tensor)
+
+
+def load_module(name: str, source: str, filename: str = "") -> types.ModuleType:
+    """Execute a submission's source as the module `name`, from a file called so or `name`.py; its lines are
+    kept for tracebacks and warnings."""
+    filename = filename or f"{name}.py"
+    module = types.ModuleType(name)
+    module.__file__ = filename
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    sys.modules[name] = module
+    exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+def describe_error(error: BaseException, filename: str) -> dict[str, Any]:
+    """The error as text: its class names, its message, the submission's line that it came through."""
+    frames = traceback.walk_tb(error.__traceback__)  # without the files that `extract_tb` would look at
+    lines: list[int | None] = [line for frame, line in frames if frame.f_code.co_filename == filename]
+    try:
+        message = str(error)[:2000]
+    except Exception:
+        message = ""
+    if isinstance(error, SyntaxError):
+        lines, message = [error.lineno], str(error.msg)
+    kinds = [kind.__name__ for kind in type(error).__mro__ if kind not in (object, BaseException)]
+    return {"kinds": kinds or ["BaseException"], "message": message, "line": lines[-1] if lines else None}

@@ -1,0 +1,149 @@
+"""The worker: loads one submission and answers requests until the channel closes."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+
+from grader.worker.child import on_fake_device, rules
+from grader.worker.child.executor import Executor, describe_error, load_module
+from grader.worker.child.sandbox import allowed_paths, apply, hardening
+from grader.worker.protocol.channel import Channel, ChannelClosed
+from grader.worker.protocol.codec import Malformed, decode, encode
+from grader.worker.protocol.messages import Outcome, Request
+
+#: What a worker replies: what came of a request, or any other message.
+Reply = Outcome | dict[str, Any]
+
+
+class Worker:
+    """One end of the channel, and what it serves."""
+
+    def __init__(self, channel: Channel, device: str) -> None:
+        self.channel = channel
+        self.device = device
+        self.executor: Executor | None = None
+        self.filename = ""
+        self.nonce = 0
+
+    def serve(self) -> None:
+        """Answer requests one by one until the grader hangs up."""
+        while True:
+            try:
+                self._reply(self._answer(self._receive()))
+            except ChannelClosed:
+                return
+
+    def _receive(self) -> dict[str, Any]:
+        header, body, self.nonce = self.channel.receive()
+        return decode(header, body, self.device)
+
+    def _reply(self, answer: Reply) -> None:
+        try:
+            encoded = encode({"ok": answer.message()} if isinstance(answer, Outcome) else answer)
+        except Malformed as error:
+            encoded = encode({"error": _unanswerable(error)})
+        self.channel.send(*encoded, self.nonce)
+
+    def _answer(self, message: dict[str, Any]) -> Reply:
+        try:
+            if "load" in message:
+                return self._load(**message["load"])
+            if self.executor is None:
+                raise Malformed("nothing is loaded")
+            return self.executor.run(Request(**message["request"]))
+        except Malformed as error:
+            return {"error": _unanswerable(error)}
+        except BaseException as error:  # whatever a submission raises is its answer, SystemExit too
+            return {"error": describe_error(error, self.filename)}
+
+    def _load(
+        self, name: str, filename: str, source: str, entry_points: list[str], forbidden: list[str]
+    ) -> dict[str, Any]:
+        self.filename = filename
+        rules.refuse_while_running(forbidden)
+        module = load_module(name, source, filename)
+        self.executor = Executor(module, self._call_back, self.device)
+        present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
+        return {"ok": {"entry_points": present}}
+
+    def _call_back(self, number: int, args: list[Any]) -> Any:
+        """Ask the grader to call one of its functions; its answer, or its error, is ours."""
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("a supplied function may be called from the main thread only")
+        nonce = self.nonce
+        self.channel.send(*encode({"callback": number, "args": args}), nonce)  # Malformed is its error
+        message = self._receive()
+        self.nonce = nonce
+        if "error" in message:
+            raise RuntimeError(str(message["error"]))
+        return message["value"]
+
+
+def _unanswerable(error: Malformed) -> dict[str, Any]:
+    return {"kinds": ["UnusableResult"], "message": str(error), "line": None}
+
+
+def run(reader: int, writer: int, printed: int, terms: apply.Terms) -> None:
+    """Become a worker: redirect the standard streams, lock in, report what holds, serve."""
+    _redirect(printed)
+    if hasattr(faulthandler, "register"):
+        faulthandler.register(signal.SIGUSR1, sys.stderr, all_threads=False)  # where does it take so long?
+    warnings.resetwarnings()  # what is shown of them rests on the submission, not on who started the grader
+    np.seterr(divide="warn", over="warn", under="ignore", invalid="warn")
+    apply.use_scratch(terms.scratch)
+    _import_packages_only()
+    on_fake_device.prepare()
+    channel = Channel(reader, writer)
+    in_force = apply.lock_in(terms)
+    if "torch" in sys.modules:
+        _warm(sys.modules["torch"], terms.device)
+    channel.send(*encode({"in_force": in_force.as_dict()}), 0)
+    Worker(channel, terms.device).serve()
+
+
+def _warm(torch: Any, device: str) -> None:
+    """Small inputs need one thread; a CUDA context, which takes seconds, is made before any clock runs."""
+    if torch.get_num_threads() != 1:  # a fork has the number of its server
+        torch.set_num_threads(1)
+    if device != "cpu":
+        torch.zeros(1, device=device)
+
+
+def _import_packages_only() -> None:
+    """Nothing is imported from where the grader was started, nor from the folder written to."""
+    own = (*allowed_paths.libraries(), *(path for path in sys.path if path.endswith(("lib-dynload", ".zip"))))
+    sys.path[:] = [path for path in sys.path if path in own]
+
+
+def _redirect(printed: int) -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(printed, 1)
+    os.dup2(printed, 2)
+    os.close(nothing)
+    os.close(printed)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115  # the streams live as long as the worker
+    sys.stdout = open(1, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
+
+
+def main() -> None:
+    """Entry of a spawned worker: `python -I -m grader.worker.child.main TERMS LIBRARY`."""
+    terms = apply.read_terms(sys.argv[1].encode())
+    __import__(sys.argv[2])
+    hardening.die_with_parent()
+    apply.prepare(terms.layers)
+    reader, writer = os.dup(0), os.dup(1)
+    run(reader, writer, os.dup(2), terms)
+
+
+if __name__ == "__main__":
+    main()

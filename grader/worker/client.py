@@ -1,0 +1,255 @@
+"""A student in a worker: calls go out in batches of frames, and each answer is one frame back."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from grader.expect import SubmissionFailed
+from grader.worker.process import Process, Usage
+from grader.worker.protocol.channel import ChannelClosed, Flooded, TimedOut
+from grader.worker.protocol.codec import Malformed, decode, encode, in_one_line
+from grader.worker.protocol.messages import Outcome, Request
+from grader.worker.student import Student
+
+CALL_SECONDS = 5.0  # that one call may compute
+WALL_FACTOR = 10  # a call that sleeps or waits is stopped after that many times as long
+KATA_SECONDS = 60.0  # for all calls together, without the time in which no processor was free
+ANSWERS = 128 * 2**20  # bytes of arrays in all answers of one submission
+SLICE = 0.2  # seconds after which a worker that has not answered is looked at
+BRIEF = 0.01  # seconds in which no process waits for a processor long enough to matter
+MOST_HELD = 1 << 16  # bytes of requests that are written at once; the worker has room for them
+
+
+class WorkerLost(Exception):
+    """The worker died, was too slow or broke the protocol. `timed_out` says whether it was too slow."""
+
+    def __init__(self, message: str, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
+
+
+@dataclass
+class Budget:
+    """What all calls of one submission have taken, in however many workers: seconds, and bytes of answers."""
+
+    limit: float = KATA_SECONDS
+    spent: float = 0.0
+    received: int = 0
+
+
+class RemoteStudent(Student):
+    """A submission in a worker. A call that fails to come back in time loses the worker."""
+
+    def __init__(
+        self,
+        process: Process,
+        call_seconds: float = CALL_SECONDS,
+        budget: Budget | None = None,
+        library: str = "torch",
+    ) -> None:
+        super().__init__()
+        self._process, self._channel = process, process.channel
+        self._call_seconds, self._budget = call_seconds, budget or Budget()
+        self._device = "cpu" if library == "torch" else None  # a tensor is no answer to a NumPy kata
+        self._nonces = itertools.count(1)
+        self._numbers = itertools.count(1)
+        self._filename = ""
+
+    def greeting(self, seconds: float) -> dict[str, Any]:
+        """Return what the worker says first: which protections hold. Raises WorkerLost."""
+        with _as_lost(seconds):
+            return dict(self._reply_to(0, time.monotonic() + seconds)["in_force"])
+
+    def load(self, name: str, seconds: float, filename: str = "", **loading: Any) -> Any:
+        """Load a submission as the module `name`, from a file called so or `name`.py. Raises
+        SubmissionFailed, WorkerLost."""
+        self._filename = loading["filename"] = filename or f"{name}.py"
+        nonce = next(self._nonces)
+        with _as_lost(seconds):
+            self._channel.send(*encode({"load": {"name": name, **loading}}), nonce)
+            return unwrap(self._answer_to(nonce, [], seconds))
+
+    def perform(self, request: Request) -> Outcome:
+        answer = self.perform_all([request])[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def perform_all(self, requests: Sequence[Request]) -> list[Outcome | Exception]:
+        """Carry out the requests in their order. The list ends early with a WorkerLost where that happens."""
+        answers: list[Outcome | Exception] = []
+        for part in self._parts(requests):
+            began, delayed = time.monotonic(), self._process.delayed_since()
+            for request, sent in part:
+                answers.append(self._outcome(request, sent))
+                if isinstance(answers[-1], WorkerLost):
+                    return answers
+            wall = time.monotonic() - began
+            self._budget.spent += wall if wall < BRIEF else max(0.0, wall - delayed())
+        return answers
+
+    def _parts(self, requests: Sequence[Request]) -> Iterator[list[tuple[Request, Sent | Exception]]]:
+        """Write as many requests at once as fit, then yield them."""
+        part: list[tuple[Request, Sent | Exception]] = []
+        size = 0
+        for request in requests:
+            sent = self._hold(request)
+            part.append((request, sent))
+            size += sent.size if isinstance(sent, Sent) else 0
+            if size > MOST_HELD:
+                yield part
+                part, size = [], 0
+        if part:
+            yield part
+
+    def _hold(self, request: Request) -> Sent | Exception:
+        request.number = next(self._numbers)
+        try:
+            header, buffers = encode({"request": request.message()})
+        except Malformed as error:  # the law hands on what cannot travel
+            return error
+        sent = Sent(next(self._nonces), len(header) + sum(map(len, buffers)))
+        self._channel.hold(header, buffers, sent.nonce)
+        return sent
+
+    def _outcome(self, request: Request, sent: Sent | Exception) -> Outcome | Exception:
+        if isinstance(sent, Exception):
+            return sent
+        try:
+            with _as_lost(self._call_seconds):
+                self._channel.flush(time.monotonic() + WALL_FACTOR * self._call_seconds)
+                reply = self._answer_to(sent.nonce, request.functions, self._call_seconds)
+            return _sound_outcome(unwrap(reply), request)
+        except (SubmissionFailed, WorkerLost) as error:
+            return error
+
+    def _answer_to(self, nonce: int, functions: list[Callable[..., Any]], seconds: float) -> dict[str, Any]:
+        """Receive the answer to a call; serve the calls of the grader's functions that come before it. Raises
+        TooLong once the worker has computed for `seconds`, or slept for much longer."""
+        began: Usage | None = None
+        while True:
+            with suppress(TimedOut):
+                reply = self._reply_to(nonce, time.monotonic() + SLICE)
+                if "callback" not in reply:
+                    return reply
+                told = _called_back(reply, functions)
+                self._channel.send(*encode(told), nonce, time.monotonic() + WALL_FACTOR * seconds)
+            used = self._process.usage()
+            began = began or used
+            self._require_time(began, used, seconds)
+
+    def _require_time(self, began: Usage, used: Usage, seconds: float) -> None:
+        if used.cpu - began.cpu > seconds:
+            told = f"within {seconds:g} seconds of computing"
+        elif used.wall - began.wall > WALL_FACTOR * seconds:
+            told = f"within {WALL_FACTOR * seconds:g} seconds"
+        elif self._budget.spent + used.awake - began.awake > self._limit(used):
+            told = f"within {self._budget.limit:g} seconds for all calls together"
+        else:
+            return
+        raise TooLong(told, self._process.line(self._filename))
+
+    def _limit(self, used: Usage) -> float:
+        """Where nobody says how long a process has waited for a processor, the limit is wider."""
+        return self._budget.limit * (WALL_FACTOR if used.delayed is None else 1)
+
+    def _reply_to(self, nonce: int, deadline: float) -> dict[str, Any]:
+        header, body, theirs = self._channel.receive(deadline)
+        if theirs != nonce:
+            raise Malformed("it does not belong to this call")
+        self._budget.received += len(body)
+        if self._budget.received > ANSWERS:
+            raise Malformed(f"all answers together take more than {ANSWERS >> 20} MiB")
+        return decode(header, body, self._device)
+
+    @property
+    def printed(self) -> str:
+        """What the submission has printed so far, cut in the middle."""
+        return self._channel.output.text()
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request on its way: the nonce of its answer, and its size in bytes."""
+
+    nonce: int
+    size: int
+
+
+class TooLong(Exception):
+    """A call has taken too long. `line` is where the submission was, if that is known."""
+
+    def __init__(self, told: str, line: int | None) -> None:
+        super().__init__(told + (f", in line {line}" if line else ""))
+
+
+def _sound_outcome(answer: Any, request: Request) -> Outcome:
+    """The answer as an outcome. Raises WorkerLost where it is none; a submission may have forged it."""
+    try:
+        outcome = Outcome(**answer)
+    except TypeError:
+        outcome = None
+    if outcome is None or not _is_sound(outcome, request):
+        raise WorkerLost("The answer could not be read: it is no outcome.")
+    return outcome
+
+
+def _is_sound(outcome: Outcome, request: Request) -> bool:
+    """Whether what stands beside the value is what was asked for."""
+    gradients, arguments = outcome.gradients, outcome.arguments
+    if type(outcome.flops) is not int or type(outcome.overwritten) is not bool:
+        return False
+    if not (gradients is None or type(gradients) is dict):
+        return False
+    if arguments is None:
+        return True
+    if type(arguments) is not list or [type(part) for part in arguments] != [list, dict]:
+        return False
+    return len(arguments[0]) == len(request.args) and arguments[1].keys() == request.kwargs.keys()
+
+
+@contextmanager
+def _as_lost(seconds: float) -> Iterator[None]:
+    """Every way in which a worker can be lost, as WorkerLost with its sentence."""
+    try:
+        yield
+    except TooLong as error:
+        raise WorkerLost(f"No answer {error}.", timed_out=True) from None
+    except TimedOut:
+        raise WorkerLost(f"No answer within {seconds:g} seconds.", timed_out=True) from None
+    except ChannelClosed:
+        raise WorkerLost("The process that ran the submission ended in the middle of a call.") from None
+    except Flooded:
+        raise WorkerLost("The submission printed more than 32 MiB.") from None
+    except (Malformed, KeyError, TypeError) as error:
+        told = error if isinstance(error, Malformed) else "it is no greeting"
+        raise WorkerLost(f"The answer could not be read: {told}.") from None
+
+
+def unwrap(reply: dict[str, Any]) -> Any:
+    """The value of an answer. Raises SubmissionFailed where the submission raised."""
+    if "error" not in reply:
+        return reply.get("ok")
+    told = reply["error"]
+    try:
+        kinds = tuple(in_one_line(str(kind)[:80]) for kind in told["kinds"]) or ("Exception",)
+        line = told["line"] if type(told["line"]) is int else None
+        raise SubmissionFailed(kinds, in_one_line(str(told["message"])[:2000]), line)
+    except (KeyError, TypeError):
+        raise WorkerLost("The answer could not be read: its error is no error.") from None
+
+
+def _called_back(reply: dict[str, Any], functions: list[Callable[..., Any]]) -> dict[str, Any]:
+    """Call one of the grader's functions for the submission; its error goes back as text."""
+    number, args = reply["callback"], reply.get("args")
+    if type(number) is not int or not 0 <= number < len(functions) or type(args) is not list:
+        raise Malformed("it calls a function that was not given")
+    try:
+        return {"value": functions[number](*args)}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}

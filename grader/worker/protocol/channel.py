@@ -1,0 +1,179 @@
+"""Frames over a pair of descriptors, with time limits and caps; the child's output drained beside.
+
+    frame = "DOJO" · header length (u32) · body length (u64) · nonce (u64) · header · body
+
+Sizes are checked before anything is allocated. A reply must carry the nonce of its call: an answer
+prepared in advance, sent twice or too early does not.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import stat
+import struct
+import time
+
+from grader.worker.protocol.codec import MAX_BODY, MAX_HEADER, Malformed
+
+MAGIC = b"DOJO"
+PREFIX = struct.Struct(">4sIQQ")
+CHUNK = 1 << 16  # bytes read or written at once; for more the allocator would ask the kernel every time
+PATIENCE = struct.pack("ll", 0, 20_000)  # a timeval: 20 ms
+OUTPUT_KEPT = 8_000  # bytes of a submission's output kept at either end
+OUTPUT_LIMIT = 32 * 2**20  # a submission that prints more than this is stopped
+
+
+class ChannelClosed(Exception):
+    """The other end is gone."""
+
+
+class TimedOut(Exception):
+    """No whole frame within the time limit."""
+
+
+class Flooded(Exception):
+    """The submission printed more than anybody could read."""
+
+
+class Output:
+    """What a submission printed: the beginning and the end, cut in the middle."""
+
+    def __init__(self) -> None:
+        self.head, self.tail, self.total = b"", b"", 0
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = OUTPUT_KEPT - len(self.head)
+        self.head += data[:room]
+        self.tail = (self.tail + data[room:])[-OUTPUT_KEPT:] if len(data) > room else self.tail
+
+    def take_back(self, total: int) -> bytes:
+        """Remove and return what came after the first `total` bytes, as far as it was kept."""
+        kept = self.head + self.tail
+        rest = max(0, len(kept) - (self.total - total))
+        self.head, self.tail = kept[:rest][: len(self.head)], kept[len(self.head) : rest]
+        self.total = total
+        return kept[rest:]
+
+    def text(self) -> str:
+        lost = self.total - len(self.head) - len(self.tail)
+        middle = f"\n… {lost} bytes left out …\n".encode() if lost > 0 else b""
+        return (self.head + middle + self.tail).decode("utf-8", "replace")
+
+
+def _never_block_for_long(fd: int) -> None:
+    """Most answers come within microseconds: a read that waits for them is one system call in place of
+    three. Where the descriptor is no socket it does not wait at all."""
+    if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+        os.set_blocking(fd, False)
+        return
+    with socket.socket(fileno=os.dup(fd)) as end:
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            end.setsockopt(socket.SOL_SOCKET, option, PATIENCE)
+
+
+class Channel:
+    """One end: reads frames from `reader`, writes them to `writer`, drains `printed` meanwhile."""
+
+    def __init__(self, reader: int, writer: int, printed: int | None = None) -> None:
+        self.reader, self.writer, self.printed = reader, writer, printed
+        self.output = Output()
+        self._ahead = bytearray()  # read already, not asked for yet
+        self._held = bytearray()  # to be written with what follows
+        for fd in {reader, writer} if printed is not None else ():
+            _never_block_for_long(fd)
+
+    def send(self, header: bytes, buffers: list[bytes], nonce: int, deadline: float | None = None) -> None:
+        """Write one frame. Raises ChannelClosed, TimedOut, Flooded."""
+        self.hold(header, buffers, nonce)
+        self.flush(deadline)
+
+    def hold(self, header: bytes, buffers: list[bytes], nonce: int) -> None:
+        """Keep one frame, to be written together with the next ones when `flush` is called."""
+        self._held += PREFIX.pack(MAGIC, len(header), sum(map(len, buffers)), nonce)
+        self._held += b"".join((header, *buffers))
+
+    def flush(self, deadline: float | None = None) -> None:
+        """Write the frames that are held. Raises as `send`."""
+        data, self._held = self._held, bytearray()
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self.writer, view[:CHUNK]) :]
+            except BlockingIOError:
+                self._wait(deadline, to_write=True)
+            except OSError:
+                raise ChannelClosed from None
+
+    def receive(self, deadline: float | None = None) -> tuple[bytes, bytearray, int]:
+        """One frame as header, body and nonce. Raises ChannelClosed, TimedOut, Flooded, Malformed."""
+        if deadline is not None and time.monotonic() >= deadline:
+            raise TimedOut
+        self._await(PREFIX.size, deadline)
+        magic, header_size, body_size, nonce = PREFIX.unpack_from(self._ahead)
+        if magic != MAGIC:
+            raise Malformed("a frame does not begin as one")
+        if header_size > MAX_HEADER or body_size > MAX_BODY:
+            raise Malformed("a frame is larger than allowed")
+        begin = PREFIX.size + header_size
+        end = begin + body_size
+        self._await(end, deadline)
+        header, body = bytes(self._ahead[PREFIX.size : begin]), self._ahead[begin:end]
+        del self._ahead[:end]
+        return header, body, nonce
+
+    def _await(self, size: int, deadline: float | None) -> None:
+        """Until as many bytes as that have been read ahead."""
+        while len(self._ahead) < size:
+            try:
+                self._read_ahead()
+            except BlockingIOError:
+                self._wait(deadline)
+
+    def _read_ahead(self) -> None:
+        try:
+            part = os.read(self.reader, CHUNK)
+        except BlockingIOError:
+            raise
+        except OSError:
+            raise ChannelClosed from None
+        if not part:
+            raise ChannelClosed
+        self._ahead += part
+
+    def _wait(self, deadline: float | None, to_write: bool = False) -> None:
+        """Until the channel is ready; drains the submission's output. Raises TimedOut, Flooded."""
+        awaited, writers = (self.writer, [self.writer]) if to_write else (self.reader, [])
+        self.drain()
+        while True:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise TimedOut
+            readers = [fd for fd in (self.reader, self.printed) if fd is not None]
+            readable, writable, _ = select.select(readers, writers, [], left)
+            if self.printed in readable:
+                self.drain()
+            if to_write and self.reader in readable:
+                self._read_ahead()  # or each end would wait for the other to read
+            if awaited in writable or awaited in readable:
+                return
+
+    def drain(self) -> None:
+        """Take what the submission has printed so far, without waiting. Raises Flooded."""
+        while self.printed is not None and select.select([self.printed], [], [], 0)[0]:
+            data = os.read(self.printed, CHUNK)
+            if not data:
+                os.close(self.printed)
+                self.printed = None
+                return
+            self.output.add(data)
+            if self.output.total > OUTPUT_LIMIT:
+                raise Flooded
+
+    def close(self) -> None:
+        """Close the descriptors that this end holds."""
+        for fd in {self.reader, self.writer, self.printed} - {None}:
+            os.close(fd)  # type: ignore[arg-type]  # None is taken out of the set above
+        self.printed = None

@@ -1,0 +1,377 @@
+"""Turn values into a small header of plain JSON and the raw bytes of arrays, and back.
+
+Nothing is unpickled or evaluated. A value that is not of the types below, a dtype that is not allowed, sizes
+that do not add up and messages beyond the limits raise `Malformed` before memory is allocated for them. Both
+directions have the same limits, so that a worker can say what is wrong with a result before it is sent.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+FLOATS = {"float16", "float32", "float64", "bfloat16", "complex64", "complex128"}
+Array = np.ndarray[Any, Any]
+DTYPES = frozenset({"bool"} | INTEGERS | FLOATS)
+_DTYPES = {name: np.dtype("int16" if name == "bfloat16" else name) for name in DTYPES}
+MAX_DEPTH = 24  # lists, tuples and dicts inside one another
+MAX_AXES = 16  # of one array
+MAX_BODY = 64 * 2**20  # bytes of arrays in one frame
+MAX_HEADER = 4 * 2**20  # bytes: the source of a submission has up to 1 MiB, and JSON escapes it
+MAX_MARKS = 8  # brackets and commas of the header for each value that it may hold
+MAX_KEYS = 1_000  # of one dict: in the worst case looking up a key takes as many steps
+MAX_KEY_LENGTH = 200  # characters; keys stand in messages
+MAX_KEY = 2**53  # integer keys are smaller: from 2**61 on, integers of equal hash are easy to find
+MAX_DIGITS = 300  # of an integer; no float is larger than that
+MAX_TEXT = 2**20  # characters of one string; the longest is the source of a submission
+MAX_ARGUMENTS = 2**14  # entries and values with which a submission calls a function of the grader's
+MAX_ID = 2**63  # of objects and functions
+MAX_NAME = 80  # characters of a class's name
+
+
+class Limits(NamedTuple):
+    """The size of one message: values in lists, tuples and dicts, and entries of all arrays."""
+
+    values: int
+    entries: int
+
+
+FRAME = Limits(20_000, 2**20)  # the largest frame of the course has 105 values and 48,000 entries
+FILE = Limits(1_000_000, MAX_BODY)  # caches and answer keys, which the grader writes itself
+
+
+class Malformed(Exception):
+    """Bytes that are no message, or a value that cannot travel."""
+
+
+_TOO_MANY_DIGITS = f"it holds an integer of more than {MAX_DIGITS} digits"
+_TOO_LARGE = 10**MAX_DIGITS
+
+
+def _integer(digits: str) -> int:
+    """Return the integer; reading more digits would take time that grows with their square."""
+    if len(digits) > MAX_DIGITS + 1:
+        raise Malformed(_TOO_MANY_DIGITS)
+    return int(digits)
+
+
+_to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_from_json = json.JSONDecoder(parse_int=_integer).decode
+
+
+@dataclass(frozen=True)
+class Handle:
+    """An object that stays in the worker."""
+
+    id: int
+    type_name: str
+    callable: bool = False
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A function of the grader's that the submission may call."""
+
+    id: int
+
+
+@dataclass(frozen=True)
+class TensorOutline:
+    """A tensor sent without its values: the dtype, the shape and the device are all that is judged."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    device: str
+
+    @classmethod
+    def of(cls, tensor: Any) -> TensorOutline:
+        return cls(str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), str(tensor.device))
+
+
+class _Size:
+    """What a message holds so far; each method raises Malformed where that is more than the limits allow."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits, self.values, self.entries = limits, 0, 0
+
+    def add_items(self, items: Any, most: float = math.inf) -> None:
+        """Count the items of a list, a tuple or a dict."""
+        self.values += len(items)
+        if self.values > self.limits.values:
+            raise Malformed(f"it holds more than {self.limits.values:,} values")
+        if len(items) > most:
+            raise Malformed(f"it holds a dict with more than {most:,} keys")
+
+    def add_array(self, shape: Any) -> None:
+        """Count the entries of an array. A length of 0 counts as 1: going through empty rows takes time."""
+        if len(shape) > MAX_AXES:
+            raise Malformed(f"it holds an array with more than {MAX_AXES} axes")
+        self.entries += math.prod(max(length, 1) for length in shape)
+        if self.entries > self.limits.entries:
+            raise Malformed(f"its arrays have more than {self.limits.entries:,} entries")
+
+    def check_call(self, message: dict[str, Any]) -> None:
+        """Refuse too many arguments for a function of the grader's, which has no time limit."""
+        if "callback" in message and self.values + self.entries > MAX_ARGUMENTS:
+            raise Malformed(f"it calls a function with more than {MAX_ARGUMENTS:,} values")
+
+
+def encode(message: dict[str, Any], limits: Limits = FRAME) -> tuple[bytes, list[bytes]]:
+    """Return a message as header bytes and array buffers. Raises Malformed for what may not travel."""
+    encoder = _Encoder(limits)
+    tree = encoder.encode(message)
+    encoder.size.check_call(message)
+    if sum(map(len, encoder.buffers)) > MAX_BODY:
+        raise Malformed(f"the arrays take more than {MAX_BODY >> 20} MiB")
+    header = _to_json([tree, encoder.table]).encode()
+    _check_header(header, limits)
+    return header, encoder.buffers
+
+
+def _check_header(header: bytes, limits: Limits) -> None:
+    """Refuse a header from which JSON would make more than a message may hold."""
+    if len(header) > MAX_HEADER:
+        raise Malformed(f"the values take more than {MAX_HEADER >> 20} MiB")
+    if sum(map(header.count, (b"[", b"{", b","))) > MAX_MARKS * limits.values:
+        raise Malformed(f"it holds more than {limits.values:,} values")
+
+
+def _checked_key(key: Any) -> Any:
+    if type(key) not in (str, int):
+        raise Malformed("a dict has keys that are neither strings nor integers")
+    if type(key) is str and len(key) > MAX_KEY_LENGTH:
+        raise Malformed(f"it holds a dict with a key of more than {MAX_KEY_LENGTH} characters")
+    if type(key) is int and abs(key) >= MAX_KEY:
+        raise Malformed("it holds a dict with an integer key of 2**53 or more")
+    return key
+
+
+def _checked_dtype(name: Any) -> str:
+    if type(name) is not str or name not in DTYPES:
+        raise Malformed("a dtype is not allowed")
+    return name
+
+
+def _checked_leaf(value: Any) -> Any:
+    if type(value) is int and abs(value) >= _TOO_LARGE:
+        raise Malformed(_TOO_MANY_DIGITS)
+    if type(value) is str and len(value) > MAX_TEXT:
+        raise Malformed(f"it holds a string of more than {MAX_TEXT:,} characters")
+    return value
+
+
+class _Encoder:
+    """Encodes one message: `table` describes its arrays, `buffers` are their bytes."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.size = _Size(limits)
+        self.table: list[Any] = []
+        self.buffers: list[bytes] = []
+
+    def encode(self, value: Any, depth: int = 0) -> Any:
+        """Return `value` as JSON can hold it."""
+        if depth > MAX_DEPTH:
+            raise Malformed("the value is nested too deeply")
+        kind = type(value)
+        if value is None or kind in (bool, int, float, str):
+            return _checked_leaf(value)
+        if kind is list or kind is tuple:
+            self.size.add_items(value)
+            items = [self.encode(item, depth + 1) for item in value]
+            return items if kind is list else {"t": items}
+        if kind is dict:
+            self.size.add_items(value, MAX_KEYS)
+            return {"d": [[_checked_key(key), self.encode(item, depth + 1)] for key, item in value.items()]}
+        return self._encode_object(value)
+
+    def _encode_object(self, value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return {"s": self._add_array(np.asarray(value))}
+        if isinstance(value, np.ndarray):
+            return {"a": self._add_array(value)}
+        if isinstance(value, Handle):
+            return {"h": [value.id, value.type_name, value.callable]}
+        if isinstance(value, Callback):
+            return {"c": value.id}
+        if isinstance(value, TensorOutline):
+            self.size.add_array(value.shape)
+            return {"p": [_checked_dtype(value.dtype), value.shape, value.device]}
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(value, torch.Tensor):
+            if value.is_meta:
+                return self._encode_object(TensorOutline.of(value))
+            return {"T": self._add_tensor(torch, value), "on": str(value.device)}
+        raise Malformed(f"a value of type {type(value).__name__} cannot travel")
+
+    def _add_array(self, array: Array, dtype: str = "") -> int:
+        """Append the array's bytes in its own order of axes, so that strides survive the journey. The
+        order is left out where it is the usual one."""
+        name = dtype or name_of(array.dtype)
+        if name not in DTYPES or not array.dtype.isnative:
+            raise Malformed(f"arrays of dtype {name} cannot travel")
+        if array.nbytes > MAX_BODY:
+            raise Malformed(f"an array of shape {array.shape} is too large")
+        self.size.add_array(array.shape)
+        if array.flags.c_contiguous:
+            self.buffers.append(array.tobytes())
+            self.table.append([name, array.shape, None])
+        else:
+            order = sorted(range(array.ndim), key=lambda axis: (-abs(array.strides[axis]), axis))
+            self.buffers.append(array.transpose(order).tobytes())
+            self.table.append([name, array.shape, order])
+        return len(self.table) - 1
+
+    def _add_tensor(self, torch: Any, tensor: Any) -> int:
+        if tensor.nbytes > MAX_BODY:
+            raise Malformed(f"a tensor of shape {tuple(tensor.shape)} is too large")
+        try:
+            return self._add_array(tensor.numpy())
+        except (TypeError, RuntimeError):  # it is differentiated, or not as NumPy would hold it
+            plain = tensor.detach().cpu().resolve_conj().resolve_neg()
+        if plain.dtype is torch.bfloat16:
+            return self._add_array(plain.view(torch.int16).numpy(), "bfloat16")
+        return self._add_array(plain.numpy())
+
+
+@functools.cache
+def name_of(dtype: np.dtype[Any]) -> str:
+    """`float32`, `int64` …; NumPy takes longer to find it than a small array takes to travel."""
+    return dtype.name
+
+
+def decode(
+    header: bytes, body: bytearray, device: str | None = "cpu", limits: Limits = FRAME
+) -> dict[str, Any]:
+    """The inverse of `encode`; arrays are fresh and writable, tensors on the device. Without a device a
+    tensor is an unknown object. Raises Malformed."""
+    _check_header(header, limits)
+    try:
+        tree, table = _from_json(header.decode())
+        size = _Size(limits)
+        message = _Decoder(_read_arrays(table, body, size), size, device).decode(tree)
+        if type(message) is not dict:
+            raise Malformed("the message is no dict")
+        size.check_call(message)
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, AttributeError):
+        raise Malformed("the header is no header") from None
+    return message
+
+
+def _read_arrays(table: Any, body: bytearray, size: _Size) -> dict[int, tuple[str, Array]]:
+    arrays: dict[int, tuple[str, Array]] = {}
+    at = 0
+    for name, shape, order in table:
+        _check_shape(shape, size)
+        dtype = _DTYPES[_checked_dtype(name)]
+        if math.prod(shape) * dtype.itemsize > len(body) - at:
+            raise Malformed("an array is larger than the body")
+        if order is None:
+            array: Array = np.ndarray(shape, dtype, body, at)
+        elif sorted(order) == list(range(len(shape))):
+            array = np.ndarray([shape[axis] for axis in order], dtype, body, at)
+            array = array.transpose(np.argsort(order))
+        else:
+            raise Malformed("an order of axes is no order")
+        arrays[len(arrays)] = name, array
+        at += array.nbytes
+    if at != len(body):
+        raise Malformed("the arrays do not fill the body")
+    return arrays
+
+
+def _check_shape(shape: Any, size: _Size) -> None:
+    if type(shape) is not list or not all(type(length) is int and length >= 0 for length in shape):
+        raise Malformed("a shape is no shape")
+    size.add_array(shape)
+
+
+class _Decoder:
+    """Decodes one message. Each array is used once, so that no short header stands for a large value."""
+
+    def __init__(self, arrays: dict[int, tuple[str, Array]], size: _Size, device: str | None) -> None:
+        self.arrays, self.size, self.device = arrays, size, device
+
+    def decode(self, tree: Any, depth: int = 0) -> Any:
+        """Return the value that `encode` turned into `tree`."""
+        if depth > MAX_DEPTH:
+            raise Malformed("the value is nested too deeply")
+        if type(tree) is list:
+            return self._items(tree, depth)
+        if type(tree) is not dict:
+            return _checked_leaf(tree)
+        if len(tree) != 1 + ("on" in tree):
+            raise Malformed("a value has no tag, or several")
+        tag, content = next(iter(tree.items()))
+        if tag in ("t", "d") and type(content) is not list:
+            raise Malformed("the items of a value are no list")
+        if tag == "t":
+            return tuple(self._items(content, depth))
+        if tag == "d":
+            return self._dict(content, depth)
+        if tag in ("a", "s", "T"):
+            return self._array(tag, *self.arrays.pop(content))
+        return _decode_reference(tag, content, self.size)
+
+    def _items(self, items: Any, depth: int) -> list[Any]:
+        self.size.add_items(items)
+        return [self.decode(item, depth + 1) for item in items]
+
+    def _dict(self, pairs: Any, depth: int) -> dict[Any, Any]:
+        self.size.add_items(pairs, MAX_KEYS)
+        decoded = {_checked_key(key): self.decode(item, depth + 1) for key, item in pairs}
+        if len(decoded) != len(pairs):
+            raise Malformed("a key of a dict comes twice")
+        return decoded
+
+    def _array(self, tag: str, name: str, array: Array) -> Any:
+        if tag == "T":
+            # No PyTorch is imported because a submission wishes it.
+            known = self.device is not None and "torch" in sys.modules
+            return _to_tensor(name, array, self.device) if known else Handle(0, "Tensor")
+        return array if tag == "a" else array[()]
+
+
+def in_one_line(text: str) -> str:
+    """A submission's words as they may stand in a sentence: no line of their own, nothing invisible."""
+    words = " ".join(text.split())
+    return words if words.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+
+
+def _decode_reference(tag: str, content: Any, size: _Size) -> Any:
+    if tag == "h":
+        number, type_name, is_callable = content
+        return Handle(_checked_id(number), _checked_name(type_name), bool(is_callable))
+    if tag == "c":
+        return Callback(_checked_id(content))
+    if tag == "p":
+        dtype, shape, device = content
+        _check_shape(shape, size)
+        return TensorOutline(_checked_dtype(dtype), tuple(shape), _checked_name(device))
+    raise Malformed("a tag is unknown")
+
+
+def _checked_id(number: Any) -> int:
+    if type(number) is not int or not 0 <= number < MAX_ID:
+        raise Malformed("the number of an object is no number")
+    return number
+
+
+def _checked_name(name: Any) -> str:
+    if type(name) is not str:
+        raise Malformed("a name is no text")
+    return in_one_line(name[:MAX_NAME])
+
+
+def _to_tensor(name: str, array: Array, device: str | None) -> Any:
+    import torch
+
+    tensor = torch.from_numpy(array)
+    tensor = tensor.view(torch.bfloat16) if name == "bfloat16" else tensor
+    return tensor.to(device) if device != "cpu" else tensor

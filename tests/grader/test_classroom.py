@@ -1,0 +1,446 @@
+"""A class is graded once, kept whatever happens, and told as a whole."""
+
+import csv
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from grader.classroom.collector import Collector
+from grader.classroom.files import page_of, write_outputs
+from grader.classroom.gradebooks import cell
+from grader.classroom.roster import Member, Roster
+from grader.classroom.run import ClassRun
+from grader.classroom.similarity import shape
+from grader.classroom.store import Store, StoreUnusable
+from grader.classroom.student_reports import begun_katas, class_reports, in_the_light_of_each_other
+from grader.classroom.summary import render
+from grader.classroom.task import GraderOptions, Task, Verdict, judge, verdict_of
+from grader.cli.kata import kata
+from grader.course.catalog import CourseError
+from grader.grading.grader import Grader
+from grader.report import CheckReport, Isolation, KataReport, Mistake, Report, from_json
+
+RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
+TRIPLES = RIGHT.replace("x + x", "3 * x")
+LOST = RIGHT.replace("x + x", "x - x")
+STUB = 'def double(x):\n    """Return x + x."""\n    raise NotImplementedError\n'
+
+
+class Desk:
+    """An engine that knows its verdicts beforehand, and remembers what it was asked."""
+
+    def __init__(self, info, judging="1"):
+        self.judging = {info.name: judging}
+        self.info, self.asked, self.open_at_once = info, [], 0
+
+    def judge(self, tasks):
+        for task in tasks:
+            self.asked.append(task.data.decode())
+            yield task, self.verdict(task)
+
+    def verdict(self, task):
+        passed = b"passes" in task.data
+        told = {"name": "law", "title": "Twice x is x plus x.", "max_score": 1000}
+        mistake = Mistake("triples", "One x too many.") if b"triples" in task.data else None
+        check = (
+            CheckReport(**told, status="passed", score=1000)
+            if passed
+            else CheckReport(**told, status="failed", score=0, got=task.data.decode()[:8], mistake=mistake)
+        )
+        status = "passed" if passed else "failed"
+        report = KataReport("double", "attention", status, 1000, checks=(check,), digest=task.digest)
+        return verdict_of(Report((report,)), *shape(task.data.decode()))
+
+    def close(self):
+        """Nothing was started."""
+
+
+@pytest.fixture
+def info(tiny_course):
+    return tiny_course.kata_info("double")
+
+
+@pytest.fixture
+def store(tmp_path):
+    with closing(Store(str(tmp_path / "results.sqlite"))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def hand_in(tmp_path, write):
+    """`hand_in({student: source})` is the shelf of a class in which nobody else handed anything in."""
+
+    def put(files):
+        folder = tmp_path / "submissions"
+        for old in folder.rglob("*.py"):
+            old.unlink()
+        write(folder, {f"{student}/double.py": source for student, source in files.items()})
+        return Collector(folder)
+
+    return put
+
+
+def run(info, shelf, store, roster=None, engine=None):
+    engine = engine or Desk(info)
+    tally = ClassRun({info.name: info}, shelf, roster, engine, store).grade(lambda: None, lambda *_: None)
+    return tally, sorted(engine.asked)
+
+
+def scores(store, info):
+    return {g.member.id: g.report.score / 100 for g in class_reports(store, [info], "cpu")}
+
+
+def reopened(store):
+    store.close()
+    return Store(store.label)
+
+
+# what is judged, and what is not judged again
+
+
+def test_a_second_run_judges_what_has_changed_and_nothing_else(info, hand_in, store):
+    files = {"ada": "passes", "bob": "fails", "eve": "fails too"}
+    assert run(info, hand_in(files), store)[1] == ["fails\n", "fails too\n", "passes\n"]
+    again = reopened(store)
+    tally, asked = run(info, hand_in(files | {"bob": "passes now"}), again)
+    assert asked == ["passes now\n"]
+    assert (tally.judged, tally.known) == (1, 2)
+    assert scores(again, info) == {"ada": 10, "bob": 10, "eve": 0}
+
+
+def test_who_goes_back_to_an_old_file_has_its_old_result(info, hand_in, store):
+    run(info, hand_in({"ada": "passes"}), store)
+    again = reopened(store)
+    run(info, hand_in({"ada": "fails"}), again)
+    third = reopened(again)
+    assert run(info, hand_in({"ada": "passes"}), third)[1] == []
+    assert scores(third, info) == {"ada": 10}
+
+
+def test_what_is_no_longer_handed_in_counts_no_longer(info, hand_in, store):
+    run(info, hand_in({"ada": "passes", "bob": "passes"}), store)
+    again = reopened(store)
+    run(info, hand_in({"ada": "passes"}), again)
+    assert scores(again, info) == {"ada": 10, "bob": 0}
+
+
+def test_other_judging_judges_anew(info, hand_in, store):
+    run(info, hand_in({"ada": "passes"}), store)
+    again = reopened(store)
+    assert run(info, hand_in({"ada": "passes"}), again, engine=Desk(info, "2"))[1] == ["passes\n"]
+
+
+def test_identical_files_are_judged_once(info, hand_in, store):
+    _, asked = run(info, hand_in(dict.fromkeys(("ada", "bob", "eve"), "passes")), store)
+    assert asked == ["passes\n"]
+    assert scores(store, info) == {"ada": 10, "bob": 10, "eve": 10}
+
+
+def test_tasks_are_read_as_somebody_is_free(info, hand_in, store):
+    engine = Desk(info)
+    shelf = hand_in({"ada": "passes", "bob": "fails"})
+    running = ClassRun({info.name: info}, shelf, None, engine, store)
+    seen = []
+    running.grade(lambda: None, lambda *_: seen.append(len(running._names)))
+    assert seen == [0, 0], "a task that is judged is not held, nor is the next one read before"
+
+
+def test_a_file_that_cannot_be_read_has_a_report(info, hand_in, store, tmp_path):
+    shelf = hand_in({"ada": "passes"})
+    (tmp_path / "submissions" / "bob").mkdir()
+    (tmp_path / "submissions" / "bob" / "double.py").symlink_to(
+        tmp_path / "submissions" / "ada" / "double.py"
+    )
+    shelf = Collector(tmp_path / "submissions")
+    assert run(info, shelf, store)[1] == ["passes\n"]
+    bob = next(g for g in class_reports(store, [info], "cpu") if g.member.id == "bob").report.katas[0]
+    assert (bob.status, bob.message) == ("error", "double.py is a link; a Python file is needed.")
+
+
+def test_our_own_fault_costs_nobody_a_point_and_is_tried_again(info, hand_in, store):
+    faulty = Desk(info)
+    faulty.verdict = lambda _task: Verdict("error", 0, 0, "", fault="OSError: no room")
+    tally, _ = run(info, hand_in({"ada": "passes"}), store, engine=faulty)
+    assert (tally.faults, tally.notes) == (1, ["ada's double could not be judged: OSError: no room."])
+    (ada,) = class_reports(store, [info], "cpu")
+    assert ada.report.katas[0].message == "This is our fault, not yours: it could not be judged yet."
+    again = reopened(store)
+    assert run(info, hand_in({"ada": "passes"}), again)[1] == ["passes\n"]
+
+
+def test_the_roster_says_who_is_missing_and_who_is_a_stranger(info, hand_in, store):
+    roster = Roster([Member("a1", "Ada"), Member("b2", "Bob")])
+    tally, _ = run(info, hand_in({"Ada": "passes", "eve": "fails"}), store, roster)
+    assert (tally.students, tally.absent, tally.strangers) == (2, 1, 1)
+    assert tally.notes == ["eve is not in the roster; graded all the same."]
+    assert scores(store, info) == {"a1": 10, "b2": 0, "eve": 0}
+
+
+def test_of_two_folders_of_one_person_the_first_is_graded(info, hand_in, store):
+    roster = Roster([Member("a1", "Ada")])
+    tally, asked = run(info, hand_in({"Ada": "passes", "a1": "fails"}), store, roster)
+    assert asked == ["passes\n"]
+    assert tally.notes == ["a1 is a1, whose submission was graded; this one was not."]
+
+
+# what is kept
+
+
+def test_a_store_is_one_runs_at_a_time(store):
+    with pytest.raises(StoreUnusable, match=r"database is locked\. Another run may be writing to it"):
+        Store(store.label)
+
+
+def test_a_file_that_is_no_store_is_left_alone(tmp_path):
+    (tmp_path / "notes.txt").write_text("not a database, but long enough to be looked at\n" * 20)
+    with pytest.raises(StoreUnusable, match=r"holds no results: file is not a database\. Name another"):
+        Store(str(tmp_path / "notes.txt"))
+    assert (tmp_path / "notes.txt").read_text().startswith("not a database")
+
+
+def test_a_store_of_another_version_is_told(tmp_path):
+    path = tmp_path / "results.sqlite"
+    Store(str(path)).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE about SET version = 99")
+        connection.commit()
+    with pytest.raises(StoreUnusable, match=r"another version \(schema 99, this one writes 1\)"):
+        Store(str(path))
+
+
+def test_a_url_keeps_what_a_file_keeps(info, hand_in, tmp_path):
+    pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    url = f"sqlite:///{tmp_path / 'other.sqlite'}"
+    for asked in (["fails\n", "passes\n"], []):
+        with closing(Store(url)) as store:
+            assert run(info, hand_in({"ada": "passes", "bob": "fails"}), store)[1] == asked
+            assert scores(store, info) == {"ada": 10, "bob": 0}
+
+
+def test_a_url_that_nothing_answers_is_told(tmp_path):
+    pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    with pytest.raises(StoreUnusable, match="cannot be opened: unable to open database file"):
+        Store(f"sqlite:///{tmp_path / 'no' / 'folder' / 'x.sqlite'}")
+
+
+# what is said
+
+
+@pytest.fixture
+def outputs(info, hand_in, store, tmp_path):
+    """The folder of a small class, and what was seen in it."""
+    roster = Roster([Member("a1", "Ada", "A"), Member("b2", "=Bob"), Member("z9", "Zoe")])
+    files = {"a1": "passes", "b2": "triples", "eve": "odd answer", "dan": "odd answer, again"}
+    tally, _ = run(info, hand_in(files), store, roster)
+    insight = write_outputs(tmp_path / "grades", store, begun_katas(store, [info]), "cpu")
+    return tmp_path / "grades", insight, tally
+
+
+def test_gradebooks_for_the_platforms(outputs):
+    folder = outputs[0]
+    canvas = list(csv.reader((folder / "canvas.csv").open(encoding="utf-8")))
+    assert canvas[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "double"]
+    assert canvas[1] == ["    Points Possible", "", "", "", "", "10"]
+    assert canvas[2:4] == [["Ada", "", "", "a1", "A", "10"], ["'=Bob", "", "", "b2", "", "0"]]
+    moodle = list(csv.reader((folder / "moodle.csv").open(encoding="utf-8")))
+    assert moodle[0] == ["ID number", "Full name", "double", "Total"]
+    assert moodle[-1] == ["z9", "Zoe", "0", "0"]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "  =1"])
+def test_a_name_is_no_formula(text):
+    assert cell(text).startswith("'")
+
+
+def test_a_line_and_a_page_a_student(outputs):
+    folder = outputs[0]
+    lines = [json.loads(line) for line in (folder / "reports.jsonl").read_text().splitlines()]
+    assert [line["student"] for line in lines] == ["a1", "b2", "dan", "eve", "z9"]
+    assert from_json(lines[0]["report"]).katas[0].status == "passed"
+    assert lines[-1]["report"]["katas"][0]["message"] == "Nothing was handed in."
+    assert "Twice x is x plus x." in (folder / "students" / "b2.html").read_text()
+    assert not list(folder.rglob("*.draft"))
+
+
+@pytest.mark.parametrize("student", ["../../etc/passwd", "Jane Doe", "a/b", ".hidden", "é", "x" * 300, ""])
+def test_a_students_name_leads_nowhere_else(student):
+    page = page_of(student)
+    assert "/" not in page
+    assert not page.startswith(".")
+    assert len(page) < 100
+
+
+def test_names_that_look_alike_have_pages_of_their_own():
+    assert len({page_of(name) for name in ("Jane Doe", "Jane-Doe", "Jane/Doe", "jane doe")}) == 4
+
+
+def test_the_class_page_says_what_is_not_understood(outputs):
+    page = (outputs[0] / "class.html").read_text()
+    assert "5 students, 1 kata; 1 handed nothing in." in page
+    assert "1 of 4 pass" in page
+    assert "<summary>triples</summary>One x too many." in page
+    assert "double: 2 files, Twice x is x plus x." in page
+    assert "Nothing was handed in by <small>Zoe</small>" in page
+    assert '<a href="students/a1.html">Ada</a>' in page
+
+
+def test_what_a_student_is_called_is_text(info, hand_in, store, tmp_path):
+    run(info, hand_in({"<script>alert(1)<|script>": "fails <b>"}), store)
+    write_outputs(tmp_path / "grades", store, [info], "cpu")
+    page = (tmp_path / "grades" / "class.html").read_text()
+    assert "<script" not in page
+    assert "<b>" not in page
+
+
+def test_the_summary_in_the_terminal(outputs, tmp_path):
+    folder, insight, tally = outputs
+    assert render(insight, tally, folder.relative_to(tmp_path)) == (
+        "5 students, 1 kata: 4 files judged, 0 known from before or from others. 1 of the students handed"
+        " nothing in. 2 of them are not in the roster.\n"
+        "\n"
+        "double                               1 of 4 pass    mean 2.5 / 10\n"
+        "     25 %  triples\n"
+        "\n"
+        "2 failing files in 1 group no mistake explains yet.\n"
+        "\n"
+        "note  dan is not in the roster; graded all the same.\n"
+        "note  eve is not in the roster; graded all the same.\n"
+        "\n"
+        "grades/class.html shows the class; gradebooks and everybody's page lie beside it.\n"
+    )
+
+
+LONG = "def double(x):\n    total = x\n" + "    total = total + x * 2 - x\n" * 8 + "    return total\n"
+
+
+def test_the_same_after_renaming_has_one_shape():
+    renamed = LONG.replace("total", "acc").replace("x", "array") + "# my own comment\n"
+    assert shape(LONG) == shape(renamed)
+
+
+@pytest.mark.parametrize("change", [("x * 2", "2 * x"), ("+ x", "+ 1"), ("return total", "return x")])
+def test_another_computation_has_another_shape(change):
+    assert shape(LONG)[0] != shape(LONG.replace(*change))[0]
+
+
+def test_swapped_names_are_another_computation():
+    assert shape("def f(q, k):\n    return q - k")[0] != shape("def f(q, k):\n    return k - q")[0]
+
+
+def test_what_the_stub_gave_has_no_shape():
+    stub = "import numpy as np\nSCALE = 2\n\ndef given(x):\n    return x * SCALE\n"
+    assert shape(stub, stub) == ("", 0)
+    assert shape(stub + LONG, stub) == shape(LONG)
+
+
+def test_files_that_are_the_same_are_ranked_by_length_and_rarity(info, hand_in, store, tmp_path):
+    longer = LONG.replace("    return", "    total = abs(total) + total ** 3\n" * 8 + "    return")
+    short = "def double(x):\n    return x + x\n"
+    files = {"a": LONG, "b": LONG.replace("total", "t"), "c": longer, "d": longer.replace("total", "s")}
+    files |= {f"s{number}": f"{short}# {number}\n" for number in range(4)}
+    run(info, hand_in(files), store)
+    insight = write_outputs(tmp_path / "grades", store, [info], "cpu")
+    assert [group.students for group in insight.alike] == [["c", "d"], ["a", "b"]]
+    assert insight.short == 4
+    page = (tmp_path / "grades" / "class.html").read_text()
+    assert "plagiarism" not in page.lower()
+    assert "says nothing of how that came about" in page
+
+
+# the judging itself
+
+
+def test_a_verdict_is_what_grade_says(tiny_course, numpy_source, info):
+    grader = Grader(tiny_course, {"numpy": numpy_source})
+    passed, triples, odd, stub, broken = (
+        judge(grader, info, Task("double", source.encode()))
+        for source in (RIGHT, TRIPLES, LOST, STUB, "def double(")
+    )
+    assert [v.status for v in (passed, triples, odd, stub, broken)] == [
+        "passed",
+        "failed",
+        "failed",
+        "not_started",
+        "error",
+    ]
+    assert from_json(json.loads(triples.report)).katas[0].mistake.id == "triples"
+    assert (passed.cause, triples.cause) == ("", "")
+    assert odd.cause
+    message = from_json(json.loads(broken.report)).katas[0].message
+    assert message == "double.py has a syntax error in line 1: '(' was never closed."
+    assert from_json(json.loads(passed.report)).isolation != Isolation()
+
+
+def test_submissions_that_compute_alike_have_one_cause(tiny_course, numpy_source, info):
+    grader = Grader(tiny_course, {"numpy": numpy_source})
+    sources = [LOST, LOST.replace("x - x", "0 * x"), LOST.replace("x - x", "x * 5")]
+    one, other, third = (judge(grader, info, Task("double", source.encode())).cause for source in sources)
+    assert one == other != third
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(kata, ["grade", *map(str, arguments)])
+
+
+def test_the_command_grades_a_class(tiny_course, hand_in, tmp_path, monkeypatch):
+    monkeypatch.chdir(tiny_course.root)
+    hand_in({"ada": RIGHT, "bob": TRIPLES, "eve": STUB})
+    wish = (tmp_path / "submissions", "--output", tmp_path / "grades", "--kata", "double", "--graders", 1)
+    found = invoke(*wish, "--each")
+    assert found.exit_code == 0, found.output
+    assert "bob  double  failed  " in found.output
+    assert "1 of 2 pass" in found.output
+    again = invoke(*wish)
+    assert "0 files judged, 3 known from before" in again.output
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        (("nowhere",), "There is no folder or zip file nowhere."),
+        ((".", "--kata", "dubble"), "There is no kata called `dubble`. Did you mean `double`?"),
+        ((".", "--roster", "none.csv"), "The roster none.csv cannot be read: no such file or directory."),
+    ],
+)
+def test_wrong_input_is_one_sentence(tiny_course, tmp_path, monkeypatch, wish, told):
+    monkeypatch.chdir(tiny_course.root)
+    (tmp_path / "class" / "ada").mkdir(parents=True)
+    wish = tuple(str(tmp_path / "class") if word == "." else word for word in wish)
+    found = invoke(*wish, "--output", tmp_path / "grades")
+    assert (found.exit_code, found.output) == (2, told + "\n")
+
+
+def test_a_grader_that_cannot_be_opened_says_why(tiny_course, hand_in, tmp_path, monkeypatch):
+    monkeypatch.chdir(tiny_course.root)
+    hand_in({"ada": RIGHT})
+    wish = (tmp_path / "submissions", "--kata", "double", "--output", tmp_path / "grades")
+    found = invoke(*wish, "--key", tmp_path / "none.key")
+    assert (found.exit_code, found.output) == (
+        2,
+        "The key none.key cannot be read: no such file or directory.\n",
+    )
+
+
+def test_an_order_names_what_changes_a_report(tiny_course):
+    order = GraderOptions(tiny_course.root, tiny_course.exercises, ("double",))
+    assert order.terms == ("cpu", "best")
+    assert [found.name for found in order.kata_infos()] == ["double"]
+    assert issubclass(StoreUnusable, CourseError)
+
+
+def test_a_kata_waits_for_those_that_it_needs_however_far_away(tiny_course):
+    first = tiny_course.kata_info("double")
+    second, third = replace(first, name="b", needs=("double",)), replace(first, name="c", needs=("b",))
+    checks = (CheckReport("law", "Twice x is x plus x.", "passed", 1000, 1000),)
+    katas = [KataReport(name, "attention", "passed", 1000, checks=checks) for name in ("c", "b")]
+    lost = KataReport("double", "attention", "failed", 1000, checks=checks)
+    told = in_the_light_of_each_other([third, second, first], [*katas, lost])
+    assert [(kata.name, kata.status, kata.message) for kata in told] == [
+        ("c", "waiting", "Waiting for `b`, which must pass first."),
+        ("b", "waiting", "Waiting for `double`, which must pass first."),
+        ("double", "failed", ""),
+    ]

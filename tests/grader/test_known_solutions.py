@@ -1,0 +1,63 @@
+"""An answer made a file takes along what it needs, and nothing else."""
+
+import ast
+
+import pytest
+
+from grader.course.known_solutions import excerpt, excerpted
+
+MODULE = """
+import numpy as np
+from functools import cache
+
+LIMIT = 3
+TABLE = _table(LIMIT)
+
+def _table(n): return list(range(n))
+
+def _shared(x): return x + _deeper(x)
+
+def _deeper(x): return LIMIT
+
+@cache
+def _alone(x): return x
+
+class Base:
+    def go(self): return _shared(1)
+
+class wanted(Base):
+    pass
+
+def unwanted(x):
+    return _alone(x)
+"""
+
+
+def test_what_is_needed_on_the_way_is_taken_along():
+    kept = excerpt(MODULE, "wanted")
+    for name in (
+        "import numpy",
+        "LIMIT = 3",
+        "def _table",
+        "def _shared",
+        "def _deeper",
+        "class Base",
+        "wanted",
+    ):
+        assert name in kept
+
+
+def test_what_nobody_needs_is_left_out_with_its_decorators():
+    kept = excerpt(MODULE, "wanted")
+    for name in ("unwanted", "_alone", "@cache"):
+        assert name not in kept
+    assert "@cache\ndef _alone" in excerpt(MODULE, "unwanted")
+
+
+@pytest.mark.parametrize("name", ["wanted", "unwanted"])
+def test_a_tree_keeps_the_same_and_the_numbers_of_its_lines(name):
+    kept = excerpted(ast.parse(MODULE), name)
+    assert ast.dump(kept) == ast.dump(ast.parse(excerpt(MODULE, name)))
+    lines = MODULE.splitlines()
+    definitions = [node for node in kept.body if isinstance(node, ast.FunctionDef)]
+    assert all(lines[node.lineno - 1].startswith(f"def {node.name}") for node in definitions)

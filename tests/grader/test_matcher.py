@@ -1,0 +1,191 @@
+"""The mistake that reproduces what came back is named; where none does, none is."""
+
+import types
+
+import numpy as np
+import pytest
+
+from grader.answer_keys.answers import RecordedMistake
+from grader.checks.base import Check
+from grader.checks.runner import CheckResult, Failure
+from grader.course.known_solutions import public_names, replaced_by
+from grader.diagnosis.matcher import MistakeMatcher
+from grader.diagnosis.similarity import record
+from grader.kata import KataError
+from grader.values.comparison import Difference
+from grader.worker.student import Call
+
+
+def named(report):
+    return {
+        check.name: check.mistake and check.mistake.id for check in report.checks if check.status == "failed"
+    }
+
+
+def double(result):
+    return f"def double(x):\n    if isinstance(x, str): raise ValueError\n    return {result}\n"
+
+
+def test_a_mistake_is_named_on_every_check_that_it_explains(grade):
+    report = grade(double("x + x + x"))
+    assert set(named(report)) >= {"agrees_with_reference", "twice_is_a_sum"}
+    assert set(named(report).values()) == {"triples"}
+    assert report.mistake.text == "The result is three times x: one x too many was added."
+
+
+def test_a_mistake_with_another_dtype_is_the_same_mistake(grade):
+    report = grade(double("(x * 3).astype('float64')"))
+    assert named(report)["agrees_with_reference"] == "triples"
+
+
+def test_an_unknown_mistake_is_not_named(grade):
+    assert set(named(grade(double("x * 5"))).values()) == {None}
+
+
+def test_what_agrees_on_some_cases_alone_is_not_named(grade):
+    report = grade(double("x * 3 if x.size == 2 else x * 5"))
+    assert named(report)["agrees_with_reference"] is None
+
+
+def test_two_mistakes_at_once_are_each_named_where_they_show(grade):
+    found = named(grade("def double(x):\n    return x * 2 if isinstance(x, str) else x * 3\n"))
+    assert found["agrees_with_reference"] == "triples"
+    assert found["refuses_text"] == "accepts_text"
+
+
+CASES = [{"x": np.arange(1.0, 4.0) + number} for number in range(4)]
+PLAN = Check("agrees", "It agrees.", 100, CASES, lambda *_: None, None)
+
+
+def found(*factors):
+    """A finding over the four cases: the answers are so many times x, and right where the factor is 1."""
+    difference = Difference("value", lambda: ("1", "2"), "[0]")
+    failures = [
+        Failure(case, "failed", "", difference, [Call("f", [case["x"]], {}, factor * case["x"])])
+        for case, factor in zip(CASES, factors, strict=True)
+        if factor != 1
+    ]
+    return CheckResult(PLAN, failures)
+
+
+def mistake(name, *factors):
+    order, outcomes = PLAN.positions, [None] * len(CASES)
+    for failure in found(*factors).failures:
+        outcomes[order[id(failure.case)]] = record(failure)
+    return RecordedMistake(name, f"It {name}.", {"agrees": outcomes})
+
+
+@pytest.mark.parametrize(
+    ("answers", "name"),
+    [
+        ((2, 2, 1, 1), "doubles"),
+        ((1, 3, 3, 1), "triples"),
+        ((2, 6, 3, 1), "doubles and triples"),  # where both show, what came back is neither's
+        ((2, 6, 3, 5), None),  # a case that neither explains
+        ((2, 6, 4, 1), None),  # one of them is never seen alone
+        ((2, 2, 3, 1), "doubles and triples"),
+        ((1, 2, 3, 1), None),  # passes a case that one of them fails
+    ],
+)
+def test_two_mistakes_in_one_check_are_named_where_each_is_seen_alone(answers, name):
+    matcher = MistakeMatcher([mistake("doubles", 2, 2, 1, 1), mistake("triples", 1, 3, 3, 1)])
+    named = matcher.name([found(*answers)])
+    assert (named["agrees"].id if named else None) == name
+    if named and " and " in name:
+        text = "There are two mistakes at once. One: It doubles. The other: It triples."
+        assert named["agrees"].text == text
+
+
+@pytest.mark.parametrize("result", ["x * float('nan')", "x * 0"])
+def test_an_answer_without_content_has_no_name(grade, result):
+    assert set(named(grade(double(result))).values()) == {None}
+
+
+def test_a_right_answer_has_no_mistake(grade):
+    assert grade(double("x + x")).mistake is None
+
+
+CENTER = """
+import torch
+from torch import nn
+
+class Center(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return {result}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("result", "mistake"),
+    [
+        ("(x - x.mean(-1, keepdim=True).detach()) * self.scale", "detaches_the_mean"),
+        ("(x - x.mean(-1, keepdim=True)) * self.scale.data", "detaches_the_scale"),
+        ("(x.detach() - x.mean(-1, keepdim=True)) * self.scale", "detaches_x"),
+    ],
+)
+def test_a_detached_part_is_named(grade, result, mistake):
+    assert named(grade(CENTER.format(result=result), "center")) == {"has_the_right_gradients": mistake}
+
+
+@pytest.mark.slow
+def test_a_wrong_value_of_a_module_is_named(grade):
+    report = grade(CENTER.format(result="x - x.mean(-1, keepdim=True)"), "center")
+    assert named(report)["agrees_with_reference"] == "forgets_the_scale"
+
+
+def reference():
+    def f(x, axis):
+        pass
+
+    def g(y):
+        pass
+
+    class Cache:
+        pass
+
+    return types.SimpleNamespace(f=f, g=g, Cache=Cache)
+
+
+def test_a_function_stands_in_for_the_entry_point_of_its_parameters():
+    answer = lambda y: y  # noqa: E731 - it has parameters, and that is all that matters
+    assert replaced_by(answer, reference(), ("f", "g")) == {"g": answer}
+
+
+def test_a_class_stands_in_for_what_it_has_as_members():
+    class both:
+        def f(x, axis):
+            pass
+
+        def g(y):
+            pass
+
+    assert replaced_by(both, reference(), ("f", "g", "Cache")) == {"f": both.f, "g": both.g}
+
+
+def test_a_class_without_members_stands_in_for_the_class():
+    class keeps_nothing:
+        pass
+
+    assert replaced_by(keeps_nothing, reference(), ("f", "Cache")) == {"Cache": keeps_nothing}
+
+
+def test_a_function_of_other_parameters_is_refused():
+    def wrong(z):
+        pass
+
+    with pytest.raises(KataError, match="`wrong` has the parameters of no single entry point"):
+        replaced_by(wrong, reference(), ("f", "g"))
+
+
+def test_public_names_are_those_that_a_module_defines():
+    module = types.ModuleType("here")
+    exec(
+        "import math\nfrom json import dumps\ndef _a(): pass\ndef b(): pass\nclass C: pass\nD = 1",
+        module.__dict__,
+    )
+    assert public_names(module) == ["b", "C"]

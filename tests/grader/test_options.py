@@ -1,0 +1,44 @@
+"""What a command answers to wrong input, and to a fault of its own."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from grader.cli.options import GuardedCommand
+from grader.grading.startup import COMPLAINTS
+
+FAULT = (
+    "This is our fault, not yours; your points are unchanged."
+    " (ZeroDivisionError: no; DOJO_DEBUG=1 shows where.)"
+)
+
+
+@pytest.fixture
+def answer(monkeypatch):
+    """`answer(error)` runs a command that raises this error; the result has exit_code and stderr."""
+    monkeypatch.delenv("DOJO_DEBUG", raising=False)
+
+    def run(error):
+        @click.command(cls=GuardedCommand)
+        def command():
+            raise error
+
+        return CliRunner().invoke(command, [])
+
+    return run
+
+
+@pytest.mark.parametrize("kind", COMPLAINTS, ids=lambda kind: kind.__name__)
+def test_wrong_input_is_one_sentence_and_exit_code_2(answer, kind):
+    result = answer(kind("Do this."))
+    assert (result.exit_code, result.stderr, result.stdout) == (2, "Do this.\n", "")
+
+
+def test_a_fault_of_the_grader_is_told_as_such_with_exit_code_3(answer):
+    result = answer(ZeroDivisionError("no"))
+    assert (result.exit_code, result.stderr, result.stdout) == (3, FAULT + "\n", "")
+
+
+def test_a_fault_is_raised_where_it_is_to_be_found(answer, monkeypatch):
+    monkeypatch.setenv("DOJO_DEBUG", "1")
+    assert isinstance(answer(ZeroDivisionError("no")).exception, ZeroDivisionError)

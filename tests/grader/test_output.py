@@ -1,0 +1,99 @@
+"""Where reports go, and what is refused before anything is graded."""
+
+import json
+
+import pytest
+
+from grader.cli.output import ReportOutput
+from grader.course.catalog import CourseError
+from grader.report import CheckReport, KataReport, Report
+
+CHECKS = (
+    CheckReport("a", "It is so.", "passed", 933, 933),
+    CheckReport("b", "It is not.", "failed", 0, 67, "No."),
+)
+KATA = KataReport("softmax", "attention", "failed", 1000, checks=CHECKS)
+REPORT = Report((KATA, KataReport("top_p", "generation", "not_started", 1000)))
+
+
+@pytest.fixture(autouse=True)
+def _no_host(monkeypatch):
+    for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def deliver(*forms, output=None):
+    ReportOutput(forms, output and str(output)).deliver(REPORT)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_one_format_is_printed(capsys):
+    deliver("json")
+    assert json.loads(capsys.readouterr().out)["score"] == 9.33
+
+
+def test_one_format_goes_to_the_file(tmp_path, capsys):
+    deliver("junit", output=tmp_path / "mine.xml")
+    assert (tmp_path / "mine.xml").read_text().startswith("<?xml")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_folder_gets_the_name_that_the_host_expects(tmp_path):
+    deliver("gradescope", output=tmp_path)
+    deliver("junit", output=f"{tmp_path}/new/")
+    assert names(tmp_path) == ["new", "results.json"]
+    assert names(tmp_path / "new") == ["junit.xml"]
+
+
+def test_several_formats_go_into_one_folder_and_annotations_to_the_log(tmp_path, capsys):
+    deliver("github", "classroom50", "json", output=tmp_path / "out")
+    assert names(tmp_path / "out") == [
+        "annotations.txt", "release-body.md", "report.json", "result.json", "summary.md",
+    ]  # fmt: skip
+    assert capsys.readouterr().out.startswith("::error ")
+
+
+def test_the_terminal_goes_to_a_file_where_it_is_alone(tmp_path, capsys):
+    deliver("terminal", output=tmp_path / "report.txt")
+    assert "9.33 of 20 points" in (tmp_path / "report.txt").read_text()
+    assert not ReportOutput(("terminal",), str(tmp_path / "x")).is_live
+    assert ReportOutput(("terminal", "json"), str(tmp_path / "x")).is_live
+    assert capsys.readouterr().out == ""
+
+
+def test_github_reads_its_own_channels(tmp_path, monkeypatch, capsys):
+    summary, output = tmp_path / "summary", tmp_path / "output"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
+    deliver("github", "classroom")
+    assert summary.read_text().startswith("before\n## 9.33 of 20 points")
+    assert output.read_text().startswith("result=")
+    assert "result=" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("forms", "output", "sentence"),
+    [
+        (("json", "junit"), None, "Several formats need a folder to go to: `--output FOLDER`."),
+        (("terminal", "json"), None, "Several formats need a folder to go to: `--output FOLDER`."),
+        (("gradescope", "prairielearn"), "out",
+         "gradescope and prairielearn both write results.json; give each an --output of its own."),
+        (("json",), "no/such/file", "The report cannot be written to no/such/file: no such folder."),
+        (("github",), "pyproject.toml",
+         "The report cannot be written to pyproject.toml: that is a file, and a folder is needed."),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_at_once(forms, output, sentence):
+    with pytest.raises(CourseError) as refused:
+        ReportOutput(forms, output)
+    assert str(refused.value) == sentence
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CourseError, match=r"^The report cannot be written to .*: not a directory\.$"):
+        deliver("json", "junit", output=tmp_path / "file" / "below")

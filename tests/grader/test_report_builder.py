@@ -1,0 +1,51 @@
+"""How the call that failed is shown: its arguments by their names in the case."""
+
+import numpy as np
+import pytest
+
+from grader.checks.base import Check
+from grader.checks.runner import CheckResult, Failure
+from grader.grading.report_builder import as_check
+from grader.worker.protocol.codec import Handle
+from grader.worker.proxies import RemoteObject
+from grader.worker.student import Call
+
+ONE = np.eye(2)
+LIST = [1, 2]
+
+
+def test_what_the_grader_asks_of_its_own_objects_is_not_shown():
+    case = {"steps": 3}
+    plan = Check("holds", "It holds.", 100, [case], lambda *_: None, None)
+    trace = [Call("train", [3], {}), Call("sizes", [0.02], {}, helping=True)]
+    assert (
+        as_check(CheckResult(plan, [Failure(case, "failed", "", None, trace)]), None, {}).call == "train(3)"
+    )
+
+
+def call_shown(case, *args, **kwargs):
+    plan = Check("holds", "It holds.", 100, [case], lambda *_: None, None)
+    failure = Failure(case, "failed", "", None, [Call("attend", list(args), kwargs)])
+    return as_check(CheckResult(plan, [failure]), None, {}).call
+
+
+@pytest.mark.parametrize(
+    ("case", "args", "shown"),
+    [
+        ({"q": ONE, "k": LIST}, (ONE, LIST), "attend(q, k)"),
+        ({"q": ONE, "k": LIST}, (LIST, ONE), "attend(k, q)"),
+        ({"q": ONE}, (ONE, ONE), "attend(q, q)"),
+        ({"q": ONE, "k": ONE, "v": ONE}, (ONE, ONE, ONE), "attend(q, k, v)"),
+        ({"q": ONE, "k": ONE}, (ONE, 3, ONE, ONE), "attend(q, 3, k, k)"),
+        ({"q": ONE}, (np.eye(3), "text", None), "attend(…, 'text', None)"),
+        ({"n": 3}, (3,), "attend(3)"),
+        ({"n": 3}, (RemoteObject(None, Handle(1, "Model")), 3), "attend(<Model>, 3)"),
+    ],
+)
+def test_arguments_go_by_their_names_and_one_array_by_each_of_its_names(case, args, shown):
+    assert call_shown(case, *args) == shown
+
+
+def test_keyword_arguments_say_both_names():
+    assert call_shown({"x": ONE, "axis": -1}, x=ONE, axis=-1) == "attend(x=x, axis=axis)"
+    assert call_shown({"q": ONE, "k": ONE}, a=ONE, b=ONE) == "attend(a=q, b=k)"

@@ -1,0 +1,167 @@
+"""`kata new`: what is written can be verified at once, and nothing is ever overwritten."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from grader.authoring import static_checks
+from grader.authoring.scaffold.library_snippets import Draft
+from grader.authoring.scaffold.signatures import read_signatures
+from grader.authoring.scaffold.writer import with_kata, write_kata
+from grader.cli.kata import kata as run_kata
+from grader.course.catalog import Course, CourseError
+from grader.course.submission import read_submission
+
+ROOT = Path(__file__).resolve().parents[2]
+SAID = ("--library", "numpy", "--title", "T", "--source", "S")
+
+
+@pytest.fixture
+def new(tmp_path, monkeypatch):
+    """`new(*arguments)` runs `kata new --course my …`; returns exit code and all that was said."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, answers=""):
+        done = CliRunner().invoke(run_kata, ["new", "--course", "my", *arguments], input=answers)
+        return done.exit_code, done.output
+
+    return run
+
+
+def test_an_empty_folder_becomes_a_course(new, tmp_path):
+    code, said = new("modern/rms_norm", "--signature", "rms_norm(x, gamma, eps=1e-6)", *SAID)
+    assert code == 0
+    assert said.splitlines() == [
+        "wrote solutions/modern/rms_norm/reference.py",
+        "wrote tests/katas/modern/test_rms_norm.py",
+        "wrote solutions/modern/rms_norm/mistakes.py",
+        "wrote solutions/modern/rms_norm/variants.py",
+        "wrote exercises/modern/rms_norm.py",
+        "wrote tests/katas/conftest.py",
+        "wrote tests/katas/path.toml",
+        "What is to be written, step by step: kata verify rms_norm --course my",
+    ]
+    course = Course(tmp_path / "my")
+    assert (list(course.katas), course.syllabus.title) == (["rms_norm"], "my")
+    assert static_checks.stray_files(course) == []
+
+
+def test_what_is_not_given_is_asked_for(new, tmp_path):
+    code, said = new("a/k", answers="k(x)\n\nShazeer 2019\ntorch\n")
+    assert code == 0, said
+    info = Course(tmp_path / "my").kata_info("k")
+    assert (info.entry_points, info.title, info.source, info.library) == (
+        ("k",),
+        "K",
+        "Shazeer 2019",
+        "torch",
+    )
+
+
+def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
+    new("a/k", "--signature", "k(x)", *SAID)
+    here, there = (root / "tests" / "katas" / "conftest.py" for root in (ROOT, tmp_path / "my"))
+    assert there.read_text() == here.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("a/k",), "A kata called `k` is there already, in a."),
+        (("b/k2",), "No track is called `b`. There are a. `--new-track` begins one."),
+        (("a/9x",), "`a/9x` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
+         " beginning with a letter, as in attention/causal_mask."),
+        (("k2",), "`k2` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
+         " beginning with a letter, as in attention/causal_mask."),
+        (("a/lambda",), "`a/lambda` cannot be a kata: say TRACK/NAME, each of small letters, digits and"
+         " underscores, beginning with a letter, as in attention/causal_mask."),
+        (("a/k2", "--signature", "k2(x"), "`k2(x` is no signature; write it as in Python: --signature"
+         " 'rms_norm(x, gamma, eps=1e-6)'."),
+        (("a/k2", "--signature", "k2(*x)"),
+         "`k2(*x)`: a kata's arguments are passed by name; leave out *, ** and /."),
+        (("a/k2", "--signature", "k2(x)", "--signature", "k2(y)"),
+         "`k2` is given twice; each entry point has one signature."),
+        (("a/k2", "--signature", "Cache(n)"), "`Cache` is a class; give a method too: --signature"
+         " 'Cache.forward(x)'."),
+        (("a/k2", "--signature", "k2(x)", "--title", "T"), "Nobody answers here; give --signature, --title,"
+         " --source and --library."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_written_is_told_in_one_sentence(new, tmp_path, arguments, sentence):
+    new("a/k", "--signature", "k(x)", *SAID)
+    before = sorted(tmp_path.rglob("*"))
+    code, said = new(*arguments)
+    assert (code, sentence in said) == (2, True), said
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_nothing_is_overwritten(new, tmp_path):
+    new("a/k", "--signature", "k(x)", *SAID)
+    (tmp_path / "my" / "tests" / "katas" / "a" / "test_k.py").unlink()
+    mine = tmp_path / "my" / "exercises" / "a" / "k.py"
+    mine.write_text("mine")
+    (tmp_path / "my" / "solutions" / "a" / "k" / "reference.py").unlink()
+    code, said = new("a/k", "--signature", "k(x)", *SAID)
+    there = (
+        "solutions/a/k/mistakes.py is there already, and is not overwritten; move it, or take another name."
+    )
+    assert (code, said) == (2, f"{there}\n")
+    assert mine.read_text() == "mine"
+
+
+def test_a_folder_without_a_course_is_not_searched_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(run_kata, ["new", "a/k", "--signature", "k(x)", *SAID])
+    said = "There is no course at or above this folder; begin one here with: --course .\n"
+    assert (done.exit_code, done.output) == (2, said)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[path]\na = []\n", '[path]\na = ["k"]\n'),
+        ('# mine\n[path]\na = ["x"]  # first\n', '# mine\n[path]\na = ["x", "k"]  # first\n'),
+        ('[path]\na = [\n  "x",\n]\nb = []\n', '[path]\na = [\n  "x", "k"\n]\nb = []\n'),
+        ('title = "t"\n', 'title = "t"\n\n[path]\na = ["k"]\n'),
+        ('[path]\na = ["k"]\n', '[path]\na = ["k"]\n'),
+    ],
+)
+def test_a_kata_finds_its_place_and_the_rest_stays(before, after):
+    assert with_kata(before, "a", "k") == after
+    assert "k" in tomllib.loads(after)["path"]["a"]
+
+
+def test_a_path_that_cannot_be_followed_is_left_to_the_author():
+    with pytest.raises(CourseError) as refused:
+        with_kata('path = {a = ["x"]}\n', "a", "k")
+    assert str(refused.value) == 'tests/katas/path.toml: add "k" to its list `a`, then say this again.'
+
+
+DRAFTS = {
+    "f": ("f(x, ids, mask, num_heads, eps=1e-6, causal=True, axis=-1, mode='a')",),
+    "two": ("split(x, num_heads)", "merge(x)"),
+    "layer": ("Layer(d_model, eps=1e-5)", "Layer.forward(x)"),
+    "store": ("Store.append(k, v)", "Store.length()"),
+    "numbers": ("f(n: int, p: float)",),
+}
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("name", DRAFTS)
+def test_every_draft_is_python_that_waits_for_its_answer(tmp_path, name, library):
+    draft = Draft("a", name, "T", "S", library, tuple(read_signatures(DRAFTS[name])))
+    write_kata(tmp_path, draft)
+    course = Course(tmp_path)
+    info = course.kata_info(name)
+    assert static_checks.gaps(course, info)[0].endswith(
+        ": write the reference, the shape of each value at its line's end."
+    )
+    assert not read_submission(info, course.stub(info)).begun
+    assert info.entry_points == tuple(dict.fromkeys(s.split("(")[0].split(".")[0] for s in DRAFTS[name]))
+
+
+def test_a_default_stays_as_it_was_typed():
+    entry = read_signatures(("f(x, eps=1e-6)",))[0]
+    assert entry.callee.declared == "x, eps=1e-6"

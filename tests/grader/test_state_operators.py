@@ -1,0 +1,279 @@
+"""Mutants in state, mode, extremes and the order of calls: a source goes in, the change comes out."""
+
+import textwrap
+
+import pytest
+
+from grader.authoring.mutation.mutants import mutants
+
+
+def changes(code):
+    """`{(was, now)}` of every mutant."""
+    return {(m.was, m.now) for m in mutants(textwrap.dedent(code))}
+
+
+def lines_of(body, parameters="x, y"):
+    """What stands in the place of lines of a function, in all its mutants."""
+    return {now for _, now in changes(f"def f({parameters}):\n" + textwrap.indent(body, "    "))}
+
+
+def lines_in_a_module(body, start="self.norm = nn.LayerNorm(4)", parameters="self, x"):
+    """The same for the `forward` of a module with one line in its `__init__`."""
+    code = f"class Block(nn.Module):\n    def __init__(self, size):\n        {start}\n\n"
+    code += f"    def forward({parameters}):\n" + textwrap.indent(body, "        ")
+    return {now for _, now in changes(code)}
+
+
+@pytest.mark.parametrize(
+    ("body", "slip"),
+    [
+        (
+            "mask = np.tri(len(x), dtype=bool)\nreturn x * mask",
+            "mask = globals().setdefault('kept', np.tri(len(x), dtype=bool))",
+        ),
+        ("tokens = x.shape[1]\nreturn tokens", "tokens = globals().setdefault('kept', x.shape[1])"),
+        ("tokens = len(x)\nreturn tokens", "tokens = globals().setdefault('kept', len(x))"),
+        ("b, t = x.shape\nreturn t", "b, t = globals().setdefault('kept', x.shape)"),
+        ("return x / math.sqrt(y)", "return x / globals().setdefault('kept', math.sqrt(y))"),
+        (
+            "return torch.ones(y, device=x.device)",
+            "return globals().setdefault(repr((y,)), torch.ones(y, device=x.device))",
+        ),
+        (
+            "return y.astype(x.dtype)",
+            "return globals().setdefault(repr(y.astype(x.dtype).shape), y.astype(x.dtype))",
+        ),
+        ("return x != y", "return globals().setdefault(repr((x != y).shape), x != y)"),
+        (
+            "return x + y",
+            "result = x + y\nkept = globals().setdefault(repr((result.shape, result.dtype)), result)\n"
+            "kept[...] = result\nreturn kept",
+        ),
+    ],
+)
+def test_a_value_is_kept_from_an_earlier_call(body, slip):
+    assert slip in lines_of(body)
+
+
+def test_a_module_keeps_a_value_as_an_attribute():
+    found = lines_in_a_module("tokens = x.shape[1]\nreturn torch.ones(tokens)")
+    assert "tokens = vars(self).setdefault('kept', x.shape[1])" in found
+    assert "return vars(self).setdefault('kept', torch.ones(tokens))" in found
+
+
+@pytest.mark.parametrize(
+    "body", ["return q(x)[:, :4] + 1", "scores = x @ y.shape\nreturn scores", "mask = a < b\nreturn mask"]
+)
+def test_what_follows_the_values_of_a_call_is_not_kept_in_place_of_them(body):
+    assert not [now for now in lines_of(body) if "setdefault('kept'" in now or ").shape)," in now]
+
+
+def test_a_function_that_the_file_calls_itself_keeps_no_buffer():
+    code = "def f(x):\n    return g(x) + 1\n\ndef g(x):\n    return x * 2"
+    assert [was for was, now in changes(code) if "kept[...] = result" in now] == ["return g(x) + 1"]
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("self.register_buffer('pe', table(size))", "self.pe = table(size)"),
+        ("self.register_buffer('pe', table(size))", "self.pe = nn.Parameter(table(size))"),
+        (
+            "self.register_buffer('pe', table(size))\nreturn x + self.pe",
+            "self.tables = {'pe': table(size)}\nreturn x + self.tables['pe']",
+        ),
+    ],
+)
+def test_a_buffer_is_not_registered(was, now):
+    code = """
+    class Table(nn.Module):
+        def __init__(self, size):
+            self.register_buffer("pe", table(size))
+
+        def forward(self, x):
+            return x + self.pe
+    """
+    assert (was, now) in changes(code)
+
+
+def test_modules_are_held_in_a_plain_list():
+    found = lines_in_a_module("return x", start="self.blocks = nn.ModuleList(parts(size))")
+    assert "self.blocks = list(parts(size))" in found
+
+
+@pytest.mark.parametrize(
+    ("table", "made", "cut"),
+    [
+        ("torch.arange(n, device=x.device)", "torch.arange(1024)", ":n"),
+        (
+            "torch.ones(n, n, dtype=torch.bool, device=x.device).tril()",
+            "torch.ones(1024, 1024, dtype=torch.bool).tril()",
+            ":n, :n",
+        ),
+        ("torch.eye(n)", "torch.eye(1024)", ":n, :n"),
+    ],
+)
+def test_a_table_is_made_in_advance(table, made, cut):
+    found = lines_in_a_module(f"table = {table}\nreturn x + table", parameters="self, x, n")
+    assert f"self.kept = {made}\ntable = self.kept[{cut}]" in found
+
+
+def test_a_table_made_in_advance_has_the_length_that_the_module_is_given():
+    code = """
+    class Positions(nn.Module):
+        def __init__(self, max_len):
+            pass
+
+        def forward(self, tokens):
+            rows = torch.arange(tokens)
+            return rows
+    """
+    assert (
+        "rows = torch.arange(tokens)",
+        "self.kept = torch.arange(max_len)\nrows = self.kept[:tokens]",
+    ) in (changes(code))
+
+
+def test_an_attribute_is_shared_by_all_instances():
+    code = """
+    class Cache:
+        def __init__(self):
+            self.keys = None
+
+        def append(self, k):
+            self.keys = k
+    """
+    assert ("self.keys = None\nself.keys = k", "Cache.keys = None\nCache.keys = k") in changes(code)
+
+
+@pytest.mark.parametrize(
+    ("body", "slip"),
+    [
+        (
+            "return x.masked_fill(hidden, 0)",
+            "return x.masked_fill(hidden, 0) if self.training else x",
+        ),
+        (
+            "return x.masked_fill(hidden, 0)",
+            "return x.masked_fill(hidden, 0) if not self.training else x",
+        ),
+        ("return self.norm(x)", "return self.norm(x) if self.training else x"),
+        ("return self.norm(x)", "return self.norm(x) if not self.training else x"),
+        ("return self.dropout(x)", "return x if self.training else self.dropout(x)"),
+        ("return x + self.ffn(x)", "return x + self.ffn(x) if self.training else x"),
+        ("if x:\n    raise ValueError\nreturn x", "if x and self.training:"),
+        ("if x:\n    raise ValueError\nreturn x", "if x and (not self.training):"),
+    ],
+)
+def test_something_applies_in_one_mode_alone(body, slip):
+    assert slip in lines_in_a_module(body)
+    assert slip not in lines_of(body)
+
+
+def test_dropout_is_never_left_out_in_evaluation_where_it_does_nothing():
+    assert "return self.dropout(x) if self.training else x" not in lines_in_a_module("return self.dropout(x)")
+
+
+@pytest.mark.parametrize("slip", ["x.train()", "x.eval()", ""])
+def test_the_mode_is_not_brought_back(slip):
+    assert ("x.train(y)", slip) in changes("def f(x, y):\n    x.train(y)\n    return x")
+
+
+@pytest.mark.parametrize("slip", ["x.train()", ""])
+def test_evaluation_mode_is_swapped_or_dropped(slip):
+    assert ("x.eval()", slip) in changes("def f(x):\n    x.eval()\n    return x(1)")
+
+
+@pytest.mark.parametrize(
+    ("body", "slip"),
+    [
+        ("return np.exp(x - x.max(axis=-1))", "return np.exp(x - x.max())"),
+        ("return np.exp(x - x.max(axis=-1))", "return np.exp(x - x.mean(axis=-1))"),
+        ("return np.exp(x - x.max(axis=-1))", "return np.exp(x.clip(-50, 50))"),
+        ("top = x.max(axis=-1)\nreturn np.exp(x - top)", "top = 0"),
+        ("top = x.max(axis=-1)\nreturn np.exp(x - top)", "return np.exp(x.clip(-50, 50))"),
+        ("top = np.max(x, axis=-1, where=y)\nreturn np.exp(x - top)", "top = x.mean(axis=-1)"),
+        ("return x.softmax(dim=-1)", "return x.clip(-50, 50).softmax(dim=-1)"),
+        ("return x.softmax(dim=-1)", "return x.exp() / x.exp().sum(dim=-1, keepdim=True)"),
+        ("return np.where(x, y, -np.inf)", "return np.where(x, y, -10000.0)"),
+        ("return x.masked_fill(y, float('-inf'))", "return x.masked_fill(y, -10000.0)"),
+        ("return f(np.finfo(x.dtype).min)", "return f(-10000.0)"),
+        ("return log_total - x", "return -np.log(np.exp(x) / np.exp(log_total))"),
+        (
+            "total = y\nreturn total + x",
+            "return (torch.tensor(total).exp() * torch.tensor(x).exp()).log().item()",
+        ),
+    ],
+)
+def test_powers_and_logarithms_reach_the_ends_of_the_range(body, slip):
+    assert slip in lines_of(body)
+
+
+def test_a_maximum_of_which_no_power_is_taken_is_no_stable_softmax():
+    assert not [now for now in lines_of("top = x.max(axis=-1)\nreturn top - y") if ".mean(axis=-1)" in now]
+
+
+LOOP = """
+def train(model):
+    optimizer = make(model)
+    for _ in range(3):
+        loss = model()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model
+"""
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("optimizer.zero_grad()", ""),
+        ("optimizer.zero_grad()", "optimizer.step()\noptimizer.zero_grad()"),
+        ("optimizer.zero_grad()", "optimizer = make(model)\noptimizer.zero_grad()"),
+    ],
+)
+def test_gradients_are_zeroed_at_another_place(was, now):
+    assert (was, now) in changes(LOOP)
+
+
+def test_what_is_made_in_a_round_of_a_loop_stays_behind_it():
+    assert ("loss.backward()", "optimizer = make(model)\nloss.backward()") not in changes(LOOP)
+
+
+def test_the_order_in_which_a_constructor_makes_its_parts_is_left_alone():
+    found = changes("class A(nn.Module):\n    def __init__(self):\n        f()\n        x = 1\n        y = 2")
+    assert not [change for change in found if "f()" in change[1]]
+
+
+@pytest.mark.parametrize(
+    ("body", "slip"),
+    [
+        ("return x.masked_fill(y, 0)", "return x.masked_fill_(y, 0)"),
+        ("centred = x - y\nreturn centred", "x -= y\ncentred = x"),
+        ("return list(x)", "return x"),
+        ("return x.clone()", "return x"),
+        ("return x.detach()", "return x"),
+        ("with torch.no_grad():\n    y = x()\nreturn y", "y = x()"),
+    ],
+)
+def test_an_argument_is_changed_or_a_gradient_kept(body, slip):
+    assert slip in lines_of(body)
+
+
+def test_a_local_array_may_be_changed_in_place():
+    assert "return z.masked_fill_(y, 0)" not in lines_of("z = g(x)\nreturn z.masked_fill(y, 0)")
+
+
+@pytest.mark.parametrize(
+    ("body", "slip"),
+    [
+        ("return x @ y.transpose(0, 2, 1)", "return x @ y.T"),
+        ("return x @ np.swapaxes(y, -1, -2)", "return x @ y.T"),
+        ("return x @ y", "return y @ x"),
+        ("return x & y[:, None, :]", "return x & y[:, None]"),
+        ("return x & y[:, None, :]", "return x & y"),
+    ],
+)
+def test_shapes_that_do_not_fit_raise(body, slip):
+    assert slip in lines_of(body)

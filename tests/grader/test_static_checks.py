@@ -1,0 +1,164 @@
+"""What an instructor has got wrong is said in one sentence, with the place and the cure."""
+
+# ruff: noqa: E501 - sentences are easier to compare on a line of their own
+
+import pytest
+
+from grader.authoring import static_checks
+from grader.authoring.verify import verify_course
+from grader.course.catalog import Course
+from grader.course.loading import parse
+from grader.kata import KataError
+
+from .conftest import DOUBLE
+
+CARD = "tests/katas/attention/test_double.py"
+STUB = "exercises/attention/double.py"
+REFERENCE, MISTAKES, VARIANTS = (
+    f"solutions/attention/double/{p}.py" for p in ("reference", "mistakes", "variants")
+)
+
+
+@pytest.fixture
+def said(write, tmp_path):
+    """`said(file, old, new)` is what is said of the tiny kata after this change, before anything runs."""
+
+    def change(file, old, new):
+        assert old in DOUBLE[file]
+        course = Course(write(tmp_path, {**DOUBLE, file: DOUBLE[file].replace(old, new, 1)}))
+        return static_checks.gaps(course, course.kata_info("double"))
+
+    return change
+
+
+def test_a_kata_that_can_be_judged_has_no_gaps(said):
+    assert said(CARD, "points=1", "points=0.5") == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "sentence"),
+    [
+        (CARD, "points=1", "points=0", f"{CARD}:28: the law `twice_is_a_sum` is worth 0 points; give it some."),
+        (CARD, "points=1", "points=-2", f"{CARD}:28: the law `twice_is_a_sum` is worth -2 points; give it some."),
+        (CARD, "points=1", "points=9", f"{CARD}: its laws are worth 10 of 10 points and the free checks 3; leave at least 1.5 for agreeing with the reference."),
+        (CARD, "@KATA.cases", "", f"{CARD}: it draws no cases; decorate a function with @KATA.cases."),
+        (CARD, "bank_size=8", 'needs=("duble",)', f"{CARD}: `double` needs `duble`, and there is no such kata."),
+        (CARD, "bank_size=8", 'needs=("double",)', f"{CARD}: `double` needs `double`: nobody could begin; take one of these needs out."),
+        (STUB, "def double(x)", "def double(x, n=2)", f"{STUB}:3: `double` is (x, n=2) in the stub and (x) in the reference; make them one."),
+        (STUB, "def double", "def duble", f"{STUB}: there is no `double`, which entry_points names; write it."),
+        (REFERENCE, "def double", "def duble", f"{REFERENCE}: there is no `double`, which entry_points names; write it."),
+        (REFERENCE, "return x + x", "import numpy as np\n            return np.multiply(x, 2)",
+         f"{REFERENCE}:5: the reference breaks a rule of its own kata: it uses numpy.multiply."),
+        (MISTAKES, "def takes_the_size", "def triples", f"{MISTAKES}:6: `triples` is defined 2 times; the last hides the others. Rename."),
+        (MISTAKES, "def triples", "def double", f"{MISTAKES}:6: `double` is the name of an entry point; name the mistake by what goes wrong."),
+        (MISTAKES, '"""The first row stays as it was."""', "", f"{MISTAKES}:15: `forgets_the_first_row` has no docstring; say symptom, cause and what to check."),
+        (REFERENCE, "return x + x", "raise NotImplementedError  # TODO: write it", f"{REFERENCE}:4: write it."),
+    ],
+)  # fmt: skip
+def test_each_gap_has_its_place_and_its_cure(said, file, old, new, sentence):
+    assert sentence in said(file, old, new)
+
+
+@pytest.mark.parametrize("file", [STUB, REFERENCE, MISTAKES, VARIANTS])
+def test_each_missing_file_is_named(write, tmp_path, file):
+    course = Course(write(tmp_path, {**DOUBLE}))
+    (tmp_path / file).unlink()
+    assert static_checks.gaps(course, course.kata_info("double")) == [f"{file} is missing; write it."]
+
+
+@pytest.mark.parametrize("file", [CARD, STUB, REFERENCE, MISTAKES, VARIANTS])
+def test_a_syntax_error_is_told_with_file_and_line(write, tmp_path, monkeypatch, file):
+    monkeypatch.chdir(write(tmp_path, DOUBLE))
+    with (tmp_path / file).open("a") as out:
+        out.write(")\n")
+    line = len((tmp_path / file).read_text().splitlines())
+    course = Course(tmp_path)
+    with pytest.raises(KataError) as refused:
+        static_checks.gaps(course, course.kata_info("double"))
+    assert str(refused.value) == f"{file} has a syntax error in line {line}: unmatched ')'."
+
+
+def test_laws_of_one_name_hide_each_other(said):
+    gaps = said(CARD, "def test_refuses_text", "def test_twice_is_a_sum")
+    assert f"{CARD}:33: 2 laws are called `twice_is_a_sum`; rename all but one." in gaps
+
+
+def test_a_name_listed_in_vain_is_told(write, tmp_path):
+    course = Course(
+        write(tmp_path, {**DOUBLE, "tests/katas/path.toml": '[path]\nattention = ["double", "x"]'})
+    )
+    assert static_checks.listed_in_vain(course) == [
+        "tests/katas/path.toml lists `x`, and there is no such kata; write it, or take the name out."
+    ]
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").write_bytes(b"x = 1\0")
+    with pytest.raises(KataError, match=r"^x\.py (cannot be read as Python|has a syntax error)"):
+        parse(tmp_path / "x.py")
+
+
+# --- what running shows: one course, a kata for each fault, verified once ------------------------------
+
+LAW = '"""Twice x is x plus x."""'
+FAULTS = {
+    "wrong_argument": (CARD, "def test_twice_is_a_sum(student, x)", "def test_twice_is_a_sum(student, q)"),
+    "never_draws": (CARD, "shape = draw(st.shapes(2, 3))", "shape = draw(st.shapes(2, 3).filter(lambda s: False))"),
+    "draws_and_raises": (CARD, "shape = draw(st.shapes(2, 3))", "shape = (2, 3)[5]"),
+    "draws_a_list": (CARD, 'return {"x":', 'return [draw(st.integers(0, 1))] or {"x":'),
+    "reference_raises": (REFERENCE, "return x + x", "return x + missing"),
+    "law_raises": (CARD, LAW, LAW + "\n            nothing.at_all"),
+    "law_nobody_fails": (CARD, 'expect.close(student.double(x), x + x, "double(x)")', "pass"),
+    "needless_observe": (CARD, "@KATA.example", "@KATA.observe\n        def observe(student, x):\n"
+                         '            return {"r": {}["q"]}\n\n        @KATA.example'),
+}  # fmt: skip
+SENTENCES = {
+    "wrong_argument": "test_wrong_argument.py: the law `twice_is_a_sum` asks for `q`, and its cases hold x; take a name of theirs, or draw it.",
+    "never_draws": "test_never_draws.py: its cases cannot be drawn: every one is filtered away; draw what is wanted instead of filtering out what is not.",
+    "draws_and_raises": "test_draws_and_raises.py: its cases cannot be drawn: line 20 of test_draws_and_raises.py raises IndexError: tuple index out of range.",
+    "draws_a_list": "test_draws_a_list.py: its cases cannot be drawn: a case is a dict of arguments by name, and list was returned.",
+    "reference_raises": "test_reference_raises.py: the reference fails on a case of its own bank: NameError: name 'missing' is not defined (line 4).",
+    "law_raises": "test_law_raises.py:30: the law `twice_is_a_sum` raises NameError: name 'nothing' is not defined when the reference is judged; mend the law.",
+    "law_nobody_fails": "test_law_nobody_fails.py:28: no mistake fails the law `twice_is_a_sum`; add the mistake that it guards against, or drop it.",
+    "needless_observe": "test_needless_observe.py: line 25 of test_needless_observe.py raises KeyError: 'q', when the reference is asked.",
+}
+
+
+def faulty(name, file, old, new):
+    """The tiny kata under another name, with one fault."""
+    assert old in DOUBLE[file], name
+    files = {**DOUBLE, file: DOUBLE[file].replace(old, new, 1)}
+    files[CARD] = files[CARD].replace('"double",\n', f'"{name}",\n', 1)
+    return {path.replace("double", name): text for path, text in files.items()}
+
+
+@pytest.fixture(scope="module")
+def verified(tmp_path_factory):
+    """What `kata verify` prints of a course in which every kata has one of the faults."""
+    import contextlib
+    import io
+
+    from .conftest import write_files
+
+    root = tmp_path_factory.mktemp("faults")
+    for name, fault in FAULTS.items():
+        write_files(root, faulty(name, *fault))
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert verify_course(Course(root), ()) == 1
+    return out.getvalue()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault_that_running_shows_is_one_sentence(verified, name):
+    assert f"✗ {name}: tests/katas/attention/{SENTENCES[name]}\n" in verified
+
+
+@pytest.mark.slow
+def test_the_first_gap_is_the_next_step(verified):
+    lines = verified.splitlines()
+    step = next(line for line in lines if line.startswith("next: "))
+    first = next(line for line in lines if line.startswith("✗ "))
+    assert step.removeprefix("next: ") == first.removeprefix("✗ ")
+    assert lines.index(step) < lines.index(first)

@@ -1,0 +1,50 @@
+"""What precision the answers to a case can have."""
+
+import numpy as np
+import pytest
+
+from grader import expect
+from grader.values.comparison import first_difference
+from grader.values.tolerance import CANCELLED, Precision, precision_of
+
+
+def case(*numbers, dtype="float64", **others):
+    return {"x": np.array(numbers, dtype=dtype), **others}
+
+
+def test_it_knows_the_longest_sum_the_dtype_and_the_floor():
+    assert precision_of(case(0.5, -0.25, 0.0)) == Precision(3, "float32", CANCELLED / 2)
+
+
+@pytest.mark.parametrize("large", [1e9, -1e30, np.inf])
+def test_a_mask_is_no_measure_of_what_cancels(large):
+    assert precision_of(case(0.5, large)).floor <= CANCELLED
+
+
+@pytest.mark.parametrize("others", [{"ids": np.arange(50)}, {"steps": 7}, {"p": 0.9}, {"name": "x"}])
+def test_only_arrays_of_floats_count(others):
+    assert precision_of(others).floor == 0
+    assert precision_of(case(0.25, **others)).floor == CANCELLED / 4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_terms_that_cancel_in_another_order_are_no_mistake(dtype):
+    """Three numbers that add up to nothing: each order leaves other noise."""
+    terms = np.array([0.1, 0.2, -0.3], dtype=dtype)
+    tolerance = precision_of(case(0.1, 0.2, -0.3, dtype=dtype)).tolerance(1)
+    left, right = (terms[0] + terms[1]) + terms[2], terms[0] + (terms[1] + terms[2])
+    assert first_difference(np.array([left]), np.array([right]), tolerance, dtype) is None
+
+
+def test_a_small_result_is_still_held_to_what_its_inputs_allow():
+    tolerance = precision_of(case(0.5, 0.25)).tolerance(16)
+    assert first_difference(np.array([1e-6]), np.array([1.0001e-6]), tolerance)
+
+
+def test_a_law_is_judged_in_it():
+    with pytest.raises(expect.ExpectationFailed):
+        expect.close(np.array([1e-18]), np.array([0.0]), "the sum")
+    with expect.judged_in(precision_of(case(0.5))):
+        expect.close(np.array([1e-18]), np.array([0.0]), "the sum")
+        with pytest.raises(expect.ExpectationFailed):
+            expect.close(np.array([1e-4]), np.array([0.0]), "the sum")
