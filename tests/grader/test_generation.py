@@ -154,7 +154,7 @@ def checkout(request):
     """The library, and the banks of its katas as the editable checkout draws them."""
     pytest.importorskip(request.param, reason=f"{request.param} is not installed")
     grader, banks = banks_of(request.param)
-    assert Path(grader).parents[1] == ROOT
+    assert Path(grader).parents[2] == ROOT
     return request.param, banks
 
 
