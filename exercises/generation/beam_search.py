@@ -53,7 +53,8 @@ def beam_search(
     """Search for the most likely continuation of the prompt.
 
     next_log_probs: the model. It takes ids [N, T], an int64 tensor with any number N of sequences, and
-                    returns [N, V]: for each the log-probabilities of its next token.
+                    returns [N, V]: for each the log-probabilities of its next token. They may carry a graph,
+                    as those of any nn.Module.
     prompt:         at least one id; none of them is `eos_id`.
     beam_size:      how many beams are kept, at least 1; may be larger than V.
     max_new_tokens: the number of steps, at least 1.

@@ -13,6 +13,7 @@ SUBTLE = {
     "multiplies_probabilities",
     "narrows_the_beams_to_the_vocabulary",
     "raises_where_beams_exceed_the_vocabulary",
+    "reads_numbers_by_numpy",
     "sets_ended_beams_aside",
 }
 
@@ -360,3 +361,14 @@ def returns_tensors(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=No
     """
     ids, total = _search(next_log_probs, prompt, beam_size, max_new_tokens, eos_id)
     return torch.tensor(ids), torch.tensor(total)
+
+
+def reads_numbers_by_numpy(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
+    """A model that records gradients raises: what it returns carries a graph, and `.numpy()` refuses that.
+    Call `.detach()` first, or read the numbers by `.tolist()`, or disable gradients around the loop.
+    """
+
+    def read(ids):
+        return torch.from_numpy(next_log_probs(ids).numpy())
+
+    return _search(read, prompt, beam_size, max_new_tokens, eos_id)

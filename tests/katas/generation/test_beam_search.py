@@ -278,7 +278,7 @@ def an_eos_of_the_first_step_is_pushed_out():
     return grown(seed=188, vocab=3, steps=4, beam_size=2, eos_id=2)
 
 
-@KATA.law(points=1)
+@KATA.law(points=0.5)
 def test_one_beam_is_greedy(student, tree, prompt, max_new_tokens, eos_id):
     """A single beam takes the most likely token at each step."""
     greedy = []
@@ -370,3 +370,28 @@ def test_ended_beam_may_be_pushed_out(student):
         "which end with 0.12 and 0.1296,"
     )
     expect.equal(tokens, [0, 1, 0], what)
+
+
+#: A model whose answer depends on the last token, and carries a graph, as that of any nn.Module does.
+MODEL = """
+import torch
+from torch import nn
+
+class Bigrams(nn.Module):
+    def __init__(self):
+        super().__init__()
+        scores = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 2.0], [2.0, 1.0, 0.0]], device=device)
+        self.scores = nn.Parameter(scores)
+
+    def forward(self, ids):
+        return self.scores[ids[:, -1]].log_softmax(-1)
+"""
+
+
+@KATA.law(points=0.5)
+def test_log_probs_may_carry_a_graph(student):
+    """A module may give the log-probabilities, though its gradients are recorded."""
+    tokens, total = student.beam_search(student.build(MODEL, "Bigrams"), [0], 2, 4)
+    expect.equal(list(tokens), [0, 1, 2, 0, 1], "the ids")
+    due = 4 * (2 - math.log(1 + math.e + math.e**2))
+    expect.close(total, due, "the log-probability", terms=12, dtype="float32")
