@@ -37,7 +37,7 @@ class SubmissionFailed(Exception):
     @property
     def met_the_cpu(self) -> bool:
         """Whether, on a pretended device, a tensor met one that had stayed on the CPU."""
-        return "LeftBehind" in self.kinds
+        return "DeviceMismatch" in self.kinds
 
 
 class ExpectationFailed(AssertionError):
