@@ -1,7 +1,7 @@
 """The built-in checks, which every kata gets, and the plan of all checks of a kata.
 
-A check judges one case. It raises `ExpectationFailed` if its claim does not hold, and `Skip` if the case cannot
-be judged.
+A check judges one case. It raises `ExpectationFailed` if its claim does not hold, and `Skip` if it cannot judge
+the case.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from grader.cases import generation
 from grader.cases.oracle import LAYOUT, Oracle
 from grader.checks.base import Check, CheckContext, Judge, Skip
-from grader.expect import ExpectationFailed, SubmissionFailed, judged_in
+from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
 from grader.kata import CORNER_POINTS, Case, Kata, KataError, Law
 from grader.values.arrays import dtype_name, float_dtype, holds_arrays, to_numpy
 from grader.values.comparison import Difference, first_difference
@@ -328,7 +328,7 @@ def plan(kata: Kata, oracle: Oracle) -> list[Check]:
 def _plan_of_law(kata: Kata, oracle: Oracle, law: Law) -> Check:
     def judge(session: CheckContext, case: Case) -> None:
         session.student.trace.clear()
-        with judged_in(session.oracle.precision(case)):
+        with precision_limit(session.oracle.precision(case)):
             law.function(session.student, **law.arguments(case))
 
     cases: list[Case] = [{}]

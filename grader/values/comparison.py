@@ -201,10 +201,10 @@ def _difference_of_arrays(
         return None
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
     where = f"{path}{list(at)}" if at else path
-    return of_values(wanted, have, at, where)
+    return value_difference(wanted, have, at, where)
 
 
-def of_values(
+def value_difference(
     wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], at: tuple[int, ...], where: str
 ) -> Difference:
     """Two arrays of one shape differ, from the index `at` on."""

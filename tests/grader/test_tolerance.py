@@ -41,10 +41,10 @@ def test_a_small_result_is_still_held_to_what_its_inputs_allow():
     assert first_difference(np.array([1e-6]), np.array([1.0001e-6]), tolerance)
 
 
-def test_a_law_is_judged_in_it():
+def test_a_law_is_precision_limit_it():
     with pytest.raises(expect.ExpectationFailed):
         expect.close(np.array([1e-18]), np.array([0.0]), "the sum")
-    with expect.judged_in(precision_of(case(0.5))):
+    with expect.precision_limit(precision_of(case(0.5))):
         expect.close(np.array([1e-18]), np.array([0.0]), "the sum")
         with pytest.raises(expect.ExpectationFailed):
             expect.close(np.array([1e-4]), np.array([0.0]), "the sum")
