@@ -1,4 +1,4 @@
-"""Errors of course authors, whose messages every command prints as one sentence."""
+"""Errors in a course; every command prints their messages, each of which is a sentence."""
 
 
 class CourseError(Exception):

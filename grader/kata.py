@@ -24,8 +24,8 @@ from typing import Any, Literal
 
 from grader.errors import KataError as KataError
 
-Case = dict[str, Any]
-Draw = Callable[[Any], Any]
+Case = dict[str, Any]  # the arguments of one call, by name
+Draw = Callable[[Any], Any]  # Hypothesis's `draw`, which takes a strategy and returns a value
 DrawCase = Callable[[Draw], Case]
 
 #: Hundredths of a point for each check that every kata gets; `agrees_with_reference` takes the remainder.

@@ -130,7 +130,7 @@ def leaves_arguments_unchanged(context: CheckContext, case: Case) -> None:
     try:
         changed = context.observe(case).changed
     except (SubmissionFailed, ExpectationFailed):
-        raise Skip from None  # nothing came of the call
+        raise Skip from None  # the call failed
     if changed:
         raise ExpectationFailed(
             f"The call changes {', '.join(sorted(set(changed)))} in place; its caller still needs it."

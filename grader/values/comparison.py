@@ -41,7 +41,8 @@ EPSILON = {
 class Tolerance:
     """How far results may be from the exact ones.
 
-    `floor` is the least size that the tolerance is relative to; smaller numbers may be rounding errors of it.
+    `floor` is the least size to which the tolerance is relative. It allows for the rounding errors of larger
+    numbers, such as the terms of a sum that cancel.
     """
 
     terms: int = 1

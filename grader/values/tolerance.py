@@ -25,7 +25,7 @@ FLOAT32_SOURCES = {
 
 
 def plain_dtype(dtype: str | None) -> str | None:
-    """Return the dtype whose precision is required: float32 for float64, which has a check of its own."""
+    """Return the dtype whose precision most checks require: float32 in place of float64."""
     return "float32" if dtype in ("float64", "float") else dtype
 
 
