@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext grader` in a notebook: the magics %%kata, %grade and %hint."""
+    """Add the magics %%kata, %grade and %hint to a notebook that runs `%load_ext grader`."""
     from grader.notebooks.magics import load
 
     load(shell)

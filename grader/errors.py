@@ -1,9 +1,9 @@
-"""What is wrong with a course: the errors that every command tells as one sentence."""
+"""Errors in a course; every command prints their messages, each of which is a sentence."""
 
 
 class CourseError(Exception):
-    """A file or a name is wrong; the sentence says which, and what would be right."""
+    """A file or a name in the course is wrong; the message says which one, and what would be right."""
 
 
 class KataError(Exception):
-    """A kata is declared wrongly; the sentence says what and how to mend it."""
+    """A kata's declaration is wrong; the message says what is wrong and how to correct it."""

@@ -1,11 +1,11 @@
-"""What a law says: a small vocabulary of expectations, each with one sentence for the student.
+"""Expectations for laws; each raises `ExpectationFailed` with a sentence for the student.
 
     expect.close(total, 1.0, "the sum of each slice")
     expect.equal(merged, x, "merge_heads(split_heads(x))")
     expect.true(kept.any(), "The most likely token is always kept.")
-    expect.refuses(student.split_heads, x, 3)
+    expect.refuses(student.split_heads, x, 3, why="3 does not divide d_model")
 
-Every one raises `ExpectationFailed`, an AssertionError, so the same law reads well under plain pytest.
+`ExpectationFailed` is an AssertionError, so the same law works under plain pytest.
 """
 
 from __future__ import annotations
@@ -16,16 +16,22 @@ from contextvars import ContextVar
 from typing import Any
 
 from grader.values.arrays import dtype_name, to_numpy
-from grader.values.comparison import EPSILON, Difference, Tolerance, first_difference, of_values
+from grader.values.comparison import EPSILON, Difference, Tolerance, first_difference, value_difference
 from grader.values.formatting import show
 from grader.values.tolerance import Precision
 
 
 class SubmissionFailed(Exception):
-    """A call of the student's code raised. `kinds` are the error's class names, nearest first."""
+    """A call of the student's code raised an exception.
+
+    Attributes:
+        kinds: The names of the exception's classes, the most specific one first.
+        message: The exception's message.
+        line: The line of the student's file that raised it, if known.
+    """
 
     def __init__(self, kinds: tuple[str, ...], message: str, line: int | None = None) -> None:
-        super().__init__(kinds, message, line)  # all of them, so that it can be pickled
+        super().__init__(kinds, message, line)  # pickle calls the class with these arguments
         self.kinds = kinds
         self.message = message
         self.line = line
@@ -36,12 +42,21 @@ class SubmissionFailed(Exception):
 
     @property
     def met_the_cpu(self) -> bool:
+<<<<<<< HEAD
         """Whether, on a pretended device, a tensor met one that had stayed on the CPU."""
+=======
+        """Whether an operation mixed tensors on the CPU with tensors on the fake device."""
+>>>>>>> wt-p
         return "DeviceMismatch" in self.kinds
 
 
 class ExpectationFailed(AssertionError):
-    """An expectation that did not hold: a sentence and, where values differ, how."""
+    """An expectation does not hold.
+
+    Attributes:
+        message: A sentence for the student.
+        difference: The first difference between the expected and the actual values, if values differ.
+    """
 
     def __init__(self, message: str, difference: Difference | None = None) -> None:
         super().__init__(message)
@@ -55,12 +70,16 @@ class ExpectationFailed(AssertionError):
         return f"{self.message}\n    expected  {found.expected}\n    got       {found.got}    {found.where}"
 
 
-_precision: ContextVar[Precision] = ContextVar("precision", default=Precision())  # noqa: B039  # frozen
+_precision: ContextVar[Precision] = ContextVar("precision", default=Precision())  # noqa: B039 - frozen
 
 
 @contextmanager
-def judged_in(precision: Precision) -> Iterator[None]:
-    """Inside, no result is held to more digits than the case allows."""
+def precision_limit(precision: Precision) -> Iterator[None]:
+    """Make `close` allow for the precision that results for a case can have.
+
+    Args:
+        precision: The precision of the case, from `grader.values.tolerance.precision_of`.
+    """
     token = _precision.set(precision)
     try:
         yield
@@ -68,12 +87,24 @@ def judged_in(precision: Precision) -> Iterator[None]:
         _precision.reset(token)
 
 
-def _coarser(got: Any) -> str:
+def _coarser_dtype(got: Any) -> str:
+    """Return the dtype of `got` or of the case, whichever has fewer digits."""
     return max(dtype_name(got), _precision.get().dtype or "", key=lambda dtype: EPSILON.get(dtype, 0.0))
 
 
 def true(condition: object, sentence: str) -> None:
-    """`sentence` states what must hold, as a full sentence."""
+    """Require a condition.
+
+    Args:
+        condition: Anything with a truth value.
+        sentence: What must hold, as a full sentence.
+
+    Raises:
+        ExpectationFailed: If the condition is false.
+
+    Example:
+        expect.true(kept.any(), "The most likely token is always kept.")
+    """
     if not bool(condition):
         raise ExpectationFailed(sentence)
 
@@ -81,16 +112,47 @@ def true(condition: object, sentence: str) -> None:
 def close(
     got: Any, expected: Any, what: str, *, terms: int = 1, roundings: float = 1, dtype: str | None = None
 ) -> None:
-    """Equal within the tolerance for sums of `terms` numbers, `roundings` deep, in the coarser of the
-    dtypes of `got` and of the case."""
+    """Require that two values are equal within the tolerance of `grader.values.comparison`.
+
+    Args:
+        got: The student's number, array or tensor, or a list, tuple or dict of them.
+        expected: The expected value, of the same structure.
+        what: What `got` is, as a noun phrase that begins the sentence for the student.
+        terms: The length of the longest sum that the result is made of.
+        roundings: How many stages of rounding the result goes through.
+        dtype: The dtype whose precision is required. Without it, the less precise one of the dtypes of
+            `got` and of the case.
+
+    Raises:
+        ExpectationFailed: If the values differ by more than the tolerance, or in structure or shape.
+
+    Example:
+        expect.close(weights.sum(axis=-1), 1.0, "the sum of each row")
+    """
     tolerance = Tolerance(terms, roundings, _precision.get().floor)
-    found = first_difference(expected, got, tolerance, dtype or _coarser(got))
+    found = first_difference(expected, got, tolerance, dtype or _coarser_dtype(got))
     if found:
-        raise ExpectationFailed(f"{_begin(what)} is not what it must be.", found)
+        raise ExpectationFailed(f"{_capitalized(what)} is not what it must be.", found)
 
 
 def decimals(got: Any, expected: Any, places: int, what: str) -> None:
-    """Equal to `places` decimals, as a printed table gives them (one unit of the last place is allowed)."""
+    """Require that an array agrees with the figures of a printed table.
+
+    Each entry may differ from its figure by 0.51 units of the last decimal.
+
+    Args:
+        got: The student's array or tensor.
+        expected: The figures, as an array or a number.
+        places: How many decimals the table has.
+        what: What `got` is, as a noun phrase that begins the sentence for the student.
+
+    Raises:
+        ExpectationFailed: If an entry differs, or the shape does.
+        TypeError: If `expected` is not a number or an array.
+
+    Example:
+        expect.decimals(result, np.array([0.0900, 0.2447, 0.6652]), 4, "the softmax of [1, 2, 3]")
+    """
     have, wanted = to_numpy(got), to_numpy(expected)
     if wanted is None:
         raise TypeError(f"expected={expected!r} is no array")
@@ -101,34 +163,75 @@ def decimals(got: Any, expected: Any, places: int, what: str) -> None:
     if wrong.any():
         at = tuple(int(axis[0]) for axis in wrong.nonzero())
         raise ExpectationFailed(
-            f"{_begin(what)} differs from the printed figures.",
-            of_values(wanted, have, at, str(list(at))),
+            f"{_capitalized(what)} differs from the printed figures.",
+            value_difference(wanted, have, at, str(list(at))),
         )
 
 
 def equal(got: Any, expected: Any, what: str) -> None:
-    """Equal to the last bit, NaN equal to NaN."""
+    """Require that two values are exactly equal, where NaN equals NaN.
+
+    Args:
+        got: The student's number, array or tensor, or a list, tuple or dict of them.
+        expected: The expected value, of the same structure.
+        what: What `got` is, as a noun phrase that begins the sentence for the student.
+
+    Raises:
+        ExpectationFailed: If the values differ.
+
+    Example:
+        expect.equal(student.merge_heads(heads), x, "merge_heads(split_heads(x))")
+    """
     found = first_difference(expected, got, Tolerance(terms=0))
     if found:
-        raise ExpectationFailed(f"{_begin(what)} is not what it must be.", found)
+        raise ExpectationFailed(f"{_capitalized(what)} is not what it must be.", found)
 
 
 def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> None:
-    """The call must raise ValueError (AssertionError is taken as well); `why` completes the sentence."""
+    """Require that a call raises ValueError; AssertionError is accepted as well.
+
+    Args:
+        call: A function of the student's.
+        *args: Its positional arguments.
+        why: Why the call must be refused, as a clause that follows "A ValueError is due: ".
+        **kwargs: Its keyword arguments.
+
+    Raises:
+        ExpectationFailed: If the call returns, or raises something else.
+
+    Example:
+        expect.refuses(student.split_heads, x, 3, why="3 does not divide d_model")
+    """
     try:
         result = call(*args, **kwargs)
     except SubmissionFailed as error:
         if {"ValueError", "AssertionError"} & set(error.kinds):
             return
-        told = f"The call raised {error}."
+        outcome = f"The call raised {error}."
     else:
-        told = f"The call returned {show(result)}."
-    raise ExpectationFailed(f"A ValueError is due: {why}. {told}")
+        outcome = f"The call returned {show(result)}."
+    raise ExpectationFailed(f"A ValueError is due: {why}. {outcome}")
 
 
 def loads(student: Any, module: Any, weights: dict[str, Any]) -> Any:
-    """`module` with these weights in its parameters, in their dtype. Its parameters must have just these
-    names and shapes; buffers are its own business. Returns the module."""
+    """Load weights into a module of the student's, whose parameters must have the same names and shapes.
+
+    Buffers of the module are not checked. If a weight is float64, the module is converted to float64.
+
+    Args:
+        student: The submission.
+        module: The module, made by a call of the student's class.
+        weights: Tensors by the names of the parameters.
+
+    Returns:
+        The module.
+
+    Raises:
+        ExpectationFailed: If a parameter is missing, is not in `weights` or has another shape.
+
+    Example:
+        layer = expect.loads(student, student.LayerNorm(d_model), {"scale": scale, "shift": shift})
+    """
     expected = {name: tuple(tensor.shape) for name, tensor in weights.items()}
     has = {name: tuple(p.shape) for name, p in student.anatomy(module)["parameters"].items()}
     missing = [name for name in expected if name not in has]
@@ -155,6 +258,6 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(quoted[:8]) + (", …" if len(quoted) > 8 else "") if quoted else "none"
 
 
-def _begin(what: str) -> str:
-    """`what` at the beginning of a sentence; code keeps its case."""
+def _capitalized(what: str) -> str:
+    """Return `what` with a capital letter, unless it begins with code."""
     return what[:1].upper() + what[1:] if what.split(" ")[0].isalpha() else what

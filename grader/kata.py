@@ -1,18 +1,18 @@
-"""What a kata is: its declaration, its inputs and the laws its answers obey.
+"""The declaration of a kata: its inputs, its hints and the laws that every answer must obey.
 
-A file `tests/katas/<track>/test_<kata>.py` makes one `Kata` and hangs three kinds of function on it:
+A file `tests/katas/<track>/test_<kata>.py` creates one `Kata` and decorates functions with its methods:
 
     KATA = Kata("softmax", track="attention", entry_points=("softmax",), ...)
 
     @KATA.cases
-    def cases(draw): ...                      # -> the arguments, by name
+    def cases(draw): ...                      # returns the arguments by name
 
     @KATA.law(points=1)
     def test_rows_sum_to_one(student, x, axis):
         \"\"\"Every slice along the axis sums to one.\"\"\"
 
-Nothing here imports Hypothesis: a submission that passes is judged on ready-made cases, and the
-120 ms of that import would be most of its time.
+This module does not import Hypothesis: a submission that passes is judged on cached cases, and the
+import would take 120 ms, which is most of the time of such a grading.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from typing import Any, Literal
 
 from grader.errors import KataError as KataError
 
-Case = dict[str, Any]
-Draw = Callable[[Any], Any]
+Case = dict[str, Any]  # the arguments of one call, by name
+Draw = Callable[[Any], Any]  # Hypothesis's `draw`, which takes a strategy and returns a value
 DrawCase = Callable[[Draw], Case]
 
-#: Points of the checks that come free for every kata; `agrees_with_reference` takes what is left.
+#: Hundredths of a point for each check that every kata gets; `agrees_with_reference` takes the remainder.
 FREE_POINTS = {
     "has_the_right_shape": 50,
     "keeps_the_dtype": 50,
     "leaves_arguments_unchanged": 50,
     "answers_the_same_again": 50,
 }
-#: Points of the corners that every kata has whose cases reach them.
+#: Hundredths of a point for the checks that a kata gets if its cases include such inputs.
 CORNER_POINTS = {"any_memory_layout": 50, "float64_keeps_its_digits": 50}
 GRADIENT_POINTS = 200
 DEVICE_POINTS = 50
@@ -43,7 +43,15 @@ DEVICE_POINTS = 50
 
 @dataclass(frozen=True)
 class Rule:
-    """Library calls that a kata asks to build, and so refuses, as dotted names."""
+    """Library calls that a submission must not use, because the kata asks to build them by hand.
+
+    Attributes:
+        forbidden: The calls, as dotted names.
+        because: The reason, which is shown to the student.
+
+    Example:
+        Rule(("numpy.linalg.norm",), because="Build it from sums.")
+    """
 
     forbidden: tuple[str, ...]
     because: str
@@ -51,7 +59,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class Law:
-    """One property: a claim about every case, worth `points` (in hundredths)."""
+    """A property that must hold for every case. `Kata.law` creates one from a function.
+
+    Attributes:
+        name: The function's name without `test_`.
+        title: The first paragraph of the function's docstring, on one line.
+        points: What the law is worth, in hundredths of a point.
+        function: The function, called as `function(student, **arguments)`.
+        draw: Draws the law's cases; None if the law takes only `student` and therefore runs once.
+        parameters: The names of the function's parameters after `student`.
+    """
 
     name: str
     title: str
@@ -61,13 +78,28 @@ class Law:
     parameters: tuple[str, ...]
 
     def arguments(self, case: Case) -> Case:
-        """Those entries of `case` that the law asks for by name."""
+        """Select the entries of a case that the law takes as parameters.
+
+        Args:
+            case: The arguments of a call, by name.
+
+        Returns:
+            The selected entries.
+        """
         return {name: case[name] for name in self.parameters}
 
 
 @dataclass(frozen=True)
 class Corner:
-    """Cases with a check of their own, worth `points` (in hundredths): those for which `holds` is true."""
+    """Corner cases that are judged by a check of their own. `Kata.corner` creates one from a function.
+
+    Attributes:
+        name: The function's name, which is also the name of the check.
+        title: The first paragraph of the function's docstring, on one line.
+        points: What the check is worth, in hundredths of a point.
+        holds: The function, which returns true for the cases that belong to the corner.
+        parameters: The names of the function's parameters.
+    """
 
     name: str
     title: str
@@ -76,7 +108,14 @@ class Corner:
     parameters: tuple[str, ...]
 
     def has(self, case: Case) -> bool:
-        """True if the case belongs to the corner."""
+        """Return whether a case belongs to the corner.
+
+        Args:
+            case: The arguments of a call, by name.
+
+        Returns:
+            True if the case has all parameters of the function and the function returns true for them.
+        """
         if any(name not in case for name in self.parameters):
             return False
         return bool(self.holds(**{name: case[name] for name in self.parameters}))
@@ -84,14 +123,44 @@ class Corner:
 
 @dataclass
 class Kata:
-    """The declaration of one kata. Points are whole or half points; hints go from nudge to near-answer.
+    """The declaration of one kata.
 
-    `roundings` says how many roundings deep an honest answer is (1 for a formula, more for a
-    stack of layers) and widens the tolerance in proportion; see `grader.values.comparison`. `axes` names the
-    last axes of arguments for the reader: `{"logits": "batch vocab"}`. `ships_wrong_code` is for a kata
-    whose stub runs and is to be mended: the stub's `submission.digest`, so that it is known untouched.
-    `shortcuts` are dotted names of library functions that do all of the kata: a submission that uses one
-    gets a note, and no points for agreement in a course that is done by hand.
+    Attributes:
+        name: The kata's name, which is also the name of the exercise's file.
+        track: The track that the kata belongs to, such as `attention`.
+        entry_points: The functions or classes that a submission must define.
+        title: A short title.
+        source: The papers or books that the kata follows, with their sections.
+        hints: Hints, from a nudge to nearly the answer.
+        library: The array library that the kata uses.
+        points: What the kata is worth, in whole or half points.
+        needs: Names of the katas to solve first.
+        rules: Library calls that a submission must not use.
+        shortcuts: Dotted names of library functions that do all of the kata. A submission that uses one
+            gets a note, and no points for agreement in a course whose katas are written by hand.
+        grades_gradients: Whether gradients are compared with the reference's.
+        grades_device: Whether results must stay on the device of the inputs; None means yes for PyTorch
+            katas and no for NumPy katas.
+        ships_wrong_code: For a kata whose stub is a wrong program to repair: the stub's
+            `submission.digest`, by which the grader recognizes a stub that was not edited.
+        axes: The names of the last axes of arguments, shown in reports: `{"logits": "batch vocab"}`.
+        roundings: How many stages of rounding a correct answer goes through: 1 for a formula, more for a
+            stack of layers. The tolerance grows in proportion; see `grader.values.comparison`.
+        bank_size: How many plain cases are kept.
+        laws: The laws, added by `law`.
+        corners: The corners, added by `corner`.
+        examples: The pinned cases, added by `example`.
+        draw: The function that draws a case, set by `cases`.
+
+    Example:
+        KATA = Kata(
+            "softmax",
+            track="attention",
+            entry_points=("softmax",),
+            title="Scores become probabilities",
+            source="Vaswani et al. 2017, section 3.2.1",
+            hints=("Which number can you subtract from every score?",),
+        )
     """
 
     name: str
@@ -118,22 +187,74 @@ class Kata:
     _observe: Callable[..., Mapping[str, Any]] | None = None
 
     def cases(self, draw_case: DrawCase) -> DrawCase:
-        """Decorate the function that draws the arguments of one case, by name."""
+        """Decorate the function that draws one case.
+
+        Args:
+            draw_case: Takes Hypothesis's `draw` and returns the arguments of one call, by name.
+
+        Returns:
+            The function, unchanged.
+
+        Example:
+            @KATA.cases
+            def cases(draw):
+                shape = draw(st.shapes(2))
+                return {"x": draw(st.arrays(shape, "float32")), "axis": -1}
+        """
         self.draw = draw_case
         return draw_case
 
     def example(self, make: Callable[[], Case]) -> Callable[[], Case]:
-        """Decorate a function that returns a pinned case, judged ahead of the drawn ones."""
+        """Decorate a function that returns a pinned case, which is judged before the drawn ones.
+
+        Args:
+            make: Returns the arguments of one call, by name. It is called at once.
+
+        Returns:
+            The function, unchanged.
+
+        Example:
+            @KATA.example
+            def one_row():
+                return {"x": np.array([[1.0, 2.0]]), "axis": -1}
+        """
         self.examples.append(make())
         return make
 
     def observe(self, function: Callable[..., Mapping[str, Any]]) -> Callable[..., Mapping[str, Any]]:
-        """Decorate `observe(student, **case)`: which named values are compared with the reference's."""
+        """Decorate the function that returns what is compared with the reference.
+
+        Without it, the result of the first entry point is compared.
+
+        Args:
+            function: Called as `function(student, **case)`; returns the values to compare, by name.
+
+        Returns:
+            The function, unchanged.
+
+        Example:
+            @KATA.observe
+            def observe(student, d_model, weights, x):
+                layer = expect.loads(student, student.LayerNorm(d_model), weights)
+                return {"result": layer(x)}
+        """
         self._observe = function
         return function
 
     def observed(self, student: Any, case: Case) -> Mapping[str, Any]:
-        """The named values that a case is judged by: by default the first entry point's result."""
+        """Call a submission or the reference with a case.
+
+        Args:
+            student: The submission or the reference.
+            case: The arguments of the call, by name.
+
+        Returns:
+            The values to compare, by name; `result` alone if the kata has no function `observe`.
+
+        Raises:
+            SubmissionFailed: If a call of the student's code raised.
+            ExpectationFailed: If `expect.loads` refused the student's module.
+        """
         if self._observe is not None:
             return self._observe(student, **case)
         return {"result": getattr(student, self.entry_points[0])(**case)}
@@ -141,18 +262,36 @@ class Kata:
     def law(
         self, points: float, cases: DrawCase | None = None
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        """Decorate a property worth `points`; it runs on the kata's cases, or on `cases` of its own.
+        """Decorate a function that checks a property of the student's answers.
 
-        A law that asks for nothing but `student` runs once.
+        The function's first parameter is `student`; the others are names of the case's arguments. A
+        function without other parameters runs once. Its docstring is the law's title.
+
+        Args:
+            points: What the law is worth, in whole or half points.
+            cases: Draws the law's own cases. Without it, the law runs on the kata's cases.
+
+        Returns:
+            A decorator that returns the law as a pytest test.
+
+        Raises:
+            KataError: From the decorator, if the first parameter is not `student` or the docstring is
+                missing.
+
+        Example:
+            @KATA.law(points=1)
+            def test_rows_sum_to_one(student, x, axis):
+                \"\"\"Every slice along the axis sums to one.\"\"\"
+                expect.close(student.softmax(x, axis).sum(axis), 1.0, "the sum of each slice")
         """
 
         def declare(function: Callable[..., None]) -> Callable[..., None]:
             parameters = tuple(inspect.signature(function).parameters)
-            self._require_law(function, parameters)
+            self._validate_law(function, parameters)
             draw = (cases or self.draw) if len(parameters) > 1 else None
             law = Law(
                 name=function.__name__.removeprefix("test_"),
-                title=" ".join(inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].split()),
+                title=_first_paragraph(function),
                 points=hundredths(points),
                 function=function,
                 draw=draw,
@@ -164,11 +303,28 @@ class Kata:
         return declare
 
     def corner(self, points: float) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
-        """Decorate a question about a case, by the names of its arguments. The cases for which it is true
-        are judged by a check of their own, worth `points`; its docstring is the check's title."""
+        """Decorate a function that recognizes corner cases, which then get a check of their own.
+
+        The function's parameters are names of the case's arguments. Its docstring is the check's title.
+
+        Args:
+            points: What the check is worth, in whole or half points.
+
+        Returns:
+            A decorator that returns the function unchanged.
+
+        Raises:
+            KataError: From the decorator, if the docstring is missing.
+
+        Example:
+            @KATA.corner(points=0.5)
+            def masked(x):
+                \"\"\"Scores of -inf get no probability.\"\"\"
+                return bool(np.isneginf(x).any())
+        """
 
         def declare(holds: Callable[..., bool]) -> Callable[..., bool]:
-            title = " ".join(inspect.cleandoc(holds.__doc__ or "").split("\n\n")[0].split())
+            title = _first_paragraph(holds)
             if not title:
                 raise KataError(f"{self.name}: the corner {holds.__name__} needs a docstring: its title.")
             parameters = tuple(inspect.signature(holds).parameters)
@@ -178,10 +334,17 @@ class Kata:
         return declare
 
     def corner_of(self, case: Case) -> str:
-        """The name of the first corner that has the case; nothing for a plain case."""
+        """Return the name of the first corner that a case belongs to.
+
+        Args:
+            case: The arguments of a call, by name.
+
+        Returns:
+            The corner's name; the empty string for a plain case.
+        """
         return next((corner.name for corner in self.corners if corner.has(case)), "")
 
-    def _require_law(self, function: Callable[..., None], parameters: tuple[str, ...]) -> None:
+    def _validate_law(self, function: Callable[..., None], parameters: tuple[str, ...]) -> None:
         if not parameters or parameters[0] != "student":
             raise KataError(f"{self.name}: the first parameter of {function.__name__} must be `student`.")
         if not (function.__doc__ or "").strip():
@@ -191,12 +354,19 @@ class Kata:
 
     @property
     def checks_device(self) -> bool:
-        """Whether the pretended device is checked: PyTorch katas, unless they say otherwise."""
+        """Whether results must stay on the device of the inputs; by default true for PyTorch katas."""
         return self.library == "torch" if self.grades_device is None else self.grades_device
 
     def free_points(self, reached: Iterable[str] = tuple(CORNER_POINTS)) -> dict[str, int]:
-        """Hundredths for each free check; `agrees_with_reference` gets what the others leave. `reached` names
-        those of the corners of every kata that this one's cases reach."""
+        """Return what each check is worth, apart from the laws.
+
+        Args:
+            reached: Those keys of `CORNER_POINTS` for which the kata has cases.
+
+        Returns:
+            Hundredths of a point by the name of the check. `agrees_with_reference` gets what the other
+            checks and the laws leave of the kata's points; it is negative if they exceed them.
+        """
         others = FREE_POINTS | {name: CORNER_POINTS[name] for name in reached}
         others |= {corner.name: corner.points for corner in self.corners}
         if self.grades_gradients:
@@ -208,22 +378,34 @@ class Kata:
 
 
 def hundredths(points: float) -> int:
-    """Points as whole hundredths, so that no float noise reaches a format."""
+    """Convert points to whole hundredths, so that no rounding error of floats appears in a report.
+
+    Args:
+        points: A number of points.
+
+    Returns:
+        The nearest number of hundredths.
+    """
     return round(points * 100)
 
 
+def _first_paragraph(function: Callable[..., Any]) -> str:
+    """Return the first paragraph of the function's docstring, on one line."""
+    return " ".join(inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].split())
+
+
 def _as_pytest_test(function: Callable[..., None], law: Law) -> Callable[..., None]:
-    """Return the law as a test of plain pytest; `tests/katas/conftest.py` has the fixtures that it takes."""
+    """Return the law as a pytest test; `tests/katas/conftest.py` has the fixtures that it takes."""
 
     def test(student: Any, for_all: Any) -> None:
         if law.draw is None:
             function(student)
             return
-        from grader.expect import judged_in
+        from grader.expect import precision_limit
         from grader.values.tolerance import precision_of
 
         def check(case: Case) -> None:
-            with judged_in(precision_of(case)):
+            with precision_limit(precision_of(case)):
                 function(student, **law.arguments(case))
 
         for_all(law.draw, check)

@@ -1,7 +1,7 @@
-"""The report: one flat, frozen record of a grading, which every format reads.
+"""The report of a grading, which every report format reads.
 
-Points are integer hundredths; `to_json` and `from_json` are each other's inverse, so that a saved
-report can be rendered later without a grader.
+Points are whole hundredths. `from_json` reads what `to_json` wrote, so a saved report can be rendered later
+without grading again.
 """
 
 from __future__ import annotations
@@ -16,12 +16,17 @@ CheckStatus = Literal["passed", "failed", "error", "timeout", "skipped"]
 
 
 class ReportError(Exception):
-    """A saved report cannot be read; the sentence says why."""
+    """A saved report cannot be read; the message is a sentence that says why."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """The named mistake that explains a failure, and what its author is told."""
+    """A known mistake that explains a failure.
+
+    Attributes:
+        id: The name of the mistake, such as `forgets_to_scale`.
+        text: The explanation for the student.
+    """
 
     id: str
     text: str
@@ -29,7 +34,22 @@ class Mistake:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The outcome of one check. `counterexample` maps argument names to their text."""
+    """The outcome of one check.
+
+    Attributes:
+        name: The name of the check.
+        title: What the check claims, as a sentence.
+        status: The outcome; `skipped` if the check could judge no case.
+        score: The points earned, in hundredths.
+        max_score: The points that the check is worth, in hundredths.
+        message: Why the check failed; empty if the difference says all.
+        call: The failing call, as code.
+        counterexample: The arguments of that call as text, by name.
+        expected: The expected value as text, cut around the first difference.
+        got: The actual value as text, cut in the same way.
+        difference: Where the values first differ.
+        mistake: The known mistake that explains the failure.
+    """
 
     name: str
     title: str
@@ -47,7 +67,19 @@ class CheckReport:
 
 @dataclass(frozen=True)
 class KataReport:
-    """The outcome of one kata. `message` is set where there is nothing to list check by check."""
+    """The outcome of one kata.
+
+    Attributes:
+        name: The name of the kata.
+        track: The track that it belongs to.
+        status: The outcome; `waiting` if another kata must be solved first.
+        max_score: The points that the kata is worth, in hundredths.
+        seconds: How long the grading took.
+        message: Why there are no checks to list; empty otherwise.
+        checks: The outcomes of the checks.
+        output: What the submission printed.
+        digest: The SHA-256 of the graded file.
+    """
 
     name: str
     track: str
@@ -57,35 +89,51 @@ class KataReport:
     message: str = ""
     checks: tuple[CheckReport, ...] = ()
     output: str = ""
-    digest: str = ""  # SHA-256 of the file that was graded
+    digest: str = ""
 
     @property
     def score(self) -> int:
+        """The points earned, in hundredths."""
         return sum(check.score for check in self.checks)
 
     @property
     def mistake(self) -> Mistake | None:
-        """The first mistake named by any check."""
+        """The first known mistake that a check has found; None if no check has."""
         return next((check.mistake for check in self.checks if check.mistake), None)
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """What really stood between the submission and the grader."""
+    """The layers of the sandbox that were in force during a grading.
+
+    Attributes:
+        process: The submission ran in a process of its own.
+        landlock_abi: The version of Landlock that restricted access to files; 0 if none did.
+        seccomp: A seccomp filter restricted system calls.
+        limits: Memory and other resources were limited.
+        gpu: The files and devices that CUDA needs were accessible.
+    """
 
     process: bool = True
     landlock_abi: int = 0
     seccomp: bool = False
     limits: bool = False
-    gpu: bool = False  # what CUDA needs was left open
+    gpu: bool = False
 
     @property
     def is_whole(self) -> bool:
-        """Whether every layer held. On a GPU memory cannot be limited."""
+        """Whether every layer was in force; limits are not required on a GPU, where CUDA rules them out."""
         return self.process and self.landlock_abi > 0 and self.seccomp and (self.limits or self.gpu)
 
     def weakened_by(self, other: Isolation) -> Isolation:
-        """What held for both."""
+        """Return the layers that were in force in both of two gradings.
+
+        Args:
+            other: The layers of the other grading.
+
+        Returns:
+            The layers common to both.
+        """
         return Isolation(
             self.process and other.process,
             min(self.landlock_abi, other.landlock_abi),
@@ -97,7 +145,15 @@ class Isolation:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What judged: versions, and the digest of the answer key where there was one."""
+    """The versions that a report was made with.
+
+    Attributes:
+        grader: The version of the grader.
+        python: The version of Python.
+        numpy: The version of NumPy.
+        torch: The version of PyTorch.
+        key: The digest of the answer key, if one was used.
+    """
 
     grader: str = ""
     python: str = ""
@@ -108,7 +164,14 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Report:
-    """One submission, graded."""
+    """The report of one graded submission.
+
+    Attributes:
+        katas: The outcomes of the katas.
+        device: The device that PyTorch katas were graded on.
+        isolation: The layers of the sandbox that were in force.
+        provenance: The versions that the report was made with.
+    """
 
     katas: tuple[KataReport, ...]
     device: str = "cpu"
@@ -117,15 +180,27 @@ class Report:
 
     @property
     def score(self) -> int:
+        """The points earned in all katas, in hundredths."""
         return sum(kata.score for kata in self.katas)
 
     @property
     def max_score(self) -> int:
+        """The points that all katas are worth, in hundredths."""
         return sum(kata.max_score for kata in self.katas)
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """The report as plain values, in the shape that the JSON contract fixes."""
+    """Convert a report to values that the `json` module can write.
+
+    Args:
+        report: The report.
+
+    Returns:
+        The report as dicts and lists, with points in place of hundredths.
+
+    Example:
+        Path("report.json").write_text(json.dumps(to_json(report)))
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "score": report.score / 100,
@@ -159,7 +234,20 @@ def _check_to_json(check: CheckReport) -> dict[str, Any]:
 
 
 def from_json(data: Any) -> Report:
-    """Read what `to_json` wrote. Raises ReportError for anything else."""
+    """Convert what `to_json` returned to a report again.
+
+    Args:
+        data: What the `json` module has read.
+
+    Returns:
+        The report.
+
+    Raises:
+        ReportError: If the data is not a report of this schema version, or is damaged.
+
+    Example:
+        report = from_json(json.loads(Path("report.json").read_text()))
+    """
     if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
         found = data.get("schema_version") if isinstance(data, dict) else type(data).__name__
         raise ReportError(f"This is no report of schema version {SCHEMA_VERSION} (found {found!r}).")

@@ -1,1 +1,1 @@
-"""Files of answer keys: what a course's solutions answer, without the solutions."""
+"""Read and write answer keys, which hold the answers of a course's solutions without their code."""

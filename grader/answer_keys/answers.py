@@ -1,4 +1,4 @@
-"""An answer key: cases, what the reference answers to them, and what each mistake would have answered."""
+"""The contents of an answer key: cases, the reference's answers, and the answers of known mistakes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VERSION = 4
 
 @dataclass
 class Expected:
-    """What the reference answers: `exact` in float64, `native` in the dtypes of the arguments."""
+    """What the reference answers to a case: `exact` in float64, `native` in the dtypes of the arguments."""
 
     exact: Any
     native: Any
@@ -29,8 +29,7 @@ class Expected:
 
 @dataclass
 class AnswerKey:
-    """Cases with their answers and the corners that they belong to, "" for plain ones; and the cases of the
-    laws that draw their own."""
+    """Cases with their answers and corners ("" for plain ones), and the cases of laws that draw their own."""
 
     cases: list[Case]
     expected: list[Expected]
@@ -38,13 +37,13 @@ class AnswerKey:
     corners: list[str] = field(default_factory=list)
 
     def of_corner(self, name: str) -> list[Case]:
-        """The cases of one corner; those of "" are the plain ones."""
+        """Return the cases of a corner, or the plain cases for the empty name."""
         return [case for case, corner in zip(self.cases, self.corners, strict=True) if corner == name]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one call answered, as far as it tells mistakes apart: a value, or the class of an error."""
+    """The answer to one call: a value with its gradients if they were recorded, or an exception's class."""
 
     value: Any
     error: str | None = None
@@ -53,7 +52,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Recorded:
-    """How one case failed: the verdict, a digest of what was said, whether values differed, the answers."""
+    """How a known mistake fails a case.
+
+    `said` is a digest of the message; `differs` is true if a value differs from the expected one.
+    """
 
     status: str
     said: str
@@ -63,15 +65,17 @@ class Recorded:
 
 @dataclass(frozen=True)
 class RecordedMistake:
-    """A mistake without its code: what its author is told and, check by check, how each case fails (None
-    where it passes)."""
+    """A known mistake without its code: its explanation and, for each check, how each case fails.
+
+    A case that passes is None.
+    """
 
     id: str
     text: str
     outcomes: dict[str, list[Recorded | None]]
 
 
-#: The grader's own files on which cases and answers rest.
+#: Files of the grader that determine which cases are drawn and what is expected.
 DRAWING = (
     "answer_keys/answers.py",
     "cases/generation.py",
@@ -83,7 +87,7 @@ DRAWING = (
 
 
 def digest(files: Iterable[Path], *more: object) -> str:
-    """Name one state of these files, of the grader's own drawing code and of the libraries that draw."""
+    """Return a digest of the files, of the grader's code that draws cases and of the libraries' versions."""
     contents = [file.read_bytes() for file in files]
     libraries = ["hypothesis", *["torch"] * any(b"torch" in content for content in contents)]
     versions = (np.__version__, *map(_version, libraries), sys.version_info[:2])
@@ -95,12 +99,12 @@ def digest(files: Iterable[Path], *more: object) -> str:
 
 
 def _version(library: str) -> str:
-    """The version of a library, without importing it; empty where it is not installed."""
+    """Return the version of a library without importing it; the empty string if it is not installed."""
     spec = find_spec(library)
     if spec is None or spec.origin is None:
         return ""
-    # The metadata's folder beside the library names the version, and is read in less than a millisecond;
-    # importing `importlib.metadata` takes 40.
+    # The name of the metadata folder next to the library contains the version. Listing it takes less than a
+    # millisecond; importing `importlib.metadata` takes 40.
     for folder in Path(spec.origin).parents[1].glob(f"{library}-*.dist-info"):
         return folder.name.removesuffix(".dist-info").partition("-")[2]
     from importlib.metadata import PackageNotFoundError, version

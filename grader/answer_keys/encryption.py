@@ -1,9 +1,9 @@
-"""Sealed keys: a file of answer keys, encrypted for a repository that students own.
+"""Encrypt and decrypt a file of answer keys, so that a repository that students own can contain it.
 
     "DOJOSEAL" · version (u16) · nonce (12 bytes) · AES-256-GCM of the file, head and nonce authenticated
 
-The secret is 32 random bytes in base64, in the variable `DOJO_SEAL` or in a file. What seals is the
-package `cryptography`, an optional part of the installation: a course without sealed keys needs none.
+The secret is 32 random bytes in base64, in the environment variable `DOJO_SEAL` or in a file. Only courses
+with encrypted ("sealed") keys need the package `cryptography`.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ VARIABLE = "DOJO_SEAL"
 
 
 def new_secret() -> str:
-    """A fresh secret, as text."""
+    """Return a new random secret as text."""
     return base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def is_sealed(data: bytes) -> bool:
-    """Whether these bytes say that they are a sealed key."""
+    """Return whether the bytes begin as a sealed key does."""
     return data[: len(MAGIC)] == MAGIC
 
 
 def seal(data: bytes, secret: str) -> bytes:
-    """The bytes encrypted under a fresh nonce. Raises KeyUnusable where the secret is none."""
+    """Encrypt the bytes with a new nonce. Raises KeyUnusable if the secret is invalid."""
     head = HEAD.pack(MAGIC, VERSION, secrets.token_bytes(12))
     return head + bytes(_cipher(secret, "the secret").encrypt(head[-12:], data, head))
 
 
 def unseal(data: bytes, label: str, secret_file: Path | None) -> bytes:
-    """The bytes that were sealed. Raises KeyUnusable with one sentence, whatever is wrong."""
+    """Decrypt a sealed key. Raises KeyUnusable if it is damaged or the secret is missing or wrong."""
     if len(data) < HEAD.size + TAG_BYTES:
         raise KeyUnusable(f"{label} is cut off or damaged: fetch it again, or make it anew.")
     _, version, nonce = HEAD.unpack_from(data)
@@ -53,7 +53,7 @@ def unseal(data: bytes, label: str, secret_file: Path | None) -> bytes:
             f"{label} is sealed in version {version} of the format, and this grader reads version {VERSION};"
             " seal it anew, or install the grader that it came with."
         )
-    secret, where = _secret(label, secret_file)
+    secret, where = _take_secret(label, secret_file)
     cipher = _cipher(secret, where)
     from cryptography.exceptions import InvalidTag
 
@@ -65,9 +65,11 @@ def unseal(data: bytes, label: str, secret_file: Path | None) -> bytes:
         ) from None
 
 
-def _secret(label: str, file: Path | None) -> tuple[str, str]:
-    """The secret and where it stood: in the file where one was named, else in the environment, from which
-    it is taken out."""
+def _take_secret(label: str, file: Path | None) -> tuple[str, str]:
+    """Return the secret and its source: the file if one is given, otherwise the environment variable.
+
+    The variable is deleted, so that a submission cannot read it.
+    """
     if file is not None:
         return read_secret(file), f"the secret in {shorten(file)}"
     secret = os.environ.pop(VARIABLE, "").strip()
@@ -79,7 +81,7 @@ def _secret(label: str, file: Path | None) -> tuple[str, str]:
 
 
 def read_secret(file: Path) -> str:
-    """The text of a secret's file. Raises KeyUnusable."""
+    """Return the secret in a file. Raises KeyUnusable if the file cannot be read."""
     try:
         return file.read_text(encoding="ascii").strip()
     except (OSError, ValueError):

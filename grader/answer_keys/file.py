@@ -1,10 +1,10 @@
-"""A file of answer keys: what a course's solutions answer, without the solutions. docs/answer-keys.md
+"""Read and write files of answer keys; docs/answer-keys.md describes them.
 
     "DOJOKEYS" · version (u16) · length of the index (u32) · index · sections · SHA-256 of all before
 
-The index is JSON: the seed, the grader, and for each kata a digest of its declaration and the places of
-its two sections, `answers` and `mistakes`. A section is one message of `worker.protocol.codec`, compressed.
-Nothing is unpickled or evaluated, and every size is checked before memory is taken.
+The index is JSON: the seed, the grader, and for each kata a digest of its declaration and the offsets of
+its two sections, `answers` and `mistakes`. A section is a compressed message of `worker.protocol.codec`.
+Reading neither unpickles nor evaluates anything, and checks every size before it allocates memory.
 """
 
 from __future__ import annotations
@@ -25,20 +25,19 @@ VERSION = 2
 HEAD = struct.Struct(">HI")
 SHA256 = 32
 LARGEST_INDEX = 2**20
-LEVEL = 6  # of zlib; a key is read at every grading, and lzma takes ten times as long to unpack
+LEVEL = 6  # of zlib; every grading reads a key, and lzma takes ten times as long to decompress
 
 
 class KeyUnusable(Exception):
-    """A file of answer keys cannot be used; the sentence says why, and what to do."""
+    """A file of answer keys cannot be used; the message is a sentence that says why, and what to do."""
 
 
-Section = tuple[bytes, int, int]
+Section = tuple[bytes, int, int]  # the compressed message, the length of its header and that of its body
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One kata, packed: its sections, each with the lengths of header and body inside. A cached entry may
-    lack the mistakes, which are needed only once a submission fails."""
+    """The compressed sections of one kata. The cache has no mistakes, because only failures need them."""
 
     name: str
     declaration: str
@@ -47,10 +46,10 @@ class Entry:
 
 
 class KeyFile:
-    """A file's bytes, checked as a whole; a kata's sections are read when they are asked for."""
+    """The bytes of a file, whose checksum and index are checked at once; sections are read on request."""
 
     def __init__(self, data: bytes, label: str) -> None:
-        """Raises KeyUnusable for anything that is no whole file of this version."""
+        """Check the file. Raises KeyUnusable if it is damaged or is not a key file of this version."""
         self.data, self.label = data, label
         if data[: len(MAGIC)] != MAGIC:
             raise KeyUnusable(f"{label} is no file of answer keys.")
@@ -77,15 +76,16 @@ class KeyFile:
             raise self.damaged() from None
 
     def damaged(self) -> KeyUnusable:
+        """Return the exception for a damaged file."""
         return KeyUnusable(f"{self.label} is cut off or damaged: fetch it again, or make it anew.")
 
     @property
     def digest(self) -> str:
-        """Names the file's contents."""
+        """A digest of the file's contents."""
         return self.data[-SHA256:].hex()[:16]
 
     def entry(self, kata: str) -> Entry:
-        """A kata as it is packed. Raises KeyUnusable."""
+        """Return the compressed sections of a kata. Raises KeyUnusable if the file is damaged."""
         names = [name for name in ("answers", "mistakes") if name in self.katas.get(kata, {})]
         sections = {name: self._section(kata, name) for name in names or ("answers",)}
         return Entry(kata, str(self.katas[kata].get("declaration")), **sections)
@@ -101,7 +101,7 @@ class KeyFile:
         return packed, header, body
 
     def message(self, kata: str, name: str) -> dict[str, Any]:
-        """What a section holds; no more is unpacked than it says. Raises KeyUnusable."""
+        """Decompress and decode a section, up to its declared size. Raises KeyUnusable if it is damaged."""
         packed, header, body = self._section(kata, name)
         try:
             plain = zlib.decompressobj().decompress(packed, header + body + 1)
@@ -113,14 +113,14 @@ class KeyFile:
 
 
 class KataKey:
-    """One kata of a file."""
+    """The answer key of one kata in a file."""
 
     def __init__(self, file: KeyFile, name: str) -> None:
         self.file, self.name = file, name
 
     @cached_property
     def answers(self) -> AnswerKey:
-        """The cases and what the reference answers. Raises KeyUnusable."""
+        """The cases and the reference's answers. Raises KeyUnusable if the file is damaged."""
         message = self.file.message(self.name, "answers")
         try:
             expected = [Expected(**entry) for entry in message["expected"]]
@@ -132,7 +132,7 @@ class KataKey:
 
     @cached_property
     def mistakes(self) -> list[RecordedMistake]:
-        """What each mistake would have answered. Raises KeyUnusable."""
+        """How each known mistake fails. Raises KeyUnusable if the file is damaged."""
         message = self.file.message(self.name, "mistakes")
         try:
             values = message["values"]
@@ -167,19 +167,19 @@ def _answer(entry: Any, values: list[Any]) -> Answer:
 def pack(
     name: str, declaration: str, answers: AnswerKey, mistakes: list[RecordedMistake] | None = None
 ) -> Entry:
-    """A kata as it stands in a file. Raises Malformed for values that cannot travel."""
-    told = None if mistakes is None else _packed(_mistakes_message(mistakes))
-    return Entry(name, declaration, _packed(_answers_message(answers)), told)
+    """Compress the sections of a kata. Raises Malformed if a value cannot be encoded."""
+    packed = None if mistakes is None else _pack_section(_mistakes_message(mistakes))
+    return Entry(name, declaration, _pack_section(_answers_message(answers)), packed)
 
 
-def _packed(message: dict[str, Any]) -> Section:
+def _pack_section(message: dict[str, Any]) -> Section:
     header, buffers = encode(message, FILE)
     body = b"".join(buffers)
     return zlib.compress(header + body, LEVEL), len(header), len(body)
 
 
 def write(entries: list[Entry], seed: int, made_by: str) -> bytes:
-    """The file's bytes; the same entries make the same bytes."""
+    """Return the bytes of a file, which are the same for the same entries."""
     sections: list[bytes] = []
     katas = [
         {
@@ -196,7 +196,7 @@ def write(entries: list[Entry], seed: int, made_by: str) -> bytes:
 
 
 def _add(sections: list[bytes], section: Section) -> list[int]:
-    """Append a section; returns its place: offset, length, and the lengths of header and body inside."""
+    """Append a section and return its entry in the index: offset, length, lengths of header and body."""
     packed, header, body = section
     at = sum(map(len, sections))
     sections.append(packed)
@@ -214,43 +214,47 @@ def _answers_message(key: AnswerKey) -> dict[str, Any]:
 
 
 def _mistakes_message(mistakes: list[RecordedMistake]) -> dict[str, Any]:
-    """Values and whole records stand once each, however often they come."""
-    values, records = Numbered(), Numbered()
+    """Return the message of a mistakes section, in which equal values and records are stored once."""
+    values, records = DistinctValues(), DistinctValues()
 
-    def number(recorded: Recorded | None) -> int | None:
+    def record_index(recorded: Recorded | None) -> int | None:
         if recorded is None:
             return None
         answers = [
-            [answer.error, values.number(answer.value), _gradients(answer, values)]
+            [answer.error, values.index(answer.value), _gradients(answer, values)]
             for answer in recorded.answers
         ]
-        return records.number([recorded.status, recorded.said, recorded.differs, answers])
+        return records.index([recorded.status, recorded.said, recorded.differs, answers])
 
-    told = [
-        [m.id, m.text, {check: [number(one) for one in outcomes] for check, outcomes in m.outcomes.items()}]
+    listed = [
+        [
+            m.id,
+            m.text,
+            {check: [record_index(one) for one in outcomes] for check, outcomes in m.outcomes.items()},
+        ]
         for m in mistakes
     ]
-    return {"values": values.items, "records": records.items, "mistakes": told}
+    return {"values": values.items, "records": records.items, "mistakes": listed}
 
 
-def _gradients(answer: Answer, values: Numbered) -> dict[str, int] | None:
+def _gradients(answer: Answer, values: DistinctValues) -> dict[str, int] | None:
     if answer.gradients is None:
         return None
-    return {name: values.number(gradient) for name, gradient in answer.gradients.items()}
+    return {name: values.index(gradient) for name, gradient in answer.gradients.items()}
 
 
-class Numbered:
-    """A list of values in which equal values stand once."""
+class DistinctValues:
+    """A list of values without duplicates."""
 
     def __init__(self) -> None:
         self.items: list[Any] = []
-        self._known: dict[bytes, int] = {}
+        self._indices: dict[bytes, int] = {}
 
-    def number(self, value: Any) -> int:
-        """The place of `value` among the items. Raises Malformed for what cannot travel."""
+    def index(self, value: Any) -> int:
+        """Return the index of `value`; add it if it is new. Raises Malformed if it cannot be encoded."""
         header, buffers = encode({"value": value}, FILE)
-        name = hashlib.sha256(b"".join((header, *buffers))).digest()
-        if name not in self._known:
-            self._known[name] = len(self.items)
+        digest = hashlib.sha256(b"".join((header, *buffers))).digest()
+        if digest not in self._indices:
+            self._indices[digest] = len(self.items)
             self.items.append(value)
-        return self._known[name]
+        return self._indices[digest]

@@ -1,4 +1,4 @@
-"""The answer keys at hand: the file or folder that was named, or the course's own folder `keys`."""
+"""Find the answer keys: in the file or folder given, or in the course's folder `keys`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ LARGEST_FILE = 64 * 2**20
 
 
 class Keyring:
-    """Files of answer keys, opened once, in the order in which they are asked."""
+    """The files of answer keys that a grading uses, in the order in which they are searched."""
 
     def __init__(self, files: list[KeyFile], label: str) -> None:
         self.files, self.label = files, label
 
     @property
     def digest(self) -> str:
-        """Names the contents of all files."""
+        """A digest of the contents of all files."""
         return hashlib.sha256("".join(file.digest for file in self.files).encode()).hexdigest()[:16]
 
     def kata(self, info: KataInfo) -> KataKey:
-        """The key of a kata. Raises KeyUnusable where there is none, or none for this declaration."""
+        """Return the key of a kata. Raises KeyUnusable if there is none, or none for this declaration."""
         for file in self.files:
             if info.name in file.katas:
                 if file.katas[info.name].get("declaration") != declaration_digest(info):
@@ -38,7 +38,7 @@ class Keyring:
 
 
 def declaration_digest(info: KataInfo) -> str:
-    """Names one state of a kata's declaration, whatever the ends of its lines."""
+    """Return a digest of a kata's declaration, the same for Windows and Unix line ends."""
     text = info.path.read_bytes().replace(b"\r\n", b"\n")
     return hashlib.sha256(text).hexdigest()[:32]
 
@@ -46,8 +46,10 @@ def declaration_digest(info: KataInfo) -> str:
 def open_keyring(
     course: Course, infos: list[KataInfo], path: Path | None, secret: Path | None
 ) -> Keyring | None:
-    """The keys that were named; else the course's own where it has no solutions; else None. Raises
-    KeyUnusable where one of these katas cannot be graded with them."""
+    """Open the keys at `path`; without a path, those of a course that has no solutions, otherwise none.
+
+    Raises KeyUnusable if one of the katas cannot be graded with the keys.
+    """
     if path is None:
         if all(course.solution(info, "reference").is_file() for info in infos):
             return None
@@ -70,12 +72,15 @@ def _open(path: Path, secret: Path | None) -> KeyFile:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
     except OSError as error:
-        told = (error.strerror or "unknown error").lower()
-        raise KeyUnusable(f"The key {label} cannot be read: {told}.") from None
+        reason = (error.strerror or "unknown error").lower()
+        raise KeyUnusable(f"The key {label} cannot be read: {reason}.") from None
     if len(data) > LARGEST_FILE:
         raise KeyUnusable(f"{label} is larger than {LARGEST_FILE >> 20} MiB, and no key is.")
     if data[: len(MAGIC)] != MAGIC:
-        from grader.answer_keys.encryption import is_sealed, unseal  # needs a package that few runs need
+        from grader.answer_keys.encryption import (
+            is_sealed,
+            unseal,
+        )  # imported late, since few courses have sealed keys
 
         if is_sealed(data):
             data = unseal(data, label, secret)

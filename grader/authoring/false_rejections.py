@@ -18,7 +18,7 @@ from grader.checks.builtin import plan
 from grader.checks.runner import run_check
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.known_solutions import Answers
-from grader.values.comparison import watching_margin
+from grader.values.comparison import recording_margin
 from grader.values.formatting import counted
 from grader.worker.in_process import LocalStudent
 
@@ -82,7 +82,7 @@ def _right_answers(course: Course, info: KataInfo) -> dict[str, LocalStudent]:
 
 
 def _judge(session: CheckContext, checks: list[Check], fairness: FalseRejections, lead: str) -> None:
-    with watching_margin() as margin:
+    with recording_margin() as margin:
         findings = [run_check(check, session) for check in checks]
     fairness.margin = max(fairness.margin, margin.largest)
     fairness.refused += [

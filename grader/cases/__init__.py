@@ -1,1 +1,1 @@
-"""Where cases and expected answers come from."""
+"""Generate the cases of a kata, and compute and cache the reference's answers to them."""

@@ -1,4 +1,4 @@
-"""The user's cache: answers that were drawn once for a state of a kata's files, as files of answer keys."""
+"""The user's cache of cases and answers: one file of answer keys for each state of a kata's files."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from grader.course.loading import cache_folder
 
 
 def cached(kata: str, digest: str, make: Callable[[], Entry]) -> KataKey:
-    """Return the entry kept under this digest; where there is none, keep what `make` returns."""
+    """Return the cached answers to `kata` under this digest; if there are none, cache what `make` returns."""
     name = f"{kata}-{digest}.key"
-    found = _read(name, kata)
-    if found is None:
-        with _alone(kata):
-            found = _read(name, kata)  # another process may have made it meanwhile
-            if found is None:
+    key = _read(name, kata)
+    if key is None:
+        with _locked(kata):
+            key = _read(name, kata)  # another process may have written it meanwhile
+            if key is None:
                 data = write([make()], 0, "")
-                _keep(name, data)
-                found = KataKey(KeyFile(data, name), kata)
-    return found
+                _write_file(name, data)
+                key = KataKey(KeyFile(data, name), kata)
+    return key
 
 
 def _read(name: str, kata: str) -> KataKey | None:
-    """None where there is none, or where it is damaged: it is then made anew."""
+    """Return the cached answers; None if there are none or the file is damaged."""
     try:
         return KataKey(KeyFile((cache_folder() / name).read_bytes(), name), kata)
     except (OSError, KeyUnusable):
         return None
 
 
-def _keep(name: str, data: bytes) -> None:
-    """Write the file, whole or not at all; a folder that cannot be written is no error."""
+def _write_file(name: str, data: bytes) -> None:
+    """Write the file atomically. If the folder cannot be written, do nothing."""
     with suppress(OSError):
         cache_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.NamedTemporaryFile(dir=cache_folder(), delete=False) as draft:
-            draft.write(data)
-        os.replace(draft.name, cache_folder() / name)
+        with tempfile.NamedTemporaryFile(dir=cache_folder(), delete=False) as temporary:
+            temporary.write(data)
+        os.replace(temporary.name, cache_folder() / name)
 
 
 @contextmanager
-def _alone(kata: str) -> Iterator[None]:
-    """One process of this machine at a time, so that a kata is drawn once and read by all."""
+def _locked(kata: str) -> Iterator[None]:
+    """Let only one process of this machine draw the cases of a kata; the others wait and read them."""
     try:
         import fcntl
 
         cache_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
         file = (cache_folder() / f"{kata}.lock").open("w")
-    except (ImportError, OSError):  # no such lock here, or nothing can be kept: everybody draws alone
+    except (ImportError, OSError):  # without file locks or a cache folder, each process draws for itself
         yield
         return
     with file:

@@ -1,6 +1,6 @@
-"""Cases: drawn once by Hypothesis with a fixed seed, smallest first.
+"""Draw cases with Hypothesis and a fixed seed, and sort them, smallest first.
 
-Hypothesis is imported inside, since a grading that finds its bank in the cache never draws.
+Hypothesis is imported inside functions, because a grading that finds its cases in the cache draws none.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from grader.kata import Case, DrawCase, KataError
 from grader.worker.protocol.codec import encode
 
 SEED = 20170612
-FEWEST = 8  # cases below which no bank is halved
-DRAWS = 3  # cases drawn for each one kept: Hypothesis repeats itself, and the bank is spread by size
+FEWEST = 8  # the smallest number of cases that `half` returns, if there are as many
+DRAWS = 3  # cases drawn for each one kept, since Hypothesis repeats cases and those kept are spread by size
 
 
 def draw_cases(draw_case: DrawCase, examples: int, seed: int = SEED) -> list[Case]:
-    """The distinct cases among so many examples, smallest first. The same seed draws the same cases."""
+    """Return the distinct cases among `examples` drawn ones, smallest first.
+
+    The same seed draws the same cases. Raises KataError if a case is not a dict.
+    """
     drawn: dict[bytes, Case] = {}
 
     def keep(case: Case) -> None:
@@ -33,19 +36,19 @@ def draw_cases(draw_case: DrawCase, examples: int, seed: int = SEED) -> list[Cas
 
 
 def spread(cases: list[Case], size: int) -> list[Case]:
-    """`size` of the cases, evenly from the smallest to the largest, both included."""
+    """Return `size` of the cases at even distances, with the smallest and the largest."""
     if len(cases) <= size:
         return cases
     return [cases[round(i * (len(cases) - 1) / (size - 1))] for i in range(size)]
 
 
 def half(cases: list[Case]) -> list[Case]:
-    """Every other case, and no fewer than eight: for checks that ask several times a case, or once more."""
+    """Return half of the cases, at least FEWEST: for checks that call the submission again for each case."""
     return spread(cases, max(FEWEST, len(cases) // 2))
 
 
 def for_all(draw_case: DrawCase, check: Callable[[Case], None], examples: int = 30) -> None:
-    """Run `check` on drawn cases under plain Hypothesis; a failing case is shrunk and shown."""
+    """Run `check` on drawn cases; Hypothesis shrinks a failing case and raises its exception."""
     _run(draw_case, check, examples=examples, seed=SEED, shrink=True)
 
 
@@ -67,20 +70,20 @@ def _run(draw_case: DrawCase, check: Callable[[Case], None], examples: int, seed
         verbosity=hypothesis.Verbosity.normal if not shrink else hypothesis.Verbosity.quiet,
     )
     strategy = st.composite(lambda draw: draw_case(draw))()
-    with _independent_of_the_process():
+    with _reproducible_hypothesis():
         hypothesis.seed(seed)(quiet(hypothesis.given(strategy)(_one_argument(check))))()
 
 
 @contextmanager
-def _independent_of_the_process() -> Iterator[None]:
-    """Make Hypothesis draw and shrink alike, whichever modules are loaded and whatever the hash seed is."""
+def _reproducible_hypothesis() -> Iterator[None]:
+    """Make Hypothesis draw and shrink alike, whatever modules are loaded and whatever the hash seed is."""
     from hypothesis.internal.conjecture import providers
     from hypothesis.internal.conjecture.shrinker import Shrinker
     from hypothesis.internal.constants_ast import Constants
 
-    # Hypothesis draws constants found in the loaded modules that lie outside of site-packages, and shrinks
-    # in the order of labels computed by `hash`. No setting turns either off, and another backend would not
-    # do: Hypothesis mutates no case of one, and shrinks with its own.
+    # Hypothesis draws constants that it finds in loaded modules outside of site-packages, and shrinks in the
+    # order of labels computed by `hash`. No setting turns either off, nor does another backend help:
+    # Hypothesis does not mutate the cases of another backend, and shrinks them with its own.
     replacements: list[tuple[Any, str, Any]] = [
         (providers, "_get_local_constants", Constants),
         (providers, "CONSTANTS_CACHE", {}),
@@ -97,7 +100,7 @@ def _independent_of_the_process() -> Iterator[None]:
 
 
 def _one_argument(check: Callable[[Case], None]) -> Callable[[Case], None]:
-    """Hypothesis looks at a test's signature; this gives every check the same."""
+    """Return `check` with the signature that Hypothesis expects."""
 
     def test(case: Case) -> None:
         check(case)
@@ -106,16 +109,16 @@ def _one_argument(check: Callable[[Case], None]) -> Callable[[Case], None]:
 
 
 def smallest_first(cases: list[Case]) -> list[Case]:
-    """Sorted by weight; equally heavy ones by their bytes, so that the order never varies."""
+    """Return the cases sorted by weight, and cases of equal weight by their bytes."""
     return sorted(cases, key=lambda case: (weight(case), fingerprint(case)))
 
 
 def weight(value: Any) -> tuple[int, float]:
-    """How much a person has to read: numbers in all, then how far they are from small and round."""
+    """Return how hard a value is to read: how many numbers it has, then how large and how uneven they are."""
     if isinstance(value, dict):
-        return _added(value.values())
+        return _total_weight(value.values())
     if isinstance(value, list | tuple):
-        return _added(value)
+        return _total_weight(value)
     if type(value).__module__ == "torch":
         value = value.detach().cpu().double().numpy()
     if isinstance(value, np.ndarray):
@@ -125,12 +128,12 @@ def weight(value: Any) -> tuple[int, float]:
     return 1, float(abs(value)) if isinstance(value, int | float) and abs(value) < 1e9 else 0.0
 
 
-def _added(values: Any) -> tuple[int, float]:
+def _total_weight(values: Any) -> tuple[int, float]:
     weights = [weight(value) for value in values]
     return sum(w[0] for w in weights), sum(w[1] for w in weights)
 
 
 def fingerprint(case: Case) -> bytes:
-    """The case as bytes: equal for equal cases."""
+    """Return the case as bytes, which are equal for equal cases."""
     header, buffers = encode(case)
     return header + b"".join(buffers)

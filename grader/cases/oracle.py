@@ -1,4 +1,4 @@
-"""Where expected values come from: an answer key, the cache, or the reference itself."""
+"""Provide the expected answers, from an answer key, the cache or the reference."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ from grader.values.arrays import contiguous, in_leaves, is_contiguous
 from grader.values.tolerance import Precision, precision_of
 from grader.worker.in_process import LocalStudent
 
-CORNER_CASES = 12  # drawn for each corner
+CORNER_CASES = 12  # cases kept for each corner
 LAYOUT = "any_memory_layout"
 
 
 class Oracle:
-    """Draws the cases of a kata and asks the reference for their answers. With `keeps` they are cached."""
+    """The cases of a kata with the reference's answers.
+
+    They come from `recorded` if it is given. Otherwise they are drawn, `draws` for each case kept, and cached
+    if `keeps` is true.
+    """
 
     def __init__(
         self,
@@ -41,13 +45,13 @@ class Oracle:
 
     @cached_property
     def reference(self) -> LocalStudent:
-        """The reference, loaded when it is first asked."""
+        """The reference, loaded on first use."""
         path = self.course.solution(self.info, "reference")
         return LocalStudent(load_file(f"dojo_reference_{self.info.name}", path), str(path))
 
     @cached_property
     def key(self) -> AnswerKey:
-        """The bank with its answers: from an answer key where one was given, from the cache, or drawn now."""
+        """The cases with their answers."""
         if self.recorded is not None:
             return self.recorded.answers
         if not self.keeps:
@@ -59,14 +63,14 @@ class Oracle:
     def _draw(self) -> AnswerKey:
         kata = self.kata
         assert kata.draw is not None
-        drawn = self._bank("its cases", kata.draw, self.draws * kata.bank_size)
-        groups = self._grouped(kata.examples, kata.bank_size, CORNER_CASES, drawn)
+        drawn = self._draw_cases("its cases", kata.draw, self.draws * kata.bank_size)
+        groups = self._group_by_corner(kata.examples, kata.bank_size, CORNER_CASES, drawn)
         cases = [case for group in groups.values() for case in group]
         own = [law for law in kata.laws if law.draw not in (None, kata.draw)]
         half = kata.bank_size // 2
         law_cases = {
             law.name: generation.spread(
-                contiguous(self._bank(f"the cases of `{law.name}`", law.draw, self.draws * half)), half
+                contiguous(self._draw_cases(f"the cases of `{law.name}`", law.draw, self.draws * half)), half
             )
             for law in own
             if law.draw
@@ -74,20 +78,23 @@ class Oracle:
         corners = [name for name, group in groups.items() for _ in group]
         return AnswerKey(cases, self._answers(cases), law_cases, corners)
 
-    def _grouped(
+    def _group_by_corner(
         self, examples: list[Case], plain: int, each: int, drawn: list[Case]
     ) -> dict[str, list[Case]]:
-        """The cases by corner, examples first: at most `plain` drawn ones without a corner, which have the
-        usual layout in memory, and `each` of a corner. Raises KataError where a corner has none."""
+        """Return the examples and at most `plain` drawn plain cases and `each` of a corner, by corner.
+
+        All arrays are made contiguous, but plain cases that were not also form the corner LAYOUT, unchanged.
+        Raises KataError if a corner has no case.
+        """
         groups: dict[str, list[Case]] = {"": [], **{corner.name: [] for corner in self.kata.corners}}
         for origin, most in ((examples, len(examples)), (drawn, each)):
-            found: dict[str, list[Case]] = {}
+            by_corner: dict[str, list[Case]] = {}
             for case in origin:
-                found.setdefault(self.kata.corner_of(case), []).append(case)
-            relaid = [case for case in found.get("", []) if not is_contiguous(case)]
-            if relaid:
-                groups.setdefault(LAYOUT, []).extend(generation.spread(relaid, most))
-            for name, group in found.items():
+                by_corner.setdefault(self.kata.corner_of(case), []).append(case)
+            strided = [case for case in by_corner.get("", []) if not is_contiguous(case)]
+            if strided:
+                groups.setdefault(LAYOUT, []).extend(generation.spread(strided, most))
+            for name, group in by_corner.items():
                 size = plain if origin is drawn and not name else most
                 groups[name] += generation.spread(contiguous(group), size)
         empty = next((name for name, group in groups.items() if not group), None)
@@ -96,8 +103,8 @@ class Oracle:
             raise KataError(f"{self.kata.name}: {what}; change how cases are drawn, or drop the corner.")
         return groups
 
-    def _bank(self, whose: str, draw: DrawCase, size: int) -> list[Case]:
-        """All cases drawn for the kata or for one of its laws. Raises KataError where that cannot be done."""
+    def _draw_cases(self, whose: str, draw: DrawCase, size: int) -> list[Case]:
+        """Return the cases drawn for the kata or one of its laws. Raises KataError if `draw` fails."""
         from hypothesis.errors import Unsatisfiable
 
         try:
@@ -111,9 +118,9 @@ class Oracle:
         raise KataError(f"{self.kata.name}: {whose} cannot be drawn: {why}.") from None
 
     def _answers(self, cases: list[Case]) -> list[Expected]:
-        """What the reference answers to each. Raises KataError where it does not."""
+        """Return the reference's answer to each case. Raises KataError if the reference fails."""
         try:
-            return [self.expect(case) for case in cases]
+            return [self._compute_expected(case) for case in cases]
         except (SubmissionFailed, ExpectationFailed) as failure:
             raise KataError(
                 f"{self.kata.name}: the reference fails on a case of its own bank: {failure}."
@@ -126,15 +133,15 @@ class Oracle:
             ) from error
 
     def expected(self, case: Case) -> Expected:
-        """What the reference answers to a case of the kata, exactly and in the case's own dtypes."""
+        """Return what the reference answers to one of the kata's cases."""
         return self._expected[id(case)]
 
     @cached_property
     def _expected(self) -> dict[int, Expected]:
-        return {id(case): found for case, found in zip(self.key.cases, self.key.expected, strict=True)}
+        return {id(case): answer for case, answer in zip(self.key.cases, self.key.expected, strict=True)}
 
     def precision(self, case: Case) -> Precision:
-        """What precision the answers to `case` can have; known beforehand for the cases of the kata."""
+        """Return the precision that answers to `case` can have; it is cached for the cases of the kata."""
         return self._precisions.get(id(case)) or precision_of(case)
 
     @cached_property
@@ -142,8 +149,8 @@ class Oracle:
         drawn = [self.key.cases, *self.key.law_cases.values()]
         return {id(case): precision_of(case) for cases in drawn for case in cases}
 
-    def expect(self, case: Case) -> Expected:
-        """What the reference answers to `case`, exactly and in the case's own dtypes."""
+    def _compute_expected(self, case: Case) -> Expected:
+        """Call the reference with the case, in the case's own dtypes and in float64."""
         native = self.kata.observed(self.reference, case)
         exact = self.kata.observed(self.reference, in_float64(case))
         gradients: list[dict[str, Any]] = []
@@ -156,11 +163,11 @@ class Oracle:
 
 
 def in_float64(value: Any) -> Any:
-    """The same values with every floating array widened, strides kept."""
-    return in_leaves(_widened, value)
+    """Return the tree with every float array converted to float64; strides are kept."""
+    return in_leaves(_widen, value)
 
 
-def _widened(value: Any) -> Any:
+def _widen(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return value.astype(np.float64)
     if type(value).__module__ == "torch" and value.is_floating_point():

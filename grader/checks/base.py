@@ -1,4 +1,4 @@
-"""What a check is, and what it asks: a student facing one kata, case by case."""
+"""Checks, and the context in which they call a submission."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from grader.worker.student import Call, Student
 
 
 class Skip(Exception):
-    """A case that this check cannot judge."""
+    """The check cannot judge this case."""
 
 
 @dataclass
 class Observation:
-    """What a submission answered to one case of the kata, kept for all free checks."""
+    """What a submission answered to one case of the kata: its values, or the exception that it raised.
+
+    `changed` names the arguments that were changed in place; `trace` lists the calls made.
+    """
 
     observed: Any
     failure: SubmissionFailed | ExpectationFailed | None
@@ -32,48 +35,45 @@ class Observation:
 
 
 class CheckContext:
-    """One student facing one kata. Each case of the bank is asked once; all checks share the answers."""
+    """A submission, a kata and its oracle. All checks share the answers to the kata's cases."""
 
     def __init__(self, kata: Kata, oracle: Oracle, student: Student) -> None:
         self.kata, self.oracle, self.student = kata, oracle, student
         self._observations: dict[int, Observation] = {}
 
-    def beside(self, student: Student) -> CheckContext:
-        """The same session, seen by one case: with the student and the trace of that case alone."""
-        session = copy.copy(self)
-        session.student = student
-        return session
+    def for_student(self, student: Student) -> CheckContext:
+        """Return a context for another student object, with a trace of its own, that shares the answers."""
+        context = copy.copy(self)
+        context.student = student
+        return context
 
     def observe(self, case: Case) -> Observation:
-        """The answer to `case`; asked once, then remembered. Raises what the submission raised."""
+        """Return the answer to `case`, which is requested only once. Raises what the submission raised."""
         if id(case) not in self._observations:
-            self._observations[id(case)] = self._look(case)
-        seen = self._observations[id(case)]
-        self.student.trace[:] = seen.trace
-        if seen.failure is not None:
-            raise seen.failure
-        return seen
+            self._observations[id(case)] = self._call_submission(case)
+        observation = self._observations[id(case)]
+        self.student.trace[:] = observation.trace
+        if observation.failure is not None:
+            raise observation.failure
+        return observation
 
-    def _look(self, case: Case) -> Observation:
+    def _call_submission(self, case: Case) -> Observation:
         self.student.trace.clear()
         observed: dict[str, Any] | None = None
         failure: SubmissionFailed | ExpectationFailed | None = None
         with self.student.watching_arguments() as watched:
             try:
                 observed = dict(self.kata.observed(self.student, case))
-            except (
-                SubmissionFailed,
-                ExpectationFailed,
-            ) as raised:  # ExpectationFailed: a module without the due parameters
+            except (SubmissionFailed, ExpectationFailed) as raised:  # the latter comes from `expect.loads`
                 failure = raised
         return Observation(observed, failure, watched.changed, list(self.student.trace))
 
     def answers(self) -> list[dict[str, Any] | None]:
-        """What came back for each case of the bank that was asked; None where the call raised."""
-        return [seen.observed for seen in self._observations.values()]
+        """Return the values observed so far, one dict for each case; None if the call raised."""
+        return [observation.observed for observation in self._observations.values()]
 
     def expected(self, case: Case) -> Expected:
-        """What the reference answers to `case`, from the key where it stands there."""
+        """Return what the reference answers to `case`."""
         return self.oracle.expected(case)
 
 
@@ -82,23 +82,23 @@ Judge = Callable[[CheckContext, Case], None]
 
 @dataclass
 class Check:
-    """A check before it is run."""
+    """A check of one kata, worth `points` (in hundredths): `judge` is called for each of its cases."""
 
     name: str
     title: str
     points: int
     cases: list[Case]
     judge: Judge
-    parameters: tuple[str, ...] | None = None  # the arguments that a law takes; None for all
+    parameters: tuple[str, ...] | None = None  # the arguments that a law takes; None if a check takes all
     _weights: dict[int, tuple[int, float]] = field(default_factory=dict)
 
     @cached_property
     def positions(self) -> dict[int, int]:
-        """Where each case (by id) stands among `cases`."""
+        """The positions in `cases`, by the id of a case."""
         return {id(case): index for index, case in enumerate(self.cases)}
 
     def weight(self, case: Case) -> tuple[int, float]:
-        """How much a person has to read of one of the `cases`."""
+        """Return the weight of one of the `cases`; see `generation.weight`."""
         if id(case) not in self._weights:
             self._weights[id(case)] = generation.weight(case)
         return self._weights[id(case)]
@@ -106,7 +106,7 @@ class Check:
 
 @dataclass
 class PreparedKata:
-    """A kata with everything that its submissions share: declaration, oracle, plan of checks."""
+    """A kata with what the gradings of all its submissions share."""
 
     info: KataInfo
     kata: Kata

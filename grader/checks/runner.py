@@ -1,4 +1,4 @@
-"""Running one check over its cases: what failed, how, and what the submission had answered."""
+"""Run one check over its cases and collect the failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grader.worker.student import Call, Student
 
 @dataclass
 class Failure:
-    """One case that a check found wrong."""
+    """A case that failed a check, with the calls that the submission answered."""
 
     case: Case
     status: CheckStatus
@@ -29,7 +29,7 @@ class Failure:
 
 @dataclass
 class CheckResult:
-    """All that one check found: the cases that it could judge, and the failures among them."""
+    """The result of one check: the cases that it judged (`asked`), and the failures among them."""
 
     plan: Check
     failures: list[Failure] = field(default_factory=list)
@@ -43,56 +43,56 @@ class CheckResult:
 
 
 class CheckAborted(Exception):
-    """The worker was lost in the middle of a check. `failure` says in which case, and how."""
+    """The worker was lost during a check; `failure` has the case and the reason."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
 
-def run_check(plan: Check, session: CheckContext) -> CheckResult:
-    """Judge every case of the check. Raises Lost."""
-    finding = CheckResult(plan)
-    runs = [partial(_judged, plan, session, case) for case in plan.cases]
-    for case, outcome in zip(plan.cases, run_together(session.student, runs), strict=True):
+def run_check(check: Check, context: CheckContext) -> CheckResult:
+    """Judge every case of the check. Raises CheckAborted if the worker is lost."""
+    result = CheckResult(check)
+    runs = [partial(_judge_case, check, context, case) for case in check.cases]
+    for case, outcome in zip(check.cases, run_together(context.student, runs), strict=True):
         if isinstance(outcome, Skip):
             continue
-        finding.asked.append(case)
+        result.asked.append(case)
         if outcome is not None:
-            finding.failures.append(outcome)
-    return finding
+            result.failures.append(outcome)
+    return result
 
 
-def _judged(plan: Check, session: CheckContext, case: Case, student: Student) -> Failure | Skip | None:
-    """What is wrong with one case, None where nothing is. Raises Lost."""
-    session = session.beside(student)
+def _judge_case(check: Check, context: CheckContext, case: Case, student: Student) -> Failure | Skip | None:
+    """Return the failure of one case, None if it passes. Raises CheckAborted if the worker is lost."""
+    context = context.for_student(student)
     try:
-        plan.judge(session, case)
-    except ExpectationFailed as unmet:
-        return Failure(case, "failed", unmet.message, unmet.difference, student.trace)
-    except SubmissionFailed as raised:
-        return Failure(case, *_of_error(raised), None, student.trace)
+        check.judge(context, case)
+    except ExpectationFailed as error:
+        return Failure(case, "failed", error.message, error.difference, student.trace)
+    except SubmissionFailed as error:
+        return Failure(case, *_status_and_message(error), None, student.trace)
     except WorkerLost as lost:
         status: CheckStatus = "timeout" if lost.timed_out else "error"
         raise CheckAborted(Failure(case, status, str(lost), None, student.trace)) from None
     except Skip as skip:
         return skip
-    except Exception:  # the law could not work with what came back; a right answer never does this
-        return Failure(case, "failed", _unusable(student), None, student.trace)
+    except Exception:  # the law cannot use what the submission returned; a right answer never causes this
+        return Failure(case, "failed", _unusable_result(student), None, student.trace)
     return None
 
 
-def _of_error(raised: SubmissionFailed) -> tuple[CheckStatus, str]:
-    if raised.kinds[0] == "NotImplementedError":
+def _status_and_message(error: SubmissionFailed) -> tuple[CheckStatus, str]:
+    if error.kinds[0] == "NotImplementedError":
         return "failed", "This part is not written yet: it raises NotImplementedError."
-    if raised.kinds[0] == "RuleBroken":
-        return "failed", f"A rule of this kata is broken: {raised.message}."
-    if raised.kinds[0] == "UnusableResult":
-        return "failed", f"The result cannot be used: {raised.message}."
-    return "error", f"The code raised {raised}."
+    if error.kinds[0] == "RuleBroken":
+        return "failed", f"A rule of this kata is broken: {error.message}."
+    if error.kinds[0] == "UnusableResult":
+        return "failed", f"The result cannot be used: {error.message}."
+    return "error", f"The code raised {error}."
 
 
-def _unusable(student: Student) -> str:
+def _unusable_result(student: Student) -> str:
     if not student.trace:
         return "The result cannot be used as the statement describes it."
     last = student.trace[-1]

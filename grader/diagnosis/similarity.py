@@ -55,7 +55,7 @@ def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str 
         return False
     dtype = _dtype_to_compare_in(_dtype(pair[0]), _dtype(pair[1]), given)
     same = first_difference(*pair, tolerance, dtype) is None
-    beside = tolerance.beside(mine.gradients)
+    beside = tolerance.with_floor_of(mine.gradients)
     return same and first_difference(theirs.gradients, mine.gradients, beside, dtype) is None
 
 

@@ -1,1 +1,1 @@
-"""Values that are compared and shown: arrays, numbers, containers."""
+"""Compare and format arrays, numbers and containers of them."""

@@ -1,16 +1,22 @@
-"""What is asked of numbers, arrays and tensors alike, and of trees of them: values, dtypes, sizes."""
+"""Functions for numbers, NumPy arrays and PyTorch tensors alike, and for trees of them.
+
+A tree is a nesting of dicts, lists and tuples; its leaves are all other values.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+MOST_LEAVES, MOST_ENTRIES = 1_000, 2**14  # that `distinct_values` looks at
+
 
 def to_numpy(value: Any) -> np.ndarray[Any, Any] | None:
-    """`value` as a plain NumPy array if it is a number, an array or a tensor; bfloat16 is widened."""
+    """Return a number, array or tensor as a NumPy array (bfloat16 as float32); None for other values."""
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, bool | int | float | np.generic):
@@ -25,21 +31,20 @@ def to_numpy(value: Any) -> np.ndarray[Any, Any] | None:
 
 
 def dtype_name(value: Any) -> str:
-    """`float32`, `int64`, `bool` … of an array, a tensor or a number; else the type's name."""
+    """Return the name of the dtype, such as `float32`; the name of the type for values without a dtype."""
     dtype = getattr(value, "dtype", None)
     if isinstance(dtype, np.dtype):
-        return _str_of(dtype)
+        return _dtype_text(dtype)
     return str(dtype).removeprefix("torch.") if dtype is not None else type(value).__name__
 
 
 @functools.cache
-def _str_of(dtype: np.dtype[Any]) -> str:
-    """NumPy takes longer to find a dtype's name than to compare a small array."""
-    return str(dtype)
+def _dtype_text(dtype: np.dtype[Any]) -> str:
+    return str(dtype)  # cached, because this takes NumPy longer than comparing a small array
 
 
 def in_leaves(change: Callable[[Any], Any], tree: Any) -> Any:
-    """The same tree of dicts, lists and tuples with every leaf changed."""
+    """Return a tree of the same structure in which `change` was applied to every leaf."""
     if isinstance(tree, dict):
         return {key: in_leaves(change, item) for key, item in tree.items()}
     if type(tree) in (list, tuple):
@@ -48,7 +53,7 @@ def in_leaves(change: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def contiguous(tree: Any) -> Any:
-    """The same tree with every array and tensor laid out in the usual order of axes."""
+    """Return the tree with every array and tensor copied to C order if it is not contiguous."""
     return in_leaves(_contiguous, tree)
 
 
@@ -59,7 +64,7 @@ def _contiguous(value: Any) -> Any:
 
 
 def is_contiguous(tree: Any) -> bool:
-    """True if no array or tensor in the tree has another order of axes in memory than the usual one."""
+    """Return whether every array and tensor in the tree is contiguous in C order."""
     if isinstance(tree, dict | list | tuple):
         return all(map(is_contiguous, tree.values() if isinstance(tree, dict) else tree))
     if isinstance(tree, np.ndarray):
@@ -70,7 +75,7 @@ def is_contiguous(tree: Any) -> bool:
 
 
 def largest(tree: Any) -> float:
-    """The largest finite number in a tree of arrays, in size; 0 where there is none."""
+    """Return the largest absolute value of the finite numbers in the tree; 0 if there are none."""
     if isinstance(tree, dict | list | tuple):
         return max(map(largest, tree.values() if isinstance(tree, dict) else tree), default=0.0)
     array = to_numpy(tree)
@@ -80,14 +85,14 @@ def largest(tree: Any) -> float:
 
 
 def holds_arrays(tree: Any) -> bool:
-    """Whether there is an array or a tensor anywhere in the tree."""
+    """Return whether the tree contains an array or a tensor."""
     if isinstance(tree, dict | list | tuple):
         return any(map(holds_arrays, tree.values() if isinstance(tree, dict) else tree))
     return hasattr(tree, "shape")
 
 
 def terms_of(case: Any) -> int:
-    """The length of the longest sum that an entry of the case can make: its longest axis."""
+    """Return the length of the longest axis in the tree: no sum over one axis has more terms."""
     if isinstance(case, dict):
         return max((terms_of(value) for value in case.values()), default=1)
     if isinstance(case, list | tuple):
@@ -96,7 +101,7 @@ def terms_of(case: Any) -> int:
 
 
 def float_dtype(tree: Any) -> str | None:
-    """The dtype of the floats in a tree, which all have one; None where there are none."""
+    """Return the name of the first float dtype in the tree; None if there is none."""
     if isinstance(tree, dict | list | tuple):
         leaves = tree.values() if isinstance(tree, dict) else tree
         return next((dtype for dtype in map(float_dtype, leaves) if dtype), None)
@@ -105,13 +110,28 @@ def float_dtype(tree: Any) -> str | None:
 
 
 def distinct_values(tree: object) -> set[object]:
-    """Return the values that answers hold; three are enough. NaN is one of them, and -0.0 is 0.0."""
+    """Return distinct values of the tree as text, at least three if it has as many. -0.0 counts as 0.0. Of many
+    leaves the first are looked at, of a large array evenly spaced entries."""
+    values: set[object] = set()
+    for leaf in islice(leaves(tree), MOST_LEAVES):
+        values |= _values_of_leaf(leaf)
+        if len(values) > 2:
+            break
+    return values
+
+
+def _values_of_leaf(leaf: object) -> set[object]:
+    array = to_numpy(leaf)
+    if array is None:
+        return {repr(leaf)}
+    entries = array.reshape(-1)[:: 1 + array.size // MOST_ENTRIES]
+    return {repr(value + 0) for value in np.unique(entries)[:3].tolist()}
+
+
+def leaves(tree: object) -> Iterator[object]:
+    """Yield what the dicts, lists and tuples of a tree hold, in their order."""
     if isinstance(tree, dict | list | tuple):
-        found: set[object] = set()
         for part in tree.values() if isinstance(tree, dict) else tree:
-            found |= distinct_values(part)
-            if len(found) > 2:
-                break
-        return found
-    array = to_numpy(tree)
-    return {repr(tree)} if array is None else {repr(value + 0) for value in np.unique(array)[:3].tolist()}
+            yield from leaves(part)
+    else:
+        yield tree

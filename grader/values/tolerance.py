@@ -1,4 +1,4 @@
-"""What precision the answers to a case can have, and what a student is told of one that is not due."""
+"""The precision that answers to a case can have, and messages about dtypes that lose or add precision."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 from grader.values.arrays import float_dtype, largest, terms_of
 from grader.values.comparison import SAFETY, Tolerance, first_difference
 
-CANCELLED = 1 / SAFETY  # below it, the bound on the error of a sum stands without its factor of safety
+#: The floor of a tolerance, relative to the largest argument. It lets a sum whose terms cancel be as wrong as
+#: Higham's bound allows, without the safety factor.
+CANCELLED = 1 / SAFETY
 
-WIDENS = (
+WIDENING = (
     " In NumPy a float64 scalar or array widens float32: np.sqrt(64), np.zeros(3) and"
     " np.arange(3.0) are float64."
 )
-LOST = "The result is right to some 7 digits, as where float32 takes part; the arguments are float64."
-FLOAT32 = {
+LOST_DIGITS = "The result is right to some 7 digits, as where float32 takes part; the arguments are float64."
+FLOAT32_SOURCES = {
     "numpy": " Look for a float32 on the way.",
     "torch": " torch.tensor(2.0), torch.ones(3) and the root of an integer tensor are float32: give them"
     " dtype=x.dtype.",
@@ -23,14 +25,16 @@ FLOAT32 = {
 
 
 def plain_dtype(dtype: str | None) -> str | None:
-    """The dtype whose digits an answer needs: float64 has a check of its own, and elsewhere float32's do."""
+    """Return the dtype whose precision most checks require: float32 in place of float64."""
     return "float32" if dtype in ("float64", "float") else dtype
 
 
 @dataclass(frozen=True)
 class Precision:
-    """The length of the longest sum that a case can make, the dtype of its floats, and a size below which
-    results are noise beside the terms that have cancelled."""
+    """The longest sum that a case can lead to, the dtype of its floats, and the floor of the tolerance.
+
+    Results smaller than `floor` may be rounding errors of terms that have cancelled.
+    """
 
     terms: int = 1
     dtype: str | None = None
@@ -41,8 +45,11 @@ class Precision:
 
 
 def precision_of(case: Any) -> Precision:
-    """No result counts as smaller than a 64th of the largest float in the arrays of the case, or of 1 where
-    that is larger, as masks are: the error of a sum goes with its terms, and they may cancel."""
+    """Return the precision that answers to the case can have.
+
+    The floor is a 64th of the largest float in the case's arrays, since the error of a sum is proportional to
+    its terms, which may cancel. Floats above 1 count as 1, because large ones are often masks.
+    """
     return Precision(
         terms_of(case), plain_dtype(float_dtype(case)), CANCELLED * min(1.0, _largest_float(case))
     )
@@ -55,12 +62,12 @@ def _largest_float(tree: Any) -> float:
 
 
 def widening(library: str, have: str, due: str) -> str:
-    """Where a float64 comes from that nobody asked for."""
-    return WIDENS if library == "numpy" and (have, due) == ("float64", "float32") else ""
+    """Return an explanation of a NumPy result that is float64 instead of float32; otherwise no text."""
+    return WIDENING if library == "numpy" and (have, due) == ("float64", "float32") else ""
 
 
 def lost_digits(library: str, dtype: str | None, exact: Any, got: Any) -> str:
-    """Said where float64 was due and what came is no further off than a few roundings of float32."""
+    """Return the message for a float64 result that is only as precise as float32; otherwise no text."""
     if dtype != "float64" or first_difference(exact, got, Tolerance(), "float32"):
         return ""
-    return LOST + FLOAT32[library]
+    return LOST_DIGITS + FLOAT32_SOURCES[library]

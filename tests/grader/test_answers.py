@@ -1,4 +1,4 @@
-"""A digest names a state of a kata's files and of the libraries that draw; nothing else."""
+"""A digest depends on a kata's files and on the versions of the libraries that draw, and on nothing else."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def test_the_digest_follows_the_files_and_the_seed(tmp_path):
 
 @pytest.fixture
 def install(monkeypatch, tmp_path):
-    """`install(folder, hypothesis="6.1.0")` puts empty libraries of these versions first on the path."""
+    """Return `install(folder, hypothesis="6.1.0")`, which puts empty libraries first on the import path."""
 
     def make(folder, **versions):
         for library, version in versions.items():
@@ -55,14 +55,14 @@ def test_the_digest_follows_the_version_of_pytorch_where_the_kata_uses_it(instal
     assert answers.digest([with_torch]) != of_torch
 
 
-def test_the_digest_does_not_follow_where_a_library_lies(install):
+def test_the_digest_does_not_depend_on_the_folder_of_a_library(install):
     install("first", hypothesis="6.1.0")
     first = answers.digest([])
     install("second", hypothesis="6.1.0")
     assert answers.digest([]) == first
 
 
-def test_a_library_without_a_folder_beside_it_is_asked_for_its_version(monkeypatch, install, tmp_path):
+def test_the_version_of_a_library_without_a_metadata_folder_is_found(monkeypatch, install, tmp_path):
     install("editable", hypothesis="6.1.0")
     (tmp_path / "editable" / "hypothesis-6.1.0.dist-info").rename(tmp_path / "kept")
     monkeypatch.setattr("importlib.metadata.version", {"hypothesis": "6.1.0"}.__getitem__)

@@ -1,4 +1,4 @@
-"""Answers are kept in the cache; what is damaged is drawn again, what cannot be written is no error."""
+"""Answers are cached; a damaged file is made again, and a folder that cannot be written is no error."""
 
 import os
 
@@ -20,7 +20,7 @@ KEY = AnswerKey(
 
 @pytest.fixture
 def ask(monkeypatch, tmp_path):
-    """`ask()` returns the cached answers; `ask.made` counts how often they were made."""
+    """Return `ask()`, which returns the cached answers; `ask.made` counts how often they were made."""
     monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "deep" / "down")
 
     def make():
@@ -80,7 +80,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(ask):
 
 @pytest.fixture
 def drawn(monkeypatch, tmp_path, tiny_course):
-    """`drawn()` asks a fresh oracle for its key; `drawn.times` counts how often one was drawn."""
+    """Return `drawn()`, which returns a new oracle's key; `drawn.times` counts how often one was drawn."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     info = tiny_course.kata_info("double")
     kata, draw = tiny_course.declaration(info), Oracle._draw

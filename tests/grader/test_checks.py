@@ -1,4 +1,4 @@
-"""Every free check is failed by some submission, and right answers in odd clothes by none but theirs."""
+"""Some submission fails each built-in check and passes the others; unusual right answers pass them all."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_float64_for_float32_fails_one_check_alone(grade):
     )
 
 
-def test_float32_on_the_way_is_told_by_the_digits_that_are_left(grade):
+def test_float32_on_the_way_is_recognized_by_the_lost_digits(grade):
     report = grade(double("return x * (20 * float(np.float32(0.1)))"))
     assert failed(report) == {"float64_keeps_its_digits"}
     assert message(report, "float64_keeps_its_digits") == (
@@ -53,7 +53,7 @@ def test_float32_on_the_way_is_told_by_the_digits_that_are_left(grade):
     )
 
 
-def test_what_is_wrong_in_the_first_digits_is_not_put_down_to_float32(grade):
+def test_an_error_in_the_first_digits_is_not_blamed_on_float32(grade):
     assert message(grade(double("return x * 2.001")), "agrees_with_reference") == ""
 
 
@@ -65,7 +65,7 @@ def test_changed_arguments_fail_one_check_alone(grade):
     )
 
 
-def test_an_answer_that_wears_out_fails_the_second_time(grade):
+def test_an_answer_that_works_once_fails_the_second_time(grade):
     report = grade(double("seen.append(1); return x + x if len(seen) <= 9 else x * 3", before="seen = []"))
     assert "answers_the_same_again" in failed(report)
     assert "agrees_with_reference" not in failed(report)
@@ -88,7 +88,7 @@ def test_wrong_values_fail_agreement_and_the_law(grade):
     assert (check.expected, check.got, check.difference) == ("[[2.0, 2.0]]", "[[3.0, 3.0]]", "[0, 0]")
 
 
-def test_a_wrong_shape_is_told_before_values(grade):
+def test_a_wrong_shape_is_reported_before_values(grade):
     report = grade(double("return (x + x)[None]"))
     assert {"agrees_with_reference", "has_the_right_shape"} <= failed(report)
     assert message(report, "has_the_right_shape") == "The result has the shape (1, 1, 1); it must be (1, 1)."
@@ -105,13 +105,13 @@ def test_a_wrong_shape_is_told_before_values(grade):
         ("return object()", "an object of type object"),
     ],
 )
-def test_what_is_no_array_is_named(grade, body, what):
+def test_a_result_that_is_no_array_is_named(grade, body, what):
     report = grade(double(body))
     assert message(report, "has_the_right_shape") == f"The result is {what}, where float32 (1, 1) is due."
     assert message(report, "agrees_with_reference") == f"The result is {what}, where float32 (1, 1) is due."
 
 
-def test_nan_is_said_first(grade):
+def test_nan_is_reported_first(grade):
     assert message(grade(double("return x * np.nan")), "agrees_with_reference") == "The result holds NaN."
 
 
@@ -123,7 +123,7 @@ def test_a_law_can_fail_alone(grade):
     )
 
 
-def test_an_error_is_told_with_its_line(grade):
+def test_an_error_is_reported_with_its_line(grade):
     report = grade("def double(x):\n    return x.nonsense\n")
     assert message(report, "agrees_with_reference") == (
         "The code raised AttributeError: 'numpy.ndarray' object has no attribute 'nonsense' (line 2)."
@@ -133,7 +133,7 @@ def test_an_error_is_told_with_its_line(grade):
     assert report.score == 0
 
 
-def test_a_part_not_written_is_said_to_be(grade):
+def test_a_part_not_written_is_reported_as_such(grade):
     report = grade("def double(x):\n    if x.size > 2: raise NotImplementedError\n    return x + x\n")
     assert (
         message(report, "agrees_with_reference")
@@ -175,7 +175,7 @@ def test_a_module_with_whole_gradients_gets_full_marks(grade):
 
 
 @pytest.mark.slow
-def test_a_float32_tensor_on_the_way_is_told_with_what_makes_one(grade):
+def test_a_float32_tensor_on_the_way_is_reported_with_its_likely_sources(grade):
     body = "return (x - x.mean(-1, keepdim=True)) * self.scale * torch.tensor(2.0).sqrt() / 2**0.5"
     assert message(grade(center(body), "center"), "float64_keeps_its_digits") == (
         "The result is right to some 7 digits, as where float32 takes part; the arguments are float64."
@@ -224,7 +224,7 @@ def test_a_table_made_on_the_device_passes(grade, device):
 
 
 @pytest.mark.slow
-def test_what_asks_for_values_is_judged_as_any_other(grade):
+def test_code_that_reads_values_is_judged_like_any_other(grade):
     rows = "torch.stack([r.mean() + 0 * float(r.sum().detach()) for r in x])[:, None]"
     report = grade(center(f"return (x - {rows}) * self.scale"), "center")
     assert (failed(report), report.score) == (set(), 1000)
@@ -233,7 +233,7 @@ def test_what_asks_for_values_is_judged_as_any_other(grade):
 
 
 @pytest.mark.slow
-def test_what_fails_on_the_device_alone_fails_the_check(grade):
+def test_an_error_only_on_the_device_fails_the_check(grade):
     report = grade(center("x.detach().numpy(); return (x - x.mean(-1, keepdim=True)) * self.scale"), "center")
     assert failed(report) == {"stays_on_the_device"}
     assert message(report, "stays_on_the_device") == (
@@ -256,7 +256,7 @@ def test_another_answer_on_the_device_fails_the_check(grade, told):
 
 
 @pytest.mark.slow
-def test_what_fails_on_the_cpu_too_is_skipped(grade):
+def test_an_error_on_the_cpu_too_skips_the_check(grade):
     report = grade(center("return x.unknown"), "center")
     assert "stays_on_the_device" in {check.name for check in report.checks if check.status == "skipped"}
 

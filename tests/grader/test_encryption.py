@@ -1,4 +1,4 @@
-"""Sealed keys open with their secret, and with nothing else."""
+"""Sealed keys can be decrypted with their secret, and with nothing else."""
 
 import base64
 import os
@@ -31,7 +31,7 @@ def unseal(data, secret=SECRET, file=None):
     return encryption.unseal(data, "ci.key", file)
 
 
-def test_what_is_sealed_opens_with_its_secret():
+def test_a_sealed_key_is_decrypted_with_its_secret():
     sealed = encryption.seal(DATA, SECRET)
     assert encryption.is_sealed(sealed)
     assert DATA not in sealed
@@ -43,11 +43,11 @@ def test_the_secret_is_taken_out_of_the_environment():
     assert "DOJO_SEAL" not in os.environ
 
 
-def test_the_same_key_is_never_sealed_alike():
+def test_sealing_a_key_twice_gives_different_bytes():
     assert encryption.seal(DATA, SECRET) != encryption.seal(DATA, SECRET)
 
 
-def test_a_secret_may_stand_in_a_file(tmp_path):
+def test_a_secret_may_be_in_a_file(tmp_path):
     file = tmp_path / "secret"
     file.write_text(SECRET + "\n")
     assert unseal(encryption.seal(DATA, SECRET), None, file) == DATA
@@ -73,7 +73,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("breaking", "secret", "sentence"), CASES.values(), ids=list(CASES))
-def test_what_does_not_open_is_one_sentence(breaking, secret, sentence):
+def test_a_key_that_cannot_be_decrypted_is_one_sentence(breaking, secret, sentence):
     with pytest.raises(KeyUnusable) as refused:
         unseal(breaking(encryption.seal(DATA, SECRET)), secret)
     assert str(refused.value) == sentence
@@ -95,7 +95,7 @@ def test_without_the_package_it_says_what_to_install(monkeypatch):
 
 @pytest.fixture
 def seal(tiny_course, tmp_path, monkeypatch):
-    """`seal(*options)` runs `kata key double --seal` in the tiny course."""
+    """Return `seal(*options)`, which runs `kata key double --seal` in the tiny course."""
     monkeypatch.chdir(tiny_course.root)
     (tmp_path / "mine.py").write_text(RIGHT)
 

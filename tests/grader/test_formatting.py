@@ -1,4 +1,4 @@
-"""Values as a student would type them back."""
+"""Values are formatted as a student would type them."""
 
 import contextlib
 import sys
@@ -43,7 +43,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_values_are_shown_so(value, text):
+def test_a_value_is_shown_so(value, text):
     assert show(value) == text
 
 
@@ -120,7 +120,7 @@ class Count:
 
 @contextlib.contextmanager
 def calls_counted():
-    """Counts the calls of functions, which are as many on any machine."""
+    """Count function calls, whose number does not depend on the machine."""
     count = Count()
 
     def note(_frame, event, _function):
@@ -220,7 +220,7 @@ class TestPairs:
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_kinds_are_described_so(value, text):
+def test_a_type_is_described_so(value, text):
     assert describe(value) == text
     assert describe_type(value) == text
 
@@ -232,12 +232,12 @@ def test_axes_are_named_from_the_last():
     assert describe(x, ["heads", "batch", "tokens"]) == "float64 (batch=2, tokens=3)"
 
 
-def test_an_object_that_stays_elsewhere_is_named_by_its_own_class():
+def test_a_proxy_is_described_by_the_class_of_its_object():
     class Proxy:
         type_name = "Cache"
 
     assert describe(Proxy()) == "an object of type Cache"
 
 
-def test_one_of_a_thing_is_told_in_the_singular():
+def test_one_is_counted_in_the_singular():
     assert [counted(number, "gap") for number in (0, 1, 2)] == ["0 gaps", "1 gap", "2 gaps"]

@@ -1,4 +1,4 @@
-"""A bank is drawn alike every time, smallest first; a failing case is shrunk."""
+"""The same cases are drawn every time, smallest first; a failing case is shrunk."""
 
 import importlib
 import json
@@ -16,7 +16,7 @@ from grader import strategies as st
 from grader.cases import generation
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Katas whose banks depended on the loaded modules, and are drawn fast.
+#: Katas that are drawn fast and whose cases would depend on the loaded modules without precautions.
 KATAS = {
     "numpy": ["cross_entropy", "next_token", "shift_right"],
     "torch": ["debug_future_leak", "top_k"],
@@ -110,7 +110,7 @@ def test_a_module_with_constants_does_not_change_a_bank(monkeypatch, tmp_path):
     assert after == before
 
 
-#: Prints, for each kata named, the banks of its cases and of its laws.
+#: A program that prints, for each kata named, digests of its cases and of its laws' cases.
 DRAW = """
 import hashlib, json, sys
 from pathlib import Path
@@ -129,7 +129,7 @@ print(json.dumps(drawn))
 
 
 def run_python(code, *arguments, folder=None, **variables):
-    """What `code` prints in an interpreter of its own, which looks for modules in `folder` first."""
+    """Return what `code` prints in a new interpreter whose import path begins with `folder`."""
     first = f"import sys; sys.path.insert(0, {str(folder or ROOT)!r})\n"
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
     done = subprocess.run(
@@ -144,14 +144,14 @@ def run_python(code, *arguments, folder=None, **variables):
 
 
 def banks_of(library, code="", **where):
-    """The grader that draws and, by name, the banks of the katas of `library`; `code` runs before."""
+    """Return the grader's file and the digests for the katas of `library`, drawn after `code` has run."""
     drawn = json.loads(run_python(code + DRAW, ROOT, *KATAS[library], **where))
     return drawn.pop("grader"), drawn
 
 
 @pytest.fixture(scope="module", params=["numpy", "torch"])
 def checkout(request):
-    """The library, and the banks of its katas as the editable checkout draws them."""
+    """Return the library and the digests for its katas, drawn by the editable checkout."""
     pytest.importorskip(request.param, reason=f"{request.param} is not installed")
     grader, banks = banks_of(request.param)
     assert Path(grader).parents[2] == ROOT
@@ -214,7 +214,7 @@ settings.load_profile("odd")
     assert banks_of(library, profile)[1] == banks
 
 
-#: Shrinks a pair of trees, where the order of Hypothesis's labels decides what is tried next.
+#: A program that shrinks a pair of trees, for which the order of Hypothesis's labels matters.
 SHRINK = """
 import hashlib
 from grader import strategies as st

@@ -1,4 +1,4 @@
-"""Answer keys: graded with one as with the solutions; damaged, foreign or sealed ones are one sentence."""
+"""A key gives the same reports as the solutions; a key that cannot be used is reported in one sentence."""
 
 import hashlib
 import json
@@ -38,13 +38,13 @@ SUBMISSIONS = {
 
 @pytest.fixture(scope="session")
 def double_key(tiny_course):
-    """The bytes of a file with the key of `double`."""
+    """Return the bytes of a file with the key of `double`."""
     return write([entry_of(tiny_course, tiny_course.kata_info("double"), 20170612)], 20170612, "0")
 
 
 @pytest.fixture(scope="session")
 def released(tiny_course, double_key, tmp_path_factory):
-    """A copy of the course without solutions, and with keys."""
+    """Return a copy of the course with keys and without solutions."""
     root = tmp_path_factory.mktemp("released")
     for part in ("exercises", "tests"):
         for file in (tiny_course.root / part).rglob("*.py"):
@@ -57,7 +57,7 @@ def released(tiny_course, double_key, tmp_path_factory):
 
 
 def told(report):
-    """What a student and a gradebook see, but for times and the process's printed text."""
+    """Return what a student and a gradebook see, without times and printed output."""
     return replace(report, seconds=0.0, output="")
 
 
@@ -116,7 +116,7 @@ def test_a_key_holds_no_code_and_no_docstring_of_a_reference(double_key):
         assert code not in texts
 
 
-def test_a_value_stands_once_however_often_it_is_answered():
+def test_a_value_is_stored_once_however_often_it_is_answered():
     answer = Answer(np.arange(50_000.0))
     recorded = Recorded("failed", "0" * 16, True, (answer,))
     mistakes = [RecordedMistake(f"m{i}", "", {"a": [recorded] * 20}) for i in range(20)]
@@ -124,7 +124,7 @@ def test_a_value_stands_once_however_often_it_is_answered():
     assert entry.mistakes[2] == 400_000
 
 
-def test_what_is_packed_comes_back():
+def test_a_packed_key_can_be_read_again():
     answers = AnswerKey(
         [{"x": np.ones((2, 3), order="F")}], [Expected({"r": 1.0}, {"r": 1})], {"law": [{}]}, [""]
     )
@@ -138,7 +138,7 @@ def test_what_is_packed_comes_back():
     assert key.file.seed == 7
 
 
-# --- files that are no key --------------------------------------------------------------------------
+# --- invalid files ----------------------------------------------------------------------------------
 
 
 def signed(data):
@@ -146,7 +146,7 @@ def signed(data):
 
 
 def with_index(data, change):
-    """The same file with another index, its checksum right."""
+    """Return the file with a changed index and a correct checksum."""
     at = len(MAGIC) + HEAD.size
     version, length = HEAD.unpack_from(data, len(MAGIC))
     index = json.loads(data[at : at + length])
@@ -156,7 +156,7 @@ def with_index(data, change):
 
 
 def changed(place, value, part="answers"):
-    """Another number in the place of a section: offset, length, header, body."""
+    """Change a number in the index entry of a section: offset, length, header or body."""
 
     def change(index):
         index["katas"][0][part][place] = value
@@ -198,7 +198,7 @@ BROKEN = {
 
 @pytest.fixture
 def run(released, tmp_path, monkeypatch):
-    """`run(*options)` grades a right answer to `double` in the released course."""
+    """Return `run(*options)`, which grades a right answer to `double` in the released course."""
     monkeypatch.chdir(released.root)
     monkeypatch.delenv("DOJO_SEAL", raising=False)
     file = tmp_path / "mine.py"

@@ -1,4 +1,4 @@
-"""A report survives JSON, and what is no report is refused with a sentence."""
+"""A report can be saved as JSON and read again; other data is refused with a sentence."""
 
 import json
 from dataclasses import replace

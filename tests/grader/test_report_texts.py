@@ -1,4 +1,4 @@
-"""The texts of a report are visible, command no host, and have a bound, whatever a submission does."""
+"""Texts from a submission are escaped, contain no command of a host, and have a limited length."""
 
 import json
 from dataclasses import astuple, replace
@@ -30,7 +30,7 @@ FAILED = CheckReport(
 
 
 def check(text, entries=3):
-    """A check whose every text is `text`; expected and got differ at the end."""
+    """Return a check whose every text is `text`; `expected` and `got` differ in the last character."""
     found = {f"{text}{number}": text for number in range(entries)}
     return CheckReport(
         text, text, "failed", 1, 50, text, text, found, f"{text}1", f"{text}2", text, Mistake(text, text)
@@ -45,7 +45,7 @@ def size(*katas):
     return len(json.dumps(to_json(Report(katas)), ensure_ascii=False).encode())
 
 
-# --- visible, and no command -----------------------------------------------------------------------
+# --- escaping --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def size(*katas):
         ("a\r\nb\rc\n\td", "a\nb\nc\n\td"),
     ],
 )
-def test_what_does_not_print_is_spelt_out(text, shown):
+def test_unprintable_characters_are_escaped(text, shown):
     assert harmless(text) == shown
     assert harmless(shown) == shown
 
 
-def test_on_one_line_a_line_end_is_visible_too():
+def test_on_one_line_line_ends_are_escaped_too():
     assert harmless("a\r\nb\tc\n", one_line=True) == "a␍␊b␉c␊"
 
 
@@ -100,7 +100,7 @@ def test_every_text_of_a_report_becomes_legible():
     assert json.dumps(shown, ensure_ascii=False).isprintable()
 
 
-# --- bounds ----------------------------------------------------------------------------------------
+# --- limits ----------------------------------------------------------------------------------------
 
 TEXTS = {
     "ascii": "x",

@@ -1,4 +1,4 @@
-"""What precision the answers to a case can have."""
+"""The precision that answers to a case can have."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_only_arrays_of_floats_count(others):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_terms_that_cancel_in_another_order_are_no_mistake(dtype):
-    """Three numbers that add up to nothing: each order leaves other noise."""
+    """Three numbers that add up to zero leave a different rounding error in each order."""
     terms = np.array([0.1, 0.2, -0.3], dtype=dtype)
     tolerance = precision_of(case(0.1, 0.2, -0.3, dtype=dtype)).tolerance(1)
     left, right = (terms[0] + terms[1]) + terms[2], terms[0] + (terms[1] + terms[2])
@@ -41,10 +41,10 @@ def test_a_small_result_is_still_held_to_what_its_inputs_allow():
     assert first_difference(np.array([1e-6]), np.array([1.0001e-6]), tolerance)
 
 
-def test_a_law_is_judged_in_it():
+def test_a_law_is_judged_with_the_precision_of_its_case():
     with pytest.raises(expect.ExpectationFailed):
         expect.close(np.array([1e-18]), np.array([0.0]), "the sum")
-    with expect.judged_in(precision_of(case(0.5))):
+    with expect.precision_limit(precision_of(case(0.5))):
         expect.close(np.array([1e-18]), np.array([0.0]), "the sum")
         with pytest.raises(expect.ExpectationFailed):
             expect.close(np.array([1e-4]), np.array([0.0]), "the sum")
