@@ -42,11 +42,7 @@ class SubmissionFailed(Exception):
 
     @property
     def met_the_cpu(self) -> bool:
-<<<<<<< HEAD
-        """Whether, on a pretended device, a tensor met one that had stayed on the CPU."""
-=======
         """Whether an operation mixed tensors on the CPU with tensors on the fake device."""
->>>>>>> wt-p
         return "DeviceMismatch" in self.kinds
 
 

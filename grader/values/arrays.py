@@ -110,8 +110,8 @@ def float_dtype(tree: Any) -> str | None:
 
 
 def distinct_values(tree: object) -> set[object]:
-    """Return distinct values of the tree as text, at least three if it has as many. -0.0 counts as 0.0. Of many
-    leaves the first are looked at, of a large array evenly spaced entries."""
+    """Return distinct values of the tree as text, at least three if it has as many. -0.0 counts as 0.0. Only
+    the first leaves are read, and evenly spaced entries of a large array."""
     values: set[object] = set()
     for leaf in islice(leaves(tree), MOST_LEAVES):
         values |= _values_of_leaf(leaf)
