@@ -5,9 +5,9 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 SEEDS ?= 200
 
-.PHONY: grade install test lint docs strength feedback verify-seeds bench bench-class fuzz endure isolation clean
+.PHONY: grade install test test-fast lint docs site strength feedback verify-seeds bench bench-class fuzz endure isolation clean
 
-# A kata that is not solved yet makes `grade` exit with 1, which is news and no error of make's.
+# `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
 grade: $(INSTALLED)
 	@$(BIN)/grade || { code=$$?; test $$code -eq 1 || exit $$code; }
 
@@ -20,20 +20,28 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -q grader
 	@touch $@
 
-test: lint
-	$(BIN)/pytest -n 2 tests/grader -m 'not slow'
+test: lint site test-fast
 	$(BIN)/pytest -n 2 --dist worksteal tests/grader -m slow
 	$(BIN)/pytest -n 2 tests/katas --student=reference
 	$(BIN)/kata verify
+
+# The fast tests of the grader. Tests that need Linux skip on other systems.
+test-fast: $(INSTALLED)
+	$(BIN)/pytest -n 2 tests/grader -m 'not slow'
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# The table of katas in the docs, from the course itself.
+# Renew the table of katas, then build the documentation.
 docs: $(INSTALLED)
 	@{ sed '/^## /,$$d' docs/katas.md; $(BIN)/kata overview; } > docs/katas.new && mv docs/katas.new docs/katas.md
+	@$(MAKE) --no-print-directory site
+
+# The documentation as HTML in build/site. A broken link or anchor is an error; no network is used.
+site: $(INSTALLED)
+	$(BIN)/mkdocs build --strict --quiet
 
 # Wrong versions of every reference, and which of them the checks miss; the counts go into the docs.
 strength: $(INSTALLED)
