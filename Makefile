@@ -1,4 +1,4 @@
-# Everything is installed into .venv; nothing outside this folder is touched.
+# Everything is installed into .venv. Nothing outside this folder changes, except caches.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -43,15 +43,15 @@ docs: $(INSTALLED)
 site: $(INSTALLED)
 	$(BIN)/mkdocs build --strict --quiet
 
-# Wrong versions of every reference, and which of them the checks miss; the counts go into the docs.
+# Make mutants of every reference and count those that the checks miss, in docs/strength.md.
 strength: $(INSTALLED)
 	$(BIN)/kata verify --mutate --page docs/strength.md
 
-# What a student reads for every mistake, a page a kata, in build/feedback.
+# Write what a student reads for every mistake into build/feedback, a page for each kata.
 feedback: $(INSTALLED)
 	$(BIN)/kata feedback build/feedback
 
-# The banks of cases are drawn from one seed; no right answer may be refused under any other.
+# Judge every right answer on cases from many seeds; none may be refused.
 verify-seeds: $(INSTALLED)
 	$(BIN)/kata verify --seeds $(SEEDS)
 
@@ -60,22 +60,22 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/isolation.py
 	$(BIN)/python benchmarks/notebooks.py
 
-# The others are installed into an environment of their own: a network is needed once.
+# Compare with nbgrader and otter, which are installed into a separate environment; needs a network once.
 bench-class: $(INSTALLED)
 	$(BIN)/python benchmarks/cohort.py 300 3
 	$(BIN)/python benchmarks/class_sizes.py causal_mask 30 300 3000
 
-# A hundred thousand frames, both ways; as many again, grown by coverage, where atheris installs.
+# Fuzz the protocol in both directions, and again guided by coverage if atheris installs.
 fuzz: $(INSTALLED)
 	DOJO_FUZZ_EXAMPLES=2000 $(BIN)/pytest tests/grader/test_fuzz.py
 	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'; \
 	then $(BIN)/python tests/grader/fuzzing.py; else echo "atheris does not install here"; fi
 
-# A thousand gradings in a row, every fifth one hostile: nothing may grow.
+# Grade a thousand submissions in a row, every fifth one hostile; memory and descriptors must not grow.
 endure: $(INSTALLED)
 	$(BIN)/python benchmarks/isolation.py --gradings 1000
 
-# Which hostile submission gets through where a layer of the sandbox is taken away.
+# Show which hostile submission succeeds without which layer of the sandbox.
 isolation: $(INSTALLED)
 	$(BIN)/python tests/grader/grade_hostile.py --layers
 
