@@ -1,13 +1,13 @@
-# Everything is installed into .venv; nothing outside this folder is touched.
+# Everything is installed into .venv. Nothing outside this folder changes, except caches.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 SEEDS ?= 200
 
-.PHONY: grade install test lint docs strength feedback verify-seeds bench bench-class fuzz endure isolation clean
+.PHONY: grade install test test-fast lint docs site strength feedback verify-seeds bench bench-class fuzz endure isolation clean
 
-# A kata that is not solved yet makes `grade` exit with 1, which is news and no error of make's.
+# `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
 grade: $(INSTALLED)
 	@$(BIN)/grade || { code=$$?; test $$code -eq 1 || exit $$code; }
 
@@ -20,30 +20,38 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -q grader
 	@touch $@
 
-test: lint
-	$(BIN)/pytest -n 2 tests/grader -m 'not slow'
+test: lint site test-fast
 	$(BIN)/pytest -n 2 --dist worksteal tests/grader -m slow
 	$(BIN)/pytest -n 2 tests/katas --student=reference
 	$(BIN)/kata verify
+
+# The fast tests of the grader. Tests that need Linux skip on other systems.
+test-fast: $(INSTALLED)
+	$(BIN)/pytest -n 2 tests/grader -m 'not slow'
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# The table of katas in the docs, from the course itself.
+# Renew the table of katas, then build the documentation.
 docs: $(INSTALLED)
 	@{ sed '/^## /,$$d' docs/katas.md; $(BIN)/kata overview; } > docs/katas.new && mv docs/katas.new docs/katas.md
+	@$(MAKE) --no-print-directory site
 
-# Wrong versions of every reference, and which of them the checks miss; the counts go into the docs.
+# The documentation as HTML in build/site. A broken link or anchor is an error; no network is used.
+site: $(INSTALLED)
+	$(BIN)/mkdocs build --strict --quiet
+
+# Make mutants of every reference and count those that the checks miss, in docs/strength.md.
 strength: $(INSTALLED)
 	$(BIN)/kata verify --mutate --page docs/strength.md
 
-# What a student reads for every mistake, a page a kata, in build/feedback.
+# Write what a student reads for every mistake into build/feedback, a page for each kata.
 feedback: $(INSTALLED)
 	$(BIN)/kata feedback build/feedback
 
-# The banks of cases are drawn from one seed; no right answer may be refused under any other.
+# Judge every right answer on cases from many seeds; none may be refused.
 verify-seeds: $(INSTALLED)
 	$(BIN)/kata verify --seeds $(SEEDS)
 
@@ -52,22 +60,22 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/isolation.py
 	$(BIN)/python benchmarks/notebooks.py
 
-# The others are installed into an environment of their own: a network is needed once.
+# Compare with nbgrader and otter, which are installed into a separate environment; needs a network once.
 bench-class: $(INSTALLED)
 	$(BIN)/python benchmarks/cohort.py 300 3
 	$(BIN)/python benchmarks/class_sizes.py causal_mask 30 300 3000
 
-# A hundred thousand frames, both ways; as many again, grown by coverage, where atheris installs.
+# Fuzz the protocol in both directions, and again guided by coverage if atheris installs.
 fuzz: $(INSTALLED)
 	DOJO_FUZZ_EXAMPLES=2000 $(BIN)/pytest tests/grader/test_fuzz.py
 	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'; \
 	then $(BIN)/python tests/grader/fuzzing.py; else echo "atheris does not install here"; fi
 
-# A thousand gradings in a row, every fifth one hostile: nothing may grow.
+# Grade a thousand submissions in a row, every fifth one hostile; memory and descriptors must not grow.
 endure: $(INSTALLED)
 	$(BIN)/python benchmarks/isolation.py --gradings 1000
 
-# Which hostile submission gets through where a layer of the sandbox is taken away.
+# Show which hostile submission succeeds without which layer of the sandbox.
 isolation: $(INSTALLED)
 	$(BIN)/python tests/grader/grade_hostile.py --layers
 
