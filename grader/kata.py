@@ -18,7 +18,7 @@ import would take 120 ms, which is most of the time of such a grading.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -27,18 +27,6 @@ from grader.errors import KataError as KataError
 Case = dict[str, Any]  # the arguments of one call, by name
 Draw = Callable[[Any], Any]  # Hypothesis's `draw`, which takes a strategy and returns a value
 DrawCase = Callable[[Draw], Case]
-
-#: Hundredths of a point for each check that every kata gets; `agrees_with_reference` takes the remainder.
-FREE_POINTS = {
-    "has_the_right_shape": 50,
-    "keeps_the_dtype": 50,
-    "leaves_arguments_unchanged": 50,
-    "answers_the_same_again": 50,
-}
-#: Hundredths of a point for the checks that a kata gets if its cases include such inputs.
-CORNER_POINTS = {"any_memory_layout": 50, "float64_keeps_its_digits": 50}
-GRADIENT_POINTS = 200
-DEVICE_POINTS = 50
 
 
 @dataclass(frozen=True)
@@ -356,25 +344,6 @@ class Kata:
     def checks_device(self) -> bool:
         """Whether results must stay on the device of the inputs; by default true for PyTorch katas."""
         return self.library == "torch" if self.grades_device is None else self.grades_device
-
-    def free_points(self, reached: Iterable[str] = tuple(CORNER_POINTS)) -> dict[str, int]:
-        """Return what each check is worth, apart from the laws.
-
-        Args:
-            reached: Those keys of `CORNER_POINTS` for which the kata has cases.
-
-        Returns:
-            Hundredths of a point by the name of the check. `agrees_with_reference` gets what the other
-            checks and the laws leave of the kata's points; it is negative if they exceed them.
-        """
-        others = FREE_POINTS | {name: CORNER_POINTS[name] for name in reached}
-        others |= {corner.name: corner.points for corner in self.corners}
-        if self.grades_gradients:
-            others["has_the_right_gradients"] = GRADIENT_POINTS
-        if self.checks_device:
-            others["stays_on_the_device"] = DEVICE_POINTS
-        left = hundredths(self.points) - sum(others.values()) - sum(law.points for law in self.laws)
-        return {"agrees_with_reference": left, **others}
 
 
 def hundredths(points: float) -> int:

@@ -14,6 +14,7 @@ from grader.authoring.source_locations import (
     public_definitions,
     unwritten,
 )
+from grader.checks.builtin import agreement_points
 from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.loading import parse
 from grader.course.submission import digest
@@ -150,7 +151,7 @@ def _gaps_of_points(course: Course, info: KataInfo) -> list[str]:
         if law.points <= 0
     ]
     spent = sum(law.points for law in kata.laws) / 100
-    left = kata.free_points()["agrees_with_reference"]
+    left = agreement_points(kata)
     if left < AGREEMENT_DUE:
         free = info.points - spent - left / 100
         return nothing or [

@@ -6,7 +6,7 @@ judge the case.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from grader.cases import generation
 from grader.cases.oracle import LAYOUT, Oracle
 from grader.checks.base import Check, CheckContext, Judge, Skip
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
-from grader.kata import CORNER_POINTS, Case, Kata, KataError, Law
+from grader.kata import Case, Kata, KataError, Law, hundredths
 from grader.values.arrays import dtype_name, float_dtype, holds_arrays, to_numpy
 from grader.values.comparison import Difference, first_difference
 from grader.values.formatting import describe, describe_type
@@ -26,12 +26,81 @@ GRADIENT_CASES = 6
 DEVICE_CASES = 3  # an operation on the fake device takes longer than one on the CPU
 
 
+Choose = Callable[[list[Case]], list[Case]]
+
+
+@dataclass(frozen=True)
+class BuiltinCheck:
+    """A check that every kata gets.
+
+    Attributes:
+        name: The name of the function that judges.
+        title: Its docstring, a claim in the present tense.
+        judge: Judges one case.
+        points: Hundredths of a point; None if it gets what all others leave.
+        when: Whether a kata has the check.
+        choose: Selects and orders the cases. A check without cases is left out.
+        corner: The corner whose cases are judged: "" for the plain ones, None for all.
+    """
+
+    name: str
+    title: str
+    judge: Judge
+    points: int | None
+    when: Callable[[Kata], bool]
+    choose: Choose
+    corner: str | None
+
+
+BUILTIN: dict[str, BuiltinCheck] = {}  # in the order in which they run
+
+
+def builtin_check(
+    points: int | None = 50,
+    when: Callable[[Kata], bool] = lambda _: True,
+    choose: Choose = lambda cases: cases,
+    corner: str | None = "",
+) -> Callable[[Judge], Judge]:
+    """Register the decorated function as a check that every kata gets; see `BuiltinCheck`."""
+
+    def register(judge: Judge) -> Judge:
+        name, title = judge.__name__, " ".join((judge.__doc__ or "").split())
+        BUILTIN[name] = BuiltinCheck(name, title, judge, points, when, choose, corner)
+        return judge
+
+    return register
+
+
+def agreement_points(kata: Kata, others: Iterable[BuiltinCheck] | None = None) -> int:
+    """Return what the laws, the corners and the other built-in checks leave for agreement, in hundredths.
+    Without `others` it is what is left if the kata has cases for all of them."""
+    if others is None:
+        others = [check for check in BUILTIN.values() if check.when(kata)]
+    spent = [check.points or 0 for check in others]
+    spent += [corner.points for corner in kata.corners] + [law.points for law in kata.laws]
+    return hundredths(kata.points) - sum(spent)
+
+
+def _half_reversed(cases: list[Case]) -> list[Case]:
+    return generation.half(cases)[::-1]
+
+
+def _gradient_cases(cases: list[Case]) -> list[Case]:
+    return generation.spread(cases, GRADIENT_CASES)
+
+
+def _medium_sized(cases: list[Case]) -> list[Case]:
+    return generation.spread(cases, 2 * DEVICE_CASES)[-DEVICE_CASES - 1 : -1]
+
+
+def _float64_only(cases: list[Case]) -> list[Case]:
+    return [case for case in cases if float_dtype(case) == "float64"]
+
+
+@builtin_check(points=None)
 def agrees_with_reference(context: CheckContext, case: Case) -> None:
+    """Every entry equals the reference."""
     _agree(context, case, plain_dtype(float_dtype(context.expected(case).native)))
-
-
-def keeps_the_digits_of_float64(context: CheckContext, case: Case) -> None:
-    _agree(context, case, "float64")
 
 
 def _agree(context: CheckContext, case: Case, dtype: str | None) -> None:
@@ -71,7 +140,9 @@ def _without_result_name(found: Difference, observed: dict[str, Any]) -> Differe
     return replace(found, where=where)
 
 
+@builtin_check()
 def has_the_right_shape(context: CheckContext, case: Case) -> None:
+    """Every result has the shape that the statement names."""
     expected, seen = context.expected(case), context.observe(case)
     for name, wanted, got in _leaves(expected.native, seen.observed):
         have = to_numpy(got)
@@ -83,7 +154,9 @@ def has_the_right_shape(context: CheckContext, case: Case) -> None:
         raise ExpectationFailed(f"{name} has the shape {have.shape}; it must be {tuple(wanted.shape)}.")
 
 
+@builtin_check(corner=None)
 def keeps_the_dtype(context: CheckContext, case: Case) -> None:
+    """The result has the dtype that the statement names."""
     try:
         expected, seen = context.expected(case), context.observe(case)
         leaves = [leaf for leaf in _leaves(expected.native, seen.observed) if getattr(leaf[1], "shape", ())]
@@ -126,7 +199,9 @@ def _path(name: str, key: Any) -> str:
     return f"{name}[{key!r}]" if name else f"`{key}`"
 
 
+@builtin_check(corner=None)
 def leaves_arguments_unchanged(context: CheckContext, case: Case) -> None:
+    """The arguments are left as they were."""
     try:
         changed = context.observe(case).changed
     except (SubmissionFailed, ExpectationFailed):
@@ -137,7 +212,9 @@ def leaves_arguments_unchanged(context: CheckContext, case: Case) -> None:
         )
 
 
+@builtin_check(choose=_half_reversed, corner=None)
 def answers_the_same_again(context: CheckContext, case: Case) -> None:
+    """The same call gives the same answer."""
     try:
         first = context.observe(case)
     except (SubmissionFailed, ExpectationFailed):
@@ -155,7 +232,9 @@ def answers_the_same_again(context: CheckContext, case: Case) -> None:
         )
 
 
+@builtin_check(points=200, when=lambda kata: kata.grades_gradients, choose=_gradient_cases)
 def has_the_right_gradients(context: CheckContext, case: Case) -> None:
+    """Gradients equal the reference's."""
     expected = context.expected(case).gradients
     context.student.trace.clear()
     with context.student.recording_gradients() as tape:
@@ -190,7 +269,9 @@ def _gradient_sentence(name: str, gradient: Any) -> str:
     return f"The gradient with respect to {name} differs from the reference's."
 
 
+@builtin_check(when=lambda kata: kata.checks_device, choose=_medium_sized)
 def stays_on_the_device(context: CheckContext, case: Case) -> None:
+    """Every tensor is on the inputs' device."""
     plain = _answer_on_the_cpu(context, case)
     context.student.trace.clear()
     with context.student.pretending_device() as fake:
@@ -253,83 +334,39 @@ def _require_same_answer(
     )
 
 
-def _all(cases: list[Case]) -> list[Case]:
-    return cases
+@builtin_check(choose=_float64_only)
+def float64_keeps_its_digits(context: CheckContext, case: Case) -> None:
+    """float64 keeps its digits."""
+    _agree(context, case, "float64")
 
 
-def _half_reversed(cases: list[Case]) -> list[Case]:
-    return generation.half(cases)[::-1]
-
-
-def _gradient_cases(cases: list[Case]) -> list[Case]:
-    return generation.spread(cases, GRADIENT_CASES)
-
-
-def _medium_sized(cases: list[Case]) -> list[Case]:
-    return generation.spread(cases, 2 * DEVICE_CASES)[-DEVICE_CASES - 1 : -1]
-
-
-def _float64_only(cases: list[Case]) -> list[Case]:
-    return [case for case in cases if float_dtype(case) == "float64"]
-
-
-@dataclass(frozen=True)
-class FreeCheck:
-    """A built-in check: its title, how it judges a case, and how it selects and orders cases.
-
-    It gets the plain cases, or those of corners as well if `in_corners` is true.
-    """
-
-    title: str
-    judge: Judge
-    cases: Callable[[list[Case]], list[Case]] = _all
-    in_corners: bool = False
-
-
-FREE_CHECKS = {
-    "agrees_with_reference": FreeCheck("Every entry equals the reference.", agrees_with_reference),
-    "has_the_right_shape": FreeCheck(
-        "Every result has the shape that the statement names.", has_the_right_shape
-    ),
-    "keeps_the_dtype": FreeCheck(
-        "The result has the dtype that the statement names.", keeps_the_dtype, in_corners=True
-    ),
-    "leaves_arguments_unchanged": FreeCheck(
-        "The arguments are left as they were.", leaves_arguments_unchanged, in_corners=True
-    ),
-    "answers_the_same_again": FreeCheck(
-        "The same call gives the same answer.", answers_the_same_again, _half_reversed, in_corners=True
-    ),
-    "has_the_right_gradients": FreeCheck(
-        "Gradients equal the reference's.", has_the_right_gradients, _gradient_cases
-    ),
-    "stays_on_the_device": FreeCheck(
-        "Every tensor is on the inputs' device.", stays_on_the_device, _medium_sized
-    ),
-    "float64_keeps_its_digits": FreeCheck(
-        "float64 keeps its digits.", keeps_the_digits_of_float64, _float64_only
-    ),
-}
-LAYOUT_TITLE = "Any memory layout gives the same answer."
+@builtin_check(corner=LAYOUT)
+def any_memory_layout(context: CheckContext, case: Case) -> None:
+    """Any memory layout gives the same answer."""
+    agrees_with_reference(context, case)
 
 
 def plan(kata: Kata, oracle: Oracle) -> list[Check]:
     """Return all checks of a kata, in the order in which they run."""
-    plain = oracle.key.of_corner("")
-    selected = [
-        (name, free.title, free.cases(oracle.key.cases if free.in_corners else plain), free.judge)
-        for name, free in FREE_CHECKS.items()
-    ]
-    selected.append((LAYOUT, LAYOUT_TITLE, oracle.key.of_corner(LAYOUT), agrees_with_reference))
-    selected += [(c.name, c.title, oracle.key.of_corner(c.name), agrees_with_reference) for c in kata.corners]
-    reached = [name for name, _, cases, _ in selected if name in CORNER_POINTS and cases]
-    points = kata.free_points(reached)
+    chosen = [(check, _cases_of(check, oracle)) for check in BUILTIN.values() if check.when(kata)]
+    chosen = [(check, cases) for check, cases in chosen if cases]
+    left = agreement_points(kata, [check for check, _ in chosen])
     checks = [
-        Check(name, title, points[name], cases, judge)
-        for name, title, cases, judge in selected
-        if name in points
+        Check(check.name, check.title, left if check.points is None else check.points, cases, check.judge)
+        for check, cases in chosen
+    ]
+    checks += [
+        Check(
+            corner.name, corner.title, corner.points, oracle.key.of_corner(corner.name), agrees_with_reference
+        )
+        for corner in kata.corners
     ]
     return checks + [_law_check(kata, oracle, law) for law in kata.laws]
+
+
+def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
+    key = oracle.key
+    return check.choose(key.cases if check.corner is None else key.of_corner(check.corner))
 
 
 def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:

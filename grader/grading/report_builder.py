@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from grader.checks.base import Check
-from grader.checks.builtin import FREE_CHECKS
+from grader.checks.builtin import BUILTIN
 from grader.checks.runner import CheckResult, Failure
 from grader.kata import Case
 from grader.report import CheckReport, Mistake
@@ -35,7 +35,7 @@ def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) 
         return dict.fromkeys(everything, NAN_ANSWERS)
     if len(returned) > 2 and len(distinct_values(returned) - {"nan"}) <= 1:
         return dict.fromkeys(everything, ONE_ANSWER)
-    return dict.fromkeys(FREE_CHECKS, NO_CASE_AGREES)
+    return dict.fromkeys(BUILTIN, NO_CASE_AGREES)
 
 
 def as_check(
