@@ -178,7 +178,7 @@ def test_the_server_leaves_no_zombies():
         process.kill()
         assert gone(process.pid)
     _, spare = server._spare
-    server._arrived(spare)
+    server._with_pid(spare)
     assert children_of(server.pid) == [str(spare.pid)]  # the next one, which is ready
     server._spare = None
     spare.kill()
