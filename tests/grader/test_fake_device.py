@@ -1,4 +1,4 @@
-"""Life on a pretended device."""
+"""Calls on the fake device find tensors that stay on the CPU."""
 
 import copy
 import importlib
@@ -59,7 +59,7 @@ MADE_ON_THE_DEVICE = [
     lambda a: torch.nn.Linear(2, 2).to("cuda")(a),
     lambda a: torch.zeros(2, device="cuda" if a.device == torch.device("cuda:0") else "cpu"),
 ]
-#: What a GPU says of a tensor.
+#: Expressions that are true for a tensor on a GPU.
 TOLD_OF_A_GPU = [
     lambda a: (a.is_cuda, a.is_cpu, a.get_device()) == (True, False, 0),
     lambda a: str(a.device) == "cuda:0" and repr(a.device) == "device(type='cuda', index=0)",
@@ -107,7 +107,7 @@ def x(*shape):
 
 
 class Masked(torch.nn.Module):
-    """Adds a table of ones, a buffer or not."""
+    """Adds a table of ones, which is a buffer if `registered`."""
 
     def __init__(self, registered):
         super().__init__()
@@ -190,7 +190,7 @@ IDIOMS = {
 
 
 def on_the_device(function, args):
-    """The values that a call gives there. They come back as tensors; what lies on the CPU as Phantoms."""
+    """Return the result of a call on the fake device, which must be a tensor on that device."""
     value = call_on_fake_device(function, args, {})
     assert isinstance(value, torch.Tensor)
     return value
@@ -353,7 +353,7 @@ EVASIONS = {
 
 
 class TestDebugDevice:
-    """Both faults of the kata are found, however the table is kept and whatever is answered instead."""
+    """Both bugs of the kata are found, wherever the table is stored and whatever is returned instead."""
 
     @pytest.mark.parametrize("evasion", EVASIONS)
     @pytest.mark.parametrize("hidden", HIDDEN)
@@ -378,8 +378,8 @@ def judged(source):
 
 
 @pytest.mark.slow
-class TestSparingTheCompiler:
-    """In processes of their own, since another test may have imported the compiler here."""
+class TestAvoidCompilerImport:
+    """These tests start new processes, since another test may have imported the compiler in this one."""
 
     @pytest.mark.parametrize("idioms", IDIOMS)
     def test_usual_calls_do_not_import_it(self, idioms):
@@ -412,7 +412,7 @@ class TestSparingTheCompiler:
 
 
 def imported_by(code, prepared="prepare()"):
-    """Which of the compiler's packages a process has imported after running `code`."""
+    """Return the compiler's packages that a process has imported after running `code`."""
     source = PROCESS.format(prepared=prepared, code=textwrap.dedent(code))
     told = subprocess.run([sys.executable, "-W", "ignore", "-c", source], capture_output=True, text=True)
     assert told.returncode == 0, told.stderr

@@ -1,4 +1,4 @@
-"""The layers of the sandbox: what each takes away, what stays open, what is said of it."""
+"""The layers of the sandbox: what each forbids and allows, and what is reported."""
 
 import errno
 import json
@@ -55,7 +55,7 @@ def test_numbers_are_those_of_the_system_s_headers(column):
 
 
 def run_filter(steps, number, *arguments, machine="x86_64"):
-    """What the kernel would decide: the filter's program, step by step."""
+    """Execute the filter's program as the kernel would, and return its decision."""
     words = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("=IIQ6Q", number, seccomp.ARCHITECTURES[machine], 0, *words)
     at, held = 0, 0
@@ -91,7 +91,7 @@ def test_the_filter_refuses_what_is_listed_and_allows_the_rest(machine, gpu):
         due = seccomp.REFUSE if number in refused else seccomp.ALLOW
         assert run_filter(steps, number, machine=machine) == due, number
     assert run_filter(steps, syscalls.NEWEST + 1, machine=machine) == seccomp.UNKNOWN
-    assert run_filter(steps, 0x40000000 + 1, machine=machine) == seccomp.UNKNOWN  # calls by the x32 interface
+    assert run_filter(steps, 0x40000000 + 1, machine=machine) == seccomp.UNKNOWN  # the x32 interface
 
 
 @pytest.mark.parametrize("machine", list(syscalls.MACHINES))
@@ -226,7 +226,7 @@ def test_a_library_of_linear_algebra_is_told_to_use_one_thread():
         def scipy_openblas_set_num_threads64_(self, count):
             told.append(count)
 
-    threads._tell(Library(), threads.SETTERS["openblas"])
+    threads._set_threads(Library(), threads.SETTERS["openblas"])
     assert told == [1]
 
 
