@@ -1,1 +1,1 @@
-"""The course on disk."""
+"""Read a course and submissions from disk."""

@@ -1,7 +1,7 @@
-"""The course on disk: which katas there are, where their files lie, what can be known unopened.
+"""Find the katas of a course, their files, and the facts in their declarations.
 
-A `KataInfo` is read from a declaration's syntax alone, so that listing the katas, or noticing that one
-needs PyTorch, imports neither the declaration nor PyTorch.
+A `KataInfo` is read from the syntax tree of a declaration, which is not executed. So listing the katas, or
+finding out that one needs PyTorch, imports neither the declaration nor PyTorch.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.course.loading import load_file as load_file  # every caller knows these three by this place
+from grader.course.loading import load_file as load_file  # other modules import these three from here
 from grader.course.loading import parse, read
 from grader.course.loading import shorten as shorten
 from grader.course.syllabus import Syllabus, read_syllabus
 from grader.errors import CourseError as CourseError
 from grader.errors import KataError
 
-if TYPE_CHECKING:  # records that take milliseconds to define; listing the katas needs none of them
+if TYPE_CHECKING:  # importing these takes milliseconds, and listing the katas does not need them
     from grader.kata import Kata
     from grader.report import KataReport, KataStatus
 
-#: How the statement begins, and how it ends, in a declaration as `kata new` writes it.
+#: How the statement `KATA = Kata(…)` begins and ends in a declaration that `kata new` wrote.
 OPENING, CLOSING = "\nKATA = Kata(", "\n)\n"
 
 
 @dataclass(frozen=True)
 class KataInfo:
-    """What a kata's declaration says of itself, read without running it."""
+    """The literal arguments of a kata's declaration, read without running it."""
 
     name: str
     track: str
@@ -48,14 +48,15 @@ class KataInfo:
         return round(self.points * 100)
 
     def unjudged(self, status: KataStatus, message: str = "") -> KataReport:
-        """The report of a kata for which there is nothing to list check by check."""
+        """Return the report of a kata whose checks were not run."""
         from grader.report import KataReport
 
         return KataReport(self.name, self.track, status, self.max_score, message=message)
 
 
 class Course:
-    """A folder with `exercises/`, `tests/katas/` and, for an instructor, `solutions/`."""
+    """A folder with `exercises/`, `tests/katas/` and, for an instructor, `solutions/`. Raises CourseError if
+    there is no folder of exercises."""
 
     def __init__(self, root: Path, exercises: Path | None = None) -> None:
         self.root = root
@@ -65,12 +66,12 @@ class Course:
 
     @cached_property
     def syllabus(self) -> Syllabus:
-        """Title, tracks and the order of the katas."""
+        """The course's title, its tracks and the order of its katas."""
         return read_syllabus(self.root)
 
     @cached_property
     def katas(self) -> dict[str, KataInfo]:
-        """Every kata by name, in the order in which they are best learnt."""
+        """All katas by name, in the order of the syllabus. Raises KataError, CourseError."""
         found: dict[str, KataInfo] = {}
         for info in map(read_kata_info, sorted((self.root / "tests" / "katas").glob("*/test_*.py"))):
             if info.name in found:
@@ -95,10 +96,10 @@ class Course:
             )
 
     def kata_info(self, name: str) -> KataInfo:
-        """The kata called `name`. Raises CourseError with the nearest name there is."""
+        """Return the kata called `name`. Raises CourseError if there is none, with the most similar name."""
         declared = list(self.root.glob(f"tests/katas/*/test_{name}.py")) if name.isidentifier() else []
         if len(declared) == 1 and "katas" not in vars(self):
-            info = read_kata_info(declared[0])  # reading all of them takes as long as importing NumPy
+            info = read_kata_info(declared[0])  # reading all declarations takes as long as importing NumPy
             self._require_track(info)
             if info.name == name:
                 return info
@@ -111,7 +112,7 @@ class Course:
         raise CourseError(f"There is no kata called `{name}`.{hint}")
 
     def declaration(self, info: KataInfo) -> Kata:
-        """The kata as declared; imports PyTorch where the kata is one of PyTorch's."""
+        """Import a kata's declaration, and with it PyTorch if the kata uses it. Raises KataError."""
         from grader.kata import Kata
 
         module = load_file(f"dojo_{info.name}", info.path)
@@ -121,20 +122,21 @@ class Course:
         return kata
 
     def stub(self, info: KataInfo) -> Path:
-        """Where the student's file for a kata lies."""
+        """Return the path of the student's file for a kata."""
         return self.exercises / info.track / f"{info.name}.py"
 
     def solution(self, info: KataInfo, part: str) -> Path:
-        """Where the reference, the mistakes or the variants of a kata lie."""
+        """Return the path of a kata's "reference", "mistakes" or "variants", as named by `part`."""
         return self.folder(info) / f"{part}.py"
 
     def folder(self, info: KataInfo) -> Path:
-        """The folder of a kata's solutions."""
+        """Return the folder of a kata's solutions."""
         return self.root / "solutions" / info.track / info.name
 
 
 def open_course(folder: Path | None, exercises: Path | None = None) -> Course:
-    """The course in `folder`, else the nearest one. Raises CourseError where there is none."""
+    """Return the course in `folder`, or the nearest one if `folder` is None. Raises CourseError if there is
+    no course."""
     if folder is None:
         return Course(find_course(Path.cwd()), exercises)
     if not (folder / "tests" / "katas").is_dir():
@@ -146,7 +148,8 @@ def open_course(folder: Path | None, exercises: Path | None = None) -> Course:
 
 
 def find_course(start: Path) -> Path:
-    """The nearest folder at or above `start` that holds `tests/katas`, else the one that ships the grader."""
+    """Return the nearest folder at or above `start` that contains `tests/katas`, or else the folder that the
+    grader is installed in. Raises CourseError if neither is a course."""
     shipped = Path(__file__).resolve().parents[2]
     for folder in (start, *start.parents, shipped):
         if (folder / "tests" / "katas").is_dir():
@@ -157,8 +160,8 @@ def find_course(start: Path) -> Path:
 
 
 def read_kata_info(path: Path) -> KataInfo:
-    """The literal arguments of `KATA = Kata(…)` in a declaration. Raises CourseError, KataError."""
-    call = _statement_alone(read(path)) or _kata_call(parse(path))
+    """Read the literal arguments of `KATA = Kata(…)` in a declaration. Raises CourseError, KataError."""
+    call = _parse_statement_only(read(path)) or _kata_call(parse(path))
     if call is None:
         raise KataError(f"{path.name} must bind KATA = Kata(…) at its top level.")
     found = {
@@ -177,20 +180,20 @@ def read_kata_info(path: Path) -> KataInfo:
     if missing:
         raise KataError(f"{path.name}: Kata(…) lacks {', '.join(sorted(missing))}.")
     for name in ("needs", "hints", "entry_points"):
-        if isinstance(found[name], str):  # the comma was forgotten that makes a tuple of one
+        if isinstance(found[name], str):  # a tuple of one item was written without its comma
             raise KataError(f'{path.name}: {name} is one text; write {name}=("…",), with a comma.')
     if isinstance(found["points"], bool | str) or not found["points"] > 0:
         raise KataError(f"{path.name}: points={found['points']!r} must be a number above 0.")
     return KataInfo(path=path, **found)
 
 
-def _statement_alone(source: str) -> ast.Call | None:
-    """The call in `KATA = Kata(…)`, parsed without the rest of the file, which takes ten times as long. None
-    where the text does not show the statement's beginning and end."""
-    _, *behind = source.split(OPENING)
-    if len(behind) != 1:
+def _parse_statement_only(source: str) -> ast.Call | None:
+    """Return the call in `KATA = Kata(…)`, or None if the text does not show where the statement begins and
+    ends. Parsing the whole file would take ten times as long."""
+    _, *rest = source.split(OPENING)
+    if len(rest) != 1:
         return None
-    arguments, closing, _ = behind[0].partition(CLOSING)
+    arguments, closing, _ = rest[0].partition(CLOSING)
     try:
         return _kata_call(ast.parse(OPENING + arguments + closing))
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""The answers that a course knows: mistakes and variants, each standing in for entry points."""
+"""Load the mistakes and variants of a kata; each replaces one or more entry points of the reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.kata import KataError
 
 
 def public_names(module: types.ModuleType) -> list[str]:
-    """Functions and classes that a module defines itself, in the order in which they stand."""
+    """Return the names of the functions and classes that a module defines itself, in their order."""
     found = [
         (name, value)
         for name, value in vars(module).items()
@@ -24,8 +24,8 @@ def public_names(module: types.ModuleType) -> list[str]:
 
 
 def replaced_by(answer: Any, reference: Any, entry_points: tuple[str, ...]) -> dict[str, Any]:
-    """Which entry points an answer stands in for: a class those that it has as members, anything
-    else the one whose parameters it has. Raises KataError where that is not clear."""
+    """Return the entry points that an answer replaces, with what replaces them. A class replaces those that
+    it has as members, a function the one with the same parameters. Raises KataError if this is ambiguous."""
     if inspect.isclass(answer):
         members = {name: getattr(answer, name) for name in entry_points if name in vars(answer)}
         if members:
@@ -47,7 +47,7 @@ def replaced_by(answer: Any, reference: Any, entry_points: tuple[str, ...]) -> d
 
 
 class Answers:
-    """Every public answer in `mistakes` or `variants` of one kata."""
+    """All public answers in the file `mistakes` or `variants` of one kata."""
 
     def __init__(self, course: Course, info: KataInfo, part: str) -> None:
         self.info, self.file = info, course.solution(info, part)
@@ -59,22 +59,22 @@ class Answers:
 
     @property
     def names(self) -> list[str]:
-        """In the order in which they stand in the file."""
+        """The answers' names in the order of the file."""
         return public_names(self._first)
 
     def text(self, name: str) -> str:
-        """The docstring, as one paragraph."""
+        """Return an answer's docstring as one paragraph."""
         return " ".join((getattr(self._first, name).__doc__ or "").split())
 
     def fresh(self, name: str) -> types.SimpleNamespace:
-        """The answer as a module with all entry points, and with nothing left over from earlier calls."""
+        """Return an answer as a new module with all entry points, without state from earlier calls."""
         answer = getattr(self._module(name), name)
         entries = {entry: getattr(self.reference, entry) for entry in self.info.entry_points}
         replaced = replaced_by(answer, self.reference, self.info.entry_points)
         return types.SimpleNamespace(**{**entries, **replaced}, __name__=self.info.name)
 
     def _module(self, name: str) -> types.ModuleType:
-        """What the answer needs of its file, executed anew: the file may hold sixty others."""
+        """Execute the part of the file that the answer needs; the file may contain sixty other answers."""
         if name not in self._codes:
             self._codes[name] = compile(
                 excerpted(self._tree, name), str(self.file), "exec", dont_inherit=True
@@ -90,7 +90,7 @@ Definition = ast.FunctionDef | ast.ClassDef
 
 
 def excerpt(source: str, name: str) -> str:
-    """The source without the functions and classes that `name` does not need."""
+    """Return the source without the functions and classes that `name` does not need."""
     lines = source.splitlines(keepends=True)
     for node in reversed(_unneeded(ast.parse(source), name)):
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
@@ -99,7 +99,7 @@ def excerpt(source: str, name: str) -> str:
 
 
 def excerpted(tree: ast.Module, name: str) -> ast.Module:
-    """The same of a syntax tree, whose lines keep their numbers."""
+    """Return a syntax tree without the definitions that `name` does not need; line numbers stay."""
     unneeded = _unneeded(tree, name)
     return ast.Module([node for node in tree.body if node not in unneeded], tree.type_ignores)
 
@@ -111,13 +111,13 @@ def _unneeded(tree: ast.Module, name: str) -> list[Definition]:
 
 
 def _needed(name: str, tree: ast.Module, definitions: list[Definition]) -> set[str]:
-    """The names that are met on the way from `name`, and from what runs when the module is imported."""
+    """Return every name that `name`, or code that runs at import, refers to directly or indirectly."""
     needed: set[str] = set()
-    ahead = {name}.union(*(_names(node) for node in tree.body if not isinstance(node, Definition)))
-    while ahead:
-        needed |= ahead
-        met = (_names(node) for node in definitions if node.name in ahead)
-        ahead = set().union(*met) - needed
+    pending = {name}.union(*(_names(node) for node in tree.body if not isinstance(node, Definition)))
+    while pending:
+        needed |= pending
+        used = (_names(node) for node in definitions if node.name in pending)
+        pending = set().union(*used) - needed
     return needed
 
 
@@ -142,7 +142,7 @@ _answers = _load("answer_{part}", {answers!r})
 
 
 def standalone_sources(course: Course, info: KataInfo, part: str) -> dict[str, str]:
-    """For each answer in `mistakes` or `variants` the source of a file with all entry points."""
+    """Return, for each answer in `mistakes` or `variants`, the source of a file with all entry points."""
     files = {name: course.solution(info, name) for name in ("reference", part)}
     texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
     reference = load_file(f"dojo_reference_{info.name}", files["reference"])

@@ -1,4 +1,4 @@
-"""The course's own files, parsed and loaded: what is wrong with one is said with its line."""
+"""Read, parse and import the course's own files; errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.errors import CourseError, KataError
 
 
 def parse(path: Path) -> ast.Module:
-    """The syntax tree of one of the course's own files. Raises KataError, CourseError."""
+    """Return the syntax tree of one of the course's own files. Raises KataError, CourseError."""
     try:
         return ast.parse(read(path), filename=path.name)
     except SyntaxError as error:
@@ -21,7 +21,7 @@ def parse(path: Path) -> ast.Module:
 
 
 def read(path: Path) -> str:
-    """The text of one of the course's own files. Raises KataError, CourseError."""
+    """Return the text of one of the course's own files. Raises KataError, CourseError."""
     if not path.is_file():
         raise CourseError(f"The file {shorten(path)} is missing.")
     try:
@@ -34,7 +34,7 @@ def read(path: Path) -> str:
 
 
 def load_file(name: str, path: Path) -> types.ModuleType:
-    """Import one of the course's own files under `name`. Never used for a submission."""
+    """Import one of the course's own files, never a submission, as `name`. Raises KataError, CourseError."""
     if not path.is_file():
         raise CourseError(f"The file {shorten(path)} is missing.")
     spec = importlib.util.spec_from_file_location(name, path)
@@ -45,7 +45,7 @@ def load_file(name: str, path: Path) -> types.ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError:
-        parse(path)  # says which line
+        parse(path)  # raises a KataError with the line
         raise
     except KataError:
         raise
@@ -56,21 +56,21 @@ def load_file(name: str, path: Path) -> types.ModuleType:
 
 
 def line_of(error: BaseException, path: Path) -> int:
-    """The last line of `path` that an error came through; 0 where it came through none."""
-    import traceback  # needed here alone, and nothing else of `grade --list` imports it
+    """Return the last line of `path` in an error's traceback, or 0 if the file is not in it."""
+    import traceback  # imported late, since `grade --list` does not need it
 
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == str(path)), 0)
 
 
 def told(error: BaseException) -> str:
-    """An error as `ValueError: what it says`, on one line."""
+    """Return an error as `ValueError: its message`, on one line."""
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said}".rstrip(": .")
 
 
 def shorten(path: Path) -> str:
-    """The path relative to the current folder where it lies below it; its name otherwise."""
+    """Return the path relative to the current folder if it lies below it, else the file's name."""
     try:
         return str(path.absolute().relative_to(Path.cwd()))
     except ValueError:
@@ -78,11 +78,11 @@ def shorten(path: Path) -> str:
 
 
 def cache_folder() -> Path:
-    """Where the cache is: `$XDG_CACHE_HOME` or `~/.cache`, else a folder of the system's for this user."""
+    """Return the cache folder: in `$XDG_CACHE_HOME` or `~/.cache`, or else among the temporary files."""
     chosen = os.environ.get("XDG_CACHE_HOME")
     try:
         return (Path(chosen) if chosen else Path.home() / ".cache") / "decoder-dojo"
-    except RuntimeError:  # this user has no home
+    except RuntimeError:  # this user has no home folder
         import tempfile
 
         return Path(tempfile.gettempdir()) / "decoder-dojo"

@@ -1,7 +1,7 @@
-"""The cells of a notebook that answer a kata, read as plain JSON: no Jupyter is needed, nothing is run.
+"""Read the cells of a notebook that answer a kata, as plain JSON: without Jupyter and without running code.
 
-A cell answers a kata where it begins with `%%kata NAME`, or where nbgrader knows it under the kata's name.
-nbgrader's cell goes before others, and of two alike the last one counts, as it does when all cells are run.
+A cell answers a kata if it begins with `%%kata NAME`, or if its `grade_id` for nbgrader is the kata's name.
+A cell with a `grade_id` has priority. Of several such cells the last one counts, as when all cells are run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grader.course.catalog import KataInfo, shorten
 from grader.course.submission import MAX_BYTES, Submission, SubmissionRejected, decoded, parse, read_bytes
 
 SUFFIX = ".ipynb"
-LARGEST = 32 * MAX_BYTES  # outputs may hold pictures
+LARGEST = 32 * MAX_BYTES  # the outputs in a notebook may contain images
 OPENING = re.compile(r"%%kata[ \t]+(\w+)[ \t]*(?:\r?\n|$)")
 
 WITH_VALUE = ("--key", "--device")  # options of %grade
@@ -30,50 +30,51 @@ def is_notebook(file: Path) -> bool:
 
 
 def score_id(kata_name: str) -> str:
-    """Under which name nbgrader knows the cell that holds a kata's score; the answer's is the kata's own."""
+    """Return nbgrader's `grade_id` of the cell that shows a kata's score; the answer's is the kata's name."""
     return f"{kata_name}-score"
 
 
 def source_of(path: Path, kata_name: str) -> str:
-    """Return the code of the cell that answers a kata, its lines numbered as in the cell. Raises
-    SubmissionRejected."""
+    """Return the code of the cell that answers a kata, with the line numbers of the cell. Raises
+    SubmissionRejected if there is none."""
     return answer_in(read_cells(path), kata_name, shorten(path))
 
 
 def answer_in(cells: list[Cell], kata_name: str, label: str) -> str:
-    """The code of the cell that answers a kata. Raises SubmissionRejected where there is none."""
+    """Return the code of the cell that answers a kata. Raises SubmissionRejected if there is none."""
     return require_answer(answer_to(kata_name, cells), kata_name, label)
 
 
 def require_answer(answer: str | None, kata_name: str, label: str) -> str:
-    """The answer that was looked for. Raises SubmissionRejected where there is none."""
+    """Return `answer`. Raises SubmissionRejected if it is None."""
     if answer is None:
         raise SubmissionRejected(f"{label} holds no answer: no cell begins with %%kata {kata_name}.")
     return answer
 
 
 def read_from_notebook(info: KataInfo, path: Path) -> Submission:
-    """The answer to one kata as a submission. Raises SubmissionRejected with one sentence."""
+    """Return a notebook's answer to one kata as a submission. Raises SubmissionRejected."""
     return parse(info, source_of(path, info.name), f"{shorten(path)} (cell {info.name})")
 
 
 def katas_in(path: Path, known: Iterable[str]) -> list[str]:
-    """Which of the known katas a notebook answers, in their own order. Raises SubmissionRejected."""
+    """Return the katas among `known` that a notebook answers, in the order of `known`. Raises
+    SubmissionRejected if the file is not a notebook."""
     cells = read_cells(path)
     return [name for name in known if answer_to(name, cells) is not None]
 
 
 def answer_to(kata_name: str, cells: Iterable[Cell]) -> str | None:
-    """The code of the one cell that counts, without its magic; None where there is no such cell."""
+    """Return the code of the cell that counts, without its magic, or None if no cell answers the kata."""
     cells = [cell for cell in cells if cell.get("cell_type") == "code"]
     marked = [cell for cell in cells if grade_id(cell) == kata_name]
-    opened = [cell for cell in cells if _opened_kata(cell) == kata_name]
-    found = (marked or opened)[-1:]
+    with_magic = [cell for cell in cells if _kata_of_magic(cell) == kata_name]
+    found = (marked or with_magic)[-1:]
     return next((without_magic(text_of(cell)) for cell in found), None)
 
 
 def grade_id(cell: Cell) -> str:
-    """The name by which nbgrader knows a cell; empty where it knows none."""
+    """Return nbgrader's `grade_id` of a cell, or an empty text if it has none."""
     metadata = cell.get("metadata")
     marks = metadata.get("nbgrader") if isinstance(metadata, Mapping) else None
     name = marks.get("grade_id") if isinstance(marks, Mapping) else None
@@ -81,37 +82,37 @@ def grade_id(cell: Cell) -> str:
 
 
 def text_of(cell: Cell) -> str:
-    """A cell's source, which a notebook holds as a text or as a list of lines."""
+    """Return a cell's source, which a notebook stores as a text or as a list of lines."""
     source = cell.get("source", "")
     lines = source if isinstance(source, list) else [source]
     return "".join(line for line in lines if isinstance(line, str))
 
 
 def without_magic(source: str) -> str:
-    """The code below `%%kata NAME`; an empty line stands for the magic, so that lines keep their numbers."""
+    """Return the code with an empty line in place of `%%kata NAME`, so that line numbers stay the same."""
     return OPENING.sub("\n", source, count=1) if OPENING.match(source) else source
 
 
 def katas_asked(source: str) -> list[str]:
-    """The katas for whose score a cell asks, by `%grade`."""
+    """Return the katas that a cell grades with `%grade`."""
     words = [line.split() for line in source.splitlines() if line.startswith("%grade")]
     pairs = [pair for line in words for pair in pairwise(line)]
     return [word for before, word in pairs if not word.startswith("-") and before not in WITH_VALUE]
 
 
-def _opened_kata(cell: Cell) -> str:
+def _kata_of_magic(cell: Cell) -> str:
     opening = OPENING.match(text_of(cell))
     return opening[1] if opening else ""
 
 
 def read_cells(path: Path) -> list[Cell]:
-    """All cells of a notebook. Raises SubmissionRejected where the file is no notebook."""
+    """Return all cells of a notebook. Raises SubmissionRejected if the file is not a notebook."""
     label = shorten(path)
     return cells_in(read_bytes(path, label, LARGEST, "a notebook"), label)
 
 
 def cells_in(data: bytes, label: str) -> list[Cell]:
-    """All cells of the notebook that these bytes are. Raises SubmissionRejected where they are none."""
+    """Return all cells of a notebook given as bytes. Raises SubmissionRejected if it is not a notebook."""
     try:
         found = json.loads(decoded(data, label, LARGEST))
     except (ValueError, RecursionError, MemoryError):

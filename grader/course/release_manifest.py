@@ -1,7 +1,7 @@
-"""What a release consists of: its files with their digests, written beside them.
+"""Write and read the manifest of a release: its files with their digests.
 
-So a second release knows which files a student has changed, and `grade --protect` which of those that
-judge are no longer as they came.
+A second release uses it to find the files that a student has changed. `grade --protect` uses it to find
+changed files that decide about points.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from pathlib import Path
 from grader.course.catalog import CourseError
 
 NAME = ".dojo-release.json"
-OWN = "exercises/"  # what is the student's to change
+OWN = "exercises/"  # the only files that a student may change
 
 
 def digest(data: bytes) -> str:
-    """Names one state of a file, whatever the ends of its lines."""
+    """Return the SHA-256 of a file's content; Windows and Unix line ends give the same digest."""
     return hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
 
 
 def to_text(files: dict[str, bytes]) -> str:
-    """The list as JSON."""
+    """Return the manifest of these files as JSON."""
     listed = {name: digest(data) for name, data in sorted(files.items())}
     return json.dumps({"version": 1, "files": listed}, indent=1) + "\n"
 
 
 def read_list(root: Path) -> dict[str, str]:
-    """Digests by name; none where there is no list. Raises CourseError where it is damaged."""
+    """Return digests by file name, or an empty dict if there is no manifest. Raises CourseError if it is
+    damaged."""
     file = root / NAME
     if not file.is_file():
         return {}
@@ -39,12 +40,13 @@ def read_list(root: Path) -> dict[str, str]:
 
 
 def changed_files(root: Path) -> list[str]:
-    """Files of the release that judge, and are missing or not as they came. Raises CourseError."""
+    """Return the files outside of `exercises/` that are missing or differ from the release. Raises
+    CourseError if the folder is not a release."""
     listed = read_list(root)
     if not listed:
         raise CourseError("This folder is no release: there is no list of its files.")
-    judging = {name: value for name, value in listed.items() if not name.startswith(OWN)}
-    return sorted(name for name, value in judging.items() if _digest_of(root / name) != value)
+    protected = {name: value for name, value in listed.items() if not name.startswith(OWN)}
+    return sorted(name for name, value in protected.items() if _digest_of(root / name) != value)
 
 
 def _digest_of(path: Path) -> str:

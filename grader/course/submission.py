@@ -1,4 +1,4 @@
-"""A submission's source: read, parsed and looked at without running it."""
+"""Read and parse a submission's source without running it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_BYTES = 1 << 20
 
 
 class SubmissionRejected(Exception):
-    """The file cannot be graded; the sentence says why and where."""
+    """The file cannot be graded; the message is one sentence that says why and where."""
 
 
 @dataclass(frozen=True)
@@ -26,38 +26,38 @@ class Submission:
 
     @property
     def filename(self) -> str:
-        """What tracebacks and warnings call the file: its own name, for a notebook the kata's."""
+        """The file name in tracebacks and warnings: the file's own, or the kata's for a notebook."""
         name = self.label.replace("\\", "/").rpartition("/")[2]
         return name if name.endswith(".py") else f"{self.info.name}.py"
 
     @property
     def touched(self) -> bool:
-        """Whether anything was written: for a stub that ships code, whether that was changed."""
+        """True if the student wrote anything, or changed the code that the stub ships."""
         if self.info.ships_wrong_code:
             return digest(self.source) != self.info.ships_wrong_code
         return self.begun
 
     @property
     def begun(self) -> bool:
-        """False as long as every entry point is the stub's: a docstring and NotImplementedError."""
+        """False if every entry point is still a stub: a docstring and NotImplementedError."""
         wanted = set(self.info.entry_points)
         found = [node for node in ast.parse(self.source).body if getattr(node, "name", None) in wanted]
         return not found or not all(map(_is_stub, found))
 
 
 def digest(source: str) -> str:
-    """Names one state of a file, whatever its line ends."""
+    """Return a short digest of a source text that ignores differences in whitespace."""
     return hashlib.sha256("\n".join(source.split()).encode()).hexdigest()[:12]
 
 
 def read_submission(info: KataInfo, path: Path) -> Submission:
-    """Read and parse a file. Raises SubmissionRejected with one sentence."""
+    """Read and parse a submitted file. Raises SubmissionRejected."""
     label = shorten(path)
     return parse(info, decoded(read_bytes(path, label), label), label)
 
 
 def parse(info: KataInfo, source: str, label: str) -> Submission:
-    """A source as a submission, wherever it came from. Raises SubmissionRejected where it is no Python."""
+    """Return a source text as a submission. Raises SubmissionRejected if it is not valid Python."""
     try:
         if "\0" in source:
             raise ValueError
@@ -72,13 +72,13 @@ def parse(info: KataInfo, source: str, label: str) -> Submission:
 
 
 def read_bytes(path: Path, label: str, limit: int = MAX_BYTES, what: str = "a Python file") -> bytes:
-    """Return what a regular file holds, at most one byte more than the limit. Raises SubmissionRejected if it
-    is no regular file."""
+    """Return the content of a regular file, at most `limit` + 1 bytes. Raises SubmissionRejected if it cannot
+    be read or is not a regular file."""
     if path.is_dir():
         raise SubmissionRejected(f"{label} is a folder; {what} is needed.")
     if not path.exists():
         raise SubmissionRejected(f"There is no file {label}.")
-    if path.is_symlink():  # it could lead to the solution
+    if path.is_symlink():  # a link could point to the solution
         raise SubmissionRejected(f"{label} is a link; {what} is needed.")
     if not path.is_file():
         raise SubmissionRejected(f"{label} is no regular file.")
@@ -92,7 +92,7 @@ def read_bytes(path: Path, label: str, limit: int = MAX_BYTES, what: str = "a Py
 
 
 def decoded(data: bytes, label: str, limit: int = MAX_BYTES) -> str:
-    """The text that these bytes are. Raises SubmissionRejected where they are none, or too many."""
+    """Decode UTF-8. Raises SubmissionRejected if the bytes are not UTF-8 or more than `limit`."""
     if len(data) > limit:
         raise SubmissionRejected(f"{label} is larger than {limit >> 20} MiB.")
     try:
@@ -104,17 +104,20 @@ def decoded(data: bytes, label: str, limit: int = MAX_BYTES) -> str:
 
 
 def _is_stub(node: ast.stmt) -> bool:
-    """A docstring, annotations and `raise NotImplementedError`, in functions and methods alike."""
+    """True for a function with only a docstring and `raise NotImplementedError`, or a class of those."""
     if isinstance(node, ast.ClassDef):
         return all(_is_stub(inner) for inner in node.body)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return all(_is_stub(inner) for inner in node.body) and any(_is_refusal(n) for n in node.body)
+        return all(_is_stub(inner) for inner in node.body) and any(
+            _raises_not_implemented(n) for n in node.body
+        )
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
-    return isinstance(node, ast.Import | ast.ImportFrom | ast.Pass | ast.AnnAssign) or _is_refusal(node)
+    harmless = ast.Import | ast.ImportFrom | ast.Pass | ast.AnnAssign
+    return isinstance(node, harmless) or _raises_not_implemented(node)
 
 
-def _is_refusal(node: ast.stmt) -> bool:
+def _raises_not_implemented(node: ast.stmt) -> bool:
     if not isinstance(node, ast.Raise) or node.exc is None:
         return False
     raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc

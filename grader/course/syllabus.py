@@ -1,6 +1,6 @@
-"""What a course is called, which tracks it has and in which order its katas are best learnt.
+"""Read and write the syllabus: the course's title, its tracks and the order of its katas.
 
-All of it stands in `tests/katas/path.toml`:
+It is the file `tests/katas/path.toml`:
 
     title = "Decoder Dojo"
     about = "Build the decoder of a Transformer by hand, one kata at a time."
@@ -27,8 +27,8 @@ TITLE = "the dojo"
 
 @dataclass(frozen=True)
 class Syllabus:
-    """The course's title, one sentence about it, and its katas by track. A course without the file has no
-    tracks listed: each folder of declarations is one, in the order of the alphabet."""
+    """The course's title, one sentence about it, and its katas by track. Without the file, `path` is empty,
+    and each folder of declarations is a track, in alphabetical order."""
 
     title: str = TITLE
     about: str = ""
@@ -37,18 +37,18 @@ class Syllabus:
 
     @property
     def order(self) -> list[str]:
-        """All names, track by track."""
+        """The names of all listed katas, track by track."""
         return [name for names in self.path.values() for name in names]
 
     def rank(self, track: str, name: str) -> tuple[int, str, int, str]:
-        """What katas are sorted by; those that are not listed come last in their track, by name."""
+        """Return the sort key of a kata; katas that are not listed come last in their track, by name."""
         tracks, order = list(self.path), self.order
         at_track = tracks.index(track) if track in tracks else len(tracks)
         return at_track, track, order.index(name) if name in order else len(order), name
 
 
 def read_syllabus(root: Path) -> Syllabus:
-    """The syllabus of the course in `root`. Raises CourseError."""
+    """Return the syllabus of the course in `root`. Raises CourseError if the file is not valid."""
     file = root / FILE
     if not file.is_file():
         return Syllabus()
@@ -56,11 +56,11 @@ def read_syllabus(root: Path) -> Syllabus:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CourseError(f"{FILE.as_posix()} cannot be read as TOML: {error}.") from None
-    _require(found)
+    _require_valid(found)
     return Syllabus(**found)
 
 
-def _require(found: dict[str, Any]) -> None:
+def _require_valid(found: dict[str, Any]) -> None:
     unknown = found.keys() - {"title", "about", "by_hand", "path"}
     if unknown:
         raise CourseError(
@@ -86,7 +86,7 @@ def _is_list_of_names(names: object) -> bool:
 
 
 def to_text(syllabus: Syllabus) -> str:
-    """The syllabus as the text of its file."""
+    """Return the syllabus as the text of its TOML file."""
     said = {"title": syllabus.title, "about": syllabus.about}
     lines = [f"{name} = {_quoted(text)}" for name, text in said.items() if text]
     lines += ["by_hand = true"] * syllabus.by_hand
@@ -96,5 +96,5 @@ def to_text(syllabus: Syllabus) -> str:
 
 
 def _quoted(value: str | list[str]) -> str:
-    """A text or a list of texts, which TOML writes as JSON does."""
+    """Return a text or a list of texts as TOML, which uses the same notation as JSON."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,1 +1,1 @@
-"""Which mistake explains a failure."""
+"""Find the known mistake that explains a failure."""

@@ -1,9 +1,9 @@
-"""Which mistake explains what came back.
+"""Find the known mistake that explains a failed check.
 
-A mistake explains a failed check if, asked the same, it fails the same cases with the same verdict
-and the same answer to every call, and passes the others. Two mistakes explain it together if each is
-seen alone on cases of its own and no case is left. What mistakes answer is recorded beforehand
-(`recorded_mistakes`).
+A mistake explains a failed check if, in the same cases, it fails exactly those that the submission fails,
+with the same verdict and the same answer to every call. Two mistakes explain it together if they cover all
+failing cases and each has cases that only it explains. The answers of the mistakes were recorded before
+(`recording`).
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ BOTH = "There are two mistakes at once. One: {} The other: {}"
 
 
 class MistakeMatcher:
-    """All mistakes of a kata, against which each submission that fails is held."""
+    """Compares the failures of submissions with all known mistakes of a kata."""
 
     def __init__(self, mistakes: list[RecordedMistake]) -> None:
         self.mistakes = mistakes
 
     def name(self, findings: list[CheckResult]) -> dict[str, Mistake]:
-        """For each failed check that a mistake explains, the mistake that explains it best."""
+        """Return, by name of the check, the mistake that explains it best; unexplained checks are absent."""
         failed = [FailedCheck(finding) for finding in findings if finding.status in ("failed", "error")]
-        suspects = [Candidate(mistake, findings, failed) for mistake in self.mistakes]
+        candidates = [Candidate(mistake, findings, failed) for mistake in self.mistakes]
         named = {}
         for check in failed:
-            fitting = [suspect for suspect in suspects if suspect.may_be_named(check)]
+            fitting = [candidate for candidate in candidates if candidate.may_be_named(check)]
             if fitting:
-                best = max(fitting, key=lambda suspect: suspect.rank)
+                best = max(fitting, key=lambda candidate: candidate.rank)
                 named[check.name] = Mistake(best.mistake.id, best.mistake.text)
-            elif pair := _pair(check, suspects):
-                one, other = (suspect.mistake for suspect in pair)
+            elif pair := _best_pair(check, candidates):
+                one, other = (candidate.mistake for candidate in pair)
                 named[check.name] = Mistake(f"{one.id} and {other.id}", BOTH.format(one.text, other.text))
         return named
 
 
 class FailedCheck:
-    """One failed check of a submission: its failing cases by their number, ready to be compared."""
+    """One failed check of a submission, with its failures by the number of the case."""
 
     def __init__(self, finding: CheckResult) -> None:
         self.name = finding.plan.name
@@ -53,18 +53,18 @@ class FailedCheck:
 
     @cached_property
     def is_empty(self) -> bool:
-        """True if nothing came back but NaN, or one number time and again: many mistakes answer that."""
+        """True if every answer is NaN or all are the same number; many mistakes answer like that."""
         if any(isinstance(answer, str) for answer in self._answers) or not self._answers:
             return False
         values = distinct_values(self._answers)
         return values == {"nan"} or (len(self._answers) > 2 and len(values - {"nan"}) <= 1)
 
     def is_explained_by(self, outcomes: list[Recorded | None]) -> bool:
-        """True if the same cases fail, each with the same verdict after the same answers."""
+        """True if a mistake with these outcomes fails the same cases with the same verdicts and answers."""
         failing = _failing(outcomes)
         if failing.keys() != self.failures.keys():
             return False
-        return all(theirs.alike(failing[number]) for number, theirs in self.failures.items())
+        return all(failure.matches(failing[number]) for number, failure in self.failures.items())
 
 
 def _failing(outcomes: list[Recorded | None]) -> dict[int, Recorded]:
@@ -72,7 +72,7 @@ def _failing(outcomes: list[Recorded | None]) -> dict[int, Recorded]:
 
 
 class Candidate:
-    """One mistake, confronted with everything that was found about one submission."""
+    """One mistake, compared with all check results of one submission."""
 
     def __init__(
         self, mistake: RecordedMistake, findings: list[CheckResult], failed: list[FailedCheck]
@@ -81,27 +81,27 @@ class Candidate:
         self._explained: dict[str, bool] = {}
 
     def explains(self, check: FailedCheck) -> bool:
-        """True if the mistake explains the whole check."""
+        """True if the mistake alone explains the check."""
         if check.name not in self._explained:
             outcomes = self.mistake.outcomes.get(check.name, [])
             self._explained[check.name] = check.is_explained_by(outcomes)
         return self._explained[check.name]
 
     def may_be_named(self, check: FailedCheck) -> bool:
-        """True if the mistake explains the check, and all the others too where the answers are empty."""
+        """True if the mistake explains the check and, if its answers are empty, all other failed checks."""
         return self.explains(check) and (not check.is_empty or all(map(self.explains, self._failed)))
 
     def part_of(self, check: FailedCheck) -> dict[int, bool]:
-        """By failing case of the mistake, whether the submission answers the same there; nothing where the
-        mistake fails a case that the submission passes."""
+        """Return, by number of a case that the mistake fails, whether the submission's answers are the same.
+        Empty if the mistake fails a case or a check that the submission passes."""
         failing = _failing(self.mistake.outcomes.get(check.name, []))
         if not failing.keys() < check.failures.keys() or self._passes < len(self._passed):
             return {}
-        return {number: check.failures[number].alike(mine) for number, mine in failing.items()}
+        return {number: check.failures[number].matches(outcome) for number, outcome in failing.items()}
 
     @cached_property
     def rank(self) -> tuple[int, int]:
-        """How many of the failed checks it explains, and how many of the passed ones it passes."""
+        """The number of failed checks that it explains, and the number of passed checks that it passes."""
         return sum(map(self.explains, self._failed)), self._passes
 
     @cached_property
@@ -113,21 +113,23 @@ class Candidate:
         return sum(not any(self.mistake.outcomes.get(name, [])) for name in self._passed)
 
 
-def _pair(check: FailedCheck, suspects: list[Candidate]) -> tuple[Candidate, Candidate] | None:
-    """The two mistakes that explain most cases of the check, one by one, and leave none to others."""
-    parts = [(suspect, part) for suspect in suspects if any((part := suspect.part_of(check)).values())]
+def _best_pair(check: FailedCheck, candidates: list[Candidate]) -> tuple[Candidate, Candidate] | None:
+    """Return the two mistakes that cover all failing cases of the check and explain most of them."""
+    parts = [
+        (candidate, part) for candidate in candidates if any((part := candidate.part_of(check)).values())
+    ]
     found = [
         (sum(one.values()) + sum(other.values()), (first, second))
         for (first, one), (second, other) in combinations(parts, 2)
-        if one.keys() | other.keys() == check.failures.keys() and _each_alone(one, other)
+        if one.keys() | other.keys() == check.failures.keys() and _each_is_needed(one, other)
     ]
     return max(found, key=lambda pair: pair[0], default=(0, None))[1]
 
 
-def _each_alone(one: dict[int, bool], other: dict[int, bool]) -> bool:
-    """True if each mistake has cases to itself, and all of them look like it."""
+def _each_is_needed(one: dict[int, bool], other: dict[int, bool]) -> bool:
+    """True if each mistake has cases that only it fails, and the answers are the same in all of these."""
     alone = [
-        [alike for number, alike in part.items() if number not in beside]
-        for part, beside in ((one, other), (other, one))
+        [matches for number, matches in part.items() if number not in second]
+        for part, second in ((one, other), (other, one))
     ]
     return all(cases and all(cases) for cases in alone)

@@ -1,6 +1,6 @@
-"""What each mistake of a kata answers, check by check: judged once for a state of its files, then cached.
+"""Run all checks on the known mistakes of a kata, and cache how each mistake fails.
 
-A mistake is judged in this process by all checks, in the order in which a submission is asked.
+The mistakes run in this process, with the same checks in the same order as a submission.
 """
 
 from __future__ import annotations
@@ -22,18 +22,12 @@ from grader.course.known_solutions import Answers
 from grader.diagnosis.similarity import record
 from grader.worker.in_process import LocalStudent
 
-JUDGES_NOTHING = {
-    "cli",
-    "classroom",
-    "notebooks",
-    "authoring",
-    "formats",
-    "sandbox",
-}  # these change no answer
+#: Packages whose code does not influence how a mistake is judged; changes there keep the cache valid.
+IRRELEVANT = {"cli", "classroom", "notebooks", "authoring", "formats", "sandbox"}
 
 
 def mistakes_of(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
-    """What each mistake answers: from the answer key where one was given, from the cache, or judged now."""
+    """Return how each mistake fails: from the answer key if there is one, from the cache, or judged now."""
     oracle = prepared.oracle
     if oracle.recorded is not None:
         return oracle.recorded.mistakes
@@ -43,13 +37,13 @@ def mistakes_of(course: Course, prepared: PreparedKata) -> list[RecordedMistake]
 
 
 def entry_of(course: Course, prepared: PreparedKata) -> Entry:
-    """The kata as it stands in a file of answer keys."""
+    """Return a kata's entry for a file of answer keys."""
     key = _cached(course, prepared)
     return key.file.entry(key.name)
 
 
 def _cached(course: Course, prepared: PreparedKata) -> KataKey:
-    """Cached under a digest of everything that the answers rest on, the judging code among it."""
+    """Return the answers from the cache, whose key is a digest of the kata's files and the judging code."""
     info = prepared.info
 
     def make() -> Entry:
@@ -61,39 +55,39 @@ def _cached(course: Course, prepared: PreparedKata) -> KataKey:
 
 def _digest(course: Course, prepared: PreparedKata) -> str:
     package = Path(__file__).parents[1]
-    own = [path for path in sorted(package.rglob("*.py")) if _judges(path.relative_to(package))]
+    own = [path for path in sorted(package.rglob("*.py")) if _is_relevant(path.relative_to(package))]
     parts = [course.solution(prepared.info, part) for part in ("reference", "mistakes")]
     files = [prepared.info.path, *filter(Path.is_file, parts), *own]
     return digest(files, "mistakes", prepared.oracle.seed)
 
 
-def _judges(path: Path) -> bool:
-    return not JUDGES_NOTHING & set(path.parts)
+def _is_relevant(path: Path) -> bool:
+    return not IRRELEVANT & set(path.parts)
 
 
 def judged(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
-    """Judge every mistake now."""
+    """Run all checks on every mistake and return the recorded outcomes."""
     return [recorded for recorded, _ in judge_mistakes(course, prepared)]
 
 
 def judge_mistakes(
     course: Course, prepared: PreparedKata
 ) -> Iterator[tuple[RecordedMistake, list[CheckResult]]]:
-    """Judge the mistakes one by one; yield each with all that was found."""
+    """Run all checks on the mistakes one by one; yield each mistake with its check results."""
     if not course.solution(prepared.info, "mistakes").is_file():
         return
     answers = Answers(course, prepared.info, "mistakes")
     for name in answers.names:
         session = CheckContext(prepared.kata, prepared.oracle, LocalStudent(answers.fresh(name)))
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # wrong answers overflow, and laws add them up
+            warnings.simplefilter("ignore")  # a law may sum wrong answers that overflow
             findings = [run_check(check, session) for check in prepared.checks]
         outcomes = {finding.plan.name: _outcomes(finding) for finding in findings}
         yield RecordedMistake(name, answers.text(name), outcomes), findings
 
 
 def _outcomes(finding: CheckResult) -> list[Recorded | None]:
-    """How each case fails; None where it passes, or cannot be judged."""
+    """Return how each case fails, or None for a case that passes or cannot be judged."""
     outcomes: list[Recorded | None] = [None] * len(finding.plan.cases)
     for failure in finding.failures:
         outcomes[finding.plan.positions[id(failure.case)]] = record(failure)

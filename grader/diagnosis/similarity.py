@@ -1,4 +1,4 @@
-"""Whether two failures are one and the same: equal verdicts after equal answers."""
+"""Compare two failures: they are the same if the verdicts and the answers are equal."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from grader.worker.student import Call
 
 
 def record(failure: Failure) -> Recorded:
-    """All of a failure that is ever compared. What was said is kept as a digest: it may quote the code that
-    raised it, and an answer key is given to students."""
+    """Return the facts of a failure that are compared. The message is stored as a digest: it may quote the
+    code that raised it, and students receive the answer keys."""
     answers = tuple(map(_answer, failure.trace))
-    said = hashlib.sha256(_said(failure).encode("utf-8", "replace")).hexdigest()[:16]
+    said = hashlib.sha256(_comparable_message(failure).encode("utf-8", "replace")).hexdigest()[:16]
     return Recorded(failure.status, said, bool(failure.difference), answers)
 
 
@@ -29,14 +29,14 @@ def _answer(call: Call) -> Answer:
 
 
 class ComparedFailure:
-    """A failure of a submission, compared with what mistakes answer to the same case."""
+    """A failure of a submission that can be compared with the failures of mistakes in the same case."""
 
     def __init__(self, failure: Failure) -> None:
         self._recorded = record(failure)
         self._tolerance, self._finest = Tolerance(terms_of(failure.case), 16), float_dtype(failure.case)
 
-    def alike(self, mine: Recorded) -> bool:
-        """True for the same verdict after the same answers."""
+    def matches(self, mine: Recorded) -> bool:
+        """True if the verdict and all answers are the same."""
         theirs = self._recorded
         if theirs.status != mine.status or len(theirs.answers) != len(mine.answers):
             return False
@@ -55,13 +55,13 @@ def _same_answer(theirs: Answer, mine: Answer, tolerance: Tolerance, given: str 
         return False
     dtype = _dtype_to_compare_in(_dtype(pair[0]), _dtype(pair[1]), given)
     same = first_difference(*pair, tolerance, dtype) is None
-    beside = tolerance.with_floor_of(mine.gradients)
-    return same and first_difference(theirs.gradients, mine.gradients, beside, dtype) is None
+    floored = tolerance.with_floor_of(mine.gradients)
+    return same and first_difference(theirs.gradients, mine.gradients, floored, dtype) is None
 
 
 def _dtype_to_compare_in(theirs: str, mine: str, given: str | None) -> str:
-    """The coarser of the two answers' dtypes, though none coarser than the arguments' unless both are: a
-    mistake that loses digits explains no answer that has them."""
+    """Return the less precise dtype of the two answers, but not less precise than the arguments if the dtypes
+    differ: a mistake that loses digits does not explain an answer that has them."""
     coarser = max(theirs, mine, key=_epsilon)
     if given and theirs != mine and _epsilon(coarser) > _epsilon(given):
         return given
@@ -72,9 +72,8 @@ def _epsilon(dtype: str) -> float:
     return EPSILON.get(dtype, 0.0)
 
 
-def _said(failure: Failure) -> str:
-    """The message without its line and, where the code itself said it, without its numbers, which vary
-    with the case and the code."""
+def _comparable_message(failure: Failure) -> str:
+    """Return the message without its line. An error's numbers become 0, as they vary with the case."""
     message = failure.message.split(" (line")[0]
     return re.sub(r"\d+", "0", message) if failure.status == "error" else message
 
@@ -86,7 +85,7 @@ def _dtype(value: Any) -> str:
 
 
 def _without_handles(value: Any) -> Any:
-    """The value with a mark in the place of what stays away, of which only the kind is known."""
+    """Return the value with the kind of object in place of objects that stay in the worker."""
     if isinstance(value, list | tuple):
         return [_without_handles(item) for item in value]
     if isinstance(value, dict):

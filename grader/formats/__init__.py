@@ -1,1 +1,1 @@
-"""Formats: pure functions from a report to text. They import the report alone."""
+"""Render a report as text for terminals, files and hosts; formats import nothing but the report."""

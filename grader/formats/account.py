@@ -1,5 +1,7 @@
-"""What a format tells of a check and of a kata, in plain text: the same facts in the same order as in the
-terminal. Each format quotes it in its own way."""
+"""Describe checks and katas in plain text, with the same facts in the same order as in the terminal.
+
+Each format escapes these texts for its own host.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,19 @@ SAYS = {
     "error": "This file could not be graded.",
 }
 WRONG: frozenset[CheckStatus] = frozenset({"failed", "error", "timeout"})
-MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}  # on pages; else a red cross
-LONGEST = 20_000  # characters of one text on a page
-WIDEST = 24  # characters of a column of names
+MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}  # others get a red cross in HTML
+LONGEST = 20_000  # the most characters of one text in HTML
+WIDEST = 24  # the most characters of a column of names
 LINE = re.compile(r"\bline (\d{1,6})\b")
 
 
 def wrong(kata: KataReport) -> list[CheckReport]:
-    """The checks that did not hold."""
+    """Return the checks that failed, raised an error or timed out."""
     return [check for check in kata.checks if check.status in WRONG]
 
 
 def of_check(check: CheckReport) -> str:
-    """Everything that is known about one check that does not hold, a fact a line."""
+    """Return all facts about one check that does not hold, one per line."""
     facts = [("what", check.message), ("called", check.call)]
     facts += list((check.counterexample or {}).items())
     if check.expected is not None:
@@ -38,14 +40,14 @@ def of_check(check: CheckReport) -> str:
 
 
 def of_kata(kata: KataReport) -> str:
-    """Every check that does not hold with all that is known about it; where there are none, why."""
+    """Return all facts about every check that does not hold, or one sentence if there is none."""
     if not wrong(kata):
         return summary_of(kata)
     return "\n\n".join(f"{check.title}\n{of_check(check)}" for check in wrong(kata))
 
 
 def summary_of(kata: KataReport) -> str:
-    """One sentence: how the kata stands, and which mistake it looks like."""
+    """Return the status of a kata, and the mistake that it looks like, in one sentence."""
     if kata.status == "passed":
         return "Every check holds."
     if not wrong(kata):
@@ -57,21 +59,21 @@ def summary_of(kata: KataReport) -> str:
 
 
 def title_of(kata: KataReport, check: CheckReport) -> str:
-    """A check's title, with the kata that it belongs to."""
+    """Return a check's title after the name of its kata."""
     return f"{kata.name}: {check.title}"
 
 
 def file_of(kata: KataReport) -> str:
-    """Where the student's file lies in a repository of the course."""
+    """Return the path of the student's file in a repository of the course."""
     return f"exercises/{kata.track}/{kata.name}.py"
 
 
 def line_of(message: str) -> int:
-    """The line that a message names; the first where it names none."""
+    """Return the line number in a message, or 1 if it has none."""
     found = LINE.search(message)
     return int(found.group(1)) if found else 1
 
 
 def verdict(status: KataStatus | CheckStatus) -> str:
-    """`pass`, `fail` or `error`, the three words that several hosts know."""
+    """Return the status as `pass`, `fail` or `error`, the three words that several hosts use."""
     return {"passed": "pass", "skipped": "pass", "error": "error", "timeout": "error"}.get(status, "fail")

@@ -1,7 +1,7 @@
-"""GitHub Classroom's autograding actions: a step's output `result`, which the grading reporter reads.
+"""Render a report for GitHub Classroom: the step output `result`, which its grading reporter reads.
 
-The reporter adds up `score` for its annotation, so that partial credit counts there. Its table counts
-tests that pass. It prints `test_code`, so that is where the student reads what does not hold.
+The reporter adds up `score` for its annotation, so partial credit counts there; its table counts the tests
+that pass. It prints `test_code`, so this field tells the student which checks do not hold.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from grader.report import KataReport, Report
 from grader.report_texts import legible
 
 FILE = "classroom.txt"
-LARGEST = 90 * 1024  # bytes of JSON: it travels, as base64, in one string of the environment
-LIMITS = (4_000, 2_000, 1_000, 500, 200, 40, 1)  # characters of one kata's account, till all fit
+LARGEST = 90 * 1024  # bytes of JSON, which is passed as base64 in one environment variable
+LIMITS = (4_000, 2_000, 1_000, 500, 200, 40, 1)  # characters for one kata, tried until the JSON fits
 
 
 def render(report: Report) -> str:
-    """The line that goes to `$GITHUB_OUTPUT`."""
+    """Return the line for the file `$GITHUB_OUTPUT`."""
     encoded = base64.b64encode(_fitting(legible(report)).encode()).decode()
     return f"result={encoded}\n"
 
@@ -32,8 +32,8 @@ def _fitting(report: Report) -> str:
 
 
 def result(report: Report, limit: int = LIMITS[0]) -> dict[str, Any]:
-    """The reporter's record, a test a kata. Scores are such that adding them up, in their order and in
-    floating point, gives each sum to the hundredth."""
+    """Return the reporter's record, with one test per kata. Each score is the difference to the sum so far,
+    so that adding them up in floating point gives exact hundredths."""
     tests, sum_so_far, hundredths = [], 0.0, 0
     for kata in report.katas:
         hundredths += kata.score
@@ -44,7 +44,7 @@ def result(report: Report, limit: int = LIMITS[0]) -> dict[str, Any]:
         "version": 1,
         "status": _status(report),
         "max_score": number(report.max_score),
-        "tests": tests or [_nothing()],
+        "tests": tests or [_empty_test()],
     }
 
 
@@ -62,8 +62,8 @@ def _test(kata: KataReport, score: float, limit: int) -> dict[str, Any]:
     }
 
 
-def _nothing() -> dict[str, Any]:
-    """A list without tests makes the reporter divide by zero."""
+def _empty_test() -> dict[str, Any]:
+    """Return a test for a report without katas; without any test the reporter divides by zero."""
     told = "No kata was graded."
     place = {"filename": "", "line_no": 0, "duration": 0}
     return {"name": told, "status": "error", "score": 0, "message": told, "test_code": "", **place}

@@ -1,5 +1,8 @@
-"""Classroom 50: `result.json`, schema `classroom50/result/v1`. Its scores are integers, so one point of
-the course is 100 there and nothing is rounded. The text for the student, `release-body.md`, is `summary`."""
+"""Render a report for Classroom 50: `result.json` in the schema `classroom50/result/v1`.
+
+Its scores are integers, so one point of the course is 100 there and nothing is rounded. The text for the
+student, `release-body.md`, comes from `summary`.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ LONGEST = 2_000
 
 
 def render(report: Report, setting: Mapping[str, str]) -> str:
-    """The result as JSON. `setting` is what the host says of the submission, in its own words: the
-    variables `CLASSROOM`, `ASSIGNMENT`, … and `DATETIME`, when it was handed in."""
+    """Return the result as JSON. `setting` holds the host's variables about the submission: `CLASSROOM`,
+    `ASSIGNMENT`, … and `DATETIME`, the time when it was handed in."""
     return json.dumps(result(legible(report), setting), indent=2, ensure_ascii=False) + "\n"
 
 
 def result(report: Report, setting: Mapping[str, str]) -> dict[str, Any]:
-    """The record that the host checks. Every score is within its maximum, and they add up."""
+    """Return the record that the host validates: no score exceeds its maximum, and the sums are right."""
     tests = [_test(kata) for kata in report.katas]
     kind = setting.get("ASSIGNMENT_TYPE", "")
     return {

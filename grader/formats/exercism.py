@@ -1,4 +1,4 @@
-"""The result of an Exercism-style test runner, version 3. It knows no points: a check passes or not."""
+"""Render a report as the result of an Exercism test runner, version 3, which has no points."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
 FILE = "results.json"
-LONGEST = 500  # characters of a test's output
+LONGEST = 500  # the most characters of a test's output
 
 
 def render(report: Report) -> str:
-    """The results as JSON. `error` is for what could not be graded at all, and then there are no tests."""
+    """Return the results as JSON. The status is `error`, without tests, if no file could be graded."""
     report = legible(report)
     problems = [plain(kata.message) for kata in report.katas if kata.status == "error"]
     tests = [test for index, kata in enumerate(report.katas, 1) for test in _tests(kata, index)]

@@ -1,5 +1,8 @@
-"""A kata's report as a piece of HTML for somebody else's page, a notebook's say: no scripts, no styles for
-the page, nothing loaded. What does not hold unfolds; each mistake is explained once."""
+"""Render a kata's report as a fragment of HTML for a page such as a notebook.
+
+It has no scripts, loads nothing and sets no styles for the page. Failed checks can be unfolded, and each
+mistake is explained once.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ from grader.report_texts import legible_kata
 
 RED, ASIDE = "color: #d2333f", "margin: .3em 0 .6em 1.4em"
 PRE = f"{ASIDE}; white-space: pre; overflow-x: auto"
-SUMMARY = '<summary style="display: list-item; cursor: pointer">'  # the triangle, which some pages hide
+SUMMARY = '<summary style="display: list-item; cursor: pointer">'  # shows the triangle, which some pages hide
 
 
 def render_kata(kata: KataReport) -> str:
-    """The score, every check, and what the code printed where something does not hold."""
+    """Return the score, every check and, if a check does not hold, what the code printed."""
     kata = legible_kata(kata)
     score = _points(kata.score, kata.max_score)
     head = f"{_mark(kata.status)} <strong>{_text(kata.name)}</strong> &nbsp; {score}"
@@ -30,7 +33,8 @@ def render_kata(kata: KataReport) -> str:
 
 
 def _check(check: CheckReport, told: set[str]) -> str:
-    """One check; the first that does not hold is unfolded, and so is each that tells of another mistake."""
+    """Return one check as HTML. It is unfolded if it is the first failure, or the first with its mistake;
+    `told` collects the mistakes that were shown."""
     line = (
         f"{_mark(check.status)} {_text(check.title)} <small>{_points(check.score, check.max_score)}</small>"
     )

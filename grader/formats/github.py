@@ -1,4 +1,4 @@
-"""GitHub Actions: annotations, which are lines of the step's log. The job summary is `summary`."""
+"""Render a report as annotations for GitHub Actions, which are lines in the step's log."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
 FILE = "annotations.txt"
-MOST = 10  # annotations of one kind that a step may make; more are dropped without a word
+MOST = 10  # annotations of one kind per step; GitHub drops more without a message
 LONGEST = 2_000
 
 
 def render(report: Report) -> str:
-    """At most ten errors, at most ten warnings and one notice; the last of a kind counts the rest."""
+    """Return at most ten errors, at most ten warnings and one notice. If there are more, the tenth says how
+    many are left out."""
     report = legible(report)
     wrong = [(kata, check) for kata in report.katas for check in account.wrong(kata)]
     errors = [_of_check(kata, check) for kata, check in wrong]
@@ -52,7 +53,7 @@ def _of_kata(kata: KataReport) -> str:
 
 
 def command(name: str, message: str, **properties: str) -> str:
-    """One workflow command; nothing in its message or properties can end it or begin another."""
+    """Return one workflow command, escaped so that its texts cannot end it or start another command."""
     shown = ",".join(f"{key}={_in_property(value)}" for key, value in properties.items())
     return f"::{name}{' ' + shown if shown else ''}::{_in_data(message)}"
 

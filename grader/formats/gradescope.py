@@ -1,4 +1,4 @@
-"""Gradescope: `results.json`. A test a check, numbered by kata; texts are plain, never Markdown or HTML."""
+"""Render a report for Gradescope: `results.json`, with one plain-text test per check, numbered by kata."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 10_000
 
 
 def render(report: Report) -> str:
-    """The results as JSON. The score is given for the whole, so that no sum of fractions counts."""
+    """Return the results as JSON. The total score is included, so that Gradescope does not add fractions."""
     report = legible(report)
     results = {
         "score": number(report.score),

@@ -1,4 +1,4 @@
-"""A report as one page of HTML: no scripts, nothing loaded, readable without styles."""
+"""Render a report as one HTML page without scripts or external files; it is readable without styles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pre { overflow-x: auto; background: #f4f4f4; color: #111; padding: .8rem; }
 
 
 def render(report: Report) -> str:
-    """The whole page: all katas in a table, then each with its checks."""
+    """Return the page: a table of all katas, then each kata with its checks."""
     report = legible(report)
     total = f"{points(report.score)} of {points(report.max_score)} points"
     rows = "".join(_row(kata) for kata in report.katas)

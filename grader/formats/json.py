@@ -1,4 +1,4 @@
-"""The JSON contract."""
+"""Render a report as JSON in the project's own schema."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from grader.report_texts import legible
 
 
 def render(report: Report) -> str:
-    """The report as JSON, one trailing newline."""
+    """Return the report as JSON with one newline at the end."""
     return json.dumps(to_json(legible(report)), indent=2, ensure_ascii=False) + "\n"

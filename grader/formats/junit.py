@@ -1,4 +1,4 @@
-"""JUnit's XML: a suite a kata, a case a check; points stand among the properties."""
+"""Render a report as JUnit XML: one suite per kata, one test case per check, points as properties."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
 FILE = "junit.xml"
-LONGEST = 20_000  # characters of one failure's text
+LONGEST = 20_000  # the most characters of one failure's text
 
 
 def render(report: Report) -> str:
-    """The report as XML, one trailing newline."""
+    """Return the report as XML with one newline at the end."""
     suites = [_suite(kata) for kata in legible(report).katas]
     root = ET.Element("testsuites", {"name": "grade", **_sums(suites)})
     root.extend(suites)
@@ -62,7 +62,7 @@ def _case(kata: KataReport, check: CheckReport) -> ET.Element:
 
 
 def _only_case(kata: KataReport) -> ET.Element:
-    """A kata that was not judged check by check is one case."""
+    """Return the single test case of a kata whose checks were not run."""
     case = ET.Element("testcase", classname=f"{kata.track}.{kata.name}", name=kata.name, time="0.000")
     tag = {"passed": "", "failed": "failure", "error": "error"}.get(kata.status, "skipped")
     if tag:

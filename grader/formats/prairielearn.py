@@ -1,4 +1,7 @@
-"""PrairieLearn: `results.json`. What cannot be graded at all is not gradable, and costs no attempt."""
+"""Render a report for PrairieLearn: `results.json`.
+
+If no file could be graded, the result is marked as not gradable, and the student loses no attempt.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,19 @@ from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
 FILE = "results.json"
-LARGEST = 1_000_000  # bytes; the host refuses more
-LIMITS = (10_000, 2_000, 500, 100, 1)  # characters of one check's account, till all fit
+LARGEST = 1_000_000  # bytes; the host rejects larger files
+LIMITS = (10_000, 2_000, 500, 100, 1)  # characters for one check, tried until the JSON fits
 
 
 def render(report: Report) -> str:
-    """The results as JSON, with as long accounts of the checks as there is room for."""
+    """Return the results as JSON; the texts about checks are cut if the file would be too large."""
     report = legible(report)
     texts = (json.dumps(results(report, limit), ensure_ascii=False) + "\n" for limit in LIMITS)
     return next((text for text in texts if len(text.encode()) <= LARGEST), json.dumps(results(report, 1)))
 
 
 def results(report: Report, limit: int = LIMITS[0]) -> dict[str, Any]:
-    """The host's record; `score` is the share of the points."""
+    """Return the host's record, in which `score` is the fraction of the points from 0 to 1."""
     gradable = any(kata.status != "error" for kata in report.katas)
     problems = [one_line(kata.message, 500) for kata in report.katas if kata.status == "error"]
     return {

@@ -1,6 +1,6 @@
-"""All formats by name, and the files that each writes.
+"""List all formats by name, with the files that each writes.
 
-A module of formats is imported when it is asked for: the terminal, which most runs want, needs no XML.
+The module of a format is imported when it is used, because the terminal format does not need XML.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from grader.report import Report
 
-#: For each format the files that its host expects, and the modules that fill them.
+#: For each format, the files that its host expects and the modules that render them.
 FILES = {
     "terminal": {"report.txt": "terminal"},
     "json": {"report.json": "json"},
@@ -27,8 +27,8 @@ NAMES = tuple(FILES)
 
 
 def documents(form: str, report: Report, setting: Mapping[str, str]) -> dict[str, str]:
-    """The texts of a format by the names of their files, the main one first. `setting` is what the host
-    says of the submission; one format passes it on."""
+    """Render all files of a format and return the texts by file name, the main file first. `setting` holds
+    the host's variables about the submission; only `classroom50` uses it."""
     found = {}
     for file, name in FILES[form].items():
         module = importlib.import_module(f"grader.formats.{name}")

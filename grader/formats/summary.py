@@ -1,4 +1,4 @@
-"""A report as GitHub's Markdown: a table of the katas, then what does not hold, with counterexamples."""
+"""Render a report as Markdown for GitHub: a table of the katas, then failed checks and counterexamples."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from grader.report import KataReport, Report
 from grader.report_texts import legible
 
 FILE = "summary.md"
-LARGEST = 900_000  # bytes; GitHub drops a summary of more than 1 MiB whole
-LONGEST = 20_000  # characters of one check's account
+LARGEST = 900_000  # bytes; GitHub shows no summary of more than 1 MiB
+LONGEST = 20_000  # the most characters for one check
 MARKS = {"passed": "✅", "failed": "❌", "error": "⚠️", "not_started": "⬜", "waiting": "⏳"}
 CUT = "\nThe rest does not fit here: the report in the terminal has it.\n"
 
 
 def render(report: Report) -> str:
-    """The table of all katas, and as many accounts of what does not hold as there is room for."""
+    """Return the table of all katas, and the failed checks of as many katas as the size limit allows."""
     report = legible(report)
     text = _table(report)
     room = LARGEST - len(text.encode()) - len(CUT)

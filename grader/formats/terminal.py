@@ -1,4 +1,4 @@
-"""The report as a student reads it: facts first, then what it looks like, then what to do next."""
+"""Render a report for the terminal: first the facts, then the probable mistake, then the next command."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible, legible_kata, without_commands
 
 WIDTH = 92
-MOST_ROWS = 120  # of a counterexample: 12 arrays, row by row
-DEEPEST = 8  # brackets at the beginning of a matrix that the rows below are aligned with
+MOST_ROWS = 120  # the most rows of a counterexample
+DEEPEST = 8  # the most opening brackets by which the rows of a nested array are indented
 GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
 MARKS = {"passed": ("✓", GREEN), "skipped": ("·", DIM), "timeout": ("⧗", RED)}
 
 
 class Paint:
-    """Colours, or none."""
+    """Adds ANSI colour codes to a text, or returns it unchanged if `colour` is False."""
 
     def __init__(self, colour: bool) -> None:
         self.colour = colour
@@ -27,7 +27,7 @@ class Paint:
 
 
 def render(report: Report, colour: bool = False, shows_output: bool = False) -> str:
-    """The whole report; the last line is the score."""
+    """Return all katas and, if there are several, the summary, whose last line is the score."""
     parts = [render_kata(kata, colour, shows_output) for kata in report.katas]
     if len(report.katas) > 1:
         parts.append(render_summary(report, colour))
@@ -35,8 +35,8 @@ def render(report: Report, colour: bool = False, shows_output: bool = False) -> 
 
 
 def render_kata(kata: KataReport, colour: bool = False, shows_output: bool = False) -> str:
-    """One kata, as soon as it is judged. What it printed is quoted in full on request, else the end of it
-    where something failed."""
+    """Return the report of one kata. `shows_output` includes everything that the code printed; otherwise only
+    the end of it is shown, and only if a check failed."""
     return without_commands(_kata(legible_kata(kata), Paint(colour), shows_output))
 
 
@@ -100,7 +100,7 @@ def _details(check: CheckReport) -> list[str]:
 
 
 def _counterexample(arguments: dict[str, str]) -> list[str]:
-    """Return the arguments as rows, at most MOST_ROWS of them."""
+    """Return the arguments as at most MOST_ROWS lines."""
     width = min(WIDEST, max(map(len, arguments)))
     rows = [row for name, text in arguments.items() for row in _rows(f"{'':20}{name:<{width}} = ", text)]
     missing = len(rows) - MOST_ROWS
@@ -108,7 +108,7 @@ def _counterexample(arguments: dict[str, str]) -> list[str]:
 
 
 def _rows(lead: str, text: str) -> list[str]:
-    """A value on one line, or a matrix row by row where it would be too long."""
+    """Return a value on one line, or a nested array row by row if the line would be too long."""
     if len(lead) + len(text) <= WIDTH + 12 or "], [" not in text or len(lead) > WIDTH:
         return [lead + text]
     first, *others = text.replace("], [", "],\0[").split("\0")
@@ -132,7 +132,7 @@ def _closing(kata: KataReport, wrong: list[CheckReport], paint: Paint, shows_out
 
 
 def render_summary(report: Report, colour: bool = False) -> str:
-    """All katas in a table, and the points."""
+    """Return a table of all katas, and the total points."""
     paint, katas = Paint(colour), legible(report).katas
     rows = [
         f"  {_word(kata, paint)} {kata.name:<30}{points(kata.score):>6} / {points(kata.max_score)}"

@@ -1,1 +1,1 @@
-"""One submission, one report."""
+"""Grade submissions: one report for each."""

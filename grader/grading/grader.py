@@ -1,4 +1,4 @@
-"""One submission, one report: load it in a worker, run every check, name the mistake, score."""
+"""Grade a submission: load it in a worker, run every check, name the mistake and compute the score."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from grader.worker.process import WorkerFactory
 if TYPE_CHECKING:
     from grader.diagnosis.matcher import MistakeMatcher
 
-NAMING_SECONDS = 4.0  # that the search for the mistake may compute
+NAMING_SECONDS = 4.0  # of CPU time for the search for the mistake
 
 
 class Grader:
-    """Grades submissions of one course, each kata prepared once, each submission in its own worker."""
+    """Grades submissions of one course: prepares each kata once and starts a worker for each submission."""
 
     def __init__(
         self,
@@ -51,16 +51,16 @@ class Grader:
         self.keyring = keyring
         self._isolation: Isolation | None = None
         self._prepared: dict[str, PreparedKata] = {}
-        self.matchers: dict[str, MistakeMatcher] = {}  # by kata, as far as they were needed
+        self.matchers: dict[str, MistakeMatcher] = {}  # by kata; filled when a submission fails
 
     @property
     def isolation(self) -> Isolation:
-        """What held for every worker so far."""
+        """The protections that were in force for every worker so far."""
         return self._isolation or Isolation()
 
     @property
     def provenance(self) -> Provenance:
-        """What judged, as far as it was loaded."""
+        """The versions of the grader and its libraries; PyTorch's only if it is imported."""
         torch = sys.modules.get("torch")
         return Provenance(
             grader.__version__,
@@ -71,11 +71,11 @@ class Grader:
         )
 
     def note_isolation(self, found: Isolation) -> None:
-        """What a worker has said of itself before it knew a submission."""
+        """Record the protections that a worker reported before it loaded a submission."""
         self._isolation = self._isolation.weakened_by(found) if self._isolation else found
 
     def prepare(self, info: KataInfo) -> PreparedKata:
-        """Declaration, bank and expected values of a kata, made or read once."""
+        """Return the declaration, the oracle and the checks of a kata, loaded once."""
         if info.name not in self._prepared:
             kata = self.course.declaration(info)
             recorded = self.keyring.kata(info) if self.keyring else None
@@ -84,8 +84,8 @@ class Grader:
         return self._prepared[info.name]
 
     def matcher(self, prepared: PreparedKata) -> MistakeMatcher:
-        """The kata's mistakes, read when the first submission fails."""
-        from grader.diagnosis.matcher import MistakeMatcher  # a submission that passes needs none of it
+        """Return the matcher of a kata's mistakes, created when the first submission fails."""
+        from grader.diagnosis.matcher import MistakeMatcher  # a submission that passes does not need it
         from grader.diagnosis.recording import mistakes_of
 
         name = prepared.info.name
@@ -94,13 +94,13 @@ class Grader:
         return self.matchers[name]
 
     def grade(self, submission: Submission) -> KataReport:
-        """The report of one submission; whatever it does, a report comes back. Raises SubmissionRejected
-        where the file cannot be loaded at all."""
+        """Return the report of one submission, even if it crashes. Raises SubmissionRejected if the file
+        cannot be loaded."""
         began = time.monotonic()
         prepared = self.prepare(submission.info)
-        broken = _broken_rule(prepared.kata, submission)
+        broken = _check_rules(prepared.kata, submission)
         checks, output = (broken, "") if broken else self._judge(prepared, submission)
-        checks = self._told_of_shortcuts(prepared.kata, submission, checks)
+        checks = self._note_shortcuts(prepared.kata, submission, checks)
         passed = all(check.status in ("passed", "skipped") for check in checks)
         report = KataReport(
             submission.info.name,
@@ -114,11 +114,11 @@ class Grader:
         )
         return bounded(report)
 
-    def _told_of_shortcuts(
+    def _note_shortcuts(
         self, kata: Kata, submission: Submission, checks: list[CheckReport]
     ) -> list[CheckReport]:
-        """Return the checks with a note where a library function does all of the kata. In a course that is
-        done by hand, agreement earns nothing then."""
+        """Return the checks with a note if a library function does all of the kata. With `by_hand` in the
+        syllabus, the check of agreement with the reference then fails."""
         used = first_use(submission.source, kata.shortcuts, methods=True) if kata.shortcuts else None
         if used is None or checks[0].status != "passed":
             return checks
@@ -131,7 +131,7 @@ class Grader:
     def _judge(self, prepared: PreparedKata, submission: Submission) -> tuple[list[CheckReport], str]:
         attempt = SubmissionRun(self.sources, self.device, prepared, submission, self.note_isolation)
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a law computes of strange answers is no news
+            warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
             try:
                 findings = attempt.run_all()
             finally:
@@ -149,8 +149,8 @@ class Grader:
             return checks, attempt.printed
 
 
-def _broken_rule(kata: Kata, submission: Submission) -> list[CheckReport]:
-    """A report with one failed check where the source itself breaks a rule of the kata."""
+def _check_rules(kata: Kata, submission: Submission) -> list[CheckReport]:
+    """Return one failed check if the source breaks a rule of the kata, else an empty list."""
     for rule in kata.rules:
         broken = first_use(submission.source, rule.forbidden)
         if broken:

@@ -1,7 +1,7 @@
-"""Limits of the process that judges: what a law, a comparison or a message may take, for one submission.
+"""Limit the CPU time and the memory that the grader itself spends on one submission.
 
-What comes back from a submission is bounded before it is built; what a law makes of it is not. The clock
-counts this process's own CPU time, and the limit of memory holds for what is allocated while it judges.
+The size of an answer is limited before it is decoded, but what a law computes from it is not. The time limit
+counts this process's CPU time. The memory limit covers what is allocated while judging.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ MEMORY = 400 * 2**20  # bytes of address space beyond what the process has alrea
 
 
 class JudgingStopped(BaseException):
-    """Judging has taken too long. No law may catch it, so it is no Exception."""
+    """Judging took too long. It is a BaseException, so that `except Exception` in a law cannot catch it."""
 
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise JudgingStopped inside after so many CPU seconds, and MemoryError beyond the limit of memory.
-    Where the system has no such limits, or outside of the main thread, there is none."""
-    with _clock(seconds), _memory():
+    """Raise JudgingStopped in the block after so many CPU seconds, and MemoryError beyond the memory limit.
+    There is no limit on systems without these features; the time limit needs the main thread."""
+    with _time_limit(seconds), _memory_limit():
         yield
 
 
 @contextlib.contextmanager
-def _clock(seconds: float) -> Iterator[None]:
+def _time_limit(seconds: float) -> Iterator[None]:
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # the signature is Python's
+    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # Python defines this signature
         raise JudgingStopped
 
     before = signal.signal(signal.SIGVTALRM, stop)
@@ -48,7 +48,7 @@ def _clock(seconds: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _memory() -> Iterator[None]:
+def _memory_limit() -> Iterator[None]:
     used = address_space()
     if not used:
         yield

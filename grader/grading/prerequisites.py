@@ -1,4 +1,4 @@
-"""Katas that need others: while one of those does not pass, a kata waits for it and is not judged."""
+"""Grade katas that need others: a kata is not judged until every kata that it needs passes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from grader.worker.fork_server import WorkerFactories
 
 
 def with_needs(course: Course, infos: list[KataInfo]) -> list[KataInfo]:
-    """The katas, and all katas that they need, directly or not. Raises KataError where a need is
-    unknown or leads back to its own kata."""
+    """Return the katas and all that they need, directly or indirectly. Raises KataError if a needed kata does
+    not exist or the needs form a circle."""
     found = {info.name: info for info in infos}
     for info in infos:
         _collect(course, info, (), found)
@@ -36,42 +36,43 @@ def _collect(course: Course, info: KataInfo, through: tuple[str, ...], found: di
 
 
 def waiting(info: KataInfo, unmet: list[str]) -> KataReport:
-    """The report of a kata that is not judged while others do not pass."""
+    """Return the report of a kata that is not judged because the katas in `unmet` do not pass."""
     message = f"Waiting for {' and '.join(f'`{name}`' for name in unmet)}, which must pass first."
     return info.unjudged("waiting", message)
 
 
 class Needs:
-    """Grades files in the light of each other. `file_of` says where the file of a needed kata lies."""
+    """Grades files after the katas that they need. `file_of` returns the path of a needed kata's file."""
 
     def __init__(self, grader: Grader, file_of: Callable[[KataInfo], Path]) -> None:
         self.grader, self.file_of = grader, file_of
         self._passed: dict[tuple[str, tuple[int, int]], bool] = {}
 
     def grade(self, info: KataInfo, path: Path) -> KataReport:
-        """The report of one file; `waiting` where it is begun and a kata that it needs does not pass."""
+        """Return the report of one file. Its status is `waiting` if the file is begun and a kata that it
+        needs does not pass."""
         unmet = self._unmet(info) if info.needs and _is_gradable(info, path) else []
         if unmet:
             return waiting(info, unmet)
         report = grade_file(self.grader, info, path)
-        self._passed[info.name, _state(path)] = report.status == "passed"
+        self._passed[info.name, _version(path)] = report.status == "passed"
         return report
 
     def _unmet(self, info: KataInfo) -> list[str]:
         return [name for name in info.needs if not self._passes(self.grader.course.kata_info(name))]
 
     def _passes(self, info: KataInfo) -> bool:
-        """Whether a needed kata passes as it lies there now; each state of its file is graded once."""
+        """True if the current file of a needed kata passes. Each version of a file is graded once."""
         path = self.file_of(info)
-        known = self._passed.get((info.name, _state(path)))
+        known = self._passed.get((info.name, _version(path)))
         return self.grade(info, path).status == "passed" if known is None else known
 
 
 def open_needs(
     course: Course, paths: list[tuple[KataInfo, Path]], **terms: Any
 ) -> tuple[Needs, WorkerFactories]:
-    """A grader of these files, and the source of its workers, to be closed. A needed kata is looked for in
-    the file that was given for it, else among the exercises. Raises what `open_grader` raises."""
+    """Return a grader of these files, and its worker factories, which the caller closes. A needed kata is
+    read from the file given for it, or else from the exercises. Raises what `open_grader` raises."""
     given = {info.name: path for info, path in paths}
     grader, source = open_grader(course, with_needs(course, [info for info, _ in paths]), **terms)
     return Needs(grader, lambda info: given.get(info.name, course.stub(info))), source
@@ -84,7 +85,7 @@ def _is_gradable(info: KataInfo, path: Path) -> bool:
         return False
 
 
-def _state(path: Path) -> tuple[int, int]:
+def _version(path: Path) -> tuple[int, int]:
     try:
         found = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Findings as the checks of a report: the call, the case, what was expected and what came."""
+"""Turn check results into the checks of a report: the call, the case, the expected value and the answer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from grader.values.arrays import distinct_values, holds_arrays, is_contiguous
 from grader.values.formatting import describe, show
 from grader.worker.proxies import RemoteObject
 
-MOST_LEAVES = 12  # arrays of one dict or list that are shown
-BRIEF = 30  # characters of an argument in the line that shows the call
+MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
+BRIEF = 30  # the most characters of one argument in the line that shows the call
 NAN_ANSWERS = "No points: most answers are NaN."
 NO_CASE_AGREES = "No points: no case agrees with the reference."
 NO_ANSWER = "No points: no call has returned anything."
@@ -22,8 +22,8 @@ ONE_ANSWER = "No points: the answer is the same whatever the arguments."
 
 
 def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) -> dict[str, str]:
-    """Return, by check, why it gives no points though nothing fails in it. Free checks give none where no
-    case agrees with the reference. No check gives any where nothing came back, or always the same."""
+    """Return, by check, why it gives no points although it does not fail. Built-in checks give none if no
+    case agrees with the reference. No check gives any if no call returned, or all returned the same."""
     agreement = findings[0]
     if len(agreement.asked) > len(agreement.failures):
         return {}
@@ -41,8 +41,8 @@ def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) 
 def as_check(
     finding: CheckResult, mistake: Mistake | None, axes: dict[str, str], without_points: str = ""
 ) -> CheckReport:
-    """What a report says of a check: the smallest input that fails, and the mistake that explains it; or why
-    it gives no points."""
+    """Return the report of a check: the smallest input that fails and the mistake that explains it, or the
+    reason in `without_points` why a check that does not fail gives none."""
     plan = finding.plan
     if not finding.failures and without_points:
         return CheckReport(plan.name, plan.title, "skipped", 0, plan.points, without_points)
@@ -67,8 +67,8 @@ def as_check(
 
 
 def smallest(finding: CheckResult) -> Failure:
-    """The smallest failing case that fails as the first one does. The first is often a pinned example,
-    printed in a paper and larger than it must be."""
+    """Return the smallest failure of the same kind as the first one. The first is often a fixed example from
+    a paper, which is larger than necessary."""
     first = finding.failures[0]
     alike = [failure for failure in finding.failures if _fails_alike(failure, first)]
     return min(alike, key=lambda failure: finding.plan.weight(failure.case))
@@ -79,7 +79,7 @@ def _fails_alike(failure: Failure, first: Failure) -> bool:
 
 
 def _show_call(failure: Failure) -> str | None:
-    """The last call of the submission, its arguments by the names that they have in the case."""
+    """Return the last call of the submission as text; an argument appears by its name in the case."""
     calls = [call for call in failure.trace if not call.helping]
     if not calls:
         return None
@@ -89,12 +89,12 @@ def _show_call(failure: Failure) -> str | None:
         f"{name}={_name_of(arg, left) or (name if failure.case.get(name) is arg else _brief(arg))}"
         for name, arg in call.kwargs.items()
     ]
-    name = "module" if call.name == "__call__" else call.name  # what is called again is a module of PyTorch's
+    name = "module" if call.name == "__call__" else call.name  # objects that are called are PyTorch modules
     return f"{name}({', '.join(shown)})"
 
 
 def _name_of(value: object, left: Case) -> str | None:
-    """Its name in the case, each name once: two arguments may be one array."""
+    """Return the value's name in the case. Two arguments may be one array, so each name is used once."""
     name = next((name for name, own in left.items() if own is value and is_own(value)), None)
     if name is not None and sum(own is value for own in left.values()) > 1:
         del left[name]
@@ -114,15 +114,15 @@ def _show_case(plan: Check, case: Case, axes: dict[str, str]) -> dict[str, str]:
     for name in names:
         if name in case:
             leaves = _leaves(name, case[name])
-            told = leaves if len(leaves) <= MOST_LEAVES else leaves[:MOST_LEAVES]
-            shown |= {where: _show_argument(value, axes.get(where, "").split()) for where, value in told}
-            if len(told) < len(leaves):
-                shown[f"{name}…"] = f"{len(leaves) - len(told)} more arrays"
+            listed = leaves[:MOST_LEAVES]
+            shown |= {where: _show_argument(value, axes.get(where, "").split()) for where, value in listed}
+            if len(listed) < len(leaves):
+                shown[f"{name}…"] = f"{len(leaves) - len(listed)} more arrays"
     return shown
 
 
 def _leaves(name: str, value: object) -> list[tuple[str, object]]:
-    """A dict or list of arrays, array by array; anything else as it is."""
+    """Return the arrays in nested dicts and lists with their names; any other value is one entry."""
     if not isinstance(value, dict | list | tuple) or not holds_arrays(value):
         return [(name, value)]
     items = value.items() if isinstance(value, dict) else enumerate(cast("list[object]", value))
@@ -138,5 +138,5 @@ def _show_argument(value: object, axes: list[str]) -> str:
 
 
 def is_own(value: object) -> bool:
-    """Small integers and the like are shared between cases; arrays, lists and dicts are not."""
+    """True if the value is an object of this case alone; Python shares small integers and texts."""
     return hasattr(value, "shape") or isinstance(value, list | dict)

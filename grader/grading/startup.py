@@ -1,4 +1,4 @@
-"""What must be there before anything is graded, and the grader opened on it."""
+"""Check that libraries, device and isolation are available, open a grader, and grade single files."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ from grader.worker.process import WorkerFactory
 
 
 class LibraryMissing(Exception):
-    """A kata needs a library that is not installed; the sentence says how to install it."""
+    """A kata needs a library that is not installed; the message says how to install it."""
 
 
 class DeviceMissing(Exception):
-    """The device asked for is not there."""
+    """The requested device does not exist on this machine."""
 
 
 class IsolationMissing(Exception):
-    """This machine cannot isolate a submission as was asked for."""
+    """This machine cannot provide the isolation that was required."""
 
 
-#: What is wrong with the input or with this machine, and no fault of the grader's: a sentence each.
+#: Errors in the input or on this machine, not in the grader; each message is one sentence for the user.
 COMPLAINTS = (CourseError, KataError, KeyUnusable, LibraryMissing, DeviceMissing, IsolationMissing)
 
 
 def require_library(infos: list[KataInfo], device: str) -> None:
-    """PyTorch where a named kata needs it, and a GPU where one was asked for."""
+    """Raise LibraryMissing if a kata needs PyTorch and it is not installed, and DeviceMissing if `device` is
+    "cuda" and there is no GPU."""
     lacking = [info for info in infos if lacks_library(info)]
     if lacking:
         raise LibraryMissing(_what_to_install(lacking[0]))
@@ -52,7 +53,7 @@ def require_library(infos: list[KataInfo], device: str) -> None:
 
 
 def lacks_library(info: KataInfo) -> bool:
-    """Whether the kata needs PyTorch and there is none."""
+    """True if the kata needs PyTorch and it is not installed."""
     return info.library == "torch" and importlib.util.find_spec("torch") is None
 
 
@@ -61,7 +62,7 @@ def _what_to_install(info: KataInfo) -> str:
 
 
 def _has_cuda() -> bool:
-    """Asked of another process: a process that has touched CUDA cannot fork workers that use it."""
+    """Ask a separate process, because a process that has used CUDA cannot fork workers that use it."""
     if importlib.util.find_spec("torch") is None:
         return False
     import subprocess
@@ -80,8 +81,9 @@ def open_grader(
     secret: Path | None = None,
     workers: str = "",
 ) -> tuple[Grader, WorkerFactories]:
-    """The grader and its source of workers, which is opened before any solution, key or secret is read;
-    `workers="spawn"` where that is too late, or the process has threads."""
+    """Return a grader and its worker factories. The fork servers start before any solution, key or secret is
+    read. Pass `workers="spawn"` if this process has read one already or has threads. Raises
+    IsolationMissing, KeyUnusable."""
     libraries = {info.library for info in infos if not lacks_library(info)} or {"numpy"}
     source = open_sources(libraries, workers or os.environ.get("DOJO_WORKERS", ""), isolation)
     try:
@@ -95,7 +97,7 @@ def open_grader(
 
 
 def _require_isolation(source: WorkerFactory, device: str) -> None:
-    """One worker is started, to say what holds; it never sees a submission."""
+    """Start a worker without a submission and raise IsolationMissing if it lacks a protection."""
     process = source.start(device)
     try:
         held = Isolation(**RemoteStudent(process).greeting(CUDA_SECONDS))
@@ -117,17 +119,17 @@ def _lacking(held: Isolation) -> str:
 
 
 def read_answer(info: KataInfo, path: Path) -> Submission:
-    """The answer to a kata: all of a file, or the kata's cell of a notebook. Raises SubmissionRejected."""
+    """Return the answer to a kata, read from a Python file or a notebook. Raises SubmissionRejected."""
     return read_from_notebook(info, path) if is_notebook(path) else read_submission(info, path)
 
 
 def grade_file(grader: Grader, info: KataInfo, path: Path) -> KataReport:
-    """One file's report; a file that cannot be graded, or is not begun, has one too."""
+    """Return the report of one file, also if it cannot be graded or is not begun."""
     return grade_read(grader, info, lambda: read_answer(info, path))
 
 
 def grade_read(grader: Grader, info: KataInfo, read: Callable[[], Submission]) -> KataReport:
-    """The report of what `read` brings, which may raise SubmissionRejected."""
+    """Return the report of the submission that `read` returns; `read` may raise SubmissionRejected."""
     if lacks_library(info):
         return info.unjudged("error", _what_to_install(info))
     try:

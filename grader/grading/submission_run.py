@@ -1,4 +1,4 @@
-"""One submission being judged: every check is run, whatever becomes of its worker."""
+"""Run every check on one submission; a worker that is lost is replaced."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from grader.worker.client import CALL_SECONDS, KATA_SECONDS, Budget, RemoteStude
 from grader.worker.process import Process, WorkerFactory
 from grader.worker.protocol.channel import Flooded
 
-START_SECONDS = 60.0  # on the clock; a fresh interpreter on a busy machine imports PyTorch first
+START_SECONDS = 60.0  # wall time: a new interpreter first imports PyTorch, perhaps on a busy machine
 LOAD_SECONDS = 20.0
-CUDA_SECONDS = 60.0  # making a context takes seconds, and kernels are loaded when first used
-JUDGE_SECONDS = 10.0  # that judging one submission may compute; a tenth of a second is usual
+CUDA_SECONDS = 60.0  # creating a context takes seconds, and kernels are loaded at their first use
+JUDGE_SECONDS = 10.0  # of CPU time for judging one submission, which usually takes a tenth of a second
 TOO_MUCH = "Not shown: the answers are so large that judging them was stopped."
 GIVEN_UP = "Not run: the submission had to be stopped before."
-LOSSES = 2  # workers that one submission may lose before the rest of its checks are given up
+LOSSES = 2  # after so many lost workers the remaining checks of a submission are not run
 
 
 class SubmissionRun:
-    """One submission being judged: its worker, replaced when lost, and what has been found."""
+    """The run of one submission: its worker, which is replaced if it is lost, and its output. Raises
+    SubmissionRejected if the submission cannot be imported."""
 
     def __init__(
         self,
@@ -90,8 +91,8 @@ class SubmissionRun:
             )
 
     def run_all(self) -> list[CheckResult]:
-        """Every check in order; a check that loses its worker fails, and the next gets a fresh one. Checks
-        that are left when judging has taken too much are given up."""
+        """Run every check in order. A check that loses its worker fails, and the next one gets a new worker.
+        If judging takes too much time or memory, the remaining checks fail without being run."""
         findings: list[CheckResult] = []
         try:
             with limited(JUDGE_SECONDS):
@@ -99,13 +100,13 @@ class SubmissionRun:
                     findings.append(self._run(check))
         except (JudgingStopped, MemoryError):
             left = self.prepared.checks[len(findings) :]
-            findings += [_failed(check, "error", TOO_MUCH) for check in left]
+            findings += [_not_run(check, "error", TOO_MUCH) for check in left]
         return findings
 
     def _run(self, check: Check) -> CheckResult:
         if len(self.losses) >= LOSSES or self.budget.spent > self.budget.limit:
             status: CheckStatus = "timeout" if not self.losses or self.losses[-1].timed_out else "error"
-            return _failed(check, status, GIVEN_UP)
+            return _not_run(check, status, GIVEN_UP)
         try:
             return run_check(check, self.session)
         except CheckAborted as lost:
@@ -113,7 +114,7 @@ class SubmissionRun:
             return CheckResult(check, [lost.failure], [lost.failure.case])
 
     def _replace_worker(self, lost: CheckAborted) -> None:
-        """Start a fresh worker, unless too many were lost or the submission fails to import now."""
+        """Start a new worker, unless too many were lost. Stop for good if the import fails this time."""
         self.losses.append(WorkerLost(str(lost), lost.failure.status == "timeout"))
         self.close()
         if len(self.losses) < LOSSES:
@@ -123,7 +124,7 @@ class SubmissionRun:
                 self.losses += [WorkerLost(str(refused))] * LOSSES
 
     def close(self) -> None:
-        """End the worker and keep what the submission printed."""
+        """Kill the worker and keep what the submission printed."""
         if self.process is not None:
             with contextlib.suppress(Flooded):
                 self.process.channel.drain()
@@ -132,6 +133,6 @@ class SubmissionRun:
             self.process = None
 
 
-def _failed(check: Check, status: CheckStatus, message: str) -> CheckResult:
-    """A check that was not run."""
+def _not_run(check: Check, status: CheckStatus, message: str) -> CheckResult:
+    """Return the result of a check that was not run."""
     return CheckResult(check, [Failure(check.cases[0], status, message, None, [])], [check.cases[0]])

@@ -1,6 +1,5 @@
-"""Everything that runs beside a submission, and the two ends of the channel to it.
+"""Start worker processes, send them calls, and run submissions in them.
 
-The child's side (`child`, `executor`, `measures`, `pretence`, `rules`, `sandbox`, `channel`, `codec` and what
-they import) needs the standard library and the array library alone, so that it can be read, and trusted,
-by itself.
+The code inside a worker process (`child` and `protocol`) imports only the standard library and the array
+library, so that it can be reviewed on its own.
 """

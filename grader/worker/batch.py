@@ -1,9 +1,9 @@
 """Send the calls of many cases as one batch.
 
-Most of a call is spent waiting for the worker. So the cases of a check run side by side, each in a
-greenlet, and the calls that they wait for go out together: the first call of every case, then the second,
-and so on. A case that builds an object of the grader's, or that hands a function over, may rest on state
-outside its own objects: from there on it runs alone, one call at a time, until it ends.
+Most of a call is spent waiting for the worker. So the cases of a check run concurrently, each in a greenlet,
+and their calls are sent together: the first call of every case, then the second, and so on. A case that
+builds an object from the grader's source, or passes a function, may depend on state outside of its own
+objects: from that call on it runs alone until it ends.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from greenlet import getcurrent, greenlet
 from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student
 
-TOGETHER = 16  # cases that run side by side; more would only hold more answers in memory
+TOGETHER = 16  # cases that run concurrently; more would only keep more answers in memory
 
 Result = TypeVar("Result")
 
 
 class CaseStudent(Student):
-    """The student as one case sees it: with a trace of its own, and calls that wait for their batch."""
+    """The student of one case: it has its own trace, and its calls wait until the batch is sent."""
 
     def perform(self, request: Request) -> Outcome:
         hub = getcurrent().parent
@@ -34,12 +34,12 @@ class CaseStudent(Student):
 
 
 class Case(Generic[Result]):
-    """One running case: `said` is the request that it waits for, and in the end its result."""
+    """One running case. `yielded` is the request that it waits for or, when it has ended, its result."""
 
     def __init__(self, run: Callable[[Student], Result]) -> None:
         self._greenlet = greenlet(run)
         self._greenlet.gr_context = copy_context()
-        self.said: Any = self._greenlet.switch(CaseStudent())
+        self.yielded: Any = self._greenlet.switch(CaseStudent())
         self._alone = False
 
     @property
@@ -49,25 +49,27 @@ class Case(Generic[Result]):
 
     @property
     def alone(self) -> bool:
-        """True if no call of another case may come in between."""
-        self._alone = self._alone or bool(self.said.build or self.said.functions)
+        """True if no calls of other cases may run until this case ends."""
+        self._alone = self._alone or bool(self.yielded.build or self.yielded.functions)
         return self._alone
 
     def resume(self, answer: Outcome | Exception) -> None:
-        """Run on to the next call. Raises what the case raises."""
+        """Continue the case with the answer to its request, up to its next call. Raises what it raises."""
         go_on = self._greenlet.throw if isinstance(answer, Exception) else self._greenlet.switch
-        self.said = go_on(answer)
+        self.yielded = go_on(answer)
 
 
 def run_together(student: Student, runs: Sequence[Callable[[Student], Result]]) -> Iterator[Result]:
-    """Yield the result of every run, in order; their calls go to `student` in batches. Raises what a run
-    raises."""
+    """Yield the result of every run, in order, and send their calls to `student` in batches. Raises what a
+    run raises."""
     for start in range(0, len(runs), TOGETHER):
         cases = [Case(run) for run in runs[start : start + TOGETHER]]
         while waiting := [case for case in cases if case.waits]:
             batch = list(takewhile(lambda case: not case.alone, waiting)) or waiting[:1]
-            answers = student.perform_all([case.said for case in batch])
-            for case, answer in zip(batch, answers, strict=False):  # a lost worker answers no further
+            answers = student.perform_all([case.yielded for case in batch])
+            for case, answer in zip(
+                batch, answers, strict=False
+            ):  # there are fewer answers if the worker was lost
                 case.resume(answer)
         for case in cases:
-            yield case.said
+            yield case.yielded

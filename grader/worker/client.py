@@ -1,4 +1,4 @@
-"""A student in a worker: calls go out in batches of frames, and each answer is one frame back."""
+"""Call a submission in a worker process: send batches of requests, and receive one frame per answer."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from grader.worker.protocol.codec import Malformed, decode, encode, in_one_line
 from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student
 
-CALL_SECONDS = 5.0  # that one call may compute
-WALL_FACTOR = 10  # a call that sleeps or waits is stopped after that many times as long
-KATA_SECONDS = 60.0  # for all calls together, without the time in which no processor was free
+CALL_SECONDS = 5.0  # CPU time of one call
+WALL_FACTOR = 10  # wall time of one call, as a multiple of the limit of CPU time
+KATA_SECONDS = 60.0  # wall time of all calls together, minus the time spent waiting for a free processor
 ANSWERS = 128 * 2**20  # bytes of arrays in all answers of one submission
-SLICE = 0.2  # seconds after which a worker that has not answered is looked at
-BRIEF = 0.01  # seconds in which no process waits for a processor long enough to matter
-MOST_HELD = 1 << 16  # bytes of requests that are written at once; the worker has room for them
+SLICE = 0.2  # seconds between two checks of how much time a call has used
+BRIEF = 0.01  # seconds; for shorter batches the wait for a free processor is not measured
+MOST_HELD = 1 << 16  # bytes of requests in one batch, which fit into the socket's buffer
 
 
 class WorkerLost(Exception):
-    """The worker died, was too slow or broke the protocol. `timed_out` says whether it was too slow."""
+    """The worker died, was too slow or broke the protocol. `timed_out` is True if it was too slow."""
 
     def __init__(self, message: str, timed_out: bool = False) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class WorkerLost(Exception):
 
 @dataclass
 class Budget:
-    """What all calls of one submission have taken, in however many workers: seconds, and bytes of answers."""
+    """The seconds and the bytes of answers that all calls of one submission have used, in all its workers."""
 
     limit: float = KATA_SECONDS
     spent: float = 0.0
@@ -43,7 +43,7 @@ class Budget:
 
 
 class RemoteStudent(Student):
-    """A submission in a worker. A call that fails to come back in time loses the worker."""
+    """A submission in a worker process. A call that exceeds its time limit loses the worker."""
 
     def __init__(
         self,
@@ -55,18 +55,18 @@ class RemoteStudent(Student):
         super().__init__()
         self._process, self._channel = process, process.channel
         self._call_seconds, self._budget = call_seconds, budget or Budget()
-        self._device = "cpu" if library == "torch" else None  # a tensor is no answer to a NumPy kata
+        self._device = "cpu" if library == "torch" else None  # a NumPy kata accepts no tensors
         self._nonces = itertools.count(1)
         self._numbers = itertools.count(1)
         self._filename = ""
 
     def greeting(self, seconds: float) -> dict[str, Any]:
-        """Return what the worker says first: which protections hold. Raises WorkerLost."""
+        """Receive the worker's first message: the protections in force. Raises WorkerLost."""
         with _as_lost(seconds):
             return dict(self._reply_to(0, time.monotonic() + seconds)["in_force"])
 
     def load(self, name: str, seconds: float, filename: str = "", **loading: Any) -> Any:
-        """Load a submission as the module `name`, from a file called so or `name`.py. Raises
+        """Load a submission as the module `name`; its file name is `filename` or `name`.py. Raises
         SubmissionFailed, WorkerLost."""
         self._filename = loading["filename"] = filename or f"{name}.py"
         nonce = next(self._nonces)
@@ -81,9 +81,9 @@ class RemoteStudent(Student):
         return answer
 
     def perform_all(self, requests: Sequence[Request]) -> list[Outcome | Exception]:
-        """Carry out the requests in their order. The list ends early with a WorkerLost where that happens."""
+        """Carry out the requests in order. If the worker is lost, the list ends early with a WorkerLost."""
         answers: list[Outcome | Exception] = []
-        for part in self._parts(requests):
+        for part in self._batches(requests):
             began, delayed = time.monotonic(), self._process.delayed_since()
             for request, sent in part:
                 answers.append(self._outcome(request, sent))
@@ -93,8 +93,8 @@ class RemoteStudent(Student):
             self._budget.spent += wall if wall < BRIEF else max(0.0, wall - delayed())
         return answers
 
-    def _parts(self, requests: Sequence[Request]) -> Iterator[list[tuple[Request, Sent | Exception]]]:
-        """Write as many requests at once as fit, then yield them."""
+    def _batches(self, requests: Sequence[Request]) -> Iterator[list[tuple[Request, Sent | Exception]]]:
+        """Queue requests until their size exceeds MOST_HELD, then yield them; repeat for the rest."""
         part: list[tuple[Request, Sent | Exception]] = []
         size = 0
         for request in requests:
@@ -111,7 +111,7 @@ class RemoteStudent(Student):
         request.number = next(self._numbers)
         try:
             header, buffers = encode({"request": request.message()})
-        except Malformed as error:  # the law hands on what cannot travel
+        except Malformed as error:  # the law passes an argument that cannot be encoded
             return error
         sent = Sent(next(self._nonces), len(header) + sum(map(len, buffers)))
         self._channel.hold(header, buffers, sent.nonce)
@@ -124,21 +124,21 @@ class RemoteStudent(Student):
             with _as_lost(self._call_seconds):
                 self._channel.flush(time.monotonic() + WALL_FACTOR * self._call_seconds)
                 reply = self._answer_to(sent.nonce, request.functions, self._call_seconds)
-            return _sound_outcome(unwrap(reply), request)
+            return _valid_outcome(unwrap(reply), request)
         except (SubmissionFailed, WorkerLost) as error:
             return error
 
     def _answer_to(self, nonce: int, functions: list[Callable[..., Any]], seconds: float) -> dict[str, Any]:
-        """Receive the answer to a call; serve the calls of the grader's functions that come before it. Raises
-        TooLong once the worker has computed for `seconds`, or slept for much longer."""
+        """Receive the answer to a call, and run the grader's functions that the submission calls before it.
+        Raises TooLong after `seconds` of CPU time, or after much more wall time."""
         began: Usage | None = None
         while True:
             with suppress(TimedOut):
                 reply = self._reply_to(nonce, time.monotonic() + SLICE)
                 if "callback" not in reply:
                     return reply
-                told = _called_back(reply, functions)
-                self._channel.send(*encode(told), nonce, time.monotonic() + WALL_FACTOR * seconds)
+                result = _call_back(reply, functions)
+                self._channel.send(*encode(result), nonce, time.monotonic() + WALL_FACTOR * seconds)
             used = self._process.usage()
             began = began or used
             self._require_time(began, used, seconds)
@@ -155,12 +155,12 @@ class RemoteStudent(Student):
         raise TooLong(told, self._process.line(self._filename))
 
     def _limit(self, used: Usage) -> float:
-        """Where nobody says how long a process has waited for a processor, the limit is wider."""
+        """Return the limit for all calls; it is wider if the wait for a free processor is unknown."""
         return self._budget.limit * (WALL_FACTOR if used.delayed is None else 1)
 
     def _reply_to(self, nonce: int, deadline: float) -> dict[str, Any]:
-        header, body, theirs = self._channel.receive(deadline)
-        if theirs != nonce:
+        header, body, received = self._channel.receive(deadline)
+        if received != nonce:
             raise Malformed("it does not belong to this call")
         self._budget.received += len(body)
         if self._budget.received > ANSWERS:
@@ -169,38 +169,38 @@ class RemoteStudent(Student):
 
     @property
     def printed(self) -> str:
-        """What the submission has printed so far, cut in the middle."""
+        """The submission's output so far; a long one is cut in the middle."""
         return self._channel.output.text()
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A request on its way: the nonce of its answer, and its size in bytes."""
+    """A request that was queued: the nonce that its answer must carry, and its size in bytes."""
 
     nonce: int
     size: int
 
 
 class TooLong(Exception):
-    """A call has taken too long. `line` is where the submission was, if that is known."""
+    """A call has taken too long. `line` is the submission's line that was running, if it is known."""
 
     def __init__(self, told: str, line: int | None) -> None:
         super().__init__(told + (f", in line {line}" if line else ""))
 
 
-def _sound_outcome(answer: Any, request: Request) -> Outcome:
-    """The answer as an outcome. Raises WorkerLost where it is none; a submission may have forged it."""
+def _valid_outcome(answer: Any, request: Request) -> Outcome:
+    """Return the answer as an Outcome. Raises WorkerLost if it is invalid: a submission can forge it."""
     try:
         outcome = Outcome(**answer)
     except TypeError:
         outcome = None
-    if outcome is None or not _is_sound(outcome, request):
+    if outcome is None or not _is_valid(outcome, request):
         raise WorkerLost("The answer could not be read: it is no outcome.")
     return outcome
 
 
-def _is_sound(outcome: Outcome, request: Request) -> bool:
-    """Whether what stands beside the value is what was asked for."""
+def _is_valid(outcome: Outcome, request: Request) -> bool:
+    """True if the fields besides the value have the types that the request implies."""
     gradients, arguments = outcome.gradients, outcome.arguments
     if type(outcome.flops) is not int or type(outcome.overwritten) is not bool:
         return False
@@ -215,7 +215,7 @@ def _is_sound(outcome: Outcome, request: Request) -> bool:
 
 @contextmanager
 def _as_lost(seconds: float) -> Iterator[None]:
-    """Every way in which a worker can be lost, as WorkerLost with its sentence."""
+    """Turn every error that means the loss of the worker into WorkerLost with one sentence."""
     try:
         yield
     except TooLong as error:
@@ -232,7 +232,8 @@ def _as_lost(seconds: float) -> Iterator[None]:
 
 
 def unwrap(reply: dict[str, Any]) -> Any:
-    """The value of an answer. Raises SubmissionFailed where the submission raised."""
+    """Return the value of an answer. Raises SubmissionFailed if the submission raised an exception, and
+    WorkerLost if the error in the answer is malformed."""
     if "error" not in reply:
         return reply.get("ok")
     told = reply["error"]
@@ -244,8 +245,8 @@ def unwrap(reply: dict[str, Any]) -> Any:
         raise WorkerLost("The answer could not be read: its error is no error.") from None
 
 
-def _called_back(reply: dict[str, Any], functions: list[Callable[..., Any]]) -> dict[str, Any]:
-    """Call one of the grader's functions for the submission; its error goes back as text."""
+def _call_back(reply: dict[str, Any], functions: list[Callable[..., Any]]) -> dict[str, Any]:
+    """Call one of the grader's functions for the submission, and return its value or its error as text."""
     number, args = reply["callback"], reply.get("args")
     if type(number) is not int or not 0 <= number < len(functions) or type(args) is not list:
         raise Malformed("it calls a function that was not given")

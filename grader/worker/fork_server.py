@@ -1,7 +1,7 @@
-"""Where workers come from: forked from a warm server, or spawned where forking is not to be had.
+"""Create workers by forking a server process, or by spawning them on systems without fork.
 
-The server is the grader itself, forked before it has learnt anything: array libraries are imported
-once and shared, and no worker has ever held a solution or a key in its memory.
+The fork server is a fork of the grader, made before solutions or keys are read. So array libraries are
+imported once for all workers, and no worker has a solution or a key in its memory.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from grader.worker.process import Process, SpawnFactory, WorkerFactory
 from grader.worker.protocol.channel import Channel
 from grader.worker.scratch import make_folder, remove_folder
 
-START_SECONDS = 20.0  # for a fork, which takes milliseconds
+START_SECONDS = 20.0  # the timeout for one fork, which usually takes milliseconds
 
 
 class ForkServer:
-    """Forks a worker in a millisecond. Start it before any solution or key is read.
+    """Forks a worker in a millisecond. Create it before any solution or key is read.
 
-    From the second worker on the next one is ordered beforehand: it gets ready while this one is asked.
+    From the second start on, it prefetches one spare worker, which gets ready while the current one is used.
     """
 
     def __init__(self, library: str = "numpy", wanted: tuple[str, ...] = ALL) -> None:
         self.library, self.layers = library, wanted
         self._substitute: SpawnFactory | None = None
         self._started = 0
-        self._spare: tuple[str, Process] | None = None  # its device; its pid is not known yet
+        self._spare: tuple[str, Process] | None = None  # the device and a process without its pid yet
         ours, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
@@ -47,41 +47,41 @@ class ForkServer:
         self._control = ours
 
     def start(self, device: str) -> Process:
-        """A fresh worker. Its pid comes from the server; its end of the channel goes there."""
+        """Return a new worker. If the server has died, the worker is spawned."""
         if self._substitute is None:
             try:
-                process = self._ready(device)
-                self._order_next(device)
+                process = self._spare_or_new(device)
+                self._request_spare(device)
                 return process
             except (OSError, ValueError):
-                # The server is gone. A second one would be forked from a grader that has read solutions.
+                # The server has died. A second one would be a fork of a grader that has read solutions.
                 self._substitute = SpawnFactory(self.library, self.layers)
         return self._substitute.start(device)
 
-    def _ready(self, device: str) -> Process:
-        """The worker that was ordered beforehand, or one that is ordered now."""
+    def _spare_or_new(self, device: str) -> Process:
+        """Return the spare worker if it is alive and for this device, else a new one."""
         spare, self._spare = self._spare, None
         if spare is not None:
-            process = self._arrived(spare[1])
+            process = self._with_pid(spare[1])
             if spare[0] == device and process.is_alive():
                 return process
             process.kill()
-        return self._arrived(self._order(device))
+        return self._with_pid(self._request_fork(device))
 
-    def _order_next(self, device: str) -> None:
+    def _request_spare(self, device: str) -> None:
         self._started += 1
         if self._started > 1:
-            with contextlib.suppress(OSError):  # whether the server is gone is seen when it is needed
-                self._spare = device, self._order(device)
+            with contextlib.suppress(OSError):  # the next start notices that the server has died
+                self._spare = device, self._request_fork(device)
 
-    def _dismiss_spare(self) -> None:
+    def _kill_spare(self) -> None:
         spare, self._spare = self._spare, None
         if spare is not None:
             with contextlib.suppress(OSError, ValueError):
-                self._arrived(spare[1]).kill()
+                self._with_pid(spare[1]).kill()
 
-    def _arrived(self, process: Process) -> Process:
-        """The process with its pid, which comes from the server. Raises OSError, ValueError."""
+    def _with_pid(self, process: Process) -> Process:
+        """Receive the process's pid from the server and set it. Raises OSError, ValueError."""
         try:
             process.pid = int(self._control.recv(32))
         except (OSError, ValueError):
@@ -89,8 +89,8 @@ class ForkServer:
             raise
         return process
 
-    def _order(self, device: str) -> Process:
-        """Ask for a worker; its pid is still to come. Raises OSError."""
+    def _request_fork(self, device: str) -> Process:
+        """Ask the server for a worker and return it without its pid. Raises OSError."""
         ours, theirs = socket.socketpair()
         printed, prints = os.pipe()
         scratch = make_folder()
@@ -109,24 +109,24 @@ class ForkServer:
         return Process(Channel(fd, fd, printed), 0, scratch)
 
     def close(self) -> None:
-        """End the server; workers still running die with it."""
-        self._dismiss_spare()
+        """End the server and with it all workers that still run."""
+        self._kill_spare()
         with contextlib.suppress(OSError):
-            self._control.shutdown(socket.SHUT_RDWR)  # a later server may hold a copy of this end
+            self._control.shutdown(socket.SHUT_RDWR)  # closing is not enough if a later fork has a copy
         self._control.close()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
 
 
 def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
-    """The server's whole life: one worker for each message, until the grader hangs up."""
+    """Run the server: fork one worker per message until the grader closes the socket, then exit."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the grader handles Ctrl-C
     folders: list[str] = []
     with contextlib.suppress(OSError):
         apply.prepare(wanted)
         on_fake_device.prepare()
-        gc.freeze()  # a collection in a worker would touch, and so copy, all that it shares with the others
+        gc.freeze()  # a garbage collection in a worker would write to, and so copy, all shared memory
         while True:
             message, fds, _, _ = socket.recv_fds(control, 4096, 2)
             if not message:
@@ -140,7 +140,7 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
             for fd in fds:
                 os.close(fd)
             control.sendall(str(pid).encode())
-    for folder in folders:  # of workers that a grader had no time to end; they die with this process
+    for folder in folders:  # if the grader was killed, its workers' folders still exist
         remove_folder(folder)
     os._exit(0)
 
@@ -159,35 +159,36 @@ def _become_worker(fds: list[int], terms: Terms, server: int) -> None:
 
 
 def _close_all_but(kept: list[int]) -> None:
-    """Whatever the grader had open at the fork is none of the submission's business."""
-    faulthandler.disable()  # it would write a crash to a descriptor of the grader's
+    """Close all files that were open in the grader when the server was forked."""
+    faulthandler.disable()  # it would report a crash to the grader's standard error
     edges = [2, *sorted(kept), os.sysconf("SC_OPEN_MAX")]
     for below, above in itertools.pairwise(edges):
         os.closerange(below + 1, above)
 
 
 def open_source(library: str, how: str = "", isolation: str = "best") -> WorkerFactory:
-    """The best source of workers here. The array library is imported first, so that forks share it."""
+    """Return a fork server, or a SpawnFactory on systems without fork or if `how` is "spawn". The array
+    library is imported first, so that all workers share it."""
     wanted = ISOLATION[isolation]
     if "dumpable" in wanted:
-        hardening.hide()  # the grader itself, whose memory holds the solutions
+        hardening.hide()  # the memory of this process, the grader, will contain solutions
     if how == "spawn" or not hasattr(os, "fork") or sys.platform == "darwin":
         return SpawnFactory(library, wanted)
     module = __import__(library)
     if library == "torch":
-        module.set_num_threads(1)  # the inputs are small, and a fork must not inherit a pool of threads
+        module.set_num_threads(1)  # the inputs are small, and a fork does not copy the threads of a pool
     return ForkServer(library, wanted)
 
 
 class WorkerFactories(dict[str, WorkerFactory]):
-    """A source of workers for each library: what a worker has imported rests on its own kata alone."""
+    """Worker factories by library, so that a worker has imported only the library of its kata."""
 
     def close(self) -> None:
-        """End all of them."""
+        """Close all factories."""
         for source in self.values():
             source.close()
 
 
 def open_sources(libraries: Iterable[str], how: str = "", isolation: str = "best") -> WorkerFactories:
-    """The best sources here. NumPy's comes first: its server is forked before PyTorch is imported."""
+    """Return a worker factory for each library. NumPy's server is forked before PyTorch is imported."""
     return WorkerFactories((name, open_source(name, how, isolation)) for name in sorted(libraries))

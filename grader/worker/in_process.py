@@ -1,4 +1,4 @@
-"""A student in this process: references, mistakes, plain pytest."""
+"""Call trusted code in this process: references, known mistakes, and submissions in plain pytest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grader.worker.student import Student
 
 
 class LocalStudent(Student):
-    """A module in this process, for code that is trusted."""
+    """A student whose module runs in this process; only for trusted code."""
 
     def __init__(self, module: Any, filename: str = "") -> None:
         super().__init__()
@@ -35,12 +35,12 @@ class LocalStudent(Student):
                 return self._executor.run(request)
         except Exception as error:
             told = describe_error(error, self._filename)
-            message = in_one_line(told["message"])  # as a worker's would come
+            message = in_one_line(told["message"])  # as for an error from a worker
             raise SubmissionFailed(tuple(told["kinds"]), message, told["line"]) from error
 
 
 def _copied(value: Any) -> Any:
-    """Arguments as fresh as those that a worker gets: strides kept, functions shared."""
+    """Copy arguments as sending them to a worker would: arrays keep their strides, functions are shared."""
     kind = type(value)
     if kind is list:
         return [_copied(item) for item in value]

@@ -1,4 +1,4 @@
-"""A running worker as the grader holds it, and workers that are fresh interpreters."""
+"""Control a running worker process from the grader, and spawn workers as new interpreters."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from grader.worker.protocol.channel import Channel, Flooded
 from grader.worker.scratch import make_folder, remove_folder
 
 END_MILLISECONDS = 2000
-LINE_SECONDS = 0.3  # in which a worker says where it is
+LINE_SECONDS = 0.3  # the timeout for asking a worker which line it runs
 FRAME = re.compile(rb'File "([^"\n]*)", line (\d+)')
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Seconds, at one moment: on the clock, computed by a process, and spent waiting for a processor by that
-    process and by this one (None where the system does not say)."""
+    """Times in seconds at one moment: wall time, CPU time of a worker, and the time that the worker and this
+    process have waited for a free processor (None if the system does not report it)."""
 
     wall: float
     cpu: float
@@ -35,13 +35,13 @@ class Usage:
 
     @property
     def awake(self) -> float:
-        """Seconds on the clock in which no process waited for a processor."""
+        """Wall time without the time spent waiting for a free processor."""
         return self.wall - (self.delayed or 0.0)
 
 
 @dataclass
 class Process:
-    """A running worker as the grader holds it."""
+    """A running worker: its channel, its process id and its scratch folder."""
 
     channel: Channel
     pid: int
@@ -49,34 +49,34 @@ class Process:
     popen: subprocess.Popen[bytes] | None = None
 
     def usage(self) -> Usage:
-        """Measure what the worker has used so far."""
+        """Return the times that the worker has used so far."""
         return Usage(time.monotonic(), _cpu_seconds(self.pid), _delayed_seconds(self.pid))
 
     def delayed_since(self) -> Callable[[], float]:
-        """Begin to measure: the result tells the seconds spent waiting for a processor since."""
+        """Return a function that returns the seconds spent waiting for a processor since this call."""
         began = _delayed_seconds(self.pid) or 0.0
         return lambda: (_delayed_seconds(self.pid) or 0.0) - began
 
     def line(self, filename: str) -> int | None:
-        """Ask the worker, which is computing, for the line of `filename` that it is in. The answer comes on
-        its standard error. A submission can prevent it, which hides nothing but the line."""
+        """Return the line of `filename` that the worker is running, or None if it does not answer. A signal
+        makes the worker print its stack to standard error; a submission can suppress that."""
         if not self.pid:
             return None
-        output, said = self.channel.output, b""
+        output, stack = self.channel.output, b""
         before, end = output.total, time.monotonic() + LINE_SECONDS
         with contextlib.suppress(OSError, AttributeError, Flooded):
             os.kill(self.pid, signal.SIGUSR1)
             while time.monotonic() < end:
                 time.sleep(0.01)
                 self.channel.drain()
-                said += output.take_back(before)
-                lines = [int(line) for name, line in FRAME.findall(said) if name == filename.encode()]
+                stack += output.take_back(before)
+                lines = [int(line) for name, line in FRAME.findall(stack) if name == filename.encode()]
                 if lines:
                     return lines[0]
         return None
 
     def kill(self) -> None:
-        """End the worker at once, and everything in its session; remove what it has written."""
+        """Kill the worker and every process in its session, and remove its scratch folder."""
         if self.popen is not None:
             self.popen.kill()
             self.popen.wait()
@@ -88,7 +88,7 @@ class Process:
         remove_folder(self.scratch)
 
     def is_alive(self) -> bool:
-        """Whether a forked worker is still there; one that has ended is gone at once."""
+        """True if a forked worker still runs; the kernel reaps one that has ended immediately."""
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -96,17 +96,17 @@ class Process:
         return True
 
     def _await_end(self) -> None:
-        """Nobody else holds the other end of the channel: it hangs up when the worker is no more."""
+        """Wait until the worker has ended, which closes the other end of the channel."""
         poll = select.poll()
         poll.register(self.channel.reader, 0)
         poll.poll(END_MILLISECONDS)
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Seconds that a process has computed; 0 where the system does not say."""
+    """Return the CPU time of a process in seconds, or 0 if the system does not report it."""
     if "linux" in sys.platform:
         with contextlib.suppress(OSError):
-            return float(time.clock_gettime((~pid << 3) | 2))  # what clock_getcpuclockid(3) returns
+            return float(time.clock_gettime((~pid << 3) | 2))  # the clock id of clock_getcpuclockid(3)
         return 0.0
     told = subprocess.run(["ps", "-o", "time=", "-p", str(pid)], capture_output=True, text=True, check=False)
     parts = re.findall(r"[\d.]+", told.stdout)
@@ -114,7 +114,7 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _delayed_seconds(pid: int) -> float | None:
-    """Seconds that a process and this one have waited for a processor; None where the system does not say."""
+    """Return the seconds that a process and this one have waited for a processor, or None if unknown."""
     try:
         return sum(_run_delay(path) for path in (f"/proc/{pid}/schedstat", "/proc/self/schedstat"))
     except (OSError, IndexError, ValueError):
@@ -128,7 +128,7 @@ def _run_delay(path: str) -> float:
 
 
 class WorkerFactory(Protocol):
-    """Something that makes workers."""
+    """The interface of ForkServer and SpawnFactory."""
 
     def start(self, device: str) -> Process: ...
 
@@ -136,7 +136,7 @@ class WorkerFactory(Protocol):
 
 
 class SpawnFactory:
-    """Starts every worker as a fresh interpreter: slower, and it works everywhere."""
+    """Starts every worker as a new interpreter, which is slower than a fork but works everywhere."""
 
     def __init__(self, library: str, wanted: tuple[str, ...] = ALL) -> None:
         self.library, self.layers = library, wanted
@@ -159,4 +159,4 @@ class SpawnFactory:
         return Process(Channel(reader, writer, printed), popen.pid, scratch, popen)
 
     def close(self) -> None:
-        """Nothing to end: every worker is its own."""
+        """Do nothing: there is no server to end."""

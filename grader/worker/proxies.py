@@ -1,4 +1,4 @@
-"""What stands in the grader for an object that stays with the submission."""
+"""Represent the submission's functions and objects in the grader by proxies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.worker.protocol.codec import Callback, Handle
 
 
 class Owner(Protocol):
-    """The student that an object belongs to."""
+    """The interface of the student that a proxy sends its calls to."""
 
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
 
@@ -20,7 +20,7 @@ class Owner(Protocol):
 
 @dataclass
 class Function:
-    """An entry point, or a method of an object that stays with the submission."""
+    """A proxy for an entry point, or for a method of an object in the worker."""
 
     student: Owner
     name: str
@@ -31,14 +31,14 @@ class Function:
 
 
 class RemoteObject:
-    """An object of the submission's: its methods can be called, its attributes read."""
+    """A proxy for an object in the worker: its methods can be called and its attributes read."""
 
     def __init__(self, student: Owner, handle: Handle) -> None:
         self._student, self._handle = student, handle
 
     @property
     def type_name(self) -> str:
-        """The name of the object's class, as it says itself."""
+        """The name of the object's class as the worker reports it."""
         return self._handle.type_name
 
     def __getattr__(self, name: str) -> Any:
@@ -59,18 +59,19 @@ class RemoteObject:
         return value
 
 
-#: What the grader asks to tell arrays from other values; an object that stays away is no array.
+#: Attributes by which the grader recognises arrays; a remote object has none of them.
 OF_ARRAYS = {"shape", "dtype", "device", "detach", "strides", "values", "keys"}
 METHODS = {"method", "builtin_function_or_method", "function", "method-wrapper"}
 
 
 def bare(handle: Handle | None) -> Handle | None:
-    """The number alone, which says what object is meant; its class is the submission's own matter."""
+    """Return the handle without the class name, which the worker does not need to find the object."""
     return handle and Handle(handle.id, "")
 
 
 def sent(value: Any, functions: list[Callable[..., Any]]) -> Any:
-    """Proxies become the handles they hold; functions become numbers, and are added to `functions`."""
+    """Return a value that can be encoded: proxies become handles, functions become Callbacks and are added to
+    `functions`."""
     if isinstance(value, RemoteObject):
         return bare(value._handle)
     if type(value) in (list, tuple):

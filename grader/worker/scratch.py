@@ -1,4 +1,4 @@
-"""The one folder that a worker may write to: made before it starts, removed when it has ended."""
+"""Create and remove the scratch folder, the only folder that a worker may write to."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 
 def make_folder() -> str:
-    """A fresh folder that only this user may enter."""
+    """Create a temporary folder that only this user can access, and return its path."""
     return tempfile.mkdtemp(prefix="dojo-")
 
 
 def remove_folder(folder: str) -> None:
-    """The folder and all in it, however deep: each round lifts what lies one level down to the top, since
-    a submission can nest folders deeper than anything that calls itself can follow."""
+    """Delete a folder and its contents without recursion, because a submission can nest folders deeper than
+    Python can recurse. Each round moves everything one level up."""
     if not folder:
         return
     unused = (os.path.join(folder, os.urandom(8).hex()) for _ in itertools.count())
@@ -28,14 +28,14 @@ def remove_folder(folder: str) -> None:
 
 
 def _remove(path: str, unused: Iterator[str]) -> None:
-    """A file, or a folder whose contents go up beside it."""
+    """Delete a file, or move the contents of a folder to the unused paths and delete the folder."""
     if os.path.islink(path) or not os.path.isdir(path):
         os.unlink(path)
         return
-    os.chmod(path, 0o700)  # it may have been closed
+    os.chmod(path, 0o700)  # the submission may have removed the permissions
     for name in os.listdir(path):
         inner = os.path.join(path, name)
         if os.path.isdir(inner) and not os.path.islink(inner):
-            os.chmod(inner, 0o700)  # a folder that is moved is written to
+            os.chmod(inner, 0o700)  # moving a folder needs permission to write to it
         os.rename(inner, next(unused))
     os.rmdir(path)

@@ -1,13 +1,13 @@
-"""`student`: a submission as the checks see it, wherever it runs.
+"""The interface `student`, through which checks call a submission in a worker or in this process.
 
     student.softmax(x, axis=0)             a call
-    cache = student.KVCache()              an object that stays where it is; len(cache), cache.append(…)
-    student.build(SOURCE, "Model", 8)      an object of the grader's own, made beside the submission
+    cache = student.KVCache()              a proxy for an object in the worker; len(cache), cache.append(…)
+    student.build(SOURCE, "Model", 8)      a proxy for an object from the grader's source text
     with student.counting_flops() as work: work.flops
     with student.recording_gradients() as tape: tape.gradients
     with student.pretending_device() as life: life.devices
 
-Every call is written down in `trace`, which is what diagnosis compares.
+Every call is recorded in `trace`, which is compared with the traces of known mistakes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from grader.worker.proxies import Function, RemoteObject, bare, sent
 
 @dataclass
 class Call:
-    """One call and what came of it: a value, its gradients if recorded, or an error's class names. It is
-    `helping` if it asked an object of the grader's own."""
+    """One call and its result: a value, its gradients if recorded, or the class names of its error. `helping`
+    is True if the call went to an object from `build`."""
 
     name: str
     args: list[Any]
@@ -39,18 +39,18 @@ class Call:
 
 @dataclass
 class Measured:
-    """What was measured over the calls of one `with` block."""
+    """The measurements of all calls in one `with` block."""
 
     flops: int = 0
     gradients: list[dict[str, Any]] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)  # those that the gradients belong to
+    calls: list[Call] = field(default_factory=list)  # the calls that `gradients` belong to, in order
     devices: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     overwritten: bool = False
 
 
 class Student:
-    """The part that local and remote students share: attributes, options, the trace."""
+    """The base class of local and remote students."""
 
     def __init__(self) -> None:
         self.trace: list[Call] = []
@@ -63,7 +63,7 @@ class Student:
         raise NotImplementedError
 
     def perform_all(self, requests: Sequence[Request]) -> list[Outcome | Exception]:
-        """Carry out several requests in their order: for each its outcome, or what `perform` would raise."""
+        """Carry out requests in order; return each outcome, or the exception that `perform` raises."""
         return [_attempted(self.perform, request) for request in requests]
 
     def __getattr__(self, name: str) -> Any:
@@ -81,27 +81,27 @@ class Student:
             self._options, self._measured = before
 
     def counting_flops(self) -> Any:
-        """Count the work of the calls inside; needs PyTorch."""
+        """Count the floating-point operations of the calls in the block; needs PyTorch."""
         return self._with("count_flops")
 
     def recording_gradients(self) -> Any:
-        """Differentiate each call inside with respect to its floating arguments and parameters."""
+        """Differentiate each call in the block with respect to its floating arguments and parameters."""
         return self._with("gradients")
 
     def pretending_device(self) -> Any:
-        """Run the calls inside on a pretended device; `devices` notes results left on the CPU."""
-        return self._with("pretend")
+        """Run the calls in the block on a fake device; `devices` records results that stay on the CPU."""
+        return self._with("fake_device")
 
     def watching_arguments(self) -> Any:
-        """Note in `changed` which arguments a call inside leaves changed."""
+        """Record in `changed` the arguments that a call in the block has modified."""
         return self._with("echo")
 
     def holding_results(self) -> Any:
-        """Note in `overwritten` whether a call inside changes what the call before it has returned."""
+        """Set `overwritten` if a call in the block modifies the result of the call before it."""
         return self._with("hold")
 
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Perform one call, measure it, write it down."""
+        """Perform one call and record it in the trace. Raises SubmissionFailed, WorkerLost."""
         record = Call(name, args, kwargs, helping=target is not None and target.id in self._built)
         self.trace.append(record)
         request = self._request(name, bare(target), args, kwargs, **self._options)
@@ -133,8 +133,8 @@ class Student:
             self._measured.changed += _changed(call.args, call.kwargs, outcome.arguments)
 
     def build(self, source: str, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Call `name` of a source text of the grader's beside the submission: a model, a generator of
-        random numbers, anything that cannot be sent. The text may use the name `device`."""
+        """Execute the grader's source text in the worker, call its `name` and return the result. This makes
+        objects that cannot be sent, such as models. The text can use the variable `device`."""
         request = self._request(name, None, list(args), kwargs, build=source)
         value = self.perform(request).value
         if isinstance(value, Handle):
@@ -142,12 +142,12 @@ class Student:
         return self._received(value)
 
     def anatomy(self, module: RemoteObject) -> dict[str, Any]:
-        """`parameters` and `buffers` of a PyTorch module by name, `shared` names, and `training`."""
+        """Return the `parameters` and `buffers` of a PyTorch module by name, `shared` names, `training`."""
         found = self.perform(Request("", bare(module._handle), anatomy=True)).value
         return {**found, "parameters": dict(found["parameters"])}
 
     def read(self, name: str, target: Handle) -> Any:
-        """An attribute of an object that stays with the submission."""
+        """Return an attribute of an object in the worker."""
         return self._received(self.perform(Request(name, bare(target), read=True)).value)
 
     def _received(self, value: Any) -> Any:
@@ -177,20 +177,20 @@ def _meta_tensor(value: TensorOutline) -> Any:
 
 
 def _changed(args: list[Any], kwargs: dict[str, Any], after: Any) -> list[str]:
-    """Names of the arguments that are not, bit by bit, what they were."""
+    """Return the names of the arguments whose bits have changed."""
     from grader.values.comparison import Tolerance, first_difference
 
     pairs = [(f"argument {i + 1}", b, a) for i, (b, a) in enumerate(zip(args, after[0], strict=True))]
     pairs += [(name, kwargs[name], after[1][name]) for name in kwargs]
-    plain = [(name, _that_travels(before), _that_travels(now)) for name, before, now in pairs]
+    plain = [(name, _without_objects(before), _without_objects(now)) for name, before, now in pairs]
     return [name for name, before, now in plain if first_difference(before, now, Tolerance(terms=0))]
 
 
-def _that_travels(value: Any) -> Any:
-    """The value with nothing in the place of objects and functions, which have no bits to compare."""
+def _without_objects(value: Any) -> Any:
+    """Return the value with None in place of objects and functions, which have no bits to compare."""
     if type(value) in (list, tuple):
-        return [_that_travels(item) for item in value]
+        return [_without_objects(item) for item in value]
     if type(value) is dict:
-        return {key: _that_travels(item) for key, item in value.items()}
+        return {key: _without_objects(item) for key, item in value.items()}
     stays = isinstance(value, Handle | RemoteObject) or (callable(value) and not hasattr(value, "shape"))
     return None if stays else value

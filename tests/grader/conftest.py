@@ -1,4 +1,4 @@
-"""Workers, students and a tiny course for the tests of the product."""
+"""Fixtures for the grader's tests: workers, students and a course of two katas."""
 
 import os
 import textwrap
@@ -23,7 +23,7 @@ LOAD_SECONDS = 20.0
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_its_own(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        shared = os.environ.get("PYTEST_XDIST_WORKER") is not None  # its folder lies in that of the whole run
+        shared = os.environ.get("PYTEST_XDIST_WORKER") is not None  # then the folder is inside the run's
         base = tmp_path_factory.getbasetemp()
         patch.setenv("XDG_CACHE_HOME", str((base.parent if shared else base) / "cache"))
         yield
@@ -38,7 +38,7 @@ def numpy_source():
 
 @pytest.fixture(scope="session")
 def plain_source():
-    """Workers without a sandbox, for what a submission could do there alone."""
+    """A factory of workers without a sandbox, for tests that the sandbox would prevent."""
     source = open_source("numpy", isolation="none")
     yield source
     source.close()
@@ -77,7 +77,7 @@ def connect(request):
 
 
 def load_locally(code):
-    """The same, in this process; for code that is trusted."""
+    """Load trusted code in this process and return the LocalStudent."""
     return LocalStudent(load_module("kata", textwrap.dedent(code)), "kata.py")
 
 
@@ -96,7 +96,7 @@ def meet_locally():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Calls of a submission get one second, imports three, asleep or not."""
+    """Lower the limits of CPU time to one second per call and three per import, and the wall times too."""
     monkeypatch.setattr(client, "WALL_FACTOR", 2)
     monkeypatch.setattr(submission_run, "CALL_SECONDS", 1.0)
     monkeypatch.setattr(submission_run, "LOAD_SECONDS", 3.0)
@@ -298,7 +298,7 @@ def tiny_course(tmp_path_factory):
 
 @pytest.fixture
 def grade(request, tiny_course, tmp_path):
-    """`grade(code)` is the report of that code for a kata of the tiny course."""
+    """`grade(code)` returns the report of that code for a kata of the tiny course."""
 
     def grade_code(code, kata="double"):
         library = tiny_course.kata_info(kata).library

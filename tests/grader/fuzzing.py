@@ -1,10 +1,10 @@
-"""Frames grown by coverage: atheris looks for bytes that take the border's code down a new path.
+"""Fuzz the decoding of frames with atheris, which looks for bytes that reach new branches of the code.
 
     python tests/grader/fuzzing.py [-atheris_runs=100000] [other options of libFuzzer]
 
-It stops at the first bytes that raise anything but the errors a grader expects, hang for more than a
-second, or make it take more memory than a cap. `make fuzz` runs it where atheris installs, after the
-fuzzing of `test_fuzz.py`, which needs nothing.
+It stops at the first bytes that raise an unexpected error, take more than a second, or need more memory than
+the limit. `make fuzz` runs it if atheris can be installed, after `test_fuzz.py`, which needs no extra
+packages.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ with atheris.instrument_imports(include=["grader.worker", "json"]):
 
 MEMORY = "-rss_limit_mb=512"
 RUNS = "-atheris_runs=100000"
-#: Whole headers to start from; libFuzzer cuts and joins them.
+#: Valid headers as a seed corpus, which libFuzzer mutates.
 SEEDS = (
     b'[{"d":[["ok",{"d":[["value",{"a":0}],["arguments",null]]}]]},[["float32",[2],null]]]',
     b'[{"d":[["error",{"d":[["kinds",["E"]],["message","m"],["line",3]]}]]},[]]',
@@ -38,7 +38,7 @@ SEEDS = (
 
 
 class Functions:
-    """What a worker has loaded: it hands back what it is given."""
+    """A stand-in for a loaded submission: its functions return their arguments."""
 
     @staticmethod
     def f(*args, **kwargs):
@@ -46,7 +46,7 @@ class Functions:
 
 
 def reads_or_refuses(data):
-    """Header and body from one string of bytes, as a grader and as a worker read them."""
+    """Decode a header and a body, cut from one byte string, as a grader and as a worker would."""
     header, _, body = data.partition(b"\0\0")
     if len(header) > MAX_HEADER or len(body) > MAX_BODY:
         return

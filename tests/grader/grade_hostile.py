@@ -1,10 +1,10 @@
-"""Grades hostile submissions one after the other, and finds out what they got away with.
+"""Grade hostile submissions one after the other, and detect the damage that they did.
 
     python tests/grader/grade_hostile.py [--without landlock,seccomp] [--library torch] [NAME …]
 
-Run in an interpreter of its own, so that secrets can be planted: one in the environment before it starts,
-one in the solutions and one in its memory once the server that forks workers is under way, one behind an
-open descriptor. One line of JSON is printed for each submission: its report and its breaches.
+It runs in its own interpreter, so that secrets can be planted: one in the environment before it starts, one
+in the solutions and one in its memory after the fork server has started, and one in an open file. It prints
+one line of JSON for each submission: its report and its breaches.
 """
 
 import argparse
@@ -43,21 +43,21 @@ SECRET = re.compile(r"secret-(\w+)-[0-9a-f]{8,}")
 THROUGH = re.compile(r"GOT THROUGH: ([^\n]{,60})")
 TOKEN = hashlib.sha256(b"environment").hexdigest()[:16]
 
-#: What is graded as another kata than softmax.
+#: Submissions for another kata than softmax.
 KATA = {"forged_tensor": "top_p", "breaks_a_rule": "double", "breaks_a_rule_by_a_detour": "double"}
 HONEST = {
     "softmax": "def softmax(x, axis=-1):\n    return x * 1.0 - 2.0\n",  # of the right shape and dtype
     "double": "def double(x):\n    return x\n",
     "top_p": "def top_p_filter(logits, p):\n    return logits\n",
 }
-#: Right for some inputs, by rights or by a trick: more than an honest zero, less than full marks.
+#: Submissions that are right for some inputs; they get some points, but not all.
 RIGHT_IN_PART = {
     "behaves_when_watched", "changes_arguments", "counts_its_calls", "knows_the_example",
     "replays_the_first_answer", "returns_freed_memory", "wrong_parameter_names",
 }  # fmt: skip
-#: Graded after each of them: its report must be the same, byte by byte, as when it was alone.
+#: Graded after each submission; its report must be byte for byte the same as when it is graded alone.
 CANARY = "def double(x):\n    print(x)\n    return 3 * x\n"
-#: What is no readable Python file at all.
+#: Submissions that are not readable Python files.
 BROKEN = {
     "is_not_utf8": lambda path: path.write_bytes(b"# caf\xe9\n"),
     "has_a_null_byte": lambda path: path.write_bytes(b"x = 1\0\n"),
@@ -79,8 +79,8 @@ def solution(path):
     return path.parents[2] / "course" / "solutions" / "attention" / "softmax" / "reference.py"
 
 
-class Walk:
-    """A course with secrets, a grader on it, and everything that a submission could leave behind."""
+class HostileRun:
+    """A course with secrets and its grader, and the state in which a submission could leave traces."""
 
     def __init__(self, base, library, without):
         self.base = base
@@ -92,10 +92,10 @@ class Walk:
         self.grader = Grader(Course(self.course), {self.library: self.source})
         self.honest = {kata: self.grade_text(kata, HONEST[kata]).score for kata in self.katas}
         self.canary = self.text_of(self.grade_text("double", CANARY)) if library == "numpy" else ""
-        self.state = self.look()
+        self.state = self.observe()
 
     def isolate(self, library, layers):
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)  # whatever is orphaned becomes a child of ours
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)  # orphaned processes become children of this one
         tempfile.tempdir = str(self.tmp)
         os.environ["XDG_CACHE_HOME"] = str(self.base / "cache")
         self.katas = ["top_p"] if library == "torch" else ["softmax", "double"]
@@ -110,7 +110,7 @@ class Walk:
         self.library, self.source = library, ForkServer(library, layers)
 
     def plant(self):
-        """From here on there is something to be learnt."""
+        """Plant the secrets."""
         self.memory = f"secret-memory-{secrets.token_hex(8)}"
         for kata in self.katas:
             self.copy(kata)
@@ -146,17 +146,17 @@ class Walk:
         plain = dataclasses.replace(report, seconds=0.0)
         return json.dumps(to_json(Report((plain,), "cpu", self.grader.isolation)), sort_keys=True)
 
-    def look(self):
-        """Everything that must be as it was after a submission."""
+    def observe(self):
+        """Return the files, shared memory and gradebook, which a submission must not change."""
         folders = (self.tmp, self.outside, self.course, Path("/dev/shm"))
-        files = {path: described(path) for folder in folders for path in sorted(folder.rglob("*"))}
-        if self.source._spare:  # the folder of the next worker, which is ready; what lies in it is seen
+        files = {path: facts_about(path) for folder in folders for path in sorted(folder.rglob("*"))}
+        if self.source._spare:  # the spare worker's folder; its contents are checked
             files.pop(Path(self.source._spare[1].scratch), None)
         ipc = [Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "msg", "sem")]
         return files, ipc, os.pread(self.gradebook, 100, 0)
 
     def submit(self, name):
-        """The file as a student hands it in, with poisoned neighbours."""
+        """Write the submission to a student's folder, beside modules that reveal being imported."""
         folder = self.base / "beside" / name
         folder.mkdir()
         mark = str(self.outside / "neighbour")
@@ -178,8 +178,8 @@ class Walk:
         }  # fmt: skip
         return re.sub(r"@(\w+)@", lambda match: str(values[match[1]]), source)
 
-    def walk(self, name):
-        """Grade it; the report, and what it got away with."""
+    def grade(self, name):
+        """Grade a submission; return the report and the breaches."""
         file = self.submit(name)
         os.chdir(file.parent)
         info = self.grader.course.kata_info(KATA.get(name, "softmax"))
@@ -210,8 +210,8 @@ class Walk:
             yield "a failure without a word"
 
     def left(self):
-        """Files, segments and processes that are still there; a process may take a moment to end."""
-        files, ipc, gradebook = self.look()
+        """Return the files, shared memory and processes that are left; processes get a moment to end."""
+        files, ipc, gradebook = self.observe()
         changed = {path.name for path in files.items() ^ self.state[0].items() for path in path[:1]}
         if changed:
             yield f"files left or changed: {', '.join(sorted(changed))[:80]}"
@@ -235,8 +235,8 @@ class Walk:
         return [pid for pid in pids if os.waitpid(pid, os.WNOHANG) == (0, 0)]
 
 
-def described(path):
-    """What is noticed of a file: what it is, whose, and what it holds."""
+def facts_about(path):
+    """Return the facts about a file that must not change: its type, owner and content."""
     about = path.lstat()
     text = path.read_bytes() if stat.S_ISREG(about.st_mode) and os.access(path, os.R_OK) else b""
     old = about.st_mtime < 1e6
@@ -251,8 +251,8 @@ def through(report):
     return sorted({f"got through: {what}" for what in THROUGH.findall(report.output)})[:4]
 
 
-def take_layers_away():
-    """Who gets through without each layer, those left out that take a time limit to end."""
+def print_successes_by_layer():
+    """Print, for each layer, the submissions that succeed without it; skip those that only time out."""
     late = (
         "bomb",
         "loop",
@@ -289,21 +289,21 @@ def main():
     parser.add_argument("--library", default="numpy")
     parser.add_argument("--layers", action="store_true", help="take each layer away in turn; print a table")
     parser.add_argument("names", nargs="*")
-    wishes = parser.parse_args()
-    if wishes.layers:
-        take_layers_away()
+    options = parser.parse_args()
+    if options.layers:
+        print_successes_by_layer()
         return
     submission_run.CALL_SECONDS, submission_run.LOAD_SECONDS, client.WALL_FACTOR = 1.0, 2.0, 2
-    names = wishes.names or every_name()
+    names = options.names or every_name()
     with tempfile.TemporaryDirectory() as base:
-        walk = Walk(Path(base), wishes.library, wishes.without.split(","))
-        wanted = [name for name in names if KATA.get(name, "softmax") in walk.katas]
+        run = HostileRun(Path(base), options.library, options.without.split(","))
+        wanted = [name for name in names if KATA.get(name, "softmax") in run.katas]
         for name in wanted:
             began = time.monotonic()
-            found = walk.walk(name)
+            found = run.grade(name)
             print(json.dumps({**found, "seconds": round(time.monotonic() - began, 2)}), flush=True)
         os.chdir("/")
-        walk.source.close()
+        run.source.close()
 
 
 if __name__ == "__main__":

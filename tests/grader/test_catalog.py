@@ -1,4 +1,4 @@
-"""The course on disk, and what is said where a name or a file is wrong."""
+"""Katas are found on disk, and errors in names or files are reported in one sentence."""
 
 import sys
 from pathlib import Path

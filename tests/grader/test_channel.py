@@ -1,4 +1,4 @@
-"""Frames arrive whole or not at all; sizes, times and printed text have limits."""
+"""Frames arrive complete or not at all; sizes, times and printed text have limits."""
 
 import os
 import socket
@@ -139,7 +139,7 @@ def test_sending_to_one_who_is_gone_means_that_the_channel_is_closed(line):
 
 
 def test_printed_text_is_taken_in_while_waiting(line):
-    text = b"x" * (1 << 20)  # more than the pipe holds: without draining this would stand still
+    text = b"x" * (1 << 20)  # more than the pipe's buffer: without draining, this would block forever
 
     def print_then_answer():
         left = text

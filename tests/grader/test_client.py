@@ -1,4 +1,4 @@
-"""`student` is the same to a check whether the code runs here or in a worker; a worker can be lost."""
+"""Local and remote students behave in the same way, and a lost worker raises WorkerLost."""
 
 import os
 import subprocess
@@ -349,7 +349,7 @@ def test_a_callback_from_another_thread_is_refused(connect):
             thread = threading.Thread(target=work); thread.start(); thread.join()
             return told
         """,
-        source="plain",  # in the sandbox there is no other thread
+        source="plain",  # the sandbox allows no other thread
     )
     assert student.f(lambda: 1) == ["a supplied function may be called from the main thread only"]
 
@@ -365,7 +365,7 @@ def test_printed_text_is_kept_apart_from_answers(connect):
 
 
 class TestForgedFrames:
-    """The other end is a raw pipe, which answers what it likes."""
+    """Replies from a raw pipe in place of a worker."""
 
     @pytest.fixture
     def forge(self):

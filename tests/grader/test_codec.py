@@ -1,4 +1,4 @@
-"""Values survive the border to the bit, and nothing but Malformed comes of bytes that are no message."""
+"""Encoding and decoding preserve values to the bit, and invalid bytes raise Malformed."""
 
 import contextlib
 import json
@@ -234,7 +234,7 @@ def test_long_texts_are_refused(monkeypatch):
 
 
 LARGEST = {
-    "values": [0] * 19_998,  # the message and its one item are values, too
+    "values": [0] * 19_998,  # the message and its one item count as values, too
     "values in several lists": [[0] * 9_998] * 2,
     "keys": dict.fromkeys(range(1_000)),
     "letters of a key": {"k" * 200: 0},

@@ -1,4 +1,4 @@
-"""Text of others fills a place and never leaves it."""
+"""Escaped text of a submission cannot break out of its place in Markdown or HTML."""
 
 import pytest
 

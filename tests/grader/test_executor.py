@@ -1,4 +1,4 @@
-"""Requests are carried out on one module; what comes back is plain."""
+"""The executor carries out requests on a module and returns values that can be encoded."""
 
 import collections
 import textwrap

@@ -1,4 +1,4 @@
-"""Life on a pretended device."""
+"""Calls on the fake device find tensors that stay on the CPU."""
 
 import copy
 import importlib
@@ -16,7 +16,10 @@ from grader.course.loading import load_file  # noqa: E402 - torch first
 from grader.expect import ExpectationFailed  # noqa: E402 - torch first
 from grader.worker.child.executor import load_module  # noqa: E402 - torch first
 from grader.worker.child.fake_device import DeviceMismatch  # noqa: E402 - torch first
-from grader.worker.child.on_fake_device import Pretence, spare_the_compiler  # noqa: E402 - torch first
+from grader.worker.child.on_fake_device import (  # noqa: E402 - torch first
+    avoid_compiler_import,
+    call_on_fake_device,
+)
 from grader.worker.in_process import LocalStudent  # noqa: E402 - torch first
 
 AWAY = "cuda:0"
@@ -56,7 +59,7 @@ MADE_ON_THE_DEVICE = [
     lambda a: torch.nn.Linear(2, 2).to("cuda")(a),
     lambda a: torch.zeros(2, device="cuda" if a.device == torch.device("cuda:0") else "cpu"),
 ]
-#: What a GPU says of a tensor.
+#: Expressions that are true for a tensor on a GPU.
 TOLD_OF_A_GPU = [
     lambda a: (a.is_cuda, a.is_cpu, a.get_device()) == (True, False, 0),
     lambda a: str(a.device) == "cuda:0" and repr(a.device) == "device(type='cuda', index=0)",
@@ -104,7 +107,7 @@ def x(*shape):
 
 
 class Masked(torch.nn.Module):
-    """Adds a table of ones, a buffer or not."""
+    """Adds a table of ones, which is a buffer if `registered`."""
 
     def __init__(self, registered):
         super().__init__()
@@ -125,7 +128,7 @@ import sys, torch
 import torch.nn.functional as F
 from torch import nn
 from grader.worker.child.instrumentation import with_flops, with_gradients
-from grader.worker.child.on_fake_device import Pretence, prepare
+from grader.worker.child.on_fake_device import call_on_fake_device, prepare
 {prepared}
 x, model = torch.ones(2, 3, 4), nn.Linear(4, 4)
 {code}
@@ -180,27 +183,27 @@ IDIOMS = {
         layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
         with_flops(layer, [x], {})
         with_gradients(layer, [x], {})
-        Pretence().call(layer, [x], {})
-        Pretence().call(lambda a: torch.tensor(1.0, device=a.device) * a, [x], {})
+        call_on_fake_device(layer, [x], {})
+        call_on_fake_device(lambda a: torch.tensor(1.0, device=a.device) * a, [x], {})
         """,
 }
 
 
 def on_the_device(function, args):
-    """The values that a call gives there. They come back as tensors; what lies on the CPU as Phantoms."""
-    value = Pretence().call(function, args, {})
+    """Return the result of a call on the fake device, which must be a tensor on that device."""
+    value = call_on_fake_device(function, args, {})
     assert isinstance(value, torch.Tensor)
     return value
 
 
-class TestPretence:
+class TestCallOnFakeDevice:
     def test_right_code_stays_on_the_device(self):
         got = on_the_device(lambda a: torch.softmax(a @ a.T, -1), [x(2, 2)])
         assert torch.equal(got, torch.softmax(x(2, 2) @ x(2, 2).T, -1))
 
     def test_a_mask_left_on_the_cpu_is_caught(self):
         with pytest.raises(DeviceMismatch):
-            Pretence().call(lambda a: a + torch.ones(2, 2), [x(2, 2)], {})
+            call_on_fake_device(lambda a: a + torch.ones(2, 2), [x(2, 2)], {})
 
     @pytest.mark.parametrize("made", MADE_ON_THE_DEVICE)
     def test_a_tensor_made_on_the_device_of_x_is_right(self, made):
@@ -213,17 +216,17 @@ class TestPretence:
     @pytest.mark.parametrize("made", LEFT_BEHIND)
     def test_a_tensor_made_on_the_cpu_is_caught(self, made):
         with pytest.raises(DeviceMismatch):
-            Pretence().call(lambda a: a + made(a), [x(2, 2)], {})
+            call_on_fake_device(lambda a: a + made(a), [x(2, 2)], {})
 
     def test_a_number_as_a_tensor_may_stay_on_the_cpu(self):
-        Pretence().call(lambda a: a * torch.tensor(2.0), [x(2)], {})
+        call_on_fake_device(lambda a: a * torch.tensor(2.0), [x(2)], {})
 
     def test_as_tensor_leaves_a_tensor_where_it_is(self):
         on_the_device(torch.as_tensor, [x(2)])
 
     def test_an_embedding_whose_ids_stayed_behind_is_caught(self):
         with pytest.raises(DeviceMismatch):
-            Pretence().call(
+            call_on_fake_device(
                 lambda table: torch.nn.functional.embedding(torch.tensor([0, 1]), table), [x(2, 2)], {}
             )
 
@@ -232,13 +235,13 @@ class TestPretence:
 
     def test_a_table_that_is_no_buffer_is_caught(self):
         with pytest.raises(DeviceMismatch):
-            Pretence().call(Masked(registered=False), [x(2)], {})
+            call_on_fake_device(Masked(registered=False), [x(2)], {})
 
     def test_a_method_of_a_module_finds_its_buffers_moved(self):
-        Pretence().call(Masked(registered=True).step, [x(2)], {})
+        call_on_fake_device(Masked(registered=True).step, [x(2)], {})
 
     def test_a_module_among_the_arguments_is_moved(self):
-        Pretence().call(lambda model, a: model(a), [Masked(registered=True), x(2)], {})
+        call_on_fake_device(lambda model, a: model(a), [Masked(registered=True), x(2)], {})
 
     def test_a_weight_that_two_layers_share_moves_under_both_names(self):
         pair = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False))
@@ -265,48 +268,46 @@ class TestPretence:
         on_the_device(step, [torch.nn.Linear(2, 2), x(2, 2)])
 
     def test_a_result_on_the_cpu_is_told_as_such(self):
-        assert Pretence().call(lambda a: [a, {"k": a.cpu()}], [x(2)], {})[1]["k"].device == "cpu"
+        assert call_on_fake_device(lambda a: [a, {"k": a.cpu()}], [x(2)], {})[1]["k"].device == "cpu"
 
     def test_results_can_be_handed_to_the_next_call(self):
-        pretence = Pretence()
-        first = pretence.call(lambda a: a * 2, [x(2)], {})
-        assert pretence.call(lambda a, b: a + b, [first, x(2)], {}).tolist() == [3, 6]
+        first = call_on_fake_device(lambda a: a * 2, [x(2)], {})
+        assert call_on_fake_device(lambda a, b: a + b, [first, x(2)], {}).tolist() == [3, 6]
 
     def test_objects_are_made_as_ever(self):
-        assert Pretence().call(torch.nn.Identity, [], {})(1) == 1
+        assert call_on_fake_device(torch.nn.Identity, [], {})(1) == 1
 
     def test_what_depends_on_values_can_be_asked(self):
         def choose(a):
             return a[a > 1] if a.sum().item() > 2 and a.tolist() == [1.0, 2.0] else a.unique() @ a
 
-        assert Pretence().call(choose, [x(2)], {}).shape == (1,)
+        assert call_on_fake_device(choose, [x(2)], {}).shape == (1,)
 
     def test_nested_arguments_move_and_numbers_stay(self):
         def look(nested, number):
             return [str(nested["a"][0].device), number]
 
-        assert Pretence().call(look, [{"a": (x(1),)}, 3], {}) == [AWAY, 3]
+        assert call_on_fake_device(look, [{"a": (x(1),)}, 3], {}) == [AWAY, 3]
 
     @pytest.mark.parametrize("told", TOLD_OF_A_GPU)
     def test_a_tensor_looks_as_on_a_gpu(self, told):
-        assert Pretence().call(told, [x(2)], {}) is True
+        assert call_on_fake_device(told, [x(2)], {}) is True
 
     @pytest.mark.parametrize("refused", REFUSED_ON_A_GPU)
     def test_numpy_is_refused_as_on_a_gpu(self, refused):
         with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
-            Pretence().call(refused, [x(2)], {})
+            call_on_fake_device(refused, [x(2)], {})
 
     def test_a_result_with_named_parts_arrives_as_a_tuple(self):
-        values, positions = Pretence().call(lambda a: a.topk(1), [x(2)], {})
+        values, positions = call_on_fake_device(lambda a: a.topk(1), [x(2)], {})
         assert (values.tolist(), positions.tolist()) == ([2], [1])
 
     def test_values_of_an_earlier_answer_are_kept(self):
-        pretence = Pretence()
-        first = pretence.call(lambda a: a * 3, [x(2)], {})
-        assert pretence.call(lambda a: a.tolist(), [first], {}) == [3, 6]
+        first = call_on_fake_device(lambda a: a * 3, [x(2)], {})
+        assert call_on_fake_device(lambda a: a.tolist(), [first], {}) == [3, 6]
 
     def test_nothing_of_it_is_left_afterwards(self):
-        Pretence().call(lambda a: a + torch.ones(2, device=a.device), [x(2)], {})
+        call_on_fake_device(lambda a: a + torch.ones(2, device=a.device), [x(2)], {})
         assert torch.Generator().device.type == "cpu"
         assert torch.Generator is torch._C.Generator
 
@@ -352,7 +353,7 @@ EVASIONS = {
 
 
 class TestDebugDevice:
-    """Both faults of the kata are found, however the table is kept and whatever is answered instead."""
+    """Both bugs of the kata are found, wherever the table is stored and whatever is returned instead."""
 
     @pytest.mark.parametrize("evasion", EVASIONS)
     @pytest.mark.parametrize("hidden", HIDDEN)
@@ -377,8 +378,8 @@ def judged(source):
 
 
 @pytest.mark.slow
-class TestSparingTheCompiler:
-    """In processes of their own, since another test may have imported the compiler here."""
+class TestAvoidCompilerImport:
+    """These tests start new processes, since another test may have imported the compiler in this one."""
 
     @pytest.mark.parametrize("idioms", IDIOMS)
     def test_usual_calls_do_not_import_it(self, idioms):
@@ -396,7 +397,7 @@ class TestSparingTheCompiler:
         for w in (expected, weight):
             step = torch.optim.SGD([w], lr=0.5)
             w.sum().backward()
-            spare_the_compiler()
+            avoid_compiler_import()
             step.step()
         assert torch.equal(weight, torch.full((2,), 0.5))
         assert torch.equal(weight, expected)
@@ -406,12 +407,12 @@ class TestSparingTheCompiler:
         asked = []
         monkeypatch.setattr(torch._compile, "_disable_dynamo", lambda fn: fn)
         monkeypatch.setattr(importlib, "import_module", asked.append)
-        spare_the_compiler()
+        avoid_compiler_import()
         assert asked == ["torch._dynamo"]
 
 
 def imported_by(code, prepared="prepare()"):
-    """Which of the compiler's packages a process has imported after running `code`."""
+    """Return the compiler's packages that a process has imported after running `code`."""
     source = PROCESS.format(prepared=prepared, code=textwrap.dedent(code))
     told = subprocess.run([sys.executable, "-W", "ignore", "-c", source], capture_output=True, text=True)
     assert told.returncode == 0, told.stderr

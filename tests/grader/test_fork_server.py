@@ -1,4 +1,4 @@
-"""Workers come from a fork server or from fresh interpreters, and leave nothing behind."""
+"""Workers are forked or spawned, and leave no processes or files behind."""
 
 import contextlib
 import gc
@@ -106,7 +106,7 @@ def alive(pid):
 
 
 def gone(pid):
-    """Whether the process ends; asked again for as long as a kill may take to arrive."""
+    """Return True if the process ends before a timeout."""
     deadline = time.monotonic() + 10
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -120,7 +120,7 @@ def test_a_killed_worker_is_gone(start):
     assert alive(process.pid)
     process.kill()
     assert gone(process.pid)
-    process.kill = lambda: None  # the fixture has nothing left to do
+    process.kill = lambda: None  # so that the fixture does not kill it again
 
 
 @LINUX
@@ -160,7 +160,7 @@ def test_a_grader_that_is_killed_leaves_no_folder_behind():
     server = ForkServer()
     process = server.start("cpu")
     load(process, "def f(): return 1")
-    server.close()  # as when the grader has ended: the server hears of it by the same way
+    server.close()  # the server's socket closes in the same way when the grader ends
     assert not os.path.exists(process.scratch)
     process.kill()
 
@@ -178,8 +178,8 @@ def test_the_server_leaves_no_zombies():
         process.kill()
         assert gone(process.pid)
     _, spare = server._spare
-    server._arrived(spare)
-    assert children_of(server.pid) == [str(spare.pid)]  # the next one, which is ready
+    server._with_pid(spare)
+    assert children_of(server.pid) == [str(spare.pid)]  # the spare worker
     server._spare = None
     spare.kill()
     server.close()
@@ -187,7 +187,7 @@ def test_the_server_leaves_no_zombies():
 
 @contextlib.contextmanager
 def started_twice():
-    """A server, its two workers, and the one that is not asked for yet; all are ended."""
+    """Return a server, two of its workers and its spare worker; all are ended after the test."""
     server = ForkServer()
     started = [server.start("cpu"), server.start("cpu")]
     yield server, started, server._spare[1]

@@ -1,4 +1,4 @@
-"""Every format against the rules of its host: four fates, points to the hundredth, hostile text."""
+"""Every format obeys the rules of its host for all statuses, fractions of points and hostile texts."""
 
 import base64
 import html.parser
@@ -64,7 +64,7 @@ def render(form, report, **setting):
 
 
 def record(form, report):
-    """The JSON of a host; Classroom's out of its base64."""
+    """Return the JSON record of a format; Classroom's is decoded from base64."""
     text = render(form, report)
     if form == "classroom":
         text = base64.b64decode(text.removeprefix("result=").strip()).decode()
@@ -91,7 +91,7 @@ def test_no_control_character_of_a_submission_is_passed_on(form):
 
 
 def reporter(results):
-    """What the grading reporter makes of a record: its annotation, its table, its exit status."""
+    """Return what GitHub's grading reporter makes of a record: annotation, table and exit status."""
     total = 0.0
     for test in results["tests"]:
         total += test["score"]
@@ -272,7 +272,7 @@ def test_junit_carries_the_points():
 
 
 def annotations(text):
-    """What the runner reads from a step's log: name, properties, message, or None for a line of text."""
+    """Parse a step's log as the runner does: name, properties and message, or None for plain text."""
     pattern = re.compile(r"::(\w[\w-]*)(?: ([^:]*))?::(.*)")
     return [pattern.fullmatch(line) for line in text.splitlines()]
 

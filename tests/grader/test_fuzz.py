@@ -1,4 +1,4 @@
-"""Bytes from a hostile process: a value, or one of the errors that the grader expects, and little memory."""
+"""Bytes from a hostile process give a value or an expected error, and use little memory."""
 
 import contextlib
 import json
@@ -26,9 +26,9 @@ from grader.worker.process import Process
 from grader.worker.protocol.channel import PREFIX, Channel, ChannelClosed, Flooded, TimedOut
 from grader.worker.protocol.codec import DTYPES, FRAME, Malformed, decode, encode
 
-EXAMPLES = int(os.environ.get("DOJO_FUZZ_EXAMPLES", "40"))  # for each of the claims below
-VARIANTS = 24  # of one frame
-MEMORY = 256 * 2**20  # frames are small here, whatever they announce
+EXAMPLES = int(os.environ.get("DOJO_FUZZ_EXAMPLES", "40"))  # for each test below
+VARIANTS = 24  # bytes of one frame
+MEMORY = 256 * 2**20  # the frames are small, whatever size they announce
 fuzzed = settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -69,7 +69,7 @@ def frame(header, body=b"", nonce=1):
 
 
 def edited(data, chance):
-    """Some bytes set, put in, left out or doubled; or the end cut off."""
+    """Set, insert, delete or repeat some bytes, or cut off the end."""
     data = bytearray(data)
     for _ in range(chance.choice((1, 1, 2, 4))):
         at, kind = chance.randrange(len(data) + 1), chance.randrange(6)
@@ -87,7 +87,7 @@ def edited(data, chance):
 
 
 def receive_all(data):
-    """Everything that arrives of these bytes; the other end is closed behind them."""
+    """Send bytes through a channel, close the other end, and return all frames that arrive."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(data)
@@ -99,7 +99,7 @@ def receive_all(data):
 
 
 def ask_for_answer(data):
-    """A call of a student that is answered with these bytes."""
+    """Make a call that is answered with these bytes."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(data)
@@ -111,7 +111,7 @@ def ask_for_answer(data):
 
 @pytest.fixture(autouse=True)
 def _little_memory():
-    """A frame that makes anybody take more than this fails with MemoryError."""
+    """Limit the memory of this process, so that a frame that needs more raises MemoryError."""
     resource = pytest.importorskip("resource", reason="no limits on this platform")
     before = resource.getrlimit(resource.RLIMIT_AS)
     held = limits.address_space()
@@ -169,11 +169,11 @@ def test_any_outcome_is_a_value_or_a_lost_worker(outcome, chance):
         ask_for_answer(edited(frame(header, b"".join(buffers)), chance))
 
 
-#: Counts below, at and beyond the limits of a frame.
+#: Counts below, at and above the limits of a frame.
 counts = st.sampled_from([0, 1, 20, 25, 201, 9_999, 10_001, 65_537, 99_990, 100_001, 300_000])
 lengths = st.sampled_from([0, 0, 1, 2, 300, 2**10, 2**20, 2**20 + 1, 2**31, 2**40, 2**62])
 leaves = st.sampled_from(["0", "1e999", "NaN", "null", '""', "[]", '{"t":[]}', '{"h":[1,"T",true]}'])
-prime = 2**61 - 1  # integers that it divides have one hash
+prime = 2**61 - 1  # all multiples of it have the same hash
 items_of_dicts = st.sampled_from(
     [
         lambda i: f"[{i},0]",
@@ -209,7 +209,7 @@ TEXT = 3 * LIMIT
 
 
 class Work:
-    """Counts calls of functions, which are as many on any machine, and refuses too many of them."""
+    """Counts function calls, a number that is the same on every machine, and raises if there are too many."""
 
     def __init__(self, most):
         self.calls, self.most = 0, most
@@ -237,7 +237,7 @@ def test_large_values_are_refused_or_take_bounded_work(one, other, row, kind):
 
 
 def decoded_in_bounds(header, body):
-    """The message; an empty one where the frame is refused."""
+    """Return the decoded message, or an empty dict if the frame is refused."""
     tracemalloc.start()
     try:
         with Work(DECODING):
@@ -270,7 +270,7 @@ requests = st.fixed_dictionaries(
     {},
     optional={
         **dict.fromkeys(("name", "target", "args", "kwargs", "echo", "read", "other"), values),
-        **dict.fromkeys(("anatomy", "count_flops", "gradients", "pretend"), st.just(0)),  # need PyTorch
+        **dict.fromkeys(("anatomy", "count_flops", "gradients", "fake_device"), st.just(0)),  # need PyTorch
     },
 )
 

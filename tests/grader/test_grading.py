@@ -1,4 +1,4 @@
-"""One submission, one report: scores, lost workers, refusals."""
+"""The report of a submission: scores, lost workers and rejected files."""
 
 import re
 import textwrap
@@ -142,7 +142,7 @@ def test_a_worker_that_dies_on_its_first_call_is_replaced_once(grade):
 def test_a_call_that_never_ends_is_a_timeout(grade, impatient):  # noqa: ARG001 - a fixture
     report = grade("def double(x):\n    while x is not None: pass\n")
     assert statuses(report) == ["timeout"] * 8
-    # on a busy machine the limit on the clock comes first
+    # on a busy machine the limit of wall time is reached first
     assert re.fullmatch(r"No answer within \d seconds( of computing)?, in line 2\.", report.checks[0].message)
     assert report.checks[0].counterexample == {"x": "[[1.0, 1.0]]    float32 (1, 2)"}
     assert report.score == 0
@@ -203,7 +203,7 @@ def test_a_submission_that_fails_only_when_imported_again_is_given_up(tiny_cours
     file.write_text(textwrap.dedent(code))
     grader = Grader(
         tiny_course, {"numpy": plain_source}
-    )  # the sandbox leaves it no way to know that it was there
+    )  # in the sandbox it cannot find out whether it ran before
     assert statuses(grader.grade(read_submission(tiny_course.kata_info("double"), file))) == ["error"] * 8
 
 
@@ -216,7 +216,7 @@ def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_pat
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         report = softmax_grader.grade(read_submission(info, file))
-    assert "The result cannot be used" not in str(report)  # which a warning raised in a law would say
+    assert "The result cannot be used" not in str(report)  # a warning in a law would be an error
 
 
 FORGED = """

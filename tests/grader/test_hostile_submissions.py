@@ -1,6 +1,6 @@
-"""Whatever a submission tries: no point gained, nothing hidden learnt, nothing left behind, a report.
+"""Hostile submissions gain no points, learn no secrets, leave no traces, and always get a report.
 
-The submissions are graded by `grade_hostile.py` in an interpreter of its own, where secrets are planted.
+`grade_hostile.py` grades them in its own interpreter, in which secrets are planted.
 """
 
 import contextlib
@@ -21,15 +21,15 @@ from grader.worker.child.sandbox import landlock, seccomp
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-WALKING = HERE / "grade_hostile.py"
-walking = load_file("walking_for_its_lists", WALKING)
+SCRIPT = HERE / "grade_hostile.py"
+grade_hostile = load_file("grade_hostile", SCRIPT)
 
 SLOW = {
     "announces_a_huge_frame", "deep_recursion", "fills_the_disk", "forged_tensor", "holds_the_gil",
     "ignores_signals", "infinite_loop", "leaves_files", "memory_bomb", "never_imported", "prints_a_lot",
     "reads_its_own_memory", "reads_the_solutions", "returns_a_wide_nest", "sleeps", "thread_bomb",
 }  # fmt: skip
-#: What cannot be loaded is refused with a sentence, and has no checks.
+#: Submissions that cannot be loaded; their report is one sentence without checks.
 REFUSED = {
     "exits_when_imported": "cannot be imported: The process that ran the submission ended",
     "fails_when_imported": "fails in line 3 when it is imported: RuntimeError.",
@@ -50,9 +50,9 @@ REFUSED = {
     "patches_the_worker": "",
 }
 TIMES_OUT = {"holds_the_gil", "ignores_signals", "infinite_loop", "sleeps"}
-EVERYTHING = sorted({path.stem for path in HERE.glob("submissions/*.py")} | set(walking.BROKEN))
+EVERYTHING = sorted({path.stem for path in HERE.glob("submissions/*.py")} | set(grade_hostile.BROKEN))
 
-#: The lines of the list of threats, and who tries them.
+#: The entries in the list of threats, and the submissions that try them.
 THREATS = {
     "ends its process": "exits raises_system_exit exits_at_exit exits_when_imported",
     "closes and writes descriptors": "closes_descriptors writes_to_descriptors reads_descriptors",
@@ -96,19 +96,19 @@ THREATS = {
     "imports that fail": "fails_when_imported imports_itself_forever",
     "errors that cannot be told": "raises_an_error_that_cannot_be_told",
 }
-#: Each layer, and who gets through where it is missing. The second line of defence, behind a kernel
-#: without Landlock, is looked at there.
+#: Each layer, and the submissions that succeed without it. `dumpable` and `capabilities` are the second line
+#: of defence, so they are tested without Landlock.
 WITHOUT = {
     "environment": "reads_the_environment reads_its_own_memory",
     "descriptors": "reads_descriptors",
     "limits": "takes_more_memory fills_the_disk",
     "landlock": "reads_the_solutions links_to_the_solutions leaves_files writes_the_results",
     "seccomp": "fork_bomb leaves_a_process asks_the_network spoils_the_course starts_threads"
-    " signals_the_grader",  # the last, since it slows the grader down
+    " signals_the_grader",  # it is graded last, since it slows the grader down
     "landlock,dumpable": "reads_proc",
     "landlock,capabilities": "reads_proc",
 }
-HELD_BACK = {"landlock": "reads_proc"}  # its memory, by the layers of the last two lines
+HELD_BACK = {"landlock": "reads_proc"}  # the grader's memory, which the last two layers protect
 
 whole = pytest.mark.skipif(
     not (landlock.version() and seccomp.available()), reason="the kernel has no Landlock or no seccomp"
@@ -116,17 +116,17 @@ whole = pytest.mark.skipif(
 pytestmark = whole
 
 
-def walk(*names, **options):
-    """What became of each submission, by name; many are graded in two lots, side by side."""
+def grade_all(*names, **options):
+    """Grade submissions in two concurrent processes; return the results by name."""
     lots = [names[::2], names[1::2]] if len(names) > 10 else [names]
     with ThreadPoolExecutor() as pool:
-        found = list(pool.map(lambda lot: walk_one_by_one(*lot, **options), lots))
+        found = list(pool.map(lambda lot: grade_one_by_one(*lot, **options), lots))
     return {name: line for lot in found for name, line in lot.items()}
 
 
-def walk_one_by_one(*names, without="", library="numpy", interpreter=sys.executable, env=None, **options):
+def grade_one_by_one(*names, without="", library="numpy", interpreter=sys.executable, env=None, **options):
     token = f"secret-environment-{hashlib.sha256(b'environment').hexdigest()[:16]}"
-    command = [interpreter, str(WALKING), "--without", without, "--library", library, *names]
+    command = [interpreter, str(SCRIPT), "--without", without, "--library", library, *names]
     environment = {**os.environ, "GRADER_TOKEN": token, **(env or {})}
     found = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, **options)
     assert found.returncode == 0, found.stderr
@@ -134,15 +134,15 @@ def walk_one_by_one(*names, without="", library="numpy", interpreter=sys.executa
 
 
 @pytest.fixture(scope="session")
-def walked():
-    """Submissions are graded many at a time; those that take seconds when the first of them is asked for."""
+def graded():
+    """Grade many submissions at once; the slow ones only when a test needs the first of them."""
     seen = {}
 
     def outcome(name):
         if name not in seen:
-            torch = walking.KATA.get(name) == "top_p"
+            torch = grade_hostile.KATA.get(name) == "top_p"
             group = {n for n in EVERYTHING if (n in SLOW) == (name in SLOW)}
-            seen.update(walk(name, library="torch") if torch else walk(*sorted(group)))
+            seen.update(grade_all(name, library="torch") if torch else grade_all(*sorted(group)))
         return seen[name]
 
     return outcome
@@ -153,10 +153,10 @@ def params(names):
 
 
 @pytest.mark.parametrize("name", params(EVERYTHING))
-def test_it_gains_nothing_learns_nothing_leaves_nothing(walked, name):
+def test_it_gains_nothing_learns_nothing_leaves_nothing(graded, name):
     if name == "forged_tensor":
         pytest.importorskip("torch", reason="PyTorch is not installed")
-    found = walked(name)
+    found = graded(name)
     assert found["breaches"] == []
     assert found["report"]["status"] == ("error" if name in REFUSED else "failed")
     assert REFUSED.get(name, "") in found["report"]["message"]
@@ -175,16 +175,16 @@ def test_without_a_layer_somebody_gets_through(layers):
     if "capabilities" in layers and os.geteuid() != 0:
         pytest.skip("only root has capabilities to drop")
     names = WITHOUT[layers].split()
-    found = walk(*names, *HELD_BACK.get(layers, "").split(), without=layers)
+    found = grade_all(*names, *HELD_BACK.get(layers, "").split(), without=layers)
     assert [name for name in names if not found[name]["breaches"]] == []
     for name in HELD_BACK.get(layers, "").split():
         assert not [breach for breach in found[name]["breaches"] if "learnt" in breach]
 
 
 def interpreter_for_all():
-    """An interpreter that any user may start, with this one's packages: itself, or the system's."""
+    """Return an interpreter, with this one's packages, that every user may start."""
     for path in (sys.executable, "/usr/bin/python3"):
-        question = f"import sys; open({str(WALKING)!r}).close(); print(sys.version_info[:2])"
+        question = f"import sys; open({str(SCRIPT)!r}).close(); print(sys.version_info[:2])"
         with contextlib.suppress(OSError):
             asked = [path, "-c", question]
             found = subprocess.run(asked, user=65534, capture_output=True, text=True, cwd="/")
@@ -204,15 +204,15 @@ def test_all_of_it_holds_for_an_ordinary_user(tmp_path):
         folder.chmod(0o777)
     names = [name for name in EVERYTHING if name not in SLOW | {"is_unreadable"}]
     env = {"PYTHONPATH": packages, "TMPDIR": str(where), "HOME": str(where)}
-    found = walk(
+    found = grade_all(
         *names, interpreter=interpreter, user=65534, group=65534, extra_groups=[], env=env, cwd=where
     )
     assert {name: line["breaches"] for name, line in found.items() if line["breaches"]} == {}
     assert found.keys() == set(names)
 
 
-def test_text_of_a_submission_stands_in_one_line_and_commands_nobody(walked):
-    checks = walked("raises_commands")["report"]["checks"]
+def test_text_of_a_submission_stands_in_one_line_and_commands_nobody(graded):
+    checks = graded("raises_commands")["report"]["checks"]
     message = next(check["message"] for check in checks if check["status"] == "error")
     assert message.startswith(r"The code raised ::error:: ::notice::score: \x1b[2J ::notice::softmax 10 / 10")
     assert re.fullmatch(r"[ -~]+", message)

@@ -1,4 +1,4 @@
-"""A report whose every text is hostile, in every format: nothing is obeyed, all of it can be parsed."""
+"""With a hostile text in every field, no format emits a command, and every output can be parsed."""
 
 import base64
 import html.parser
@@ -16,10 +16,10 @@ from grader.report import CheckReport, KataReport, Mistake, Provenance, Report, 
 from grader.report_texts import bounded
 
 LARGEST = 2 * 256_000
-#: What a runner obeys at the beginning of a line, whatever blanks stand before, and anywhere in it.
+#: The commands that a runner obeys: at the beginning of a line after blanks, and anywhere in it.
 COMMAND = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)
 OWN_COMMAND = re.compile(r"^::(error|warning|notice) [^\n]*$", re.MULTILINE)
-#: Controls but the line end and the tab, marks of direction, what has no width, half and private characters.
+#: Control characters except line end and tab, direction marks, zero-width, surrogate and private characters.
 UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\uf8ff\uffff]"
 )
@@ -45,7 +45,7 @@ hostile = pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
 
 
 def report(text):
-    """A report of three katas whose every text is `text`."""
+    """Return a report of three katas in which every text is `text`."""
     counterexample = {text: text, f"{text}2": text}
     mistake = Mistake(text, text)
     statuses = ("failed", "error", "timeout", "passed", "skipped")
@@ -63,7 +63,7 @@ def report(text):
 
 
 def documents(found):
-    """Every text that a format makes of the report, by format and file."""
+    """Return every output for the report, by format and file."""
     texts = {
         f"{form} {file}": text
         for form in registry.NAMES
@@ -80,7 +80,7 @@ def documents(found):
 
 
 class Page(html.parser.HTMLParser):
-    """The tags that are open, and all that were."""
+    """An HTML parser that records the open tags and all tags."""
 
     def __init__(self, text):
         super().__init__()
@@ -99,7 +99,7 @@ class Page(html.parser.HTMLParser):
 
 
 def texts_of(value):
-    """Every text of a value that was read from JSON, keys included."""
+    """Return all texts in a value from JSON, including keys."""
     if isinstance(value, dict):
         return [text for item in value.items() for part in item for text in texts_of(part)]
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Who may import whom: the contracts of pyproject.toml, and what waits until it is needed."""
+"""Imports obey the contracts of pyproject.toml, and heavy libraries are imported only when needed."""
 
 import ast
 import os
@@ -11,9 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "grader").rglob("*.py"))
-PYTORCH_ITSELF = ROOT / "grader/worker/child/fake_device.py"  # subclasses of what PyTorch has
+PYTORCH_ITSELF = ROOT / "grader/worker/child/fake_device.py"  # it defines subclasses of PyTorch's classes
 
-#: Libraries that a grading can do without, and what importing them would cost every run.
+#: Libraries that may only be imported inside functions, and the reasons.
 LATE = {
     "torch": "a NumPy kata is graded where PyTorch is not installed",
     "hypothesis": "a submission that passes is judged on ready-made cases",
@@ -21,7 +21,7 @@ LATE = {
 
 
 def imported_at_once(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Top packages imported when a module is, with their lines: all but those inside functions."""
+    """Yield the top-level packages that a module imports outside of functions, with their lines."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name.partition(".")[0], node.lineno) for alias in node.names)
@@ -75,7 +75,7 @@ def test_an_import_inside_a_function_is_late():
     ["grader.cli.grade", "grader.kata", "grader.strategies", "grader.worker.child.main"],
 )
 def test_what_students_start_loads_no_heavy_library(module):
-    """The same claim for what is imported on the way, which no syntax shows."""
+    """This also covers indirect imports, which the syntax tree does not show."""
     question = f"import sys, {module}; print(*sorted({set(LATE)!r} & set(sys.modules)))"
     found = subprocess.run(
         [sys.executable, "-c", question], cwd=ROOT, capture_output=True, text=True, timeout=60

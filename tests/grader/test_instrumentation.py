@@ -1,4 +1,4 @@
-"""FLOPs and gradients."""
+"""FLOPs are counted, and gradients are computed."""
 
 import contextlib
 import subprocess
@@ -21,7 +21,7 @@ ATTENTIONS = [
     lambda q, k, v: torch.stack([torch.stack([k[0, h] @ row for row in q[0, h]]) for h in range(2)]) @ v[0],
     torch.inference_mode()(torch.nn.functional.scaled_dot_product_attention),
 ]
-#: Called with a 3x3 matrix; with the multiplications that they take.
+#: Functions of a 3x3 matrix, with their numbers of multiplications.
 PRODUCTS = {
     "mm": (lambda a: a @ a, 27),
     "bmm": (lambda a: torch.bmm(a[None], a[None]), 27),
@@ -58,7 +58,7 @@ PRODUCTS = {
     "trapezoid": (lambda a: torch.trapezoid(a, a), 6),
 }
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
-#: They read a shape, or make new numbers of the shape that they are given.
+#: Operations that only read a shape, or create new numbers of a given shape.
 MAKE_ANEW = ("empty", "new_empty", "zeros", "ones", "full", "rand", "new_", "resize", "is_same_size", "set")
 COUNTED = """
 import sys, torch
@@ -71,10 +71,10 @@ print([name for name in sys.modules if name in ("torch._dynamo", "sympy")])
 
 
 def basic_operations():
-    """PyTorch's operations that take tensors, have defaults for all else, and are no composites."""
+    """Yield PyTorch's basic operations whose arguments without defaults are tensors."""
     for name in dir(torch.ops.aten):
         for overload in getattr(getattr(torch.ops.aten, name), "overloads", list)():
-            with contextlib.suppress(RuntimeError):  # some belong to TorchScript alone
+            with contextlib.suppress(RuntimeError):  # some exist only for TorchScript
                 operation = getattr(getattr(torch.ops.aten, name), overload)
                 required = [a for a in operation._schema.arguments if not a.has_default_value()]
                 simple = required and all(str(a.type) == "Tensor" for a in required)
@@ -84,7 +84,7 @@ def basic_operations():
 
 
 def is_free(operation):
-    """Whether it can be called with matrices, gives new floating numbers, and counts as nothing."""
+    """Return True if an operation on matrices creates new floating numbers but counts 0 FLOPs."""
     count = sum(not a.has_default_value() for a in operation._schema.arguments)
     args = [torch.eye(4) for _ in range(count)]
     try:
@@ -152,12 +152,12 @@ class TestFlops:
         assert with_flops(lambda a: torch.linalg.solve(a, a), [x(4, 4) + torch.eye(4)], {})[1] >= 4**3
 
     def test_no_operation_on_floating_numbers_is_free(self):
-        """Every basic operation that can be called with matrices alone and gives numbers that are new."""
+        """This runs every basic operation that accepts matrices as its only arguments."""
         free = [str(operation) for operation in basic_operations() if is_free(operation)]
         assert free == []
 
     def test_counting_does_not_import_the_compiler(self):
-        """It takes seconds. In a process of its own, since another test may have imported it here."""
+        """The import takes seconds. This test needs a new process, since another one may have imported it."""
         told = subprocess.run([sys.executable, "-c", COUNTED], capture_output=True, text=True)
         assert (told.stdout, told.returncode) == ("[]\n", 0), told.stderr
 

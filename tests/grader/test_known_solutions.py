@@ -1,4 +1,4 @@
-"""An answer made a file takes along what it needs, and nothing else."""
+"""A file made from one answer contains the definitions that it needs, and no others."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""Judging a submission has a clock and a limit of memory of its own, and one file never stops a class."""
+"""Judging has limits of time and memory, so that one submission cannot stop the grading of a class."""
 
 import itertools
 import json

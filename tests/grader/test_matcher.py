@@ -1,4 +1,4 @@
-"""The mistake that reproduces what came back is named; where none does, none is."""
+"""The matcher names a mistake only if it reproduces the answers of the submission."""
 
 import types
 
@@ -58,7 +58,7 @@ PLAN = Check("agrees", "It agrees.", 100, CASES, lambda *_: None, None)
 
 
 def found(*factors):
-    """A finding over the four cases: the answers are so many times x, and right where the factor is 1."""
+    """Return a result of four cases; each answer is x times a factor, and right if the factor is 1."""
     difference = Difference("value", lambda: ("1", "2"), "[0]")
     failures = [
         Failure(case, "failed", "", difference, [Call("f", [case["x"]], {}, factor * case["x"])])
@@ -80,11 +80,11 @@ def mistake(name, *factors):
     [
         ((2, 2, 1, 1), "doubles"),
         ((1, 3, 3, 1), "triples"),
-        ((2, 6, 3, 1), "doubles and triples"),  # where both show, what came back is neither's
-        ((2, 6, 3, 5), None),  # a case that neither explains
-        ((2, 6, 4, 1), None),  # one of them is never seen alone
+        ((2, 6, 3, 1), "doubles and triples"),  # where both mistakes apply, the answer is that of neither
+        ((2, 6, 3, 5), None),  # neither explains one of the cases
+        ((2, 6, 4, 1), None),  # one of them has no case of its own
         ((2, 2, 3, 1), "doubles and triples"),
-        ((1, 2, 3, 1), None),  # passes a case that one of them fails
+        ((1, 2, 3, 1), None),  # the submission passes a case that one of them fails
     ],
 )
 def test_two_mistakes_in_one_check_are_named_where_each_is_seen_alone(answers, name):

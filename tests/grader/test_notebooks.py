@@ -1,4 +1,4 @@
-"""Notebooks as files: which cell answers a kata, what is handed out, and what `grade` makes of one."""
+"""Notebook files: the cell that answers a kata, the notebook for students, and grading a notebook."""
 
 import ast
 import json
@@ -31,7 +31,7 @@ def code(source, **nbgrader):
 
 @pytest.fixture
 def notebook(tmp_path):
-    """`notebook(*cells)` is the path of a notebook of these cells."""
+    """`notebook(*cells)` writes a notebook with these cells and returns its path."""
 
     def write(*cells, name="mine.ipynb"):
         path = tmp_path / name
@@ -190,7 +190,7 @@ def test_formulas_and_shapes_stay_aligned(info):
 
 
 def functions(source):
-    """The bodies of functions and the bases of classes, without docstrings, annotations and decorators."""
+    """Return function bodies and base classes, without docstrings, annotations and decorators."""
     found = {}
 
     def visit(node, place):

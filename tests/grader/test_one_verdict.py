@@ -39,9 +39,9 @@ KATAS = [
     "train_language_model",
 ]
 
-SAMPLE = 2  # variants, and as many mistakes, of a kata
+SAMPLE = 2  # of a kata's variants, and of its mistakes
 
-#: What once had another report alone than in a class.
+#: Submissions that once got a different report alone than in a class.
 PECULIAR = {
     "keeps results by the identity of the argument": """
         import numpy as np
@@ -81,23 +81,23 @@ BY_IDENTITY = "keeps results by the identity of the argument"
 
 
 def verdicts(report):
-    """The status and the points of every check."""
+    """Return the status and the points of every check."""
     checks = [(check["name"], check["status"], check["score"]) for check in report["checks"]]
     return {"status": report["status"], "checks": checks}
 
 
 def told(report):
-    """A report as it is compared: without seconds."""
+    """Return a report without its times, for comparison."""
     return asdict(replace(report, seconds=0.0))
 
 
 def unprinted(report):
-    """A report without what was printed: pytest catches the warnings of its own process and of its forks."""
+    """Return a report without printed text: pytest captures warnings in its own process and its forks."""
     return {**report, "output": ""} if isinstance(report, dict) else report
 
 
 def answers(course, name):
-    """The reference, and some of the variants and mistakes of a kata, by name."""
+    """Return a kata's reference, and some of its variants and mistakes, by name."""
     info = course.kata_info(name)
     found = {"reference": course.solution(info, "reference").read_text(encoding="utf-8")}
     for part in ("variants", "mistakes"):
@@ -115,7 +115,7 @@ def grade(grader, name, source):
 
 @pytest.fixture(scope="module")
 def shared():
-    """A grader such as one of a class, which keeps on judging."""
+    """A grader that grades many submissions, as for a class."""
     course = Course(ROOT)
     grader, source = open_grader(course, [course.kata_info(name) for name in KATAS])
     with closing(source):
@@ -124,7 +124,7 @@ def shared():
 
 @pytest.fixture(scope="module")
 def keyring():
-    """`keyring(name)` opens a key of that kata, as it is handed out."""
+    """`keyring(name)` opens the kind of key for that kata that students receive."""
     course = Course(ROOT)
 
     def ring(name):
@@ -135,8 +135,7 @@ def keyring():
 
 
 def every_way(shared, keyring, name, sources):
-    """The reports of the sources: first to last and last to first in a class with another kata before, each
-    alone, and with a key."""
+    """Return the reports of the sources: in both orders after another kata, each alone, and with a key."""
     course, library = Course(ROOT), shared.course.kata_info(name).library
     grade(shared, "causal_mask", "def causal_mask(query_len, key_len=None):\n    return 1\n")
     yield {key: grade(shared, name, source) for key, source in sources.items()}
@@ -167,7 +166,7 @@ def test_every_answer_has_one_report(shared, keyring, name):
 @pytest.mark.slow
 def test_what_lives_on_how_it_is_asked_has_one_report(shared, keyring):
     found = list(every_way(shared, keyring, "softmax", PECULIAR))
-    for reports in found:  # which addresses come again is the allocator's affair; verdicts do not hang on it
+    for reports in found:  # the allocator may reuse addresses, which must not change a verdict
         reports[BY_IDENTITY] = verdicts(reports[BY_IDENTITY])
     assert_all_equal(found)
     failed = {key for key, report in found[0].items() if report["status"] == "failed"}
@@ -195,7 +194,7 @@ def test_sleeping_costs_nothing_within_the_limits(tiny_course):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The folder of a package that was installed from a wheel."""
+    """Install the package from a wheel and return its folder."""
     folder = tmp_path_factory.mktemp("installed")
     _, data = build_wheel()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:

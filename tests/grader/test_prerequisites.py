@@ -1,4 +1,4 @@
-"""A kata that needs another waits until that one passes, and says for which."""
+"""A kata that needs another one is graded only when that one passes, and its report names it."""
 
 import json
 
@@ -19,7 +19,7 @@ FILE = "exercises/attention/{}.py"
 
 
 def kata(name, *needs):
-    """The files of `double` under another name, with needs."""
+    """Return the files of `double` with another name and with needs."""
     renamed = {path.replace("double", name): text for path, text in DOUBLE.items()}
     info = f"tests/katas/attention/test_{name}.py"
     renamed[info] = renamed[info].replace('"double",\n', f'"{name}",\n            needs={needs!r},\n', 1)
@@ -28,7 +28,7 @@ def kata(name, *needs):
 
 @pytest.fixture
 def grade(write, tmp_path, monkeypatch):
-    """`grade(files, *arguments)` is the JSON report of a course with these files changed, by kata."""
+    """`grade(files, *arguments)` changes files of a course and returns its JSON reports by kata."""
 
     def run(files, *arguments):
         write(tmp_path, {**DOUBLE, **kata("four", "double"), **kata("eight", "four"), **files})

@@ -1,4 +1,4 @@
-"""What a submission printed is shown behind a bar, and commands neither a terminal nor a host."""
+"""A submission's output is shown after a bar on each line, without commands to a terminal or a host."""
 
 import pytest
 from click.testing import CliRunner

@@ -1,4 +1,4 @@
-"""How the call that failed is shown: its arguments by their names in the case."""
+"""A report shows the failing call, with arguments by their names in the case."""
 
 import numpy as np
 import pytest

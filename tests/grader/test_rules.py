@@ -1,4 +1,4 @@
-"""A forbidden call is found in the source, under any alias, and refused while it runs."""
+"""A forbidden call is found in the source under any alias, and raises an error at run time."""
 
 import types
 
@@ -83,7 +83,7 @@ def test_a_function_of_pytorch_is_found_in_every_place_that_has_it():
 
 @pytest.fixture
 def library(monkeypatch):
-    """A library with one function and one class, which can be spoilt."""
+    """A library with one function and one class, which a test may change."""
     module = types.ModuleType("lent")
     module.solve = lambda x: x
     module.Tensor = type("Tensor", (), {"solve": lambda self: self})
@@ -115,7 +115,7 @@ def test_a_detour_by_getattr_is_refused_in_the_worker(connect):
     with pytest.raises(SubmissionFailed) as caught:
         student.f(np.ones(2))
     assert caught.value.kinds[0] == "RuleBroken"
-    assert np.linalg.norm(np.ones(1)) == 1  # and the grader's own NumPy is as it was
+    assert np.linalg.norm(np.ones(1)) == 1  # the grader's own NumPy is unchanged
 
 
 def test_a_detour_taken_at_import_is_refused_too(connect):

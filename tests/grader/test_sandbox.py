@@ -1,4 +1,4 @@
-"""The layers of the sandbox: what each takes away, what stays open, what is said of it."""
+"""The layers of the sandbox: what each forbids and allows, and what is reported."""
 
 import errno
 import json
@@ -37,7 +37,7 @@ HEADERS = {
     0: Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
     1: Path("/usr/include/asm-generic/unistd.h"),
 }
-ALL_CALLS = {**syscalls.NEVER, **syscalls.GPU, **syscalls.ASKED}
+ALL_CALLS = {**syscalls.NEVER, **syscalls.GPU, **syscalls.CONDITIONAL}
 
 
 @pytest.mark.parametrize("column", [0, 1])
@@ -55,7 +55,7 @@ def test_numbers_are_those_of_the_system_s_headers(column):
 
 
 def run_filter(steps, number, *arguments, machine="x86_64"):
-    """What the kernel would decide: the filter's program, step by step."""
+    """Execute the filter's program as the kernel would, and return its decision."""
     words = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("=IIQ6Q", number, seccomp.ARCHITECTURES[machine], 0, *words)
     at, held = 0, 0
@@ -86,12 +86,12 @@ def test_the_filter_refuses_what_is_listed_and_allows_the_rest(machine, gpu):
         numbers[column]
         for numbers in (syscalls.NEVER if gpu else {**syscalls.NEVER, **syscalls.GPU}).values()
     }
-    asked = {numbers[column] for numbers in syscalls.ASKED.values()}
+    asked = {numbers[column] for numbers in syscalls.CONDITIONAL.values()}
     for number in set(range(syscalls.NEWEST + 1)) - asked:
         due = seccomp.REFUSE if number in refused else seccomp.ALLOW
         assert run_filter(steps, number, machine=machine) == due, number
     assert run_filter(steps, syscalls.NEWEST + 1, machine=machine) == seccomp.UNKNOWN
-    assert run_filter(steps, 0x40000000 + 1, machine=machine) == seccomp.UNKNOWN  # calls by the x32 interface
+    assert run_filter(steps, 0x40000000 + 1, machine=machine) == seccomp.UNKNOWN  # the x32 interface
 
 
 @pytest.mark.parametrize("machine", list(syscalls.MACHINES))
@@ -123,7 +123,7 @@ def test_another_machine_s_calls_are_refused(machine):
 )
 def test_of_some_calls_it_depends_on_an_argument(name, arguments, gpu, due):
     for machine, column in syscalls.MACHINES.items():
-        number = syscalls.ASKED[name][column]
+        number = syscalls.CONDITIONAL[name][column]
         assert run_filter(seccomp.program(machine, gpu), number, *arguments, machine=machine) == due
 
 
@@ -169,9 +169,7 @@ def test_a_kernel_with_nothing_is_a_plain_process_and_said_to_be(monkeypatch):
     apply._version.cache_clear()
     held = apply.lock_in(Terms())
     apply._version.cache_clear()
-    assert held.as_dict() == {
-        "process": True, "landlock_abi": 0, "seccomp": False, "limits": False, "gpu": False,
-    }  # fmt: skip
+    assert held == vars(Isolation()), "what a worker sends has the fields of the report's Isolation"
 
 
 def test_a_container_that_forbids_the_sandbox_is_said_to_have_none(monkeypatch):
@@ -185,7 +183,7 @@ def test_a_container_that_forbids_the_sandbox_is_said_to_have_none(monkeypatch):
     apply._version.cache_clear()
     held = apply.lock_in(Terms())
     apply._version.cache_clear()
-    assert (held.landlock_abi, held.seccomp, held.limits) == (0, False, True)
+    assert held == vars(Isolation(limits=True))
 
 
 def test_what_held_for_two_workers_is_the_less_of_both():
@@ -228,7 +226,7 @@ def test_a_library_of_linear_algebra_is_told_to_use_one_thread():
         def scipy_openblas_set_num_threads64_(self, count):
             told.append(count)
 
-    threads._tell(Library(), threads.SETTERS["openblas"])
+    threads._set_threads(Library(), threads.SETTERS["openblas"])
     assert told == [1]
 
 

@@ -1,4 +1,4 @@
-"""A file is read and parsed without running it; each refusal is one sentence."""
+"""A file is read and parsed without running it, and is rejected with one sentence if it is invalid."""
 
 import os
 import textwrap

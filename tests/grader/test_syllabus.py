@@ -1,4 +1,4 @@
-"""The title, the tracks and the order of a course, and what is said where their file is wrong."""
+"""The title, the tracks and the order of a course are read, and errors in the file are reported."""
 
 import pytest
 

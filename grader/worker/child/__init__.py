@@ -1,1 +1,1 @@
-"""Everything that runs beside a submission."""
+"""The code that runs in the worker process together with the submission."""

@@ -1,7 +1,7 @@
-"""Runs requests against one loaded submission: calls, attributes, objects that stay here.
+"""Carry out requests on one loaded module: call functions, read attributes, keep objects.
 
-The same executor serves the worker, the reference and the mistakes, so that all of them are
-called, measured and differentiated in exactly the same way.
+The same executor runs submissions, references and known mistakes, so that all of them are called, measured
+and differentiated in the same way.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from grader.worker.child import instrumentation
-from grader.worker.child.on_fake_device import Pretence
+from grader.worker.child.on_fake_device import call_on_fake_device
 from grader.worker.protocol.codec import (
     DTYPES,
     MAX_BODY,
@@ -32,7 +32,7 @@ from grader.worker.protocol.messages import Outcome, Request
 
 
 class Executor:
-    """A submission's module and the objects that its calls have made."""
+    """Carries out requests on a module, and keeps the objects that they return."""
 
     def __init__(
         self,
@@ -45,12 +45,12 @@ class Executor:
         self.built: dict[str, types.SimpleNamespace] = {}
         self.objects: dict[int, Any] = {}
         self.call_back = call_back
-        self.pretence = Pretence()
         self._number = self._kept = 0
-        self._held: tuple[Any, bytes] | None = None  # a result, and what it was when it was returned
+        self._held: tuple[Any, bytes] | None = None  # the last result, and its bytes when it was returned
 
     def run(self, request: Request) -> Outcome:
-        """Do what is asked. Whatever the submission raises goes through."""
+        """Carry out a request. Raises whatever the submission raises, and Malformed if a result cannot be
+        sent."""
         self._number, self._kept = request.number, 0
         owner = self._owner(request)
         if request.read:
@@ -64,8 +64,8 @@ class Executor:
             value, outcome.gradients = instrumentation.with_gradients(function, args, kwargs)
         elif request.count_flops:
             value, outcome.flops = instrumentation.with_flops(function, args, kwargs)
-        elif request.pretend:
-            value = self.pretence.call(function, args, kwargs)
+        elif request.fake_device:
+            value = call_on_fake_device(function, args, kwargs)
         else:
             value = function(*args, **kwargs)
         outcome.value = self.plain(instrumentation.moved(value, self.device))
@@ -79,10 +79,10 @@ class Executor:
     def _owner(self, request: Request) -> Any:
         if request.target is not None:
             return self.objects[request.target.id]
-        return self._built(request.build) if request.build else self.module
+        return self._execute(request.build) if request.build else self.module
 
-    def _built(self, source: str) -> types.SimpleNamespace:
-        """What a source text of the grader's defines; `device` is a name in it."""
+    def _execute(self, source: str) -> types.SimpleNamespace:
+        """Execute the grader's source text once, with the variable `device`, and return its definitions."""
         if source not in self.built:
             names: dict[str, Any] = {"__name__": "built", "device": self.device}
             exec(compile(source, "built.py", "exec", dont_inherit=True), names)
@@ -90,7 +90,7 @@ class Executor:
         return self.built[source]
 
     def _resolve(self, value: Any) -> Any:
-        """Handles become the objects they stand for, callbacks functions; lists and dicts are new."""
+        """Replace handles by their objects and callbacks by functions; lists and dicts are copied."""
         if isinstance(value, Handle):
             return self.objects[value.id]
         if isinstance(value, Callback):
@@ -102,7 +102,7 @@ class Executor:
         return value
 
     def plain(self, value: Any, depth: int = 0) -> Any:
-        """`value` with array subclasses as the arrays they hold and unknown objects as handles."""
+        """Return a value that can be encoded: array subclasses become plain arrays, other objects handles."""
         if depth > MAX_DEPTH:
             raise Malformed("the value is nested too deeply")
         if value is None or type(value) in (bool, int, float, str, Handle, TensorOutline):
@@ -153,8 +153,8 @@ def _without_subclass(torch: Any, value: Any) -> Any:
 
 
 def load_module(name: str, source: str, filename: str = "") -> types.ModuleType:
-    """Execute a submission's source as the module `name`, from a file called so or `name`.py; its lines are
-    kept for tracebacks and warnings."""
+    """Execute a source text as the module `name` and return the module. `filename`, or `name`.py, is the file
+    name in tracebacks and warnings, which also find its lines."""
     filename = filename or f"{name}.py"
     module = types.ModuleType(name)
     module.__file__ = filename
@@ -165,8 +165,9 @@ def load_module(name: str, source: str, filename: str = "") -> types.ModuleType:
 
 
 def describe_error(error: BaseException, filename: str) -> dict[str, Any]:
-    """The error as text: its class names, its message, the submission's line that it came through."""
-    frames = traceback.walk_tb(error.__traceback__)  # without the files that `extract_tb` would look at
+    """Return an error's class names as `kinds`, its `message`, and the last `line` of `filename` in its
+    traceback, or None."""
+    frames = traceback.walk_tb(error.__traceback__)  # unlike `extract_tb`, this reads no files
     lines: list[int | None] = [line for frame, line in frames if frame.f_code.co_filename == filename]
     try:
         message = str(error)[:2000]

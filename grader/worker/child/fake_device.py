@@ -1,6 +1,8 @@
-"""A device that is not there: its tensors have their values on the CPU, and must not meet tensors of the CPU.
+"""Emulate a GPU on the CPU, so that code that mixes devices fails on machines without a GPU as well.
 
-Imported where PyTorch is imported already, and so alone in importing it at its top.
+A fake tensor reports `cuda:0` as its device and has its values in a CPU tensor. Operations on fake tensors
+and other CPU tensors raise DeviceMismatch. This module may import PyTorch at its top, because it is itself
+imported only after PyTorch.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.worker.protocol.codec import TensorOutline
 
-_Tensor: Any = torch.Tensor  # what their types forbid to subclasses is what they are there for
+_Tensor: Any = torch.Tensor  # typed as Any, because PyTorch's annotations do not allow subclasses
 _Mode: Any = TorchDispatchMode
 _FunctionMode: Any = TorchFunctionMode
-DEVICE = torch.device("lazy:0")  # what PyTorch's kernels see: without CUDA they accept no tensor of a GPU
-SHOWN = torch.device("cuda:0")  # what a submission sees
+DEVICE = torch.device("lazy:0")  # the device that PyTorch's kernels see; without CUDA they reject "cuda"
+SHOWN = torch.device("cuda:0")  # the device that a submission sees
 CUDA = re.compile(r"cuda(:\d+)?")
 _Generator = torch.Generator
 INDEXING = {
@@ -30,30 +32,30 @@ INDEXING = {
 
 
 class DeviceMismatch(RuntimeError):
-    """An operation is given tensors of this device and of the CPU."""
+    """An operation has arguments on the fake device and on the CPU."""
 
 
-class FakeDeviceTensor(_Tensor):  # type: ignore[misc]  # see there
-    """A tensor on the device; `held` is the tensor on the CPU that has its values."""
+class FakeDeviceTensor(_Tensor):  # type: ignore[misc]  # see _Tensor
+    """A tensor on the fake device, whose values are in `cpu_tensor`."""
 
-    held: torch.Tensor
+    cpu_tensor: torch.Tensor
     __torch_function__ = torch._C._disabled_torch_function_impl
 
-    def __new__(cls, held: torch.Tensor) -> FakeDeviceTensor:
-        with torch.inference_mode(False):  # where a view of a tensor from outside is as that tensor is
-            away: FakeDeviceTensor = torch.Tensor._make_wrapper_subclass(
+    def __new__(cls, cpu_tensor: torch.Tensor) -> FakeDeviceTensor:
+        with torch.inference_mode(False):  # fake tensors are normal tensors even in inference mode
+            fake: FakeDeviceTensor = torch.Tensor._make_wrapper_subclass(
                 cls,
-                held.shape,
-                strides=held.stride(),
-                storage_offset=held.storage_offset(),
-                dtype=held.dtype,
+                cpu_tensor.shape,
+                strides=cpu_tensor.stride(),
+                storage_offset=cpu_tensor.storage_offset(),
+                dtype=cpu_tensor.dtype,
                 device=DEVICE,
             )
-        away.held = held
-        return away
+        fake.cpu_tensor = cpu_tensor
+        return fake
 
     def tolist(self) -> Any:
-        return self.held.tolist()
+        return self.cpu_tensor.tolist()
 
     def numpy(self, **_: Any) -> Any:
         raise TypeError(
@@ -62,10 +64,10 @@ class FakeDeviceTensor(_Tensor):  # type: ignore[misc]  # see there
         )
 
     def __repr__(self, **_: Any) -> str:
-        return f"{repr(self.held)[:-1]}, device='{SHOWN}')"
+        return f"{repr(self.cpu_tensor)[:-1]}, device='{SHOWN}')"
 
     def __format__(self, wanted: str) -> str:
-        return format(self.held, wanted)
+        return format(self.cpu_tensor, wanted)
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -78,14 +80,14 @@ class _GeneratorType(type):
 
 
 class Generator(metaclass=_GeneratorType):
-    """A generator of the CPU, whichever device is asked for: without CUDA there is no other."""
+    """Creates a CPU generator for any device, since without CUDA there are no others."""
 
-    def __new__(cls, device: Any = None) -> Any:  # noqa: ARG004 - as PyTorch's
+    def __new__(cls, device: Any = None) -> Any:  # noqa: ARG004 - the signature is PyTorch's
         return _Generator()
 
 
-class Renaming(_FunctionMode):  # type: ignore[misc]  # see there
-    """Inside, a submission sees and names a GPU, as PyTorch's functions are called with the other device."""
+class CudaNamesMode(_FunctionMode):  # type: ignore[misc]  # see _Tensor
+    """In this mode the fake device is called `cuda` in the submission's code; PyTorch gets its real name."""
 
     def __enter__(self) -> Any:
         torch.Generator = Generator  # type: ignore[misc]
@@ -99,35 +101,35 @@ class Renaming(_FunctionMode):  # type: ignore[misc]  # see there
         if func is torch.device:
             return func(*args, **(kwargs or {}))
         args, kwargs = tuple(map(_renamed, args)), {k: _renamed(v) for k, v in (kwargs or {}).items()}
-        away = bool(args) and isinstance(args[0], FakeDeviceTensor)
-        if func == _Tensor.device.__get__ and away:
+        is_fake = bool(args) and isinstance(args[0], FakeDeviceTensor)
+        if func == _Tensor.device.__get__ and is_fake:
             return SHOWN
         if func == _Tensor.is_cuda.__get__:
-            return away
+            return is_fake
         if func is _Tensor.cuda:
             return args[0].to(DEVICE)
-        if func is _Tensor.type and away and len(args) == 1 and not kwargs:
-            return args[0].held.type().replace("torch.", "torch.cuda.")
+        if func is _Tensor.type and is_fake and len(args) == 1 and not kwargs:
+            return args[0].cpu_tensor.type().replace("torch.", "torch.cuda.")
         return func(*args, **kwargs)
 
 
 def _renamed(value: Any) -> Any:
-    """The device that kernels see, where a GPU is named."""
+    """Replace a CUDA device, or its name, by the fake device."""
     if isinstance(value, torch.device):
         return DEVICE if value.type == SHOWN.type else value
     return DEVICE if isinstance(value, str) and CUDA.fullmatch(value) else value
 
 
-class FakeDeviceMode(_Mode):  # type: ignore[misc]  # see there
-    """Inside, what is made on the device is on the device."""
+class FakeDeviceMode(_Mode):  # type: ignore[misc]  # see _Tensor
+    """In this mode, tensors that are created on the fake device are FakeDeviceTensors."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # to be skipped by PyTorch's compiler it would import it, 2 s long
+        return False  # True would import PyTorch's compiler, which takes 2 s
 
     def __enter__(self) -> Any:
         self._before = torch._C._only_lift_cpu_tensors()
-        torch._C._set_only_lift_cpu_tensors(True)  # or `torch.tensor(1.0, device=...)` passes this mode by
+        torch._C._set_only_lift_cpu_tensors(True)  # or `torch.tensor(1.0, device=...)` would bypass this mode
         return super().__enter__()
 
     def __exit__(self, *failed: Any) -> None:
@@ -139,42 +141,42 @@ class FakeDeviceMode(_Mode):  # type: ignore[misc]  # see there
 
 
 def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """One operation, done on the CPU; the result is on the device if an argument is, or if it is to be made
-    there. Raises DeviceMismatch."""
+    """Run one operation on the CPU. The result is on the fake device if an argument is, or if the argument
+    `device` says so. Raises DeviceMismatch."""
     tensors = list(_tensors((*args, *kwargs.values())))
-    away = [tensor for tensor in tensors if isinstance(tensor, FakeDeviceTensor)]
+    fakes = [tensor for tensor in tensors if isinstance(tensor, FakeDeviceTensor)]
     goal = kwargs.get("device")
-    stays = not away if goal is None else torch.device(goal).type != DEVICE.type
-    if not away and stays:
+    to_cpu = not fakes if goal is None else torch.device(goal).type != DEVICE.type
+    if not fakes and to_cpu:
         return func(*args, **kwargs)
-    if goal is None and len(away) < len(tensors):
+    if goal is None and len(fakes) < len(tensors):
         _require_one_device(func, args, tensors)
-    kwargs = kwargs if stays or goal is None else {**kwargs, "device": "cpu"}
-    result = func(*mapped(_held, args), **mapped(_held, kwargs))
+    kwargs = kwargs if to_cpu or goal is None else {**kwargs, "device": "cpu"}
+    result = func(*mapped(_on_cpu, args), **mapped(_on_cpu, kwargs))
     if torch.Tag.inplace_view in func.tags:
-        _take_shape(args[0])
-    known = {id(_held(tensor)): tensor for tensor in tensors}
-    return _sent(result, known, stays)
+        _update_shape(args[0])
+    arguments = {id(_on_cpu(tensor)): tensor for tensor in tensors}
+    return _wrap_result(result, arguments, to_cpu)
 
 
-def _take_shape(away: FakeDeviceTensor) -> None:
-    """Have the shape of what is held, after an operation that changed it in place. PyTorch's kernel for
-    `meta` does it to tensors of any device."""
-    keys, held = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta), away.held
+def _update_shape(fake: FakeDeviceTensor) -> None:
+    """Copy the shape of the CPU tensor to the fake one, after an in-place operation changed it. PyTorch's
+    kernel for `meta` can do that for tensors on any device."""
+    keys, cpu = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta), fake.cpu_tensor
     reshape = torch.ops.aten.as_strided_.default
-    reshape.redispatch(keys, away, held.shape, held.stride(), held.storage_offset())
+    reshape.redispatch(keys, fake, cpu.shape, cpu.stride(), cpu.storage_offset())
 
 
 def _require_one_device(func: Any, args: tuple[Any, ...], tensors: list[torch.Tensor]) -> None:
-    """As on a GPU: tensors can be copied from one device to the other, ids may be on the CPU, and so may a
-    number, which is a tensor without axes, unless it is to be changed. Raises DeviceMismatch."""
+    """Raise DeviceMismatch if the operation would fail on a GPU. Allowed are copies between devices, indices
+    on the CPU, and a tensor without axes on the CPU unless the operation modifies it."""
     if func is torch.ops.aten.copy_.default:
         return
     ids = {id(tensor) for tensor in _tensors(args[1])} if func in INDEXING else set()
-    stayed = [
+    on_cpu = [
         t for t in tensors if not isinstance(t, FakeDeviceTensor) and (id(t) not in ids or t is args[0])
     ]
-    if any(t.dim() or (t is args[0] and func._schema.is_mutable) for t in stayed):
+    if any(t.dim() or (t is args[0] and func._schema.is_mutable) for t in on_cpu):
         raise DeviceMismatch(f"{func} is given tensors of two devices")
 
 
@@ -187,7 +189,7 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 
 def mapped(change: Callable[[Any], Any], value: Any) -> Any:
-    """Apply `change` to every value inside lists, tuples and dicts; subclasses of these become plain ones."""
+    """Apply `change` to every value in nested lists, tuples and dicts; their subclasses become plain ones."""
     if isinstance(value, list | tuple):
         return (list if isinstance(value, list) else tuple)(mapped(change, item) for item in value)
     if isinstance(value, dict):
@@ -195,8 +197,8 @@ def mapped(change: Callable[[Any], Any], value: Any) -> Any:
     return change(value)
 
 
-def sent_away(value: Any) -> Any:
-    """A tensor as one on the device; where no values are known it has zeros."""
+def to_fake_device(value: Any) -> Any:
+    """Copy a tensor to the fake device. A tensor without values, on `meta`, becomes zeros."""
     if isinstance(value, TensorOutline):
         return FakeDeviceTensor(torch.zeros(value.shape, dtype=getattr(torch, value.dtype)))
     if isinstance(value, torch.Tensor) and not isinstance(value, FakeDeviceTensor):
@@ -205,22 +207,24 @@ def sent_away(value: Any) -> Any:
     return value
 
 
-def told(value: Any) -> Any:
-    """A tensor of the device as its values; one left on the CPU as a TensorOutline, which names the CPU."""
+def from_fake_device(value: Any) -> Any:
+    """Return the values of a fake tensor. Another tensor becomes a TensorOutline, which has its device."""
     if isinstance(value, FakeDeviceTensor):
-        return value.held
+        return value.cpu_tensor
     return TensorOutline.of(value) if isinstance(value, torch.Tensor) else value
 
 
-def _held(value: Any) -> Any:
-    """A tensor as that on the CPU which holds its values."""
-    return value.held if isinstance(value, FakeDeviceTensor) else value
+def _on_cpu(value: Any) -> Any:
+    return value.cpu_tensor if isinstance(value, FakeDeviceTensor) else value
 
 
-def _sent(value: Any, known: dict[int, torch.Tensor], stays: bool) -> Any:
-    """A result: what was changed in place is the argument that it was, everything new is on the device."""
+def _wrap_result(value: Any, arguments: dict[int, torch.Tensor], to_cpu: bool) -> Any:
+    """Put the tensors of a result on the fake device, unless `to_cpu`. A tensor that was changed in place is
+    replaced by its argument; `arguments` has them by the id of their CPU tensor."""
     if isinstance(value, torch.Tensor):
-        return known[id(value)] if id(value) in known else value if stays else FakeDeviceTensor(value)
+        if id(value) in arguments:
+            return arguments[id(value)]
+        return value if to_cpu else FakeDeviceTensor(value)
     if isinstance(value, list | tuple):
-        return type(value)(_sent(item, known, stays) for item in value)
+        return type(value)(_wrap_result(item, arguments, to_cpu) for item in value)
     return value

@@ -1,4 +1,4 @@
-"""Measure the work and the gradients of a PyTorch submission, and list what a module consists of."""
+"""Measure the operations and gradients of a PyTorch submission, and list a module's parameters."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 
 Function = Callable[..., Any]
 
-LARGEST_BUFFER = 2**16  # entries of a buffer that travels
+LARGEST_BUFFER = 2**16  # entries of a buffer; larger ones are not sent
 
-#: Where among the arguments of a product the left factor is, whose last axis is summed over.
+#: The position of a product's left factor among its arguments; the product sums over the factor's last axis.
 PRODUCTS = {
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "_scaled_mm", "_cdist_forward", "_euclidean_dist"), 0),
     **dict.fromkeys(("addmm", "baddbmm", "addmv", "_addmm_activation"), 1),
 }
 CONVOLUTIONS = {"convolution", "_convolution", "mkldnn_convolution"}
-VIEWS = {"_unsafe_view", "lift_fresh", "_reshape_alias"}  # their schemas do not say so
-#: Operations on several tensors that look at each element once, beside those that PyTorch calls pointwise.
+VIEWS = {"_unsafe_view", "lift_fresh", "_reshape_alias"}  # views that PyTorch does not mark as such
+#: Operations on several tensors whose work is linear, apart from those that PyTorch marks as pointwise.
 LINEAR = re.compile(
     "add_relu|fused_rms_norm|bernoulli|complex|copy|copysign|dist|embedding|fill|gather|(unsafe_)?index"
     "|index_(add|copy|fill|put|reduce|select)|masked_(fill|scatter|select)|normal|polar|take|to_copy"
     "|(as_strided|diagonal|select|slice)_scatter|scatter(_add|_reduce)?"
     "|(native_(batch|group|layer)|batch)_norm.*|.*_loss(_forward)?|binary_cross_entropy.*"
 )
-#: Operations on one tensor that take more than one look at each element.
+#: Operations on one tensor whose work is more than linear.
 BEYOND_LINEAR = re.compile("linalg|cholesky|lu_|fft_|pdist|logdet|matrix_")
 
 
@@ -38,8 +38,8 @@ def with_flops(function: Function, args: list[Any], kwargs: dict[str, Any]) -> t
     that works element by element, reduces, normalises, sorts or copies counts 1 for each element of the
     largest tensor that it reads or writes. Any other operation on several tensors, and all of linear
     algebra, counts the elements of its result times the largest axis of its inputs. Views, newly made
-    tensors and operations without a floating-point tensor, such as making a mask, count nothing. Work that
-    NumPy or plain Python does is not seen.
+    tensors and operations without a floating-point tensor, such as making a mask, count nothing. Work in
+    NumPy or plain Python is not counted.
     """
     counter = _counting_mode()()
     with counter:
@@ -65,7 +65,7 @@ def _counting_mode() -> Any:
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
             if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), composite):
-                with self:  # under `inference_mode` composite operations arrive here in one piece
+                with self:  # in `inference_mode` composite operations arrive here undivided
                     return func._op_dk(composite, *args, **kwargs)
             result = func(*args, **kwargs)
             self.flops += _work(func, [*args, *kwargs.values()], result)
@@ -75,7 +75,7 @@ def _counting_mode() -> Any:
 
 
 def _work(func: Any, args: list[Any], result: Any) -> int:
-    """The floating-point operations of one of PyTorch's basic operations."""
+    """Return the number of floating-point operations of one of PyTorch's basic operations."""
     read, written = _floating(args), _floating([result])
     name = func.overloadpacket.__name__.rstrip("_")
     if not read or func.is_view or name in VIEWS:
@@ -104,14 +104,14 @@ def _summed(factor: Any) -> int:
 
 
 def _attention_work(query: Any, key: Any, value: Any) -> int:
-    """Return the operations of an attention: its scores, masked ones too, and the mixing of the values. The
-    arguments have the shape [..., tokens, d_head]."""
+    """Return the operations of an attention: the scores, masked ones too, and the weighted sum of the values.
+    The arguments have the shape [..., tokens, d_head]."""
     queries = math.prod(query.shape[:-1])
     return int(2 * queries * key.shape[-2] * (query.shape[-1] + value.shape[-1]))
 
 
 def _is_linear(func: Any, name: str, sources: int) -> bool:
-    """Whether the work is a constant for each element; `sources` is the number of floating arguments."""
+    """True if the work for each element is constant; `sources` is the number of floating arguments."""
     import torch
 
     if torch.Tag.pointwise in func.tags or LINEAR.fullmatch(name.lstrip("_")):
@@ -120,7 +120,7 @@ def _is_linear(func: Any, name: str, sources: int) -> bool:
 
 
 def _floating(values: Any) -> list[Any]:
-    """The floating-point tensors among values and lists of them."""
+    """Return the floating-point tensors among values and nested lists."""
     found = []
     for value in values:
         if isinstance(value, list | tuple):
@@ -133,9 +133,10 @@ def _floating(values: Any) -> list[Any]:
 def with_gradients(
     function: Function, args: list[Any], kwargs: dict[str, Any]
 ) -> tuple[Any, dict[str, Any] | None]:
-    """The result, and the gradient of a fixed random projection of it with respect to every floating
-    argument (`args[0]`, … where it has no name) and every parameter of a module; a parameter that two
-    layers share stands under both names. None where there is nothing to derive."""
+    """Return the result of a call, and the gradients of a fixed random projection of it, by name.
+
+    They are with respect to every floating argument (`args[0]`, … if it has no name) and every parameter of a
+    module; a shared parameter has all of its names. None if there is nothing to differentiate."""
     import torch
 
     inputs: dict[str, Any] = {}
@@ -153,11 +154,11 @@ def with_gradients(
 
 
 def _derived(torch: Any, outputs: list[Any], inputs: dict[str, Any]) -> dict[str, Any]:
-    """Gradients by name: zeros where none arrives, and for a parameter that is frozen."""
+    """Return gradients by name, with zeros for frozen parameters and for inputs without a gradient."""
     live = {name: tensor for name, tensor in inputs.items() if tensor.requires_grad}
     found: dict[str, Any] = {}
     if outputs and live:
-        # given cotangents beside the outputs, `grad` would import sympy, which takes longer than all calls
+        # `grad` would import sympy for the argument `grad_outputs`, which takes longer than all calls
         projections = [(out * _cotangent(torch, out)).sum() for out in outputs]
         derived = torch.autograd.grad(projections, list(live.values()), allow_unused=True)
         found = dict(zip(live, derived, strict=True))
@@ -183,7 +184,7 @@ def _tensors(torch: Any, value: Any) -> list[Any]:
 
 
 def _cotangent(torch: Any, output: Any) -> Any:
-    """Normal numbers that depend on the shape alone; 0 where the output is infinite."""
+    """Draw normal numbers that depend only on the shape; they are 0 where the output is not finite."""
     generator = torch.Generator().manual_seed(17)
     drawn = torch.randn(output.shape, generator=generator, dtype=torch.float64)
     drawn = drawn.to(output.device, output.dtype)
@@ -192,7 +193,7 @@ def _cotangent(torch: Any, output: Any) -> Any:
 
 def anatomy(module: Any) -> dict[str, Any]:
     """Return a module's parameters and buffers by name, the names that share one Parameter, and its mode.
-    Large buffers, such as the mask of all positions, are left out: they need not travel."""
+    Large buffers, such as the mask of all positions, are left out."""
     named = dict(module.named_parameters(remove_duplicate=False))
     sharing: dict[int, list[str]] = {}
     for name, parameter in named.items():
@@ -206,7 +207,7 @@ def anatomy(module: Any) -> dict[str, Any]:
 
 
 def moved(value: Any, device: str) -> Any:
-    """A new module goes where its inputs will be, as its owner would send it."""
+    """Move a new module to the device of its inputs; return any other value unchanged."""
     torch = sys.modules.get("torch")
     if device != "cpu" and torch is not None and isinstance(value, torch.nn.Module):
         return value.to(device)

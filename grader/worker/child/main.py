@@ -1,4 +1,4 @@
-"""The worker: loads one submission and answers requests until the channel closes."""
+"""Run a worker: load one submission and answer requests until the channel closes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from grader.worker.protocol.channel import Channel, ChannelClosed
 from grader.worker.protocol.codec import Malformed, decode, encode
 from grader.worker.protocol.messages import Outcome, Request
 
-#: What a worker replies: what came of a request, or any other message.
+#: A worker's reply: the outcome of a request, or another message.
 Reply = Outcome | dict[str, Any]
 
 
 class Worker:
-    """One end of the channel, and what it serves."""
+    """Receives messages from the channel and answers them with one submission."""
 
     def __init__(self, channel: Channel, device: str) -> None:
         self.channel = channel
@@ -34,7 +34,7 @@ class Worker:
         self.nonce = 0
 
     def serve(self) -> None:
-        """Answer requests one by one until the grader hangs up."""
+        """Answer messages one by one until the grader closes the channel."""
         while True:
             try:
                 self._reply(self._answer(self._receive()))
@@ -61,7 +61,7 @@ class Worker:
             return self.executor.run(Request(**message["request"]))
         except Malformed as error:
             return {"error": _unanswerable(error)}
-        except BaseException as error:  # whatever a submission raises is its answer, SystemExit too
+        except BaseException as error:  # everything that a submission raises is an answer, even SystemExit
             return {"error": describe_error(error, self.filename)}
 
     def _load(
@@ -75,11 +75,12 @@ class Worker:
         return {"ok": {"entry_points": present}}
 
     def _call_back(self, number: int, args: list[Any]) -> Any:
-        """Ask the grader to call one of its functions; its answer, or its error, is ours."""
+        """Ask the grader to call one of its functions. Return the result, or raise RuntimeError with the
+        message of the function's error."""
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("a supplied function may be called from the main thread only")
         nonce = self.nonce
-        self.channel.send(*encode({"callback": number, "args": args}), nonce)  # Malformed is its error
+        self.channel.send(*encode({"callback": number, "args": args}), nonce)  # the submission gets Malformed
         message = self._receive()
         self.nonce = nonce
         if "error" in message:
@@ -92,11 +93,12 @@ def _unanswerable(error: Malformed) -> dict[str, Any]:
 
 
 def run(reader: int, writer: int, printed: int, terms: apply.Terms) -> None:
-    """Become a worker: redirect the standard streams, lock in, report what holds, serve."""
+    """Turn this process into a worker: redirect the standard streams, enter the sandbox, report the
+    protections in force, and serve. `reader`, `writer` and `printed` are file descriptors."""
     _redirect(printed)
     if hasattr(faulthandler, "register"):
-        faulthandler.register(signal.SIGUSR1, sys.stderr, all_threads=False)  # where does it take so long?
-    warnings.resetwarnings()  # what is shown of them rests on the submission, not on who started the grader
+        faulthandler.register(signal.SIGUSR1, sys.stderr, all_threads=False)  # for Process.line
+    warnings.resetwarnings()  # the output must not depend on the filters of the process that started this
     np.seterr(divide="warn", over="warn", under="ignore", invalid="warn")
     apply.use_scratch(terms.scratch)
     _import_packages_only()
@@ -104,21 +106,21 @@ def run(reader: int, writer: int, printed: int, terms: apply.Terms) -> None:
     channel = Channel(reader, writer)
     in_force = apply.lock_in(terms)
     if "torch" in sys.modules:
-        _warm(sys.modules["torch"], terms.device)
-    channel.send(*encode({"in_force": in_force.as_dict()}), 0)
+        _warm_up(sys.modules["torch"], terms.device)
+    channel.send(*encode({"in_force": in_force}), 0)
     Worker(channel, terms.device).serve()
 
 
-def _warm(torch: Any, device: str) -> None:
-    """Small inputs need one thread; a CUDA context, which takes seconds, is made before any clock runs."""
-    if torch.get_num_threads() != 1:  # a fork has the number of its server
+def _warm_up(torch: Any, device: str) -> None:
+    """Use one thread, and create the CUDA context, which takes seconds, before any time limit starts."""
+    if torch.get_num_threads() != 1:  # a forked worker inherits the number
         torch.set_num_threads(1)
     if device != "cpu":
         torch.zeros(1, device=device)
 
 
 def _import_packages_only() -> None:
-    """Nothing is imported from where the grader was started, nor from the folder written to."""
+    """Remove all folders from `sys.path` but those of the standard library and installed packages."""
     own = (*allowed_paths.libraries(), *(path for path in sys.path if path.endswith(("lib-dynload", ".zip"))))
     sys.path[:] = [path for path in sys.path if path in own]
 
@@ -136,7 +138,7 @@ def _redirect(printed: int) -> None:
 
 
 def main() -> None:
-    """Entry of a spawned worker: `python -I -m grader.worker.child.main TERMS LIBRARY`."""
+    """Start a spawned worker: `python -I -m grader.worker.child.main TERMS LIBRARY`."""
     terms = apply.read_terms(sys.argv[1].encode())
     __import__(sys.argv[2])
     hardening.die_with_parent()

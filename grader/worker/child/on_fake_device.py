@@ -1,4 +1,4 @@
-"""Run calls on a pretended GPU, and keep PyTorch from importing its compiler."""
+"""Run calls on the fake device, and keep PyTorch from importing its compiler."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ Function = Callable[..., Any]
 
 
 def prepare() -> None:
-    """Import what pretending needs while files can still be read, and spare calls PyTorch's compiler."""
+    """Import the fake device if PyTorch is imported, and keep PyTorch from importing its compiler. Call this
+    before the sandbox is entered, after which files cannot be read."""
     if "torch" in sys.modules:
         importlib.import_module("grader.worker.child.fake_device")
-        spare_the_compiler()
+        avoid_compiler_import()
 
 
-def spare_the_compiler() -> None:
+def avoid_compiler_import() -> None:
     """Keep PyTorch's functions from importing its compiler, which takes more than a second.
 
     The first call of a function that must not be compiled, such as an optimizer's `zero_grad` and `step`,
@@ -34,19 +35,19 @@ def spare_the_compiler() -> None:
             vars(excluded.__wrapped__).setdefault("__dynamo_disable", excluded.__wrapped__)
         for step in _made_by(optimizer._use_grad_for_differentiable, "_use_grad"):
             step.__code__ = _with_grad_of_optimizer(None).__code__
-    except (AttributeError, LookupError, ValueError):  # another version of PyTorch is made differently
+    except (AttributeError, LookupError, ValueError):  # the internals of this PyTorch version are different
         importlib.import_module("torch._dynamo")
 
 
 def _made_by(decorator: Any, name: str) -> list[Any]:
-    """The functions that a decorator has made, each the inner function `name` of it."""
+    """Return all existing functions that a decorator has made; `name` is its inner function."""
     codes = {c.co_name: c for c in decorator.__code__.co_consts if isinstance(c, types.CodeType)}
     holders = gc.get_referrers(codes[name])
     return [holder for holder in holders if isinstance(holder, types.FunctionType)]
 
 
 def _with_grad_of_optimizer(func: Any) -> Any:
-    """PyTorch's decorator of `Optimizer.step`, without the compiler. The name `func` is PyTorch's."""
+    """PyTorch's decorator of `Optimizer.step` without the compiler. Its names are those in PyTorch's code."""
 
     def _use_grad(*args: Any, **kwargs: Any) -> Any:
         import torch
@@ -57,33 +58,34 @@ def _with_grad_of_optimizer(func: Any) -> Any:
     return _use_grad
 
 
-class Pretence:
-    """Calls on a pretended device: inputs and modules are there, and no tensor of the CPU may meet them."""
+def call_on_fake_device(function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function with all tensors, and the parameters and buffers of all modules, on the fake device.
 
-    def call(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """The call with every tensor moved over; a module's parameters and buffers move along."""
-        import torch
+    Results come back as CPU tensors, and tensors that are not on the fake device as TensorOutlines. Raises
+    DeviceMismatch if the function mixes devices."""
+    import torch
 
-        from grader.worker.child.fake_device import FakeDeviceMode, Renaming, mapped, sent_away, told
+    from grader.worker.child import fake_device
+    from grader.worker.child.fake_device import mapped, to_fake_device
 
-        owner = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
-        modules = [m for m in (owner, *args, *kwargs.values()) if isinstance(m, torch.nn.Module)]
-        if isinstance(function, type) or (modules and _is_upkeep(torch, function)):
-            return function(*args, **kwargs)
-        with FakeDeviceMode(), contextlib.ExitStack() as stack:
-            for module in modules:
-                state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-                moved = mapped(sent_away, state)
-                stack.enter_context(
-                    torch.nn.utils.stateless._reparametrize_module(module, moved, tie_weights=True)
-                )
-            stack.enter_context(torch.no_grad())
-            args, kwargs = mapped(sent_away, args), mapped(sent_away, kwargs)
-            with Renaming():
-                value = function(*args, **kwargs)
-            return mapped(told, value)
+    owner = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
+    modules = [m for m in (owner, *args, *kwargs.values()) if isinstance(m, torch.nn.Module)]
+    if isinstance(function, type) or (modules and _is_inherited(torch, function)):
+        return function(*args, **kwargs)
+    with fake_device.FakeDeviceMode(), contextlib.ExitStack() as stack:
+        for module in modules:
+            state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+            moved = mapped(to_fake_device, state)
+            stack.enter_context(
+                torch.nn.utils.stateless._reparametrize_module(module, moved, tie_weights=True)
+            )
+        stack.enter_context(torch.no_grad())
+        args, kwargs = mapped(to_fake_device, args), mapped(to_fake_device, kwargs)
+        with fake_device.CudaNamesMode():
+            value = function(*args, **kwargs)
+        return mapped(fake_device.from_fake_device, value)
 
 
-def _is_upkeep(torch: Any, function: Function) -> bool:
-    """Methods that every module has, such as `double` and `load_state_dict`: not the submission's work."""
+def _is_inherited(torch: Any, function: Function) -> bool:
+    """True for methods that every module has, such as `double` and `load_state_dict`."""
     return getattr(function, "__name__", "") in vars(torch.nn.Module)

@@ -1,7 +1,6 @@
-"""Rules of a kata: library calls that it asks to build are refused, in the source and while it runs.
+"""Forbid the library functions that a kata asks students to build, in the source and at run time.
 
-A deterrent, not a proof: a determined submission finds a way round. The broken rule is reported
-with its line.
+This is a deterrent: a submission can find ways around it. A broken rule is reported with its line.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ import importlib
 from collections.abc import Iterable
 from typing import Any
 
-#: PyTorch has most functions in several places; a rule that names one of them means all.
+#: PyTorch has most functions in several modules; a rule that names one of them applies to all.
 PLACES = ("torch", "torch.nn.functional", "torch.special", "torch.Tensor")
 
 
 class RuleBroken(Exception):
-    """The submission calls what it was asked to build."""
+    """The submission calls a function that the kata asks it to build."""
 
 
 def first_use(source: str, names: tuple[str, ...], methods: bool = False) -> tuple[str, int] | None:
-    """Return the first of the dotted names that the source uses, and its line. Aliases are followed. With
-    `methods`, `value.name` counts as a tensor's method unless the value is `self` or a module."""
+    """Return the first of the dotted names that the source uses, and its line, or None. Import aliases are
+    resolved. With `methods`, `value.name` counts as a tensor method unless value is `self` or a module."""
     tree = ast.parse(source)
     aliases = _aliases(tree)
     wanted = everywhere(names)
@@ -37,21 +36,21 @@ def first_use(source: str, names: tuple[str, ...], methods: bool = False) -> tup
 
 
 def _method(node: ast.expr, aliases: dict[str, str]) -> str:
-    """Return `torch.Tensor.name` for `value.name`, where the value may be a tensor."""
+    """Return `torch.Tensor.name` for `value.name` if the value may be a tensor, else an empty text."""
     if not isinstance(node, ast.Attribute) or _dotted(node, aliases).startswith(("self.", "super.")):
         return ""
     return "" if _root(node) in aliases else f"torch.Tensor.{node.attr}"
 
 
 def _root(node: ast.expr) -> str:
-    """Return the name that a chain of attributes begins with."""
+    """Return the first name in a chain of attributes, or an empty text if it starts with no name."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def _aliases(tree: ast.AST) -> dict[str, str]:
-    """What each imported name stands for."""
+    """Return the full dotted name of each imported name."""
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -64,7 +63,7 @@ def _aliases(tree: ast.AST) -> dict[str, str]:
 
 
 def _dotted(node: ast.expr, aliases: dict[str, str]) -> str:
-    """The full name of `a.b.c`; empty where the chain does not begin with a name."""
+    """Return the full dotted name of `a.b.c`, or an empty text if the chain starts with no name."""
     attributes: list[str] = []
     while isinstance(node, ast.Attribute):
         attributes.append(node.attr)
@@ -75,7 +74,7 @@ def _dotted(node: ast.expr, aliases: dict[str, str]) -> str:
 
 
 def everywhere(forbidden: Iterable[str]) -> frozenset[str]:
-    """The names themselves, and the same functions of PyTorch in the other places that have them."""
+    """Return the names, and those of the same functions in PyTorch's other modules."""
     names = set(forbidden)
     for dotted in forbidden:
         place, _, name = dotted.rpartition(".")
@@ -85,29 +84,30 @@ def everywhere(forbidden: Iterable[str]) -> frozenset[str]:
 
 
 def refuse_while_running(forbidden: Iterable[str]) -> None:
-    """Replace every forbidden function or method, where its library is installed, by one that raises."""
+    """Replace every forbidden function or method of an installed library by one that raises RuleBroken."""
     for dotted in sorted(everywhere(forbidden)):
         path, _, name = dotted.rpartition(".")
         try:
-            owner = _found(path)
+            owner = _import(path)
             original = getattr(owner, name)
         except (ImportError, AttributeError):
             continue
-        setattr(owner, name, _refusal(dotted, original))
+        setattr(owner, name, _raising(dotted, original))
 
 
-def _found(path: str) -> Any:
-    """The module of that name, or the class of that name in its module."""
+def _import(path: str) -> Any:
+    """Return the module, or the class in a module, with that dotted name. Raises ImportError,
+    AttributeError."""
     try:
         return importlib.import_module(path)
     except ModuleNotFoundError:
         module, _, name = path.rpartition(".")
         if not module:
             raise
-        return getattr(_found(module), name)
+        return getattr(_import(module), name)
 
 
-def _refusal(dotted: str, original: Any) -> Any:
+def _raising(dotted: str, original: Any) -> Any:
     @functools.wraps(original, updated=())
     def refuse(*_args: Any, **_kwargs: Any) -> Any:
         raise RuleBroken(f"{dotted} is what this kata asks you to build")

@@ -1,1 +1,1 @@
-"""What both ends of the channel to a worker share."""
+"""The protocol between the grader and a worker: frames, encoding and messages."""

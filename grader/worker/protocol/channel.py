@@ -1,9 +1,10 @@
-"""Frames over a pair of descriptors, with time limits and caps; the child's output drained beside.
+"""Send and receive frames over a pair of file descriptors, with limits on time and size.
 
     frame = "DOJO" · header length (u32) · body length (u64) · nonce (u64) · header · body
 
-Sizes are checked before anything is allocated. A reply must carry the nonce of its call: an answer
-prepared in advance, sent twice or too early does not.
+Sizes are checked before memory is allocated. A reply must carry the nonce of its call, so a reply that was
+prepared in advance, sent twice or sent too early is rejected. The grader's end also reads what the worker
+prints, so that the worker never blocks on a full pipe.
 """
 
 from __future__ import annotations
@@ -19,26 +20,26 @@ from grader.worker.protocol.codec import MAX_BODY, MAX_HEADER, Malformed
 
 MAGIC = b"DOJO"
 PREFIX = struct.Struct(">4sIQQ")
-CHUNK = 1 << 16  # bytes read or written at once; for more the allocator would ask the kernel every time
-PATIENCE = struct.pack("ll", 0, 20_000)  # a timeval: 20 ms
-OUTPUT_KEPT = 8_000  # bytes of a submission's output kept at either end
+CHUNK = 1 << 16  # bytes read or written at once; larger buffers would cost a system call to allocate
+SOCKET_TIMEOUT = struct.pack("ll", 0, 20_000)  # a timeval of 20 ms
+OUTPUT_KEPT = 8_000  # bytes kept from the beginning, and from the end, of a submission's output
 OUTPUT_LIMIT = 32 * 2**20  # a submission that prints more than this is stopped
 
 
 class ChannelClosed(Exception):
-    """The other end is gone."""
+    """The other end was closed."""
 
 
 class TimedOut(Exception):
-    """No whole frame within the time limit."""
+    """No complete frame was sent or received within the time limit."""
 
 
 class Flooded(Exception):
-    """The submission printed more than anybody could read."""
+    """The submission printed more than OUTPUT_LIMIT bytes."""
 
 
 class Output:
-    """What a submission printed: the beginning and the end, cut in the middle."""
+    """The beginning and the end of what a submission printed; the middle is dropped."""
 
     def __init__(self) -> None:
         self.head, self.tail, self.total = b"", b"", 0
@@ -50,7 +51,7 @@ class Output:
         self.tail = (self.tail + data[room:])[-OUTPUT_KEPT:] if len(data) > room else self.tail
 
     def take_back(self, total: int) -> bytes:
-        """Remove and return what came after the first `total` bytes, as far as it was kept."""
+        """Remove and return the output after its first `total` bytes, as far as it was kept."""
         kept = self.head + self.tail
         rest = max(0, len(kept) - (self.total - total))
         self.head, self.tail = kept[:rest][: len(self.head)], kept[len(self.head) : rest]
@@ -63,27 +64,28 @@ class Output:
         return (self.head + middle + self.tail).decode("utf-8", "replace")
 
 
-def _never_block_for_long(fd: int) -> None:
-    """Most answers come within microseconds: a read that waits for them is one system call in place of
-    three. Where the descriptor is no socket it does not wait at all."""
+def _set_timeout(fd: int) -> None:
+    """Let reads and writes on a socket block for at most 20 ms; other descriptors never block. Most answers
+    come within microseconds, and a blocking read saves two system calls."""
     if not stat.S_ISSOCK(os.fstat(fd).st_mode):
         os.set_blocking(fd, False)
         return
     with socket.socket(fileno=os.dup(fd)) as end:
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-            end.setsockopt(socket.SOL_SOCKET, option, PATIENCE)
+            end.setsockopt(socket.SOL_SOCKET, option, SOCKET_TIMEOUT)
 
 
 class Channel:
-    """One end: reads frames from `reader`, writes them to `writer`, drains `printed` meanwhile."""
+    """One end of the channel. It reads frames from `reader`, writes them to `writer` and, while it waits,
+    reads the worker's output from `printed`. All three are file descriptors."""
 
     def __init__(self, reader: int, writer: int, printed: int | None = None) -> None:
         self.reader, self.writer, self.printed = reader, writer, printed
         self.output = Output()
-        self._ahead = bytearray()  # read already, not asked for yet
-        self._held = bytearray()  # to be written with what follows
+        self._ahead = bytearray()  # bytes that were read but not returned yet
+        self._held = bytearray()  # frames that the next `flush` writes
         for fd in {reader, writer} if printed is not None else ():
-            _never_block_for_long(fd)
+            _set_timeout(fd)
 
     def send(self, header: bytes, buffers: list[bytes], nonce: int, deadline: float | None = None) -> None:
         """Write one frame. Raises ChannelClosed, TimedOut, Flooded."""
@@ -91,12 +93,12 @@ class Channel:
         self.flush(deadline)
 
     def hold(self, header: bytes, buffers: list[bytes], nonce: int) -> None:
-        """Keep one frame, to be written together with the next ones when `flush` is called."""
+        """Queue one frame; `flush` writes it together with the others in the queue."""
         self._held += PREFIX.pack(MAGIC, len(header), sum(map(len, buffers)), nonce)
         self._held += b"".join((header, *buffers))
 
     def flush(self, deadline: float | None = None) -> None:
-        """Write the frames that are held. Raises as `send`."""
+        """Write the queued frames. Raises ChannelClosed, TimedOut, Flooded."""
         data, self._held = self._held, bytearray()
         view = memoryview(data)
         while view:
@@ -108,7 +110,8 @@ class Channel:
                 raise ChannelClosed from None
 
     def receive(self, deadline: float | None = None) -> tuple[bytes, bytearray, int]:
-        """One frame as header, body and nonce. Raises ChannelClosed, TimedOut, Flooded, Malformed."""
+        """Return the header, body and nonce of one frame. Raises ChannelClosed, TimedOut, Flooded,
+        Malformed."""
         if deadline is not None and time.monotonic() >= deadline:
             raise TimedOut
         self._await(PREFIX.size, deadline)
@@ -125,7 +128,7 @@ class Channel:
         return header, body, nonce
 
     def _await(self, size: int, deadline: float | None) -> None:
-        """Until as many bytes as that have been read ahead."""
+        """Read until `size` bytes are in the buffer."""
         while len(self._ahead) < size:
             try:
                 self._read_ahead()
@@ -144,7 +147,7 @@ class Channel:
         self._ahead += part
 
     def _wait(self, deadline: float | None, to_write: bool = False) -> None:
-        """Until the channel is ready; drains the submission's output. Raises TimedOut, Flooded."""
+        """Wait until the channel is ready, and read the worker's output. Raises TimedOut, Flooded."""
         awaited, writers = (self.writer, [self.writer]) if to_write else (self.reader, [])
         self.drain()
         while True:
@@ -156,12 +159,12 @@ class Channel:
             if self.printed in readable:
                 self.drain()
             if to_write and self.reader in readable:
-                self._read_ahead()  # or each end would wait for the other to read
+                self._read_ahead()  # otherwise both ends could wait for the other one to read
             if awaited in writable or awaited in readable:
                 return
 
     def drain(self) -> None:
-        """Take what the submission has printed so far, without waiting. Raises Flooded."""
+        """Read the submission's output so far without waiting. Raises Flooded."""
         while self.printed is not None and select.select([self.printed], [], [], 0)[0]:
             data = os.read(self.printed, CHUNK)
             if not data:
@@ -173,7 +176,7 @@ class Channel:
                 raise Flooded
 
     def close(self) -> None:
-        """Close the descriptors that this end holds."""
+        """Close all file descriptors of this end."""
         for fd in {self.reader, self.writer, self.printed} - {None}:
             os.close(fd)  # type: ignore[arg-type]  # None is taken out of the set above
         self.printed = None

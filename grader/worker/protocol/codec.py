@@ -1,8 +1,8 @@
-"""Turn values into a small header of plain JSON and the raw bytes of arrays, and back.
+"""Encode values as a small JSON header and the raw bytes of arrays, and decode them.
 
-Nothing is unpickled or evaluated. A value that is not of the types below, a dtype that is not allowed, sizes
-that do not add up and messages beyond the limits raise `Malformed` before memory is allocated for them. Both
-directions have the same limits, so that a worker can say what is wrong with a result before it is sent.
+Nothing is unpickled or evaluated. Unknown types, forbidden dtypes, inconsistent sizes and messages beyond the
+limits raise `Malformed` before memory is allocated for them. Both directions have the same limits, so that
+a worker can report what is wrong with a result before it is sent.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ FLOATS = {"float16", "float32", "float64", "bfloat16", "complex64", "complex128"
 Array = np.ndarray[Any, Any]
 DTYPES = frozenset({"bool"} | INTEGERS | FLOATS)
 _DTYPES = {name: np.dtype("int16" if name == "bfloat16" else name) for name in DTYPES}
-MAX_DEPTH = 24  # lists, tuples and dicts inside one another
+MAX_DEPTH = 24  # levels of nested lists, tuples and dicts
 MAX_AXES = 16  # of one array
 MAX_BODY = 64 * 2**20  # bytes of arrays in one frame
 MAX_HEADER = 4 * 2**20  # bytes: the source of a submission has up to 1 MiB, and JSON escapes it
-MAX_MARKS = 8  # brackets and commas of the header for each value that it may hold
-MAX_KEYS = 1_000  # of one dict: in the worst case looking up a key takes as many steps
-MAX_KEY_LENGTH = 200  # characters; keys stand in messages
-MAX_KEY = 2**53  # integer keys are smaller: from 2**61 on, integers of equal hash are easy to find
-MAX_DIGITS = 300  # of an integer; no float is larger than that
+MAX_MARKS = 8  # brackets and commas in the header, per value that the limits allow
+MAX_KEYS = 1_000  # of one dict; if all hashes collide, a lookup takes as many steps
+MAX_KEY_LENGTH = 200  # characters, because keys appear in error messages
+MAX_KEY = 2**53  # limit of integer keys: from 2**61 on, integers with equal hashes are easy to find
+MAX_DIGITS = 300  # of an integer, nearly as many as the largest float has
 MAX_TEXT = 2**20  # characters of one string; the longest is the source of a submission
-MAX_ARGUMENTS = 2**14  # entries and values with which a submission calls a function of the grader's
+MAX_ARGUMENTS = 2**14  # values and array entries in the arguments of one call back to the grader
 MAX_ID = 2**63  # of objects and functions
-MAX_NAME = 80  # characters of a class's name
+MAX_NAME = 80  # characters of a class name
 
 
 class Limits(NamedTuple):
-    """The size of one message: values in lists, tuples and dicts, and entries of all arrays."""
+    """The most values in lists, tuples and dicts, and the most array entries, of one message."""
 
     values: int
     entries: int
@@ -48,7 +48,7 @@ FILE = Limits(1_000_000, MAX_BODY)  # caches and answer keys, which the grader w
 
 
 class Malformed(Exception):
-    """Bytes that are no message, or a value that cannot travel."""
+    """The bytes are not a valid message, or a value cannot be encoded."""
 
 
 _TOO_MANY_DIGITS = f"it holds an integer of more than {MAX_DIGITS} digits"
@@ -56,7 +56,7 @@ _TOO_LARGE = 10**MAX_DIGITS
 
 
 def _integer(digits: str) -> int:
-    """Return the integer; reading more digits would take time that grows with their square."""
+    """Parse an integer of limited length; the time for parsing grows with the square of the length."""
     if len(digits) > MAX_DIGITS + 1:
         raise Malformed(_TOO_MANY_DIGITS)
     return int(digits)
@@ -68,7 +68,7 @@ _from_json = json.JSONDecoder(parse_int=_integer).decode
 
 @dataclass(frozen=True)
 class Handle:
-    """An object that stays in the worker."""
+    """A reference to an object in the worker."""
 
     id: int
     type_name: str
@@ -77,14 +77,14 @@ class Handle:
 
 @dataclass(frozen=True)
 class Callback:
-    """A function of the grader's that the submission may call."""
+    """A reference to a function in the grader that the submission may call."""
 
     id: int
 
 
 @dataclass(frozen=True)
 class TensorOutline:
-    """A tensor sent without its values: the dtype, the shape and the device are all that is judged."""
+    """The dtype, shape and device of a tensor that is sent without its values."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -96,7 +96,7 @@ class TensorOutline:
 
 
 class _Size:
-    """What a message holds so far; each method raises Malformed where that is more than the limits allow."""
+    """Counts the contents of a message; each method raises Malformed if they exceed the limits."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits, self.values, self.entries = limits, 0, 0
@@ -110,7 +110,7 @@ class _Size:
             raise Malformed(f"it holds a dict with more than {most:,} keys")
 
     def add_array(self, shape: Any) -> None:
-        """Count the entries of an array. A length of 0 counts as 1: going through empty rows takes time."""
+        """Count the entries of an array. A length of 0 counts as 1: iterating over empty rows takes time."""
         if len(shape) > MAX_AXES:
             raise Malformed(f"it holds an array with more than {MAX_AXES} axes")
         self.entries += math.prod(max(length, 1) for length in shape)
@@ -118,13 +118,13 @@ class _Size:
             raise Malformed(f"its arrays have more than {self.limits.entries:,} entries")
 
     def check_call(self, message: dict[str, Any]) -> None:
-        """Refuse too many arguments for a function of the grader's, which has no time limit."""
+        """Limit the arguments of a call back to the grader, whose functions have no time limit."""
         if "callback" in message and self.values + self.entries > MAX_ARGUMENTS:
             raise Malformed(f"it calls a function with more than {MAX_ARGUMENTS:,} values")
 
 
 def encode(message: dict[str, Any], limits: Limits = FRAME) -> tuple[bytes, list[bytes]]:
-    """Return a message as header bytes and array buffers. Raises Malformed for what may not travel."""
+    """Encode a message as header bytes and array buffers. Raises Malformed if a value cannot be encoded."""
     encoder = _Encoder(limits)
     tree = encoder.encode(message)
     encoder.size.check_call(message)
@@ -136,7 +136,7 @@ def encode(message: dict[str, Any], limits: Limits = FRAME) -> tuple[bytes, list
 
 
 def _check_header(header: bytes, limits: Limits) -> None:
-    """Refuse a header from which JSON would make more than a message may hold."""
+    """Raise Malformed if the JSON in a header could decode to more values than the limits allow."""
     if len(header) > MAX_HEADER:
         raise Malformed(f"the values take more than {MAX_HEADER >> 20} MiB")
     if sum(map(header.count, (b"[", b"{", b","))) > MAX_MARKS * limits.values:
@@ -176,7 +176,7 @@ class _Encoder:
         self.buffers: list[bytes] = []
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        """Return `value` as JSON can hold it."""
+        """Return the JSON representation of a value."""
         if depth > MAX_DEPTH:
             raise Malformed("the value is nested too deeply")
         kind = type(value)
@@ -211,8 +211,8 @@ class _Encoder:
         raise Malformed(f"a value of type {type(value).__name__} cannot travel")
 
     def _add_array(self, array: Array, dtype: str = "") -> int:
-        """Append the array's bytes in its own order of axes, so that strides survive the journey. The
-        order is left out where it is the usual one."""
+        """Append an array's bytes in the memory order of its axes, so that decoding restores the strides.
+        The order is None for a C-contiguous array."""
         name = dtype or name_of(array.dtype)
         if name not in DTYPES or not array.dtype.isnative:
             raise Malformed(f"arrays of dtype {name} cannot travel")
@@ -233,7 +233,7 @@ class _Encoder:
             raise Malformed(f"a tensor of shape {tuple(tensor.shape)} is too large")
         try:
             return self._add_array(tensor.numpy())
-        except (TypeError, RuntimeError):  # it is differentiated, or not as NumPy would hold it
+        except (TypeError, RuntimeError):  # it requires gradients, is not on the CPU or has no NumPy dtype
             plain = tensor.detach().cpu().resolve_conj().resolve_neg()
         if plain.dtype is torch.bfloat16:
             return self._add_array(plain.view(torch.int16).numpy(), "bfloat16")
@@ -242,15 +242,15 @@ class _Encoder:
 
 @functools.cache
 def name_of(dtype: np.dtype[Any]) -> str:
-    """`float32`, `int64` …; NumPy takes longer to find it than a small array takes to travel."""
+    """Return `float32`, `int64`, …; cached, because NumPy is slow to build the name."""
     return dtype.name
 
 
 def decode(
     header: bytes, body: bytearray, device: str | None = "cpu", limits: Limits = FRAME
 ) -> dict[str, Any]:
-    """The inverse of `encode`; arrays are fresh and writable, tensors on the device. Without a device a
-    tensor is an unknown object. Raises Malformed."""
+    """Decode a message from `encode`. Arrays are new and writable. Tensors are on `device`, or Handles if it
+    is None. Raises Malformed."""
     _check_header(header, limits)
     try:
         tree, table = _from_json(header.decode())
@@ -293,7 +293,7 @@ def _check_shape(shape: Any, size: _Size) -> None:
 
 
 class _Decoder:
-    """Decodes one message. Each array is used once, so that no short header stands for a large value."""
+    """Decodes one message. Each array may be used once, so that a short header cannot make a large value."""
 
     def __init__(self, arrays: dict[int, tuple[str, Array]], size: _Size, device: str | None) -> None:
         self.arrays, self.size, self.device = arrays, size, device
@@ -332,14 +332,14 @@ class _Decoder:
 
     def _array(self, tag: str, name: str, array: Array) -> Any:
         if tag == "T":
-            # No PyTorch is imported because a submission wishes it.
+            # A tensor from a submission must not make the grader import PyTorch.
             known = self.device is not None and "torch" in sys.modules
             return _to_tensor(name, array, self.device) if known else Handle(0, "Tensor")
         return array if tag == "a" else array[()]
 
 
 def in_one_line(text: str) -> str:
-    """A submission's words as they may stand in a sentence: no line of their own, nothing invisible."""
+    """Return a submission's text on one line, with invisible characters escaped."""
     words = " ".join(text.split())
     return words if words.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 

@@ -1,4 +1,4 @@
-"""What a submission is asked, and what comes of it, as both ends of the channel write it."""
+"""Define the messages for a call: the request to the worker, and its outcome."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from grader.worker.protocol.codec import Handle
 
 @dataclass
 class Request:
-    """One thing to do: call `name` of `target` (the submission itself where it is None), read it, tell
-    of what a module consists (`anatomy`), or call `name` of a source text of the grader's (`build`)."""
+    """One request: call `name` of `target`, which is the submission if None, or `read` it as an attribute, or
+    list the parameters of a module (`anatomy`), or call `name` of the grader's source text (`build`)."""
 
     name: str = ""
     target: Handle | None = None
@@ -21,41 +21,40 @@ class Request:
     read: bool = False
     anatomy: bool = False
     build: str = ""
-    echo: bool = False
+    echo: bool = False  # return the arguments as they are after the call
     count_flops: bool = False
     gradients: bool = False
-    pretend: bool = False
-    hold: bool = False  # the result is held, and compared when the next one is there
-    number: int = 0  # objects that the request makes are known by it
-    functions: list[Callable[..., Any]] = field(
-        default_factory=list
-    )  # the grader's, by the number of a Callback
+    fake_device: bool = False
+    hold: bool = False  # keep the result, and report whether the next call changes it
+    number: int = 0  # part of the ids of the objects that the request creates
+    #: The grader's functions among the arguments, indexed by the id of a Callback; they are not sent.
+    functions: list[Callable[..., Any]] = field(default_factory=list)
 
     def message(self) -> dict[str, Any]:
-        """What has to travel: the name, and the fields that say something."""
-        said = {field: value for field, value in vars(self).items() if value and field != "functions"}
-        return {**said, "name": self.name}
+        """Return the name and the fields that are not empty."""
+        fields = {field: value for field, value in vars(self).items() if value and field != "functions"}
+        return {**fields, "name": self.name}
 
 
 @dataclass
 class Outcome:
-    """What came of a request; `arguments` are the arguments as the call left them."""
+    """The outcome of a request; `arguments` are the arguments as they are after the call."""
 
     value: Any = None
     arguments: Any = None
     flops: int = 0
     gradients: dict[str, Any] | None = None
-    overwritten: bool = False  # the result that is held is no longer what it was
+    overwritten: bool = False  # the call changed the result that was held
 
     def message(self) -> dict[str, Any]:
-        """What has to travel: the value, and the fields that say something."""
-        said = {"value": self.value}
+        """Return the value and the fields that are not empty."""
+        fields = {"value": self.value}
         if self.arguments is not None:
-            said["arguments"] = self.arguments
+            fields["arguments"] = self.arguments
         if self.flops:
-            said["flops"] = self.flops
+            fields["flops"] = self.flops
         if self.gradients is not None:
-            said["gradients"] = self.gradients
+            fields["gradients"] = self.gradients
         if self.overwritten:
-            said["overwritten"] = True
-        return said
+            fields["overwritten"] = True
+        return fields

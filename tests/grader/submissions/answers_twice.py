@@ -1,4 +1,4 @@
-"""Answers before it is asked, with numbers of calls to come."""
+"""Sends answers before the calls, with the nonces of future calls."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Needs an argument that nobody gives."""
+"""Has a required parameter that no call passes."""
 
 
 def softmax(x, axis, temperature):

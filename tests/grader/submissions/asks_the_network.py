@@ -1,4 +1,4 @@
-"""Asks others: by TCP, by UDP, by a name server, by a socket in the file system."""
+"""Opens connections: TCP, UDP and a Unix socket."""
 
 import socket
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Is right where it sees a test framework or a debugger, and wrong where it does not."""
+"""Is right if it detects a test framework or a debugger, and wrong otherwise."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Calls what it is asked to build."""
+"""Calls the function that the kata asks to build."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Calls what it is asked to build, by a name that is put together."""
+"""Calls the function that the kata asks to build, by a name put together at run time."""
 
 import importlib
 

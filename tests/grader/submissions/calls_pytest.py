@@ -1,4 +1,4 @@
-"""Skips, expects to fail and exits by pytest's own functions."""
+"""Calls pytest's own functions to skip, to expect a failure and to exit."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Returns a view of a buffer, and rewrites the buffer at the next call."""
+"""Returns a view of a buffer, and overwrites the buffer at the next call."""
 
 import numpy as np
 

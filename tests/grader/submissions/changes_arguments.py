@@ -1,4 +1,4 @@
-"""Computes in place, in the caller's own array."""
+"""Computes in place in the caller's own array."""
 
 import numpy as np
 

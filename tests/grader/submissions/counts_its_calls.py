@@ -1,4 +1,4 @@
-"""Is right for the first calls, when an example is tried, and wrong afterwards."""
+"""Is right for the first calls and wrong afterwards."""
 
 import numpy as np
 

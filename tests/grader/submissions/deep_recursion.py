@@ -1,4 +1,4 @@
-"""Calls itself until the stack ends."""
+"""Calls itself until the stack is full."""
 
 
 def softmax(x, axis=-1):

@@ -1,4 +1,4 @@
-"""Ends its process when it is imported."""
+"""Ends its process at import."""
 
 import os
 

@@ -1,3 +1,3 @@
-"""Cannot be imported."""
+"""Raises an error at import."""
 
 raise RuntimeError

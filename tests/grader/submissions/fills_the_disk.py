@@ -1,4 +1,4 @@
-"""Writes a file without an end."""
+"""Writes a file of 64 MiB."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Returns an object that says that it is an array."""
+"""Returns an object that pretends to be an array."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Returns an object whose class has the name of a tensor's, and no shape."""
+"""Returns an object without a shape whose class has the name of a tensor class."""
 
 
 class FakeTensor:

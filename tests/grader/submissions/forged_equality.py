@@ -1,4 +1,4 @@
-"""Returns an array that equals everything, in every way that it is asked."""
+"""Returns an array that compares equal to everything."""
 
 import numpy as np
 

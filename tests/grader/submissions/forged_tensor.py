@@ -1,4 +1,4 @@
-"""Returns a tensor that equals everything, in every way that it is asked."""
+"""Returns a tensor that compares equal to everything."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Starts processes that start processes."""
+"""Starts processes that start more processes."""
 
 import os
 import time

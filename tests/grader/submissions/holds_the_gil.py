@@ -1,4 +1,4 @@
-"""Loops in C, where no other thread gets a turn."""
+"""Loops in C code that never releases the GIL."""
 
 
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's

@@ -1,4 +1,4 @@
-"""Loops with every signal ignored that can be."""
+"""Loops forever and ignores all signals that can be ignored."""
 
 import contextlib
 import signal

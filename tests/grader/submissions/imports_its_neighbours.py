@@ -1,4 +1,4 @@
-"""Imports what lies beside it."""
+"""Imports the modules in its own folder."""
 
 import sys
 

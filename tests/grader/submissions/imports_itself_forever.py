@@ -1,4 +1,4 @@
-"""Imports what is not there."""
+"""Imports a module that does not exist."""
 
 import softmax_of_somebody_else
 

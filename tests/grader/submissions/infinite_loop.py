@@ -1,4 +1,4 @@
-"""Never comes back."""
+"""Never returns."""
 
 
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's

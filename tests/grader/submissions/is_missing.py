@@ -1,4 +1,4 @@
-"""Has no entry point."""
+"""Does not define the entry point."""
 
 
 def softmin(x, axis=-1):

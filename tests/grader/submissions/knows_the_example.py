@@ -1,4 +1,4 @@
-"""Has a table of the inputs that it knows, and guesses for all others."""
+"""Has a table of known inputs, and guesses for all others."""
 
 import numpy as np
 

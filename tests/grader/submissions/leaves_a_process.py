@@ -1,4 +1,4 @@
-"""Leaves a process behind that outlives its check."""
+"""Starts a process that outlives its check."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Leaves answers for a later check, in its folder and in places that it knows."""
+"""Stores answers for a later check in its folder and in other known places."""
 
 import ctypes
 import os

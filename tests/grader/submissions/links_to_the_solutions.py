@@ -1,4 +1,4 @@
-"""Makes links to the solutions in its own folder, and opens these."""
+"""Creates links to the solutions in its own folder, and opens them."""
 
 import os
 from contextlib import suppress

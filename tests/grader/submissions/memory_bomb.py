@@ -1,4 +1,4 @@
-"""Takes memory until there is none."""
+"""Allocates memory until there is none left."""
 
 
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's

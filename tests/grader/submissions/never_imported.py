@@ -1,4 +1,4 @@
-"""Is never done with being imported."""
+"""Loops forever at import."""
 
 while True:
     pass

@@ -1,4 +1,4 @@
-"""Makes the interpreter's own functions lie."""
+"""Replaces built-in functions by wrong ones."""
 
 import builtins
 

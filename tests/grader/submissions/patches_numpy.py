@@ -1,4 +1,4 @@
-"""Makes NumPy find everything equal."""
+"""Patches NumPy so that all arrays compare equal."""
 
 import numpy as np
 

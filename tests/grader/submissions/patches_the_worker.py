@@ -1,4 +1,4 @@
-"""Makes the worker say that all is well."""
+"""Patches the worker so that it reports success."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Prints without an end."""
+"""Prints in an endless loop."""
 
 
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's

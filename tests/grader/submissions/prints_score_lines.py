@@ -1,4 +1,4 @@
-"""Prints what a passing grade looks like, and is wrong."""
+"""Prints text that looks like a passing grade, and is wrong."""
 
 
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's

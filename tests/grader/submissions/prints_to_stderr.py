@@ -1,4 +1,4 @@
-"""Writes a gigabyte to the standard error."""
+"""Writes a gigabyte to standard error."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Raises an error whose text raises another."""
+"""Raises an error whose `__str__` raises another error."""
 
 
 class Untold(Exception):

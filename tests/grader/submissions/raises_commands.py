@@ -1,4 +1,4 @@
-"""Raises errors whose text and name are commands to a host."""
+"""Raises errors whose text and class name are commands to a host."""
 
 Command = type("::error::\n::notice::score", (Exception,), {})
 

@@ -1,4 +1,4 @@
-"""Reads and writes every descriptor that it was left."""
+"""Reads and writes all open file descriptors."""
 
 import os
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Looks for secrets in its own memory: what the server it was forked from once held."""
+"""Searches its own memory for secrets of the process that it was forked from."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Reads memory, variables, maps, descriptors and command lines of the processes above it."""
+"""Reads memory, variables, maps, descriptors and command lines of its parent processes."""
 
 import os
 import re

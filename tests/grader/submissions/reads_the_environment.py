@@ -1,4 +1,4 @@
-"""Looks for passwords among the variables."""
+"""Searches the environment variables for passwords."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Reads solutions, keys, the grader's source and bytecode, wherever they may be."""
+"""Reads solutions, keys, the grader's source and bytecode in all possible places."""
 
 import os
 from contextlib import suppress

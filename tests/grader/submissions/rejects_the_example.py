@@ -1,4 +1,4 @@
-"""Tells Hypothesis that the inputs are not to its taste."""
+"""Tells Hypothesis to reject the inputs."""
 
 import hypothesis
 

@@ -1,4 +1,4 @@
-"""Gives its first answer for every array of the same shape."""
+"""Returns its first answer for every array of the same shape."""
 
 import numpy as np
 

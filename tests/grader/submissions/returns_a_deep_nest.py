@@ -1,4 +1,4 @@
-"""Returns lists within lists, ten thousand deep."""
+"""Returns lists nested ten thousand levels deep."""
 
 
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's

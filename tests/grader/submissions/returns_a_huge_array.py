@@ -1,4 +1,4 @@
-"""Returns 2**40 elements, all of them one and the same."""
+"""Returns a view of 2**40 elements on the memory of one."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Returns a number of 5001 digits."""
+"""Returns an integer of 5001 digits."""
 
 
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's

@@ -1,4 +1,4 @@
-"""Returns every other element, backwards: no contiguous memory."""
+"""Returns every other element in reverse order, which is not contiguous."""
 
 import numpy as np
 

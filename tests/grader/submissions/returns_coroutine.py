@@ -1,4 +1,4 @@
-"""Is a coroutine."""
+"""Is a coroutine function."""
 
 import numpy as np
 

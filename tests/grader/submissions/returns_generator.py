@@ -1,4 +1,4 @@
-"""Yields, and so returns a generator."""
+"""Is a generator function."""
 
 import numpy as np
 

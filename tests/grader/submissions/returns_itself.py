@@ -1,4 +1,4 @@
-"""Returns a list that holds itself."""
+"""Returns a list that contains itself."""
 
 
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's

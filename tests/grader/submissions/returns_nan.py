@@ -1,4 +1,4 @@
-"""Returns NaN, where a comparison may forget it."""
+"""Returns NaN, which a wrong comparison could accept."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Forgets to return."""
+"""Has no return statement."""
 
 import numpy as np
 

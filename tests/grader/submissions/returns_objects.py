@@ -1,4 +1,4 @@
-"""Returns an array of objects that agree with everything."""
+"""Returns an array of objects that compare equal to everything."""
 
 import numpy as np
 

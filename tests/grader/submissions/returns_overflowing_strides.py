@@ -1,4 +1,4 @@
-"""Returns an array whose strides lead out of its memory."""
+"""Returns an array whose strides point outside of its memory."""
 
 import numpy as np
 

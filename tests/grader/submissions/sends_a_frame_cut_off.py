@@ -1,4 +1,4 @@
-"""Announces a frame and sends half of it."""
+"""Announces a frame and sends only half of it."""
 
 import gc
 import os

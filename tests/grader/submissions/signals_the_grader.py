@@ -1,4 +1,4 @@
-"""Ends everybody but itself."""
+"""Sends signals to the grader and to its parent process, and changes their limits and priorities."""
 
 import fcntl
 import os

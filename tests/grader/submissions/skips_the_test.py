@@ -1,4 +1,4 @@
-"""Pretends to be a test framework that skips."""
+"""Raises the exceptions by which test frameworks skip a test."""
 
 
 class Skipped(BaseException):

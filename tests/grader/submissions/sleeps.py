@@ -1,4 +1,4 @@
-"""Never comes back, and does nothing meanwhile."""
+"""Sleeps forever."""
 
 import time
 

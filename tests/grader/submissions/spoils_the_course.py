@@ -1,4 +1,4 @@
-"""Changes who may read the course, and when it was changed."""
+"""Changes the permissions and times of the course's files."""
 
 import os
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Starts a thread that goes on when the call is over."""
+"""Starts a thread that outlives the call."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Takes four times the memory that it may have, and touches none of it."""
+"""Allocates four times the allowed memory without using it."""
 
 import mmap
 

@@ -1,4 +1,4 @@
-"""Starts threads until there are no more."""
+"""Starts threads until no more are allowed."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Looks for the oracle in frames, modules and whatever the garbage collector knows."""
+"""Searches frames, modules and garbage collector for the reference's results."""
 
 import gc
 import re

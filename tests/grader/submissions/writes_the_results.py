@@ -1,4 +1,4 @@
-"""Writes the files that a host reads the verdict from."""
+"""Writes the files from which a host reads the verdict."""
 
 import os
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Writes to every descriptor but the first three."""
+"""Writes to every file descriptor but the first three."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Calls its parameters otherwise."""
+"""Uses other parameter names than the statement."""
 
 import numpy as np
 

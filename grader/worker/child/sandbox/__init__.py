@@ -1,10 +1,12 @@
-"""The sandbox: what a worker takes from itself, layer by layer, before a submission is loaded.
+"""Restrict a worker process, layer by layer, before it loads a submission.
 
-    privacy    variables overwritten, memory hidden, root's rights dropped, death with the parent
-    landlock   files, TCP, signals                     opened    which files stay open
-    seccomp    system calls                            syscalls  their numbers
-    system     ctypes
+    apply      all layers in their order
+    hardening  environment variables, memory, capabilities, death with the parent
+    landlock   files, TCP, signals; `allowed_paths` lists the files that stay accessible
+    seccomp    system calls; `syscalls` has their numbers
+    limits     memory, file sizes, processes; `threads` switches thread pools off
+    system     system calls through ctypes
 
-Every layer works without the others and for an ordinary user; what the kernel lacks is left out, and
-`SandboxState` tells what holds.
+Every layer works on its own and without root. Layers that the kernel lacks are left out, and `apply.lock_in`
+reports which protections are in force.
 """

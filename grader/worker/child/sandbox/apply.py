@@ -1,4 +1,4 @@
-"""The layers of the sandbox in the order in which a worker puts them on."""
+"""Apply the layers of the sandbox to a worker, in their order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from grader.worker.child.sandbox import allowed_paths, hardening, landlock, limits, seccomp, system, threads
 
-#: Each can be left out, which is how the tests find out what it is good for.
+#: All layers. Tests leave out single layers to show what each of them prevents.
 ALL = ("environment", "descriptors", "dumpable", "capabilities", "limits", "landlock", "seccomp")
 KERNEL = ("dumpable", "capabilities", "landlock", "seccomp")
 ISOLATION = {
@@ -24,7 +24,7 @@ ISOLATION = {
 
 @dataclass(frozen=True)
 class Terms:
-    """How a worker is to be locked in: for which device, by which layers, with which folder."""
+    """The settings of a worker's sandbox: the device, the layers, and the path of the scratch folder."""
 
     device: str = "cpu"
     layers: tuple[str, ...] = ALL
@@ -35,32 +35,18 @@ class Terms:
         return self.device != "cpu"
 
     def message(self) -> bytes:
-        """The terms as bytes, on their way to a worker."""
+        """Return the terms as JSON, to be sent to a worker."""
         return json.dumps(asdict(self)).encode()
 
 
 def read_terms(message: bytes) -> Terms:
-    """The inverse of `Terms.message`."""
-    said = json.loads(message)
-    return Terms(said["device"], tuple(said["layers"]), said["scratch"])
-
-
-@dataclass(frozen=True)
-class SandboxState:
-    """Which protections really hold in this worker. `gpu` says that what CUDA needs was left open."""
-
-    process: bool = True
-    landlock_abi: int = 0
-    seccomp: bool = False
-    limits: bool = False
-    gpu: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    """Return the terms from the JSON of `Terms.message`."""
+    fields = json.loads(message)
+    return Terms(fields["device"], tuple(fields["layers"]), fields["scratch"])
 
 
 def prepare(wanted: tuple[str, ...]) -> None:
-    """What forked workers inherit is done once, in the warm server that forks them."""
+    """Apply the layers that a fork inherits. The fork server does this once for all its workers."""
     if "environment" in wanted:
         hardening.forget_environment()
     if "dumpable" in wanted:
@@ -72,27 +58,28 @@ def prepare(wanted: tuple[str, ...]) -> None:
             hardening.drop_capabilities()
     if "landlock" in wanted or "seccomp" in wanted:
         system.no_new_privileges()
-    threads.do_without()
+    threads.use_one_thread()
     allowed_paths.always()
     if seccomp.available():
         seccomp.prepared(False)
 
 
-def lock_in(terms: Terms) -> SandboxState:
-    """Put on what a worker does not inherit, as far as this kernel has it, and say what holds."""
+def lock_in(terms: Terms) -> dict[str, Any]:
+    """Apply the layers that a worker does not inherit, as far as the kernel has them. Return the protections
+    in force, as the fields of `grader.report.Isolation`."""
     limited = "limits" in terms.layers and limits.restrict(terms.gpu)
-    abi = _landlocked(terms) if "landlock" in terms.layers else 0
-    filtered = "seccomp" in terms.layers and _filtered(terms.gpu)
-    return SandboxState(landlock_abi=abi, seccomp=filtered, limits=limited, gpu=terms.gpu)
+    abi = _apply_landlock(terms) if "landlock" in terms.layers else 0
+    filtered = "seccomp" in terms.layers and _apply_seccomp(terms.gpu)
+    return {"process": True, "landlock_abi": abi, "seccomp": filtered, "limits": limited, "gpu": terms.gpu}
 
 
-def _landlocked(terms: Terms) -> int:
-    """The version of Landlock that holds from here on, 0 for none."""
+def _apply_landlock(terms: Terms) -> int:
+    """Restrict the worker by Landlock; return the version that is in force, or 0 if there is none."""
     abi = _version()
     if abi:
         try:
             landlock.restrict(allowed_paths.allowed(terms.scratch, terms.gpu), abi)
-        except OSError:  # a container's own filter may refuse it
+        except OSError:  # the seccomp filter of a container may forbid Landlock
             return 0
     return abi
 
@@ -102,8 +89,8 @@ def _version() -> int:
     return landlock.version()
 
 
-def _filtered(gpu: bool) -> bool:
-    """Whether the filter of system calls holds."""
+def _apply_seccomp(gpu: bool) -> bool:
+    """Filter system calls; return True if the filter is in force."""
     if not seccomp.available():
         return False
     try:
@@ -114,7 +101,7 @@ def _filtered(gpu: bool) -> bool:
 
 
 def use_scratch(folder: str) -> None:
-    """Work, and keep temporary files, in that folder."""
+    """Make `folder` the working directory, the home and the place for temporary files."""
     os.chdir(folder)
     os.environ.update(HOME=folder, TMPDIR=folder)
-    tempfile.tempdir = folder  # the grader may have asked already, and kept the answer
+    tempfile.tempdir = folder  # `tempfile` may have cached another folder already

@@ -1,4 +1,4 @@
-"""What a process knows that is nobody's business: variables, command line, rights; and who may look in."""
+"""Hide the environment, the command line and the memory of a process, and drop its privileges."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import sys
 
 from grader.worker.child.sandbox import system
 
-#: Variables that a submission's process keeps: language and time, and where libraries and GPUs are.
+#: Variables that a worker keeps: language, time zone, and the paths of libraries and GPUs.
 KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT", "PATH")
-#: One thread a process: the inputs are small, and the sandbox lets nobody start another.
+#: Variables that are set in every worker. Small inputs need one thread, and the sandbox forbids more.
 SET = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -26,43 +26,45 @@ CAPABILITIES_VERSION = 0x20080522
 
 
 def hide() -> bool:
-    """Nobody but root may read this process's memory, open its descriptors or attach a debugger."""
+    """Forbid other processes, except root's, to read this process's memory and descriptors or to debug it.
+    Return True on success."""
     return system.control(system.PR_SET_DUMPABLE, 0)
 
 
 def die_with_parent(parent: int | None = None) -> None:
-    """End when the process that started this one ends, even if it has ended already."""
+    """Have the kernel kill this process when its parent ends. Exit if `parent` has ended already."""
     if system.control(system.PR_SET_PDEATHSIG, signal.SIGKILL) and parent not in (None, os.getppid()):
         os._exit(0)
 
 
 def environment() -> dict[str, str]:
-    """The variables that a submission's process has."""
+    """Return the environment variables of a worker."""
     return {**{name: os.environ[name] for name in KEPT if name in os.environ}, **SET}
 
 
 def forget_environment() -> None:
-    """Keep of the environment and of the command line what is listed; overwrite the rest where it lies,
-    since a submission can read all memory of its own process."""
+    """Remove the command line and all other environment variables, and overwrite their memory with zeros,
+    because a submission can read all memory of its own process."""
     kept = environment()
     if system.LINUX:
         for value in getattr(os.environ, "_data", {}).values():
             _overwrite(value)
         system.overwrite_environment()
-        _overwrite_as_started()
+        _overwrite_initial_stack()
     os.environ.clear()
     os.environ.update(kept)
     sys.argv[:], sys.orig_argv[:] = [""], [""]
 
 
 def _overwrite(value: object) -> None:
-    """Zeros in the place of a value that nobody will ask for. A single byte may be anybody's."""
+    """Overwrite the memory of a bytes object with zeros, unless Python may share it: it shares single
+    bytes."""
     if type(value) is bytes and len(value) > 1:
         ctypes.memset(id(value) + bytes.__basicsize__ - 1, 0, len(value))
 
 
-def _overwrite_as_started() -> None:
-    """The kernel keeps a process's first arguments and variables in one piece at the top of its stack."""
+def _overwrite_initial_stack() -> None:
+    """Overwrite the top of the stack, where the kernel stores the command line and the environment."""
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/stat") as stat:
         fields = stat.read().rsplit(")", 1)[1].split()
         arguments, _, _, end = map(int, fields[45:49])
@@ -71,7 +73,8 @@ def _overwrite_as_started() -> None:
 
 
 def drop_capabilities() -> bool:
-    """What makes root more than an owner of files: the right to read and end any process, and the rest."""
+    """Drop root's capabilities, such as reading and ending any process. Return False on an unknown machine.
+    Raises OSError."""
     numbers = {"x86_64": 126, "aarch64": 91}
     if system.MACHINE not in numbers:
         return False

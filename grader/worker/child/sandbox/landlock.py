@@ -1,6 +1,6 @@
-"""Landlock: what of the file system, the network and other processes is left to this process.
+"""Restrict a process's access to files, the network and other processes by Landlock.
 
-The kernel is asked which version it has; every version adds something to take away.
+The kernel reports its version of Landlock; later versions can restrict more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEVICE = READ_FILE | WRITE_FILE | IOCTL_DEV
 
 TCP = 3  # bind and connect
 ABSTRACT_SOCKETS_AND_SIGNALS = 3
-LOG_NOTHING = 1  # a submission that tries a thousand doors must not fill the machine's audit log
+LOG_NOTHING = 1  # a submission with a thousand denied accesses must not fill the machine's audit log
 
 
 class _Ruleset(ctypes.Structure):
@@ -35,16 +35,16 @@ class _Ruleset(ctypes.Structure):
         ("files", ctypes.c_uint64),
         ("network", ctypes.c_uint64),
         ("scoped", ctypes.c_uint64),
-    ]  # as ctypes wants it
+    ]
 
 
 class _PathBeneath(ctypes.Structure):
     _pack_ = 1
-    _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]  # as ctypes wants it
+    _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
 
 
 def version() -> int:
-    """The kernel's version of Landlock; 0 where it has none, or where it is switched off."""
+    """Return the kernel's version of Landlock, or 0 if it has none or it is switched off."""
     if not system.LINUX:
         return 0
     try:
@@ -54,7 +54,7 @@ def version() -> int:
 
 
 def handled(abi: int) -> tuple[int, int, int]:
-    """All that this version can take away: of files, of the network, of other processes."""
+    """Return the rights that this version can restrict, as bit masks: files, network, other processes."""
     files = (1 << 13) - 1
     files |= 1 << 13 if abi >= 2 else 0  # moving and linking files from folder to folder
     files |= TRUNCATE if abi >= 3 else 0
@@ -63,8 +63,8 @@ def handled(abi: int) -> tuple[int, int, int]:
 
 
 def restrict(allowed: Iterable[tuple[str, int]], abi: int) -> None:
-    """Take everything away from this thread but `allowed`: pairs of a path and rights, of which a file has
-    those ABOUT_FILES alone. Raises OSError."""
+    """Restrict this thread to the paths and rights in `allowed`; a file may only have rights in ABOUT_FILES.
+    Raises OSError."""
     files, network, scoped = handled(abi)
     attributes = _Ruleset(files, network, scoped)
     size = 8 if abi < 4 else 16 if abi < 6 else 24
@@ -78,7 +78,7 @@ def restrict(allowed: Iterable[tuple[str, int]], abi: int) -> None:
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
-    """One path and all that lies beneath; what is not there needs no rule."""
+    """Add a rule for a path and everything below it, if it exists."""
     try:
         parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""Resources that a worker may use: the part of the sandbox that every Unix has."""
+"""Limit the memory, files, processes and CPU time of a worker by `setrlimit`, which every Unix has."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 import sys
 from functools import cache
 
-MEMORY = 2 * 2**30  # bytes of address space beyond what the warm server holds
+MEMORY = 2 * 2**30  # bytes of address space in addition to that of the fork server
 FILE = 16 * 2**20  # bytes of one file
 DESCRIPTORS = 256
-SECONDS = 300  # of a processor: an end for a worker whose grader was stopped
+SECONDS = 300  # of CPU time, so that a worker ends even if its grader was stopped
 
 
 def prepare() -> None:
-    """Limits that forked workers inherit. The warm server sets them once, for all of them."""
+    """Set the limits that forked workers inherit. The fork server does this once for all its workers."""
     if sys.platform == "win32":
         return
     import resource as r
@@ -24,15 +24,15 @@ def prepare() -> None:
 
 
 def restrict(gpu: bool = False) -> bool:
-    """The limits that are a worker's own; whether they hold. A CUDA context maps far more address space
-    than it uses, and starts threads, so that they are left out there."""
+    """Set the limits of one worker, and return True if they are in force. They are left out on a GPU, because
+    a CUDA context reserves much more address space than it uses and starts threads."""
     if sys.platform == "win32" or gpu or not inherited():
         return False
     import resource as r
 
     _set({r.RLIMIT_AS: inherited() + MEMORY})
     if "linux" in sys.platform:
-        _set({r.RLIMIT_NPROC: 0})  # no further process or thread; root is not bound by it
+        _set({r.RLIMIT_NPROC: 0})  # no more processes or threads, unless the user is root
     return True
 
 
@@ -40,18 +40,18 @@ def _set(limits: dict[int, int]) -> None:
     import resource
 
     for which, most in limits.items():
-        with contextlib.suppress(ValueError, OSError):  # less is allowed already
+        with contextlib.suppress(ValueError, OSError):  # a lower limit is in force already
             resource.setrlimit(which, (most, most))
 
 
 @cache
 def inherited() -> int:
-    """The address space of the warm server, measured once: forked workers begin with as much."""
+    """Return the bytes of address space of the fork server, measured once and inherited by its workers."""
     return address_space()
 
 
 def address_space() -> int:
-    """Return the bytes of address space that this process uses, 0 where the system does not say."""
+    """Return the bytes of address space of this process, or 0 if the system does not report it."""
     try:
         with open("/proc/self/statm") as statm:
             return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,7 +1,7 @@
-"""A filter of system calls: what Landlock does not cover is refused with EPERM, and nobody is killed.
+"""Filter the system calls that Landlock does not cover: they fail with EPERM, and the process goes on.
 
-The program is a binary search over the number of the call, some fifteen steps deep; the kernel
-remembers the calls that are always allowed, so that reading and writing cost nothing more.
+The filter is a binary search over the number of the call, about fifteen steps deep. The kernel caches which
+calls are always allowed, so that reading and writing do not become slower.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 from functools import cache
 
 from grader.worker.child.sandbox import system
-from grader.worker.child.sandbox.syscalls import ASKED, GPU, MACHINES, NEVER, NEWEST
+from grader.worker.child.sandbox.syscalls import CONDITIONAL, GPU, MACHINES, NEVER, NEWEST
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 SET_FILTER, ALL_THREADS, NO_SLOWDOWN = 1, 1, 4
@@ -24,10 +24,10 @@ NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 
 ALLOW = 0x7FFF0000
 REFUSE = 0x00050000 | errno.EPERM
-UNKNOWN = 0x00050000 | errno.ENOSYS  # a library takes an older call instead
+UNKNOWN = 0x00050000 | errno.ENOSYS  # libraries then fall back to an older call
 
 CLONE_THREAD = 0x10000
-#: Who gets a signal when a descriptor is ready can be set to anybody; leases and notices are of no use.
+#: These could make the kernel send signals to other processes; no submission needs leases and notices.
 FCNTL = {"F_SETOWN": 8, "F_SETSIG": 10, "F_SETOWN_EX": 15, "F_SETLEASE": 1024, "F_NOTIFY": 1026}
 IOCTL = {
     "TIOCSCTTY": 0x540E,
@@ -36,25 +36,25 @@ IOCTL = {
     "FIOSETOWN": 0x8901,
     "SIOCSPGRP": 0x8902,
 }
-#: The worker's own precautions are not the submission's to take back.
+#: These could undo the worker's own protections.
 PRCTL = {"PR_SET_PDEATHSIG": 1, "PR_SET_DUMPABLE": 4, "PR_SET_MM": 35, "PR_SET_PTRACER": 0x59616D61}
 
-_MYSELF = 0x5EC0BEEF  # stands for the worker's process id until it is known
+_MYSELF = 0x5EC0BEEF  # a placeholder for the worker's process id
 
 Instruction = tuple[int, int, int, int]  # code, steps if true, steps if false, constant
 
 
 def available() -> bool:
-    """Whether a filter exists for this machine."""
+    """True if there is a filter for this machine."""
     return system.LINUX and system.MACHINE in ARCHITECTURES
 
 
 def restrict(gpu: bool = False) -> None:
-    """Refuse this process what no submission needs. Raises OSError."""
+    """Install the filter in this process. Raises OSError."""
     code, filter_, mine = prepared(gpu)
     for position in mine:
         struct.pack_into("=I", code, position, os.getpid())
-    number = ASKED["seccomp"][MACHINES[system.MACHINE]]
+    number = CONDITIONAL["seccomp"][MACHINES[system.MACHINE]]
     assert number is not None
     try:
         system.call(number, SET_FILTER, ALL_THREADS | NO_SLOWDOWN, filter_)
@@ -69,17 +69,18 @@ Buffer = ctypes.Array[ctypes.c_char]
 
 @cache
 def prepared(gpu: bool) -> tuple[Buffer, Buffer, tuple[int, ...]]:
-    """The filter in memory, what the kernel is handed, and where the process id has to be written."""
+    """Return the filter's code, the structure for the kernel that points to it, and the offsets in the code
+    where the process id must be written."""
     steps = program(system.MACHINE, gpu)
     mine = tuple(8 * i + 4 for i, (*_, value) in enumerate(steps) if value == _MYSELF)
     packed = b"".join(struct.pack("=HBBI", *step) for step in steps)
     code = ctypes.create_string_buffer(packed, len(packed))
-    handed = struct.pack("=HxxxxxxQ", len(steps), ctypes.addressof(code))
-    return code, ctypes.create_string_buffer(handed, len(handed)), mine
+    header = struct.pack("=HxxxxxxQ", len(steps), ctypes.addressof(code))
+    return code, ctypes.create_string_buffer(header, len(header)), mine
 
 
 def program(machine: str, gpu: bool = False) -> list[Instruction]:
-    """The filter, step by step."""
+    """Return the instructions of the filter for a machine."""
     head: list[Instruction] = [
         (LOAD, 0, 0, ARCHITECTURE),
         (IF_EQUAL, 1, 0, ARCHITECTURES[machine]),
@@ -90,19 +91,19 @@ def program(machine: str, gpu: bool = False) -> list[Instruction]:
 
 
 def _decisions(column: int, gpu: bool) -> dict[int, list[Instruction]]:
-    """What is done about each call that is not plainly allowed, by its number."""
+    """Return the instructions for each call that is not always allowed, by its number."""
     refused = NEVER if gpu else {**NEVER, **GPU}
     numbers = {numbers[column] for numbers in refused.values()} - {None}
     decided: dict[int, list[Instruction]] = {n: [(RETURN, 0, 0, REFUSE)] for n in numbers if n is not None}
-    for name, steps in _asked(gpu).items():
-        number = ASKED[name][column]
+    for name, steps in _conditional(gpu).items():
+        number = CONDITIONAL[name][column]
         assert number is not None
         decided[number] = steps
     return decided
 
 
-def _asked(gpu: bool) -> dict[str, list[Instruction]]:
-    """The calls that are looked at more closely. CUDA needs threads; nothing else does."""
+def _conditional(gpu: bool) -> dict[str, list[Instruction]]:
+    """Return the instructions for the calls that depend on an argument. Only CUDA may start threads."""
     to_myself = [_load_argument(0), (IF_EQUAL, 0, 1, _MYSELF), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
     signals = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
     threads = [_load_argument(0), (IF_ANY_BIT, 0, 1, CLONE_THREAD), (RETURN, 0, 0, ALLOW)]
@@ -118,12 +119,12 @@ def _asked(gpu: bool) -> dict[str, list[Instruction]]:
 
 
 def _load_argument(position: int) -> Instruction:
-    """Its lower half, which is all that the kernel looks at in these calls."""
+    """Load the lower half of an argument, which is all that the kernel uses in these calls."""
     return LOAD, 0, 0, FIRST_ARGUMENT + 8 * position
 
 
 def _unless(position: int, refused: dict[str, int]) -> list[Instruction]:
-    """Allowed, unless the argument is one of those."""
+    """Allow the call unless the argument has one of the refused values."""
     steps: list[Instruction] = [_load_argument(position)]
     for value in refused.values():
         steps += [(IF_EQUAL, 0, 1, value), (RETURN, 0, 0, REFUSE)]
@@ -131,14 +132,14 @@ def _unless(position: int, refused: dict[str, int]) -> list[Instruction]:
 
 
 def _only_to_read() -> list[Instruction]:
-    """Limits may be asked for, one's own by the name of 0; none may be set, here or elsewhere."""
+    """Allow `prlimit64` only to read this process's own limits (pid 0, no new limit)."""
     asks = [(_load_argument(0), 0), (_load_argument(2), 0), ((LOAD, 0, 0, FIRST_ARGUMENT + 20), 0)]
     steps = [step for load, value in asks for step in (load, (IF_EQUAL, 1, 0, value), (RETURN, 0, 0, REFUSE))]
     return [*steps, (RETURN, 0, 0, ALLOW)]
 
 
 def _intervals(decided: dict[int, list[Instruction]]) -> list[tuple[int, list[Instruction]]]:
-    """First numbers of intervals and what is done in them, in order; neighbours that agree are one."""
+    """Group consecutive call numbers with the same instructions; return each group's first number."""
     allow: list[Instruction] = [(RETURN, 0, 0, ALLOW)]
     found: list[tuple[int, list[Instruction]]] = []
     for number in range(NEWEST + 1):
@@ -149,7 +150,7 @@ def _intervals(decided: dict[int, list[Instruction]]) -> list[tuple[int, list[In
 
 
 def _search(intervals: list[tuple[int, list[Instruction]]]) -> list[Instruction]:
-    """A binary search for the interval in which the number lies."""
+    """Return the instructions of a binary search for the interval that contains the number."""
     if len(intervals) == 1:
         return intervals[0][1]
     middle = len(intervals) // 2

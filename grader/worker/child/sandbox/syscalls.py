@@ -1,7 +1,7 @@
-"""System calls that no submission needs, by name, with their numbers on the two machines.
+"""List the system calls that no submission needs, with their numbers on the two supported machines.
 
-A call that one machine lacks is None there. The numbers are fixed for ever; `tests/grader/test_seccomp.py`
-compares them with the system's own headers where these are installed.
+A call that a machine does not have is None there. Linux never changes these numbers; a test compares them
+with the system's headers if these are installed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ MACHINES = {"x86_64": 0, "aarch64": 1}
 
 Numbers = tuple[int | None, int | None]
 
-#: The newest call that is known here. Later ones do not exist for a submission.
+#: The highest number in these tables. Later calls fail with ENOSYS, as on an older kernel.
 NEWEST = 462
 
 PROCESSES: dict[str, Numbers] = {
@@ -25,7 +25,7 @@ SOCKETS: dict[str, Numbers] = {
     "sendmsg": (46, 211), "sendmmsg": (307, 269), "recvmsg": (47, 212), "recvmmsg": (299, 243),
 }  # fmt: skip
 
-#: Ways into another process, or to change how it runs.
+#: Calls that access other processes, or change how they run.
 OTHERS: dict[str, Numbers] = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "process_madvise": (440, 440), "process_mrelease": (448, 448), "kcmp": (312, 272),
@@ -35,7 +35,7 @@ OTHERS: dict[str, Numbers] = {
     "migrate_pages": (256, 238),
 }  # fmt: skip
 
-#: What would outlive the process: memory and queues that belong to nobody.
+#: Calls for shared memory and queues, which would outlive the process.
 LASTING: dict[str, Numbers] = {
     "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190),
     "semctl": (66, 191), "semop": (65, 193), "semtimedop": (220, 192), "msgget": (68, 186),
@@ -43,7 +43,7 @@ LASTING: dict[str, Numbers] = {
     "mq_unlink": (241, 181),
 }  # fmt: skip
 
-#: Changes to files that Landlock does not watch, and ways to files around their names.
+#: Changes to files that Landlock does not restrict, and access to files by other means than their paths.
 FILES: dict[str, Numbers] = {
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
     "chown": (92, None), "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54),
@@ -55,7 +55,7 @@ FILES: dict[str, Numbers] = {
     "inotify_add_watch": (254, 27), "quotactl": (179, 60), "quotactl_fd": (443, 443),
 }  # fmt: skip
 
-#: Doors of the kernel behind which most of its faults were found.
+#: Parts of the kernel in which many security bugs were found.
 KERNEL: dict[str, Numbers] = {
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "io_setup": (206, 0), "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
@@ -63,7 +63,7 @@ KERNEL: dict[str, Numbers] = {
     "memfd_secret": (447, 447),
 }  # fmt: skip
 
-#: What only root may do, and a submission that is graded by root must not.
+#: Calls for root only, which a submission must not use even if root runs the grader.
 ROOT: dict[str, Numbers] = {
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
     "move_mount": (429, 429), "open_tree": (428, 428), "fsopen": (430, 430), "fsconfig": (431, 431),
@@ -78,13 +78,13 @@ ROOT: dict[str, Numbers] = {
     "syslog": (103, 116), "iopl": (172, None), "ioperm": (173, None), "vhangup": (153, 58),
 }  # fmt: skip
 
-#: Needed by CUDA, by nothing else.
+#: Calls that only CUDA needs.
 GPU: dict[str, Numbers] = {
     "memfd_create": (319, 279), "sched_setaffinity": (203, 122), "move_pages": (279, 239),
 }  # fmt: skip
 
-#: Calls of which it depends on an argument whether they are let through.
-ASKED: dict[str, Numbers] = {
+#: Calls that are allowed or refused depending on an argument.
+CONDITIONAL: dict[str, Numbers] = {
     "clone": (56, 220), "clone3": (435, 435), "kill": (62, 129), "tkill": (200, 130),
     "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
     "prlimit64": (302, 261), "prctl": (157, 167), "fcntl": (72, 25), "ioctl": (16, 29),

@@ -1,4 +1,4 @@
-"""System calls that Python does not offer, by ctypes."""
+"""Make system calls that Python does not offer, through ctypes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
 
 
 def call(number: int, *arguments: int | ctypes._CArgObject | ctypes.Array[ctypes.c_char] | None) -> int:
-    """The system call of that number. Raises OSError."""
+    """Make the system call with that number and return its result. Raises OSError."""
     assert _libc is not None
     words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
     result = int(_libc.syscall(ctypes.c_long(number), *words))
@@ -26,12 +26,12 @@ def call(number: int, *arguments: int | ctypes._CArgObject | ctypes.Array[ctypes
 
 
 def control(option: int, value: int) -> bool:
-    """`prctl` with one argument; whether it worked."""
+    """Call `prctl` with one argument; return True on success."""
     return _libc is not None and int(_libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0)) == 0
 
 
 def overwrite_environment() -> None:
-    """Zeros over every variable that C code knows of, then forget them."""
+    """Overwrite every variable in the C library's environment with zeros, then clear the environment."""
     assert _libc is not None
     variables = ctypes.POINTER(ctypes.c_void_p).in_dll(_libc, "environ")
     position = 0
@@ -43,5 +43,6 @@ def overwrite_environment() -> None:
 
 
 def no_new_privileges() -> bool:
-    """No program that is executed from here on gains rights; a filter may not be installed without."""
+    """Forbid programs that this process executes to gain rights. Filters require this. Return True on
+    success."""
     return control(PR_SET_NO_NEW_PRIVS, 1)

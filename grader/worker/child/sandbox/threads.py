@@ -1,4 +1,4 @@
-"""One thread a process. A library that counts on more ends the process when it cannot start them."""
+"""Limit libraries to one thread, because the sandbox forbids more and some libraries would then abort."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ SETTERS = {
 }
 
 
-def do_without() -> None:
-    """Tell every library of linear algebra in this process to compute in the calling thread."""
+def use_one_thread() -> None:
+    """Make every linear algebra library in this process compute in the calling thread."""
     for path in _mapped_libraries():
         family = next((name for name in SETTERS if name in os.path.basename(path)), None)
         if family is not None:
             with contextlib.suppress(OSError):
-                _tell(ctypes.CDLL(path), SETTERS[family])
+                _set_threads(ctypes.CDLL(path), SETTERS[family])
 
 
-def _tell(library: ctypes.CDLL, setters: tuple[str, ...]) -> None:
+def _set_threads(library: ctypes.CDLL, setters: tuple[str, ...]) -> None:
     for name in (*setters, *(f"scipy_{setter}" for setter in setters)):
         setter = getattr(library, name, None)
         if setter is not None:

@@ -1,4 +1,4 @@
-"""A function of the grader's is called for ever, with as many tokens as may travel."""
+"""Calls a function of the grader in an endless loop, with as many tokens as the codec allows."""
 
 import torch
 

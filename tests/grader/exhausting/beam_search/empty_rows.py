@@ -1,4 +1,4 @@
-"""A function of the grader's is called with 2^29 empty rows."""
+"""Calls a function of the grader with 2^29 empty rows."""
 
 import torch
 

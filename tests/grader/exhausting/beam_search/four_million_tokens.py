@@ -1,4 +1,4 @@
-"""A function of the grader's is called with four million tokens."""
+"""Calls a function of the grader with four million tokens."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""An array of 2^40 empty rows where a ValueError is due."""
+"""Returns an array of 2^40 empty rows where it should raise ValueError."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""As many ids as may travel, of which a law makes all beginnings."""
+"""Returns as many ids as the codec allows; a law builds every prefix of them."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Forty thousand ids, of which a law makes all beginnings."""
+"""Returns forty thousand ids; a law builds every prefix of them."""
 
 import torch
 

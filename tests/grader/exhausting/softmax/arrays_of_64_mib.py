@@ -1,4 +1,4 @@
-"""64 MiB every time."""
+"""Returns 64 MiB from every call."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Right, after four seconds of computing: below the limit of a call, above that of a kata."""
+"""Returns the right result after four seconds of CPU time: within the limit of a call, not of a kata."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A forged answer: a dict of 135,000 integer keys, all of one hash."""
+"""Forges an answer: a dict of 135,000 integer keys that all have the same hash."""
 
 import gc
 import json

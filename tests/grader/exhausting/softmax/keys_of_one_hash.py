@@ -1,4 +1,4 @@
-"""A dict of integer keys that all have the same hash."""
+"""Returns a dict of integer keys that all have the same hash."""
 
 
 def softmax(x, axis=-1):

@@ -1,4 +1,4 @@
-"""The largest array that may travel, every time."""
+"""Returns the largest array that the codec allows from every call."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A dict of as many long keys as may travel."""
+"""Returns a dict of as many long keys as the codec allows."""
 
 
 def softmax(x, axis=-1):

@@ -1,4 +1,4 @@
-"""Lists of as many numbers as may travel."""
+"""Returns lists of as many numbers as the codec allows."""
 
 
 def softmax(x, axis=-1):

@@ -1,4 +1,4 @@
-"""An error whose message has a million characters, each another line."""
+"""Raises an error whose message has a million characters, each on its own line."""
 
 
 def softmax(x, axis=-1):

@@ -1,4 +1,4 @@
-"""A line of a million characters before every answer."""
+"""Prints a line of a million characters before every answer."""
 
 
 def softmax(x, axis=-1):

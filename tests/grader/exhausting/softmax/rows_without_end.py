@@ -1,4 +1,4 @@
-"""An array of 2^40 empty rows."""
+"""Returns an array of 2^40 empty rows."""
 
 import numpy as np
 

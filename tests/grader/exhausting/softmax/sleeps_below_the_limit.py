@@ -1,4 +1,4 @@
-"""Right, after a sleep below every limit of a call."""
+"""Returns the right result after a sleep that is within the limits of a call."""
 
 import time
 

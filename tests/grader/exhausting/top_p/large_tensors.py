@@ -1,4 +1,4 @@
-"""The largest tensor that may travel, every time."""
+"""Returns the largest tensor that the codec allows from every call."""
 
 import torch
 
