@@ -181,7 +181,7 @@ def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **opti
 
     Ended at any moment and started again it goes on where it was.
     """
-    from grader.classroom.session import ClassOptions, grade_class
+    from grader.classroom.command import ClassOptions, grade_class
 
     here = open_course(course)
     infos = [here.kata_info(name) for name in dict.fromkeys(names)] or list(here.katas.values())
@@ -202,7 +202,7 @@ def notebooks(
     from grader.authoring.release import keys
     from grader.authoring.release.repository import write_release
     from grader.notebooks.course import course_files
-    from grader.notebooks.extra import require
+    from grader.notebooks.optional_dependency import require
 
     require("`kata notebooks`", "nbformat")
     here = open_course(course)

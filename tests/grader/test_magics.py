@@ -1,9 +1,9 @@
-"""`%%kata`, `%grade` and `%hint`, said to a shell of IPython's."""
+"""Tests of `%%kata`, `%grade` and `%hint` in an IPython shell."""
 
 import pytest
 
 import grader
-from grader.notebooks import errand
+from grader.notebooks import isolated_grading
 from grader.report import CheckReport, KataReport
 
 pytest.importorskip("IPython", reason="IPython is not installed")
@@ -121,11 +121,11 @@ def test_grade_is_run_beside_the_kernel(tiny_course, monkeypatch, tmp_path):
     (tmp_path / "numpy.py").write_text("raise SystemExit('not the library')")
     monkeypatch.chdir(tiny_course.root)
     monkeypatch.setenv("PYTHONPATH", str(grader.__path__[0]) + "/..", prepend=":")
-    kata = errand.grade_source(tiny_course.kata_info("double"), f"\n{RIGHT}")
+    kata = isolated_grading.grade_source(tiny_course.kata_info("double"), f"\n{RIGHT}")
     assert (kata.status, kata.score) == ("passed", 1000)
 
 
 def test_what_grade_refuses_is_said(tiny_course, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
-    with pytest.raises(errand.CourseError, match=r"^The key none\.key cannot be read: no such file"):
-        errand.grade_source(tiny_course.kata_info("double"), RIGHT, key="none.key")
+    with pytest.raises(isolated_grading.CourseError, match=r"^The key none\.key cannot be read: no such"):
+        isolated_grading.grade_source(tiny_course.kata_info("double"), RIGHT, key="none.key")

@@ -13,9 +13,9 @@ from grader.course.catalog import Course, CourseError
 from grader.course.notebook_cells import katas_asked, katas_in, source_of
 from grader.course.submission import SubmissionRejected
 from grader.formats import fragment
-from grader.notebooks import extra
-from grader.notebooks.answers import STUB, handed_out, solved
+from grader.notebooks import optional_dependency
 from grader.notebooks.markdown import to_markdown
+from grader.notebooks.solution_cells import STUB, with_solution, without_statement
 from grader.report import CheckReport, KataReport, Mistake
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -210,9 +210,9 @@ def functions(source):
 
 @pytest.mark.parametrize("info", [info for info in KATAS if not info.ships_wrong_code], ids=lambda c: c.name)
 def test_the_instructors_cell_holds_the_whole_reference(info):
-    stub = handed_out(COURSE.stub(info).read_text("utf-8"))
+    stub = without_statement(COURSE.stub(info).read_text("utf-8"))
     reference = COURSE.solution(info, "reference").read_text("utf-8")
-    answer = solved(stub, reference)
+    answer = with_solution(stub, reference)
     assert functions(answer) == functions(reference)
     assert f"{STUB}\n" not in answer
     decorated = [n for n in ast.parse(reference).body if getattr(n, "decorator_list", [])]
@@ -223,10 +223,8 @@ def test_the_instructors_cell_holds_the_whole_reference(info):
 def test_code_that_is_handed_out_wrong_has_no_solution_in_its_notebook():
     for info in KATAS:
         if info.ships_wrong_code:
-            stub = COURSE.stub(info).read_text("utf-8")
-            assert solved(handed_out(stub), COURSE.solution(info, "reference").read_text()) == handed_out(
-                stub
-            )
+            code = without_statement(COURSE.stub(info).read_text("utf-8"))
+            assert with_solution(code, COURSE.solution(info, "reference").read_text()) == code
 
 
 # --- the report in a notebook ---------------------------------------------------------------------------
@@ -265,7 +263,7 @@ def test_a_kata_without_checks_says_why():
 
 @pytest.fixture
 def _without_jupyter(monkeypatch):
-    monkeypatch.setattr(extra.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(optional_dependency.importlib.util, "find_spec", lambda _: None)
 
 
 @pytest.mark.usefixtures("_without_jupyter")
