@@ -1,4 +1,4 @@
-"""The commands that look after a course; what they do is imported when they run."""
+"""The command `kata` and its subcommands; each imports its modules when it runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from grader.cases.generation import SEED
-from grader.cli.options import OUR_FAULT, GuardedCommand, Names, course_option
+from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
 from grader.course.catalog import open_course, shorten
 from grader.grading.startup import require_library
 from grader.values.formatting import counted
@@ -37,9 +37,9 @@ def new(place: str, new_track: bool, course: Path | None, **options: Any) -> Non
     """Begin a kata: write its files, each with a part that works. Asks what is not given."""
     from grader.authoring.scaffold import writer
 
-    root = writer.open_place(course)
-    track, name = writer.place_for(root, place, new_track)
-    draft = writer.ask(track, name, **options)
+    root = writer.course_folder(course)
+    track, name = writer.new_kata_name(root, place, new_track)
+    draft = writer.complete_draft(track, name, **options)
     for path in writer.write_kata(root, draft):
         click.echo(f"wrote {path}")
     where = f" --course {course}" if course else ""
@@ -47,7 +47,7 @@ def new(place: str, new_track: bool, course: Path | None, **options: Any) -> Non
 
 
 @kata.command(cls=GuardedCommand)
-@click.argument("names", nargs=-1, type=Names())
+@click.argument("names", nargs=-1, type=KataNames())
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Hold right answers alone against this many banks of cases.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not the first alone.")
@@ -69,16 +69,16 @@ def verify(
 
         sys.exit(verify_strength(open_course(course), names, seed, page))
     if seeds is not None:
-        from grader.authoring.false_rejections import verify_fairness
+        from grader.authoring.false_rejections import verify_right_answers
 
-        sys.exit(verify_fairness(open_course(course), names, seeds))
+        sys.exit(verify_right_answers(open_course(course), names, seeds))
     from grader.authoring.verify import verify_course
 
     sys.exit(verify_course(open_course(course), names, seed, isolated))
 
 
 @kata.command(cls=GuardedCommand)
-@click.argument("names", nargs=-1, type=Names())
+@click.argument("names", nargs=-1, type=KataNames())
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--output", type=click.Path(path_type=Path), help="A folder, or a file that ends in .key.")
 @click.option("--seal", is_flag=True, help="Draw from a fresh seed and encrypt; again to rotate.")
@@ -96,7 +96,7 @@ def key(
     from grader.authoring.release import keys
 
     here = open_course(course)
-    infos = keys.chosen(here, names)
+    infos = keys.chosen_katas(here, names)
     if seal:
         click.echo(keys.write_sealed(here, infos, output or Path("sealed.key"), secret))
         return
@@ -106,7 +106,7 @@ def key(
 
 @kata.command(cls=GuardedCommand)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.argument("names", nargs=-1, type=Names())
+@click.argument("names", nargs=-1, type=KataNames())
 @click.option(
     "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
 )
@@ -145,7 +145,7 @@ def overview(course: Path | None) -> None:
 
 @kata.command(cls=GuardedCommand)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.argument("names", nargs=-1, type=Names())
+@click.argument("names", nargs=-1, type=KataNames())
 @course_option
 def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
     """Write what a student reads for each mistake, a page a kata."""
@@ -156,7 +156,7 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
 
 @kata.command(cls=GuardedCommand)
 @click.argument("submissions", type=click.Path(path_type=Path))
-@click.option("--kata", "names", multiple=True, type=Names(), help="Grade this kata; can be given again.")
+@click.option("--kata", "names", multiple=True, type=KataNames(), help="Grade this kata; can be given again.")
 @click.option("--roster", type=click.Path(path_type=Path), help="A CSV with columns id and name.")
 @click.option(
     "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("grades"), show_default=True
@@ -191,7 +191,7 @@ def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **opti
 
 @kata.command(cls=GuardedCommand)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.argument("names", nargs=-1, type=Names())
+@click.argument("names", nargs=-1, type=KataNames())
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the students' cases from this.")
 @click.option("--hidden-seed", type=int, help="Draw other cases from this, for autograding alone.")
 @course_option
@@ -206,7 +206,7 @@ def notebooks(
 
     require("`kata notebooks`", "nbformat")
     here = open_course(course)
-    infos = keys.chosen(here, names)
+    infos = keys.chosen_katas(here, names)
     outcome = write_release(folder, course_files(here, infos, seed, hidden_seed))
     written = sum(name.endswith(".ipynb") for name in outcome.written)
     made = f"{counted(len(infos), 'kata')}, {counted(written, 'notebook')}"

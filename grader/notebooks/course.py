@@ -51,5 +51,5 @@ def _is_file_of(path: str, info: KataInfo) -> bool:
 
 def _keys(course: Course, infos: list[KataInfo], seed: int) -> dict[str, bytes]:
     """Draw keys with hidden cases for the top of the course, which is not handed out to students."""
-    entries = keys.told(keys.draw_entries(course, infos, seed))
+    entries = keys.with_progress(keys.draw_entries(course, infos, seed))
     return {f"keys/{entry.name}.key": write([entry], seed, keys.made_by()) for entry in entries}

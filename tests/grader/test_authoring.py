@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from grader.authoring import static_checks
-from grader.authoring.false_rejections import verify_fairness
+from grader.authoring.false_rejections import verify_right_answers
 from grader.authoring.overview import overview
 from grader.authoring.verify import verify_course
 from grader.course.catalog import Course, find_course
@@ -114,7 +114,7 @@ def test_a_mistake_that_passes_and_a_variant_that_fails_are_gaps(capsys, course)
 
 @pytest.mark.slow
 def test_right_answers_are_held_against_many_banks(capsys, course):
-    assert verify_fairness(course(), (), 2) == 0
+    assert verify_right_answers(course(), (), 2) == 0
     assert "No right answer was refused over 2 banks." in capsys.readouterr().out
 
 
@@ -129,7 +129,7 @@ def test_an_answer_that_is_wrong_at_times_is_refused(capsys, course):
             return x * 2 if len(x) != 2 else x * 3
         '''
     )
-    assert verify_fairness(course(changes), (), 2) == 1
+    assert verify_right_answers(course(changes), (), 2) == 1
     said = capsys.readouterr().out
     assert "the variant `wrong_for_two_rows` is refused under seed 1 by `agrees_with_reference`" in said
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from grader.cli.progress import board, is_begun, welcome
+from grader.cli.progress import kata_list, is_begun, welcome
 from grader.course.submission import digest
 
 STUB = 'def double(x):\n    """Twice x."""\n    raise NotImplementedError\n'
@@ -53,14 +53,14 @@ def test_the_board_marks_what_is_begun(tiny_course):
     stub = tiny_course.stub(tiny_course.kata_info("double"))
     before = stub.read_text()
     line = f"{'double':<30}Twice as much\n"
-    assert board(tiny_course) == (
+    assert kata_list(tiny_course) == (
         f"  attention\n    · {line}\n"
         f"  modules\n    · {'center':<30}Around the mean\n\n"
         "  · not started   ▸ begun\n"
     )
     try:
         stub.write_text(before.replace("raise NotImplementedError", "return 2 * x"))
-        assert board(tiny_course).startswith(f"  attention\n    ▸ {line}")
+        assert kata_list(tiny_course).startswith(f"  attention\n    ▸ {line}")
     finally:
         stub.write_text(before)
 

@@ -83,11 +83,11 @@ def test_laws_of_one_name_hide_each_other(said):
     assert f"{CARD}:33: 2 laws are called `twice_is_a_sum`; rename all but one." in gaps
 
 
-def test_a_name_listed_in_vain_is_told(write, tmp_path):
+def test_a_name_in_the_path_without_a_kata_is_reported(write, tmp_path):
     course = Course(
         write(tmp_path, {**DOUBLE, "tests/katas/path.toml": '[path]\nattention = ["double", "x"]'})
     )
-    assert static_checks.listed_in_vain(course) == [
+    assert static_checks.unknown_names(course) == [
         "tests/katas/path.toml lists `x`, and there is no such kata; write it, or take the name out."
     ]
 

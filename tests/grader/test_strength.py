@@ -1,4 +1,4 @@
-"""`kata verify --mutate`: mutants on trial, those that are marked as right, and the page of counts."""
+"""`kata verify --mutate`: mutants on runner, those that are marked as right, and the page of counts."""
 
 import re
 import textwrap
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.mutation.equivalents import MARKS, Mark, read_marks
-from grader.authoring.mutation.mutant_runner import MutantRun, run_forked
+from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, read_equivalents
+from grader.authoring.mutation.mutant_runner import MutantRunner, run_forked
 from grader.authoring.mutation.strength import verify_strength
 from grader.authoring.mutation.strength_page import read_rows, write_page
 from grader.cases.generation import SEED
@@ -22,10 +22,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def trial(tiny_course):
+def runner(tiny_course):
     info = tiny_course.kata_info("double")
     kata = tiny_course.declaration(info)
-    return MutantRun(kata, Oracle(kata, tiny_course, info, SEED))
+    return MutantRunner(kata, Oracle(kata, tiny_course, info, SEED))
 
 
 CHECKED = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    "
@@ -43,8 +43,8 @@ CHECKED = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\
         ("import os; os._exit(3)", "a limit of memory"),
     ],
 )
-def test_the_first_check_that_fails_is_named(trial, body, check):
-    assert trial.caught_by(CHECKED + body, seconds=1.5) == check
+def test_the_first_check_that_fails_is_named(runner, body, check):
+    assert runner.caught_by(CHECKED + body, seconds=1.5) == check
 
 
 @pytest.mark.parametrize(
@@ -60,20 +60,20 @@ def test_the_first_check_that_fails_is_named(trial, body, check):
     ],
 )
 def test_a_verdict_says_whether_a_report_names_the_mistake_or_locates_it(
-    tiny_course, trial, body, is_named, is_located
+    tiny_course, runner, body, is_named, is_located
 ):
     info = tiny_course.kata_info("double")
-    mistakes = mistakes_of(tiny_course, PreparedKata(info, trial.kata, trial.oracle, trial.checks))
-    verdict = MutantRun(trial.kata, trial.oracle, mistakes).judge(CHECKED + body, seconds=1.5)
+    mistakes = mistakes_of(tiny_course, PreparedKata(info, runner.kata, runner.oracle, runner.checks))
+    verdict = MutantRunner(runner.kata, runner.oracle, mistakes).judge(CHECKED + body, seconds=1.5)
     assert (verdict.is_named, verdict.is_located) == (is_named, is_located)
 
 
-def test_a_right_answer_has_no_verdict(trial):
-    assert trial.judge(CHECKED + "return 2 * x", seconds=5) is None
+def test_a_right_answer_has_no_verdict(runner):
+    assert runner.judge(CHECKED + "return 2 * x", seconds=5) is None
 
 
-def test_a_text_that_does_not_load_is_caught(trial):
-    assert trial.caught_by("double = nothing", seconds=5) == "loading"
+def test_a_text_that_does_not_load_is_caught(runner):
+    assert runner.caught_by("double = nothing", seconds=5) == "loading"
 
 
 def test_what_is_done_in_a_fork_stays_there():
@@ -130,10 +130,10 @@ def test_survivors_are_listed_with_their_change(strength):
 
 @pytest.mark.slow
 def test_marks_count_as_right_answers_and_a_mark_of_nothing_is_told(strength, tmp_path):
-    marks = f"solutions/attention/double/{MARKS}"
+    entries = f"solutions/attention/double/{FILE_NAME}"
     stale = MARKED.replace('now = "return twice"', 'now = "gone"')
     page = tmp_path / "strength.md"
-    code, said = strength({marks: stale}, page)
+    code, said = strength({entries: stale}, page)
     assert code == 1
     assert "  marked in vain, there is no such change: double: gone" in said
     tried, caught, right = read_rows(page.read_text())["double"]
@@ -145,7 +145,7 @@ def test_a_mark_on_what_is_caught_is_told(strength):
     wrong = MARKED.replace("return twice if len(x) < 9 else twice", "return x + x").replace(
         'now = "return twice"', 'now = "return x - x"'
     )
-    code, said = strength({f"solutions/attention/double/{MARKS}": wrong})
+    code, said = strength({f"solutions/attention/double/{FILE_NAME}": wrong})
     assert code == 1
     assert "  marked as right, and caught: double: return x - x" in said
 
@@ -160,22 +160,24 @@ def test_a_mark_on_what_is_caught_is_told(strength):
     ],
 )
 def test_marks_that_cannot_be_used_are_told_in_one_sentence(tmp_path, text, said):
-    file = tmp_path / MARKS
+    file = tmp_path / FILE_NAME
     file.write_text(textwrap.dedent(text))
     with pytest.raises(CourseError, match=re.escape(said)) as refused:
-        read_marks(file)
+        read_equivalents(file)
     assert len(str(refused.value).splitlines()) == 1
 
 
 def test_a_kata_without_marks_has_none(tmp_path):
-    assert read_marks(tmp_path / MARKS) == []
+    assert read_equivalents(tmp_path / FILE_NAME) == []
 
 
 def test_marks_are_read_as_they_are_written(tmp_path):
-    file = tmp_path / MARKS
+    file = tmp_path / FILE_NAME
     file.write_text(textwrap.dedent(MARKED))
     why = "It is the same either way."
-    assert read_marks(file) == [Mark("double", "return twice if len(x) < 9 else twice", "return twice", why)]
+    assert read_equivalents(file) == [
+        EquivalentMutant("double", "return twice if len(x) < 9 else twice", "return twice", why)
+    ]
 
 
 def test_the_page_keeps_the_rows_of_katas_that_were_not_tried(tmp_path, tiny_course):
@@ -201,5 +203,7 @@ def test_the_page_in_the_docs_has_every_kata_and_misses_nothing():
 def test_every_mark_of_the_course_can_be_read():
     course = Course(find_course(ROOT))
     rows = read_rows((ROOT / "docs" / "strength.md").read_text(encoding="utf-8"))
-    marks = {name: len(read_marks(course.folder(info) / MARKS)) for name, info in course.katas.items()}
-    assert {name: count for name, count in marks.items() if count > rows[name][2]} == {}
+    entries = {
+        name: len(read_equivalents(course.folder(info) / FILE_NAME)) for name, info in course.katas.items()
+    }
+    assert {name: count for name, count in entries.items() if count > rows[name][2]} == {}
