@@ -1,4 +1,4 @@
-"""No submission takes the judge's memory, or writes a report without end.
+"""Tests that no submission exhausts the grader's memory or makes its report too long.
 
 How long each may take is measured by `benchmarks/exhausting.py`.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PEAK = 600  # MiB, of the process that judges
+PEAK = 600  # MiB of the grading process
 REPORT = 256_000  # bytes
 #: A minute each: in the benchmark alone.
 LATE = {"as_slow_as_it_may_be", "sleeps_below_the_limit", "calls_without_end"}
@@ -39,7 +39,7 @@ def grade(file):
 @pytest.mark.slow
 @pytest.mark.skipif("linux" not in sys.platform, reason="peak memory is read from /proc")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_the_judge_is_not_exhausted(file):
+def test_memory_and_report_have_limits(file):
     printed, peak = grade(file)
     assert peak <= PEAK
     assert len(printed) < REPORT
