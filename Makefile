@@ -54,7 +54,7 @@ bench: $(INSTALLED)
 
 # The others are installed into an environment of their own: a network is needed once.
 bench-class: $(INSTALLED)
-	$(BIN)/python benchmarks/cohort.py 300 3
+	$(BIN)/python benchmarks/compare_graders.py 300 3
 	$(BIN)/python benchmarks/class_sizes.py causal_mask 30 300 3000
 
 # A hundred thousand frames, both ways; as many again, grown by coverage, where atheris installs.

@@ -79,7 +79,7 @@ class ClassStatistics:
     short: int = 0  # files too short to be compared
 
     def add(self, graded: StudentReport) -> None:
-        """Count one student."""
+        """Count one student's report."""
         self.students += 1
         if not graded.handed_in:
             self.absent_count += 1

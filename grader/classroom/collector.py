@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from grader.classroom import archive
-from grader.classroom.platform_filenames import PASSED_OVER, Parts, StudentName, kata_at, owner
+from grader.classroom.platform_filenames import IGNORED_FOLDERS, Parts, StudentName, kata_at, owner
 from grader.course.catalog import CourseError, shorten
 from grader.course.notebook_cells import SUFFIX, answer_in, cells_in
 from grader.course.submission import SubmissionRejected, read_bytes
@@ -28,7 +28,7 @@ class SubmittedFile:
     kata: str
     place: Parts
     read: Callable[[], bytes]
-    passed_over: tuple[Parts, ...] = ()  # other files of the same rank
+    duplicates: tuple[Parts, ...] = ()  # other files of the same rank
 
 
 Found = tuple[Parts, Callable[[], bytes]]
@@ -143,7 +143,7 @@ def _walk(path: Path, inner: Parts) -> Iterator[Found]:
         return
     for folder, folders, names in os.walk(path):
         below = Path(folder).relative_to(path).parts
-        kept = sorted(name for name in folders if name not in PASSED_OVER and not name.startswith("."))
+        kept = sorted(name for name in folders if name not in IGNORED_FOLDERS and not name.startswith("."))
         folders[:] = kept if len(below) < DEEPEST else []
         for name in sorted(names):
             yield (*inner, *below, name), _reader(Path(folder, name))

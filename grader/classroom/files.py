@@ -36,19 +36,20 @@ def write_outputs(folder: Path, store: Store, infos: list[KataInfo], device: str
     try:
         (folder / PAGES).mkdir(parents=True, exist_ok=True)
         with ExitStack() as files:
-            lines = files.enter_context(drafted(folder / "reports.jsonl"))
+            lines = files.enter_context(atomic_writer(folder / "reports.jsonl"))
             books = [
-                book(files.enter_context(drafted(folder / book.file)), infos) for book in (Canvas, Moodle)
+                book(files.enter_context(atomic_writer(folder / book.file)), infos)
+                for book in (Canvas, Moodle)
             ]
             rows = webpage.Rows(infos)
             for graded in class_reports(store, infos, device):
-                page = page_of(graded.member.id)
+                page = page_name(graded.member.id)
                 _write_student(folder / PAGES / page, graded, lines)
                 for book in books:
                     book.add(graded)
                 rows.add(graded, f"{PAGES}/{page}")
                 statistics.add(graded)
-            files.enter_context(drafted(folder / "class.html")).write(webpage.render(statistics, rows))
+            files.enter_context(atomic_writer(folder / "class.html")).write(webpage.render(statistics, rows))
     except OSError as error:
         told = (error.strerror or "unknown error").lower()
         raise CourseError(
@@ -60,11 +61,11 @@ def write_outputs(folder: Path, store: Store, infos: list[KataInfo], device: str
 def _write_student(path: Path, graded: StudentReport, lines: IO[str]) -> None:
     line = {"student": graded.member.id, "name": graded.member.name, "report": to_json(graded.report)}
     lines.write(sound(json.dumps(line, ensure_ascii=False)) + "\n")
-    with drafted(path) as page:
+    with atomic_writer(path) as page:
         page.write(html.render(graded.report))
 
 
-def page_of(student: str) -> str:
+def page_name(student: str) -> str:
     """Return the file name of a student's page: unique, and safe to use in a path."""
     if NAME.fullmatch(student):
         return f"{student}.html"
@@ -73,7 +74,7 @@ def page_of(student: str) -> str:
 
 
 @contextmanager
-def drafted(path: Path) -> Iterator[IO[str]]:
+def atomic_writer(path: Path) -> Iterator[IO[str]]:
     """Open a file for writing that replaces `path` on success and is removed on failure."""
     draft = path.with_name(f".{path.name}.draft")
     try:

@@ -16,7 +16,7 @@ RESUBMITTED = re.compile(r"(-\d+| ?\(\d+\))$")
 SUFFIXES = (".py", ".ipynb")
 NO_STUDENTS = ("__MACOSX",)
 #: Folders of a student's repository that contain no exercises and may be very large.
-PASSED_OVER = ("node_modules", "site-packages", "venv", "__pycache__", "solutions", "tests")
+IGNORED_FOLDERS = ("node_modules", "site-packages", "venv", "__pycache__", "solutions", "tests")
 
 Parts = tuple[str, ...]
 
@@ -76,6 +76,6 @@ _NO_PLACE = 3
 def _rank(folders: Parts) -> int:
     if len(folders) >= 2 and folders[-2] == "exercises":
         return 0
-    if any(folder in PASSED_OVER for folder in folders):
+    if any(folder in IGNORED_FOLDERS for folder in folders):
         return _NO_PLACE
     return min(len(folders) + 1, _NO_PLACE)

@@ -54,20 +54,20 @@ class ClassRun:
         self.katas, self.collector, self.roster = infos, collector, roster
         self.pool, self.store = pool, store
         self.counts = RunCounts()
-        self._names: dict[Task, str] = {}  # the students of the tasks in the pool
+        self._students: dict[Task, str] = {}  # the students of the tasks in the pool
         self._pending: Counter[str] = Counter()  # files per student that are not graded yet
 
     def grade(self, done: Callable[[], None], judged: Callable[[str, Task, Verdict], None]) -> RunCounts:
         """Grade the files without a verdict; call `done` after each student, `judged` for each verdict."""
         for task, verdict in self.pool.judge(self._tasks(done)):
-            student = self._names.pop(task)
+            student = self._students.pop(task)
             self._finish_one(student, done)
             if verdict.fault:
                 self.counts.faults += 1
                 self.counts.note(f"{student}'s {task.kata} could not be judged: {verdict.fault}.")
                 continue
             self.counts.judged += 1
-            self.store.keep(task.kata, task.digest, self.pool.judging[task.kata], verdict)
+            self.store.add_verdict(task.kata, task.digest, self.pool.judging[task.kata], verdict)
             judged(student, task, verdict)
         self._enrol_absent()
         self.store.commit()
@@ -111,24 +111,24 @@ class ClassRun:
     def _task(self, member: Member, file: SubmittedFile) -> Iterator[Task]:
         """Yield the task of a file, unless its verdict is stored, it is unreadable or it is being graded."""
         judging = self.pool.judging[file.kata]
-        if file.passed_over:
-            places = ", ".join("/".join(place) for place in file.passed_over)
+        if file.duplicates:
+            places = ", ".join("/".join(place) for place in file.duplicates)
             self.counts.note(f"{member.id} has {file.kata} also as {places}; graded: {'/'.join(file.place)}.")
         try:
             task, verdict = Task(file.kata, file.read()), None
         except SubmissionRejected as refused:
             task = Task(file.kata, f"refused: {refused}".encode())
             verdict = refusal(self.katas[file.kata], refused)
-        self.store.hand_in(member.id, file.kata, task.digest, judging)
-        if self.store.holds(file.kata, task.digest, judging):
+        self.store.add_submission(member.id, file.kata, task.digest, judging)
+        if self.store.has_verdict(file.kata, task.digest, judging):
             self.counts.known += 1
         elif verdict is not None:
-            self.store.keep(file.kata, task.digest, judging, verdict)
+            self.store.add_verdict(file.kata, task.digest, judging, verdict)
             self.counts.judged += 1
-        elif task in self._names:
+        elif task in self._students:
             self.counts.known += 1
         else:
-            self._names[task] = member.id
+            self._students[task] = member.id
             self._pending[member.id] += 1
             yield task
 

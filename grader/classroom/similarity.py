@@ -61,8 +61,8 @@ def _bound(tree: ast.Module) -> frozenset[str]:
 
 
 @lru_cache
-def _given(stub: str) -> frozenset[str]:
-    """The statements of a stub, each as text."""
+def _stub_statements(stub: str) -> frozenset[str]:
+    """Return the statements of a stub, each as text."""
     return frozenset(map(ast.dump, ast.parse(stub).body))
 
 
@@ -72,7 +72,7 @@ def shape(source: str, stub: str = "") -> tuple[str, int]:
     The digest is empty if the source cannot be parsed or contains nothing beyond the stub.
     """
     try:
-        tree, given = ast.parse(source), _given(stub)
+        tree, given = ast.parse(source), _stub_statements(stub)
         tree.body = [node for node in tree.body if ast.dump(node) not in given and not _is_import(node)]
         renamed = _Renamed(_bound(tree)).visit(tree)
         text = ast.dump(renamed)

@@ -107,16 +107,16 @@ class Store:
         query = "SELECT 1 FROM students WHERE run = :run AND student = :student"
         return self._do(query, run=self.run, student=student).fetchone() is not None
 
-    def hand_in(self, student: str, kata: str, source: str, judging: str) -> None:
+    def add_submission(self, student: str, kata: str, source: str, judging: str) -> None:
         """Add a student's submission to this run; `source` and `judging` are digests."""
         self._add("handed_in", run=self.run, student=student, kata=kata, source=source, judging=judging)
 
-    def holds(self, kata: str, source: str, judging: str) -> bool:
+    def has_verdict(self, kata: str, source: str, judging: str) -> bool:
         """Return whether there is a verdict on this source by this grading setup."""
         query = "SELECT 1 FROM verdicts WHERE kata = :kata AND source = :source AND judging = :judging"
         return self._do(query, kata=kata, source=source, judging=judging).fetchone() is not None
 
-    def keep(self, kata: str, source: str, judging: str, verdict: Verdict) -> None:
+    def add_verdict(self, kata: str, source: str, judging: str, verdict: Verdict) -> None:
         """Add a verdict; it is on disk when this returns."""
         values = asdict(verdict)
         del values["fault"]

@@ -34,7 +34,7 @@ def kata() -> None:
 @click.option("--new-track", is_flag=True, help="Begin a track of this name.")
 @course_option
 def new(place: str, new_track: bool, course: Path | None, **options: Any) -> None:
-    """Begin a kata: write its files, each with a part that works. Asks what is not given."""
+    """Create a kata: write drafts of its files. Asks for options that are missing."""
     from grader.authoring.scaffold import writer
 
     root = writer.course_folder(course)
@@ -49,8 +49,8 @@ def new(place: str, new_track: bool, course: Path | None, **options: Any) -> Non
 @kata.command(cls=GuardedCommand)
 @click.argument("names", nargs=-1, type=KataNames())
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
-@click.option("--seeds", type=int, help="Hold right answers alone against this many banks of cases.")
-@click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not the first alone.")
+@click.option("--seeds", type=int, help="Only check that right answers pass, for this many seeds.")
+@click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not only the first.")
 @click.option("--mutate", is_flag=True, help="Make wrong versions of the references; list those that pass.")
 @click.option("--page", type=click.Path(path_type=Path), help="With --mutate: keep the counts in this file.")
 @course_option
@@ -63,7 +63,7 @@ def verify(
     page: Path | None,
     course: Path | None,
 ) -> None:
-    """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
+    """Check the course: stubs fail, right answers pass, every mistake is caught and named."""
     if mutate:
         from grader.authoring.mutation.strength import verify_strength
 
@@ -92,7 +92,7 @@ def key(
     secret: Path | None,
     course: Path | None,
 ) -> None:
-    """Write answer keys, with which katas are graded where there are no solutions."""
+    """Write answer keys, so that katas can be graded without the solutions."""
     from grader.authoring.release import keys
 
     here = open_course(course)
@@ -128,7 +128,7 @@ def key(
 @click.option("--classroom50", type=click.Path(path_type=Path), help="Write Classroom 50's bundle here too.")
 @course_option
 def release(folder: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
-    """Write a student's repository: stubs, properties, answer keys, the grader; no solutions."""
+    """Write a student's repository: stubs, laws, answer keys and the grader, without solutions."""
     from grader.authoring.release.command import release_course
 
     release_course(open_course(course), folder, names, **options)
@@ -148,7 +148,7 @@ def overview(course: Path | None) -> None:
 @click.argument("names", nargs=-1, type=KataNames())
 @course_option
 def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
-    """Write what a student reads for each mistake, a page a kata."""
+    """Write the reports on all mistakes, one page per kata."""
     from grader.authoring import feedback as pages
 
     pages.write_feedback(open_course(course), folder, names)
@@ -177,9 +177,9 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
 @click.option("--each", is_flag=True, help="Print every result as it comes.")
 @course_option
 def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
-    """Grade a class: a folder with a folder a student, or a learning platform's zip.
+    """Grade a class: a folder with one folder per student, or a learning platform's zip.
 
-    Ended at any moment and started again it goes on where it was.
+    If a run is interrupted, the same command continues it.
     """
     from grader.classroom.command import ClassOptions, grade_class
 
@@ -198,7 +198,7 @@ def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **opti
 def notebooks(
     folder: Path, names: tuple[str, ...], seed: int, hidden_seed: int | None, course: Path | None
 ) -> None:
-    """Write a course for nbgrader: a notebook a kata, an assignment a track, graded by answer keys."""
+    """Write an nbgrader course: a notebook for each kata, an assignment for each track, answer keys."""
     from grader.authoring.release import keys
     from grader.authoring.release.repository import write_release
     from grader.notebooks.course import course_files

@@ -40,7 +40,7 @@ class KataMagics(Magics):
 
     @cell_magic
     def kata(self, line: str, cell: str) -> None:
-        """%%kata NAME: run the cell as usual, and remember it as the answer to that kata."""
+        """%%kata NAME: run the cell and save its source as the answer to that kata."""
         info = _or_usage_error(lambda: _course().kata_info(line.strip()))
         self.sources[info.name] = source = "\n" + cell
         if not self.shell.run_cell(source).success:
@@ -69,7 +69,7 @@ class KataMagics(Magics):
 
     @line_magic
     def hint(self, line: str) -> None:
-        """%hint NAME: the next hint for a kata, from a nudge to nearly the answer."""
+        """%hint NAME: print the next hint for a kata."""
         from grader.course.hints import next_hint
 
         course = _or_usage_error(_course)

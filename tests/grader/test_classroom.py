@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.classroom.collector import Collector
-from grader.classroom.files import page_of, write_outputs
+from grader.classroom.files import page_name, write_outputs
 from grader.classroom.gradebooks import cell
 from grader.classroom.roster import Member, Roster
 from grader.classroom.run import ClassRun
@@ -146,7 +146,7 @@ def test_a_file_is_read_only_when_a_grader_is_free(info, hand_in, store):
     collector = hand_in({"ada": "passes", "bob": "fails"})
     running = ClassRun({info.name: info}, collector, None, pool, store)
     seen = []
-    running.grade(lambda: None, lambda *_: seen.append(len(running._names)))
+    running.grade(lambda: None, lambda *_: seen.append(len(running._students)))
     assert seen == [0, 0], "a task that is judged is not held, nor is the next one read before"
 
 
@@ -269,14 +269,14 @@ def test_a_line_and_a_page_a_student(outputs):
 
 @pytest.mark.parametrize("student", ["../../etc/passwd", "Jane Doe", "a/b", ".hidden", "é", "x" * 300, ""])
 def test_the_page_name_of_a_student_stays_inside_the_folder(student):
-    page = page_of(student)
+    page = page_name(student)
     assert "/" not in page
     assert not page.startswith(".")
     assert len(page) < 100
 
 
 def test_names_that_look_alike_have_pages_of_their_own():
-    assert len({page_of(name) for name in ("Jane Doe", "Jane-Doe", "Jane/Doe", "jane doe")}) == 4
+    assert len({page_name(name) for name in ("Jane Doe", "Jane-Doe", "Jane/Doe", "jane doe")}) == 4
 
 
 def test_the_class_page_says_what_is_not_understood(outputs):

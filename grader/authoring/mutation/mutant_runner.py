@@ -28,7 +28,7 @@ from grader.worker.in_process import LocalStudent
 SLOW_CHECKS = ("answers_the_same_again", "has_the_right_gradients", "stays_on_the_device")
 LOADING, ENDLESS, LOST = "loading", "a limit of time", "a limit of memory"
 
-#: How a message names a line of the submission.
+#: Matches a message that names a line of the submission.
 LINE = re.compile(r"\bline \d")
 
 

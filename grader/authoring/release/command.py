@@ -1,4 +1,4 @@
-"""The command `kata release`, step by step."""
+"""`kata release`: write a student's repository and the files for hosts."""
 
 from __future__ import annotations
 
