@@ -1,6 +1,6 @@
 """Compare graders on one class: `kata grade`, nbgrader, otter-grader, and pytest in a process per submission.
 
-python benchmarks/compare_graders.py [STUDENTS] [THEIRS]     the others grade THEIRS students; needs a network once
+python benchmarks/compare_graders.py [STUDENTS] [THEIRS]     the others grade THEIRS students
 """
 
 from __future__ import annotations

@@ -24,10 +24,8 @@ from grader.grading.startup import COMPLAINTS, open_grader
 TRIES = 2  # grading processes that one submission may end before it is set aside
 POLL_SECONDS = 5.0  # between checks for overdue graders
 TASK_SECONDS = 1800.0  # wall-clock time, after which a grader counts as lost
-PRELOADED = [
-    "numpy",
-    "grader.classroom.local_pool",
-]  # PyTorch only after the fork server of NumPy workers
+#: Not PyTorch: it is imported after the fork server of NumPy workers has started.
+PRELOADED = ["numpy", "grader.classroom.local_pool"]
 
 
 @dataclass
