@@ -1,4 +1,4 @@
-"""What an instructor would write for nbgrader and for otter: reference values on a few inputs, in cells."""
+"""Test cells for nbgrader and otter, as an instructor would write them: asserts of reference values."""
 
 from __future__ import annotations
 
@@ -46,21 +46,22 @@ CALLS = {
 
 
 def cells(name: str) -> str:
-    """The asserts of a kata, with what the reference answers written into them."""
+    """Return the asserts of a kata, with the reference's results as literals."""
     course = Course(ROOT)
     info = course.kata_info(name)
     setup = TORCH if info.library == "torch" else SETUP
-    known: dict[str, Any] = dict(vars(load_file(f"bench_{name}", course.solution(info, "reference"))))
-    exec(setup, known)  # the draws come in the order in which the asserts make them
+    namespace: dict[str, Any] = dict(vars(load_file(f"bench_{name}", course.solution(info, "reference"))))
+    exec(setup, namespace)  # the asserts draw their inputs in the same order
     lines = [setup.strip()]
     for call in CALLS[name]:
-        expected = [[float(x) for x in row] for row in np_rows(eval(call, known))]
+        expected = [[float(x) for x in row] for row in as_rows(eval(call, namespace))]
         lines.append(f"assert np.allclose(np.asarray({call}, dtype=float).reshape({len(expected)}, -1),")
         lines.append(f"                   {json.dumps(expected)}, atol=1e-5)")
     return "\n".join(lines).replace("-Infinity", "-np.inf")
 
 
-def np_rows(value: Any) -> Any:
+def as_rows(value: Any) -> Any:
+    """Return the value as an array of two axes."""
     import numpy as np
 
     array = np.asarray(value, dtype=float)
@@ -68,7 +69,7 @@ def np_rows(value: Any) -> Any:
 
 
 def notebook(name: str, answer: str, checks: tuple[str, ...] = ()) -> str:
-    """A notebook with the answer in one cell and nbgrader's test cell, or the given checks, after it."""
+    """Return a notebook with the answer in one cell, followed by nbgrader's test cell or the given checks."""
     solution = _cell(answer, "answer", solution=True)
     tests = [_cell(cells(name), "tests", grade=True, locked=True, points=10)]
     others = [_cell(source) for source in checks]
@@ -85,7 +86,7 @@ def _cell(source: str, grade_id: str = "", **wanted: Any) -> dict[str, Any]:
 
 
 def otter_test(name: str) -> str:
-    """The same asserts as a file of otter's."""
+    """Return the asserts of a kata as a test file of otter."""
     lines = cells(name).splitlines()
     code = "\n".join(("... " if line[:1].isspace() else ">>> ") + line for line in lines)
     case = {"code": code, "hidden": False, "locked": False}

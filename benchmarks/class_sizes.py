@@ -1,4 +1,4 @@
-"""Classes of growing size: time must grow with them, memory must not.
+"""Time and memory of `kata grade` for classes of growing size; memory must stay nearly constant.
 
 python benchmarks/class_sizes.py [KATA] [SIZES…]     causal_mask, 30 300 3000
 """
@@ -13,41 +13,42 @@ from pathlib import Path
 
 from invented_class import ROOT, differences, invent
 
-GROWTH = 1.25  # times the memory of the class before
+GROWTH = 1.25  # times the memory of the smallest class
 
 
 def resident(pid: int) -> int:
-    """KiB that a process holds now."""
+    """Return the resident memory of a process in KiB."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4
     except (OSError, IndexError):
         return 0
 
 
-def below(pid: int) -> list[int]:
-    """The processes that a process has started, and those that they have."""
+def descendants(pid: int) -> list[int]:
+    """Return the ids of all descendants of a process."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         return []
-    return [found for child in map(int, children) for found in (child, *below(child))]
+    return [found for child in map(int, children) for found in (child, *descendants(child))]
 
 
 def measured(submissions: Path, output: Path, kata: str) -> tuple[float, int, int]:
-    """Seconds; and the most that the command, and that any process below it, ever held."""
+    """Return the seconds, and the peak memory in MiB of the command and of its largest descendant."""
     command = [sys.executable, "-c", "from grader.cli.kata import kata; kata()", "grade", str(submissions)]
     began, most, largest = time.perf_counter(), 0, 0
-    wish = ["--kata", kata, "--output", str(output)]
-    running = subprocess.Popen([*command, *wish], cwd=ROOT, stdout=subprocess.DEVNULL)
+    options = ["--kata", kata, "--output", str(output)]
+    running = subprocess.Popen([*command, *options], cwd=ROOT, stdout=subprocess.DEVNULL)
     while running.poll() is None:
         most = max(most, resident(running.pid))
-        largest = max([largest, *map(resident, below(running.pid))])
+        largest = max([largest, *map(resident, descendants(running.pid))])
         time.sleep(0.2)
     assert running.returncode == 0
     return time.perf_counter() - began, most >> 10, largest >> 10
 
 
 def main(kata: str, sizes: list[int]) -> int:
+    """Print the table; return 1 if memory grows with the class, else 0."""
     print(
         "| students | seconds | a grading | the command | its largest process | verdicts unlike the known |"
     )

@@ -1,4 +1,4 @@
-"""How long the judge takes over submissions that mean to keep it busy, and the most memory it holds.
+"""Time and peak memory of `grade` on submissions that try to exhaust it.
 
 python benchmarks/exhausting.py [NAME ...]      files of tests/grader/exhausting and tests/grader/submissions
 """
@@ -13,11 +13,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests" / "grader"
 OTHER_KATAS = {"forged_tensor": "top_p", "breaks_a_rule": "", "breaks_a_rule_by_a_detour": ""}
-SECONDS, MEMORY = 75, 600  # the bars; MiB
+SECONDS, MEMORY = 75, 600  # bars: seconds, MiB
 
 
 def submissions() -> dict[Path, str]:
-    """The files, and the kata that each is graded as."""
+    """Return the files and the kata of each."""
     found = {file: file.parent.name for file in sorted(TESTS.glob("exhausting/*/*.py"))}
     for file in sorted(TESTS.glob("submissions/*.py")):
         if kata := OTHER_KATAS.get(file.stem, "softmax"):
@@ -26,18 +26,18 @@ def submissions() -> dict[Path, str]:
 
 
 def grade(file: Path, kata: str) -> tuple[float, int]:
-    """Seconds of the command, and the peak memory of its process in MiB."""
+    """Return the seconds of the command and the peak memory of its process in MiB."""
     began, peak = time.perf_counter(), 0
     command = [sys.executable, "-m", "grader.cli.grade", kata, "--file", str(file)]
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while running.poll() is None:
-        peak = max(peak, high_water(running.pid))
+        peak = max(peak, peak_memory(running.pid))
         time.sleep(0.01)
     return time.perf_counter() - began, peak
 
 
-def high_water(pid: int) -> int:
-    """The most memory that a process has held so far, in MiB; 0 where it has ended."""
+def peak_memory(pid: int) -> int:
+    """Return the peak memory of a process so far in MiB, or 0 if it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -47,6 +47,7 @@ def high_water(pid: int) -> int:
 
 
 def main(names: list[str]) -> int:
+    """Print the table; return 1 if a bar is missed, else 0."""
     print("| submission | kata | seconds | peak memory |")
     print("|---|---|---:|---:|")
     worst: list[tuple[float, int]] = []

@@ -1,6 +1,6 @@
-"""What a failing `grade` costs beside a passing one, in CPU seconds, for every kata.
+"""CPU seconds of a failing `grade` compared with a passing one, for every kata.
 
-python benchmarks/failing.py [--mistakes N] [KATA ...]      N of the course's own mistakes a kata
+python benchmarks/failing.py [--mistakes N] [KATA ...]      N of the course's mistakes per kata
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MEDIAN_BAR, WORST_BAR = 1.6, 3.0
 
 
 def cpu_seconds(info: KataInfo, file: Path) -> float:
-    """CPU seconds of one `grade`, its workers included."""
+    """Return the CPU seconds of one `grade`, including its workers."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "grader.cli.grade", info.name, "--file", str(file)]
     subprocess.run(command, cwd=ROOT, capture_output=True)
@@ -32,7 +32,7 @@ def cpu_seconds(info: KataInfo, file: Path) -> float:
 
 
 def measure(course: Course, info: KataInfo, folder: Path, mistakes: int) -> tuple[float, list[float]]:
-    """The median of the passing runs, and one run of each mistake; the cache is filled before."""
+    """Return the median of the passing runs and one run per mistake, after filling the cache."""
     reference = course.solution(info, "reference")
     sources = list(standalone_sources(course, info, "mistakes").values())
     files = []
@@ -45,7 +45,7 @@ def measure(course: Course, info: KataInfo, folder: Path, mistakes: int) -> tupl
 
 
 def compare(names: list[str], mistakes: int, folder: Path) -> int:
-    """Print the table; 1 where a bar is missed."""
+    """Print the table; return 1 if a bar is missed, else 0."""
     course = Course(ROOT)
     infos = [course.kata_info(name) for name in names] or list(course.katas.values())
     print("| kata | passing | failing, median | failing, worst | ratio of medians | ratio of the worst |")

@@ -1,5 +1,6 @@
-"""A class whose files are made from the course: references, variants and mistakes, whose verdicts are known;
-or answers of which no two are alike.
+"""Generate the submissions of a class, with known verdicts, from the course's references and mistakes.
+
+Instead of these, mutants can be used, so that no two submissions are equal.
 
 python benchmarks/invented_class.py FOLDER [STUDENTS]
 """
@@ -20,7 +21,7 @@ KATAS = ("softmax", "causal_mask", "head_split_merge", "decoder_layer", "top_p",
 
 
 def answers(course: Course, info: KataInfo) -> list[tuple[str, str]]:
-    """Every known answer to a kata: the mistake's name, or nothing where it is right; and its source."""
+    """Return all known answers to a kata: the mistake's name, empty for a right answer, and the source."""
     reference = course.solution(info, "reference").read_text(encoding="utf-8")
     right = [reference, *standalone_sources(course, info, "variants").values()]
     wrong = standalone_sources(course, info, "mistakes")
@@ -28,21 +29,21 @@ def answers(course: Course, info: KataInfo) -> list[tuple[str, str]]:
 
 
 def distinct_answers(course: Course, info: KataInfo, number: int) -> list[tuple[str, str]]:
-    """As many answers of which no two are alike: mutants of the reference, then mutants of those."""
+    """Return `number` different answers: mutants of the reference, then mutants of those."""
     found = {course.solution(info, "reference").read_text(encoding="utf-8"): ""}
-    ahead = list(found)
+    queue = list(found)
     while len(found) < number:
-        for mutant in mutants(ahead.pop(0)):
+        for mutant in mutants(queue.pop(0)):
             if mutant.source not in found:
                 found[mutant.source] = "mutant"
-                ahead.append(mutant.source)
+                queue.append(mutant.source)
     return [(mistake, source) for source, mistake in islice(found.items(), number)]
 
 
 def invent(
     folder: Path, students: int, katas: tuple[str, ...] = KATAS, distinct: bool = False
 ) -> dict[tuple[str, str], str]:
-    """Write the files of a class; returns for each student and kata the mistake that was made."""
+    """Write the files of a class; return the mistake of each student and kata."""
     course, made = Course(ROOT), {}
     for info in map(course.kata_info, katas):
         known = distinct_answers(course, info, students) if distinct else answers(course, info)
@@ -57,7 +58,7 @@ def invent(
 
 
 def differences(lines: Iterator[str], made: dict[tuple[str, str], str]) -> Iterator[str]:
-    """Where the verdicts in `reports.jsonl` are not the known ones."""
+    """Yield the verdicts in `reports.jsonl` that differ from the known ones."""
     import json
 
     seen = set()

@@ -1,7 +1,7 @@
-"""What isolation costs: a passing NumPy kata judged in a worker and in this process, and the sandbox alone.
+"""The cost of isolation: one NumPy kata graded in a worker and in this process, and the sandbox alone.
 
-python benchmarks/isolation.py [RUNS]                 times, contenders interleaved
-python benchmarks/isolation.py --gradings 1000        many gradings, hostile ones among them: what grows
+python benchmarks/isolation.py [RUNS]                 durations, with interleaved runs
+python benchmarks/isolation.py --gradings 1000        memory over many gradings, some hostile
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from grader.worker.in_process import LocalStudent
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = ROOT / "tests" / "grader" / "submissions"
-#: Every fifth grading of the long run is one of these; none of them takes a time limit to end.
-TRYING = (
+#: Every fifth grading of the long run is one of these; none of them runs into a time limit.
+HOSTILE_NAMES = (
     "exits", "segfaults", "fork_bomb", "leaves_files", "answers_twice", "prints_a_lot", "returns_objects",
     "signals_the_grader", "reads_descriptors", "raises_system_exit",
 )  # fmt: skip
-BAR = 2.0  # milliseconds that the sandbox may cost a worker
+BAR = 2.0  # milliseconds per worker that the sandbox may take
 
 
 def until_greeting(server: ForkServer) -> Callable[[], None]:
-    """Start a worker, wait until it has locked itself in, end it."""
+    """Return a function that starts a worker, waits until its sandbox is active, and kills it."""
 
     def run() -> None:
         process = server.start("cpu")
@@ -47,8 +47,8 @@ def until_greeting(server: ForkServer) -> Callable[[], None]:
     return run
 
 
-def contenders(course: Course) -> dict[str, Callable[[], None]]:
-    """What is timed, by the name of its row."""
+def timed_functions(course: Course) -> dict[str, Callable[[], None]]:
+    """Return the functions to time, by the name of their row."""
     info = course.kata_info("softmax")
     path = course.solution(info, "reference")
     isolated = Grader(course, {"numpy": open_source("numpy")})
@@ -70,14 +70,14 @@ def contenders(course: Course) -> dict[str, Callable[[], None]]:
 
 
 def check(status: str) -> None:
-    """A grading that did not pass is no measurement."""
+    """Exit if the grading did not pass, since it would measure something else."""
     if status != "passed":
         raise SystemExit(f"the reference is judged `{status}`")
 
 
 def compare(runs: int) -> int:
-    """Print the table; 1 where the sandbox costs more than its bar."""
-    rows = contenders(Course(ROOT))
+    """Print the table; return 1 if the sandbox takes longer than its bar, else 0."""
+    rows = timed_functions(Course(ROOT))
     seconds: dict[str, list[float]] = {name: [] for name in rows}
     for turn in range(runs + 3):
         for name, run in rows.items():
@@ -96,7 +96,7 @@ def compare(runs: int) -> int:
 
 
 def lock_in_seconds(times: int) -> list[float]:
-    """How long a worker takes to lock itself in, measured inside it: what else runs here falls out."""
+    """Return the seconds in which workers activate their sandbox, measured inside each worker."""
     reader, writer = os.pipe()
     server = os.fork()
     if server == 0:
@@ -115,15 +115,15 @@ def lock_in_seconds(times: int) -> list[float]:
         return [float(line) for line in told]
 
 
-def held() -> tuple[int, int, int]:
-    """Memory in KiB, open descriptors, children: of this process."""
+def resources() -> tuple[int, int, int]:
+    """Return this process's memory in KiB and its numbers of open descriptors and children."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     return pages * os.sysconf("SC_PAGE_SIZE") >> 10, len(os.listdir("/proc/self/fd")), len(children)
 
 
-def endure(gradings: int) -> int:
-    """Grade that often; print what is held along the way; 1 where something has grown."""
+def check_growth(gradings: int) -> int:
+    """Run many gradings and print the resources in use; return 1 if they have grown, else 0."""
     submission_run.CALL_SECONDS = 1.0
     course = Course(ROOT)
     info = course.kata_info("softmax")
@@ -133,27 +133,27 @@ def endure(gradings: int) -> int:
     for number in range(gradings):
         hostile = number % 5 == 4
         path = (
-            HOSTILE / f"{TRYING[number // 5 % len(TRYING)]}.py"
+            HOSTILE / f"{HOSTILE_NAMES[number // 5 % len(HOSTILE_NAMES)]}.py"
             if hostile
             else course.solution(info, "reference")
         )
         report = grade_file(grader, info, path)
         assert (report.status == "passed") is not hostile, (path.name, report.status)
         if (number + 1) % max(1, gradings // 10) == 0:
-            told.append(held())
+            told.append(resources())
             print(
                 "{} gradings: {} KiB, {} descriptors, {} children".format(number + 1, *told[-1]), flush=True
             )
-    time.sleep(0.2)  # a process that is ending lets go of the channel before it is gone
+    time.sleep(0.2)  # an ending process closes its channel before it is reaped
     left = len(Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split())
     server.close()
     more = told[-1][0] > 1.05 * told[len(told) // 4][0] or told[-1][1:] != told[0][1:]
-    grown = more or left > 1  # the next one is ready
+    grown = more or left > 1  # one worker is prepared for the next grading
     print("something has grown" if grown else "nothing has grown, and no worker is left but the next one")
     return int(grown)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--gradings"]:
-        sys.exit(endure(int(sys.argv[2])))
+        sys.exit(check_growth(int(sys.argv[2])))
     sys.exit(compare(int(sys.argv[1]) if sys.argv[1:] else 30))

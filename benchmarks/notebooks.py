@@ -1,11 +1,11 @@
-"""How long `nbgrader autograde` takes for a kata, beside a plain notebook of the same task.
+"""Duration of `nbgrader autograde` for a kata, compared with a plain notebook of the same exercise.
 
     python benchmarks/notebooks.py [RUNS]
 
-Three courses of one notebook, softmax: its tests as nbgrader's own test cell in a kernel; the kata, its
-score asked for in a kernel; the kata as `kata notebooks` has it, without a kernel. Each is autograded for
-one student and for several, all answers right, so that what a further notebook takes is told from what
-starting takes. The runs are interleaved.
+There are three courses of one notebook, softmax: asserts in nbgrader's own test cell; the kata graded in a
+kernel; the kata as `kata notebooks` writes it, without a kernel. Each is autograded for one student and for
+several, all with right answers, to separate the time per notebook from the start-up time. The runs are
+interleaved.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ assert softmax(np.array([1, 2, 3])).dtype == np.float64
 
 @dataclass
 class Contender:
-    """A course, and the seconds that grading one student and a whole class took."""
+    """A course, and the seconds of grading one student and the whole class."""
 
     name: str
     root: Path
@@ -49,12 +49,12 @@ class Contender:
 
     @property
     def further(self) -> float:
-        """What one more notebook takes."""
+        """The seconds per further notebook."""
         return (statistics.median(self.many) - statistics.median(self.one)) / (CLASS - 1)
 
 
 def run(root: Path, *command: str) -> float:
-    """Seconds for a command in a course's folder. One that fails ends the benchmark."""
+    """Return the seconds of a command in a course's folder; exit if it fails."""
     environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
     began = time.perf_counter()
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
@@ -64,7 +64,7 @@ def run(root: Path, *command: str) -> float:
 
 
 def make_course(root: Path, settings: str = "") -> Path:
-    """A course of one kata; other settings take the place of its own."""
+    """Write a course of one kata, with other settings if given."""
     run(ROOT, str(BIN / "kata"), "notebooks", str(root), "softmax")
     if settings:
         (root / "nbgrader_config.py").write_text(settings)
@@ -72,7 +72,7 @@ def make_course(root: Path, settings: str = "") -> Path:
 
 
 def with_plain_tests(root: Path) -> Path:
-    """The same course, its notebook without a magic: nbgrader's own solution and test cells."""
+    """Replace the magics of the course's notebook by nbgrader's solution and test cells."""
     path = root / "source" / "attention" / "softmax.ipynb"
     notebook = json.loads(path.read_text("utf-8"))
     notebook["cells"] = [cell for cell in notebook["cells"] if cell["id"] != "extension"]
@@ -86,7 +86,7 @@ def with_plain_tests(root: Path) -> Path:
 
 
 def hand_in(root: Path) -> None:
-    """The assignment generated, and a right answer to it from everybody."""
+    """Generate the assignment and submit a right answer for every student."""
     run(root, str(BIN / "nbgrader"), "generate_assignment", "attention")
     notebook = json.loads((root / "release" / "attention" / "softmax.ipynb").read_text("utf-8"))
     [answer] = [cell for cell in notebook["cells"] if cell["id"] == "softmax"]
@@ -98,7 +98,7 @@ def hand_in(root: Path) -> None:
 
 
 def measure(field: list[Contender], runs: int) -> None:
-    """One round that is not counted, then `runs` rounds through all."""
+    """Time all courses `runs` times, after one round that is not counted."""
     for number in range(runs + 1):
         for contender in field:
             autograde = str(BIN / "nbgrader"), "autograde", "attention", "--force"
@@ -111,7 +111,7 @@ def measure(field: list[Contender], runs: int) -> None:
 
 
 def require_full_marks(contender: Contender) -> None:
-    """Every answer is right; a course that thinks otherwise measures something else."""
+    """Exit if a right answer did not get full marks, since the course would measure something else."""
     run(contender.root, str(BIN / "nbgrader"), "export", "--to=grades.csv")
     rows = (contender.root / "grades.csv").read_text().splitlines()[1:]
     if not all(row.endswith(",10.0,0.0,10.0,10.0") for row in rows):
@@ -119,7 +119,7 @@ def require_full_marks(contender: Contender) -> None:
 
 
 def table(field: list[Contender]) -> str:
-    """The medians as a Markdown table, beside those of the plain notebook."""
+    """Return the medians as a Markdown table, with the ratio to the plain notebook."""
     plain: Any = field[0]
     lines = [
         "| one notebook of softmax | first, with start-up | each further | ratio |",
@@ -133,7 +133,7 @@ def table(field: list[Contender]) -> str:
 
 
 def main() -> None:
-    """Make the courses, measure, print the table."""
+    """Make the courses, measure them and print the table."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     with tempfile.TemporaryDirectory() as scratch:
         roots = [Path(scratch, name) for name in ("plain", "kernel", "source")]

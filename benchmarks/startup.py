@@ -1,10 +1,10 @@
-"""How long a passing grading takes from the command line, beside what it cannot do without.
+"""Duration of a passing `grade`, compared with importing its array library.
 
     python benchmarks/startup.py [RUNS]
 
-Every contender is a command, or several in a row, in fresh processes. The runs are interleaved, so
-that whatever else the machine does falls on all of them alike; a table of medians is printed. Ratios and
-bars are of CPU seconds; those of workers are not counted, since the system reaps them.
+Each row times one or more commands in fresh processes. Runs are interleaved, so that other load on the
+machine affects all rows alike, and medians are printed. Ratios and bars are of CPU seconds, without those of
+workers, which the kernel reaps uncounted.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ Command = tuple[str, ...]
 
 @dataclass
 class Contender:
-    """Commands that are timed together, beside another contender and the bars they must keep."""
+    """Commands that are timed together, and the ratio to another row that they must keep."""
 
     name: str
     commands: list[Command]
     beside: str = ""
     most_times: float = 0.0
-    forgets: bool = False
-    seconds: list[float] = field(default_factory=list)  # on the clock
+    clears_cache: bool = False
+    seconds: list[float] = field(default_factory=list)  # wall-clock seconds
     computed: list[float] = field(default_factory=list)  # CPU seconds
 
     @property
@@ -54,17 +54,17 @@ class Contender:
 
 
 def reference(kata: str) -> Path:
-    """The right answer of a kata, which passes."""
+    """Return the path of a kata's reference."""
     return ROOT / "solutions" / KATAS[kata] / kata / "reference.py"
 
 
 def grade(kata: str) -> Command:
-    """`grade KATA --file REFERENCE`, started as a student starts it."""
+    """Return the command `grade KATA --file REFERENCE`."""
     return (str(Path(sys.executable).with_name("grade")), kata, "--file", str(reference(kata)))
 
 
 def contenders(exercises: Path) -> list[Contender]:
-    """What is timed, in the order of the table."""
+    """Return the rows of the table."""
     python = sys.executable
     together = (str(Path(python).with_name("grade")), *KATAS, "--exercises", str(exercises))
     laws = "tests/katas/attention/test_softmax.py"
@@ -75,7 +75,7 @@ def contenders(exercises: Path) -> list[Contender]:
         Contender("`grade --hint softmax`", [("grade", "--hint", "softmax")], "`import numpy`", 0.95),
         Contender("`grade softmax`", [grade("softmax")], "`import numpy`", 1.8),
         Contender("its laws under pytest", [pytest], "`import numpy`"),
-        Contender("`grade softmax`, first time", [grade("softmax")], "`import numpy`", forgets=True),
+        Contender("`grade softmax`, first time", [grade("softmax")], "`import numpy`", clears_cache=True),
         Contender("`import torch`", [(python, "-c", "import torch")]),
         Contender("`grade top_p`", [grade("top_p")], "`import torch`", 1.6),
         Contender("six katas, one by one", [grade(kata) for kata in KATAS]),
@@ -84,17 +84,17 @@ def contenders(exercises: Path) -> list[Contender]:
 
 
 def fill(exercises: Path) -> None:
-    """A folder of exercises in which every kata is solved."""
+    """Write a folder of exercises in which every kata is solved."""
     for kata, track in KATAS.items():
         (exercises / track).mkdir(parents=True, exist_ok=True)
         shutil.copy(reference(kata), exercises / track / f"{kata}.py")
 
 
 def time_once(contender: Contender, cache: Path) -> tuple[float, float]:
-    """Seconds on the clock and CPU seconds of a contender's commands. One that fails ends the benchmark."""
+    """Return wall-clock and CPU seconds of a contender's commands; exit if one fails."""
     with tempfile.TemporaryDirectory() as empty:
-        environment = {**os.environ, "XDG_CACHE_HOME": empty if contender.forgets else str(cache)}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as they usually are
+        environment = {**os.environ, "XDG_CACHE_HOME": empty if contender.clears_cache else str(cache)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # use compiled modules, as in normal use
         environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
         began, computed = time.perf_counter(), cpu_seconds()
         for command in contender.commands:
@@ -105,13 +105,13 @@ def time_once(contender: Contender, cache: Path) -> tuple[float, float]:
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of all commands so far."""
+    """Return the CPU seconds of all commands so far."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def measure(field: list[Contender], runs: int, cache: Path) -> None:
-    """One round that is not counted, which fills the cache; then `runs` rounds through the whole field."""
+    """Time all rows `runs` times, after one round that only fills the cache."""
     for round_number in range(runs + 1):
         for contender in field:
             seconds, computed = time_once(contender, cache)
@@ -123,7 +123,7 @@ def measure(field: list[Contender], runs: int, cache: Path) -> None:
 
 
 def table(field: list[Contender]) -> Iterator[str]:
-    """The medians as a Markdown table."""
+    """Yield the lines of a Markdown table of medians."""
     computed = {contender.name: contender.cpu for contender in field}
     yield "| | on the clock | fastest | slowest | CPU | ratio | bar |"
     yield "|---|---:|---:|---:|---:|---:|---|"
@@ -138,7 +138,7 @@ def table(field: list[Contender]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure, and print the table with what it was measured on."""
+    """Measure, and print the table and the machine."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     with tempfile.TemporaryDirectory() as scratch:
         exercises, cache = Path(scratch, "exercises"), Path(scratch, "cache")

@@ -1,1 +1,1 @@
-"""Tools for those who write katas."""
+"""Tools for authors of katas: create, verify, measure and release them."""

@@ -1,4 +1,4 @@
-"""`kata feedback DIR`: what a student would read for each mistake, a page a kata, for a reviewer."""
+"""`kata feedback DIR`: write one page per kata with the report on each mistake, for reviewers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ HEAD = "# `{name}`: what each mistake is told\n"
 
 
 def write_feedback(course: Course, folder: Path, names: tuple[str, ...]) -> None:
-    """Write the pages of the named katas, or of all, into the folder."""
-    infos = keys.chosen(course, names)
+    """Write the pages of the named katas, or of all katas, into the folder."""
+    infos = keys.chosen_katas(course, names)
     keys.require_solutions(course, infos, "Feedback is")
     folder.mkdir(parents=True, exist_ok=True)
     for info, text in for_each(course, infos, feedback):
@@ -32,12 +32,12 @@ def write_feedback(course: Course, folder: Path, names: tuple[str, ...]) -> None
 
 
 def feedback(course: Course, info: KataInfo, most: int | None = None) -> str:
-    """The page of one kata: each mistake with its report; of the first `most` where that is given."""
+    """Return the page of one kata: each mistake (the first `most`, if given) with its report."""
     grader, source = open_grader(course, [info], seed=SEED)
     parts = [HEAD.format(name=info.name)]
     with closing(source):
-        for name, text in list(standalone_sources(course, info, "mistakes").items())[:most]:
-            report = grader.grade(Submission(info, text, f"{name}.py"))
-            told = render_kata(replace(report, output=""))  # what was printed has paths of a machine
-            parts.append(f"## {name}\n\n```\n{told}```\n")
+        for name, code in list(standalone_sources(course, info, "mistakes").items())[:most]:
+            report = grader.grade(Submission(info, code, f"{name}.py"))
+            text = render_kata(replace(report, output=""))  # printed output may contain local paths
+            parts.append(f"## {name}\n\n```\n{text}```\n")
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""Laws tried on the reference: what raises there is a fault of the law, which a student would pay for."""
+"""Check each law on the reference: an exception there is a fault of the law, not of a submission."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from grader.course.catalog import Course
 from grader.course.loading import line_of, told
 from grader.expect import ExpectationFailed, SubmissionFailed
 
-TRIED = 8  # cases a law
+TRIED = 8  # cases per law
 
 
 def unsound_laws(course: Course, prepared: PreparedKata) -> list[str]:
-    """One sentence for each law that raises something else than what it expects."""
+    """Return a message for each law that raises an unexpected exception on the reference."""
     own = {law.name for law in prepared.kata.laws}
     session = CheckContext(prepared.kata, prepared.oracle, prepared.oracle.reference)
     checks = [check for check in prepared.checks if check.name in own]
@@ -37,7 +37,7 @@ def _raised(check: Check, session: CheckContext) -> Exception | None:
         try:
             check.judge(session, case)
         except (ExpectationFailed, SubmissionFailed, Skip):
-            continue  # the law has spoken: it refuses the reference, which is told elsewhere
+            continue  # the law works; that it refuses the reference is reported elsewhere
         except Exception as error:
             return error
     return None

@@ -1,7 +1,7 @@
-"""Every mistake must fail, and be the one that is named.
+"""Check that every mistake fails and that its report names it.
 
-Mistakes are the course's own code, so they are judged in this process, which takes a fifth of the
-time; the first one of each kata goes through a worker as well, and must be judged there alike.
+Mistakes are part of the course, so they are judged in this process, which takes a fifth of the time. The
+first one of each kata is also judged in a worker, where the result must be the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.grading.grader import Grader
 
 @dataclass
 class MistakeOutcome:
-    """What became of one mistake: the checks that it failed, and the mistake that it was taken for."""
+    """The result for one mistake: the checks that it fails, and the mistake that its report names."""
 
     name: str
     failed: frozenset[str]
@@ -27,7 +27,7 @@ class MistakeOutcome:
 
     @property
     def gap(self) -> str | None:
-        """What is amiss, and how to mend it."""
+        """The message about a mistake that passes or is not named, or None."""
         if not self.failed:
             return f"the mistake `{self.name}` passes; add a case or a law that tells it apart."
         if self.named != self.name:
@@ -39,7 +39,7 @@ class MistakeOutcome:
 
 
 def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
-    """Every mistake judged in this process, in the order of the file; the grader keeps what they answer."""
+    """Judge every mistake in this process, in file order; the grader then matches against their answers."""
     judged = list(judge_mistakes(course, prepared))
     matcher = grader.matchers[prepared.info.name] = MistakeMatcher([recorded for recorded, _ in judged])
     found = []
@@ -54,7 +54,7 @@ def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[Mis
 def differs_in_a_worker(
     course: Course, grader: Grader, prepared: PreparedKata, here: MistakeOutcome
 ) -> str | None:
-    """What a worker says otherwise of this mistake, None where it agrees."""
+    """Return a message if a worker judges the mistake differently, else None."""
     source = standalone_sources(course, prepared.info, "mistakes")[here.name]
     try:
         report = grader.grade(Submission(prepared.info, source, f"the mistake `{here.name}`"))

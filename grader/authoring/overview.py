@@ -1,4 +1,4 @@
-"""The course in one table, read from its files and running none of them."""
+"""`kata overview`: a table of all katas, made from their files without running them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD = "| kata | checks | laws | mistakes | variants | source |\n|---|---:|---:|
 
 
 def overview(course: Course) -> str:
-    """A table a track in Markdown: how strong each kata's checks are, and where it comes from."""
+    """Return a Markdown table for each track: the numbers of checks, mistakes and variants, the source."""
     parts = []
     for track in dict.fromkeys(info.track for info in course.katas.values()):
         rows = [_row(course, info) for info in course.katas.values() if info.track == track]
@@ -32,13 +32,15 @@ def overview(course: Course) -> str:
 
 def _row(course: Course, info: KataInfo) -> str:
     laws, corners = (_decorated(info.path, f"KATA.{kind}") for kind in ("law", "corner"))
-    mistakes, variants = (_answers(course.solution(info, part)) for part in ("mistakes", "variants"))
+    mistakes, variants = (
+        _count_definitions(course.solution(info, part)) for part in ("mistakes", "variants")
+    )
     checks = len(BUILTIN.keys() - CONDITIONAL) + laws + corners + _optional_checks(info)
     return f"| `{info.name}` | {checks} | {laws} | {mistakes} | {variants} | {info.source} |"
 
 
 def _decorated(path: Path, kind: str) -> int:
-    """Functions decorated with `@KATA.law(…)` or `@KATA.corner(…)`."""
+    """Count the functions with the decorator `kind`, such as `KATA.law`."""
     return sum(
         isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == kind
         for node in ast.parse(path.read_text(encoding="utf-8")).body
@@ -48,20 +50,20 @@ def _decorated(path: Path, kind: str) -> int:
 
 
 def _optional_checks(info: KataInfo) -> int:
-    """Gradients and the device, where the declaration asks for them."""
+    """Count the checks of gradients and of the device that the declaration asks for."""
     tree = ast.parse(info.path.read_text(encoding="utf-8"))
-    said = {
+    keywords = {
         keyword.arg: keyword.value.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         for keyword in node.keywords
         if isinstance(keyword.value, ast.Constant)
     }
-    on_device = said.get("grades_device")
+    on_device = keywords.get("grades_device")
     device = info.library == "torch" if on_device is None else bool(on_device)
-    return int(bool(said.get("grades_gradients"))) + int(device)
+    return int(bool(keywords.get("grades_gradients"))) + int(device)
 
 
-def _answers(path: Path) -> int:
-    """Public functions and classes of a file."""
+def _count_definitions(path: Path) -> int:
+    """Count the public functions and classes of a file."""
     return sum(1 for _ in public_definitions(path))

@@ -1,4 +1,4 @@
-"""Work on many katas, each in a process of its own, as many at a time as there are cores."""
+"""Run a function on many katas in parallel, each in its own process, one per core at a time."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from typing import TypeVar
 
 from grader.course.catalog import Course, KataInfo
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 def for_each(
-    course: Course, infos: list[KataInfo], work: Callable[..., Found], *arguments: object, at_once: int = 0
-) -> Iterator[tuple[KataInfo, Found]]:
-    """Yield each kata with what `work(course, info, *arguments)` returns. NumPy's come first, in their order;
-    PyTorch is imported once for all that follow. At most `at_once` run at a time, if that is given."""
+    course: Course, infos: list[KataInfo], work: Callable[..., Result], *arguments: object, at_once: int = 0
+) -> Iterator[tuple[KataInfo, Result]]:
+    """Yield each kata with the result of `work(course, info, *arguments)`, at most `at_once` at a time.
+
+    NumPy katas come first; PyTorch is then imported once and shared by the forked processes.
+    """
     for library in ("numpy", "torch"):
         group = [info for info in infos if info.library == library]
         if group and library == "torch":
-            import torch  # noqa: F401  # the processes forked from here on have it
+            import torch  # noqa: F401  # shared by the processes that are forked below
         if group:
             yield from _group(course, group, work, arguments, at_once or os.cpu_count())
 
@@ -28,31 +30,34 @@ def for_each(
 def _group(
     course: Course,
     infos: list[KataInfo],
-    work: Callable[..., Found],
+    work: Callable[..., Result],
     arguments: tuple[object, ...],
     at_once: int | None,
-) -> Iterator[tuple[KataInfo, Found]]:
-    """Those with the longest references are begun first: two cores should come to their end together."""
+) -> Iterator[tuple[KataInfo, Result]]:
+    """Run one library's katas; start with the longest references, so that all cores stay busy."""
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
-    longest_first = sorted(infos, key=lambda info: -_length(course, info))
+    longest_first = sorted(infos, key=lambda info: -_reference_size(course, info))
     with context.Pool(at_once, maxtasksperchild=1) as pool:
         jobs = {
-            info.name: pool.apply_async(_alone, (work, course, info, *arguments)) for info in longest_first
+            info.name: pool.apply_async(_run_in_one_thread, (work, course, info, *arguments))
+            for info in longest_first
         }
         for info in infos:
             yield info, jobs[info.name].get()
 
 
-def _length(course: Course, info: KataInfo) -> int:
+def _reference_size(course: Course, info: KataInfo) -> int:
     reference = course.solution(info, "reference")
     return reference.stat().st_size if reference.is_file() else 0
 
 
-def _alone(work: Callable[..., Found], course: Course, info: KataInfo, *arguments: object) -> Found:
-    """One thread a process: the inputs are small, and threads of two processes wait for each other."""
+def _run_in_one_thread(
+    work: Callable[..., Result], course: Course, info: KataInfo, *arguments: object
+) -> Result:
+    """Run the function with one PyTorch thread: inputs are small, and more threads slow each other down."""
     if info.library == "torch":
-        import torch  # a NumPy kata is worked on without it
+        import torch  # NumPy katas do not need it
 
         torch.set_num_threads(1)
     return work(course, info, *arguments)

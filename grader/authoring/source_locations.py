@@ -1,4 +1,4 @@
-"""Where in the course's files something stands, as `solutions/modern/rms_norm/mistakes.py:12`."""
+"""Locations in the course's files, such as `solutions/modern/rms_norm/mistakes.py:12`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TODO = re.compile(r"TODO:? *(?P<what>.*?)[\"',. ]*$")
 
 
 def place(course: Course, path: Path, line: int = 0) -> str:
-    """The file and the line, as seen from here, else from the course's folder."""
+    """Return `path:line`, relative to the current folder or else to the course's folder."""
     absolute = path.absolute()
     root = course.root.absolute()
     below = next((start for start in (Path.cwd(), root) if absolute.is_relative_to(start)), absolute.parent)
@@ -23,37 +23,37 @@ def place(course: Course, path: Path, line: int = 0) -> str:
 
 
 def line_of_definition(path: Path, name: str) -> int:
-    """Where a function or class of a file begins; 0 where there is none of this name."""
+    """Return the line number of a function or class, or 0 if the file has none of this name."""
     found = [node for node in parse(path).body if getattr(node, "name", None) == name]
     return found[-1].lineno if found else 0
 
 
 def last_line(path: Path) -> int:
-    """Where something new is added."""
+    """Return the number of the last line, where new code is added."""
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
 def files_of(course: Course, info: KataInfo) -> list[Path]:
-    """The files of a kata, in the order in which they are best written."""
+    """Return the files of a kata, in the order in which they are best written."""
     reference, mistakes, variants = (course.solution(info, part) for part in PARTS)
     return [reference, info.path, mistakes, variants, course.stub(info)]
 
 
 def public_definitions(path: Path) -> Iterator[ast.FunctionDef | ast.ClassDef]:
-    """Functions and classes of a file that are no helpers: its answers."""
+    """Yield the public functions and classes of a file."""
     for node in parse(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
             yield node
 
 
 def unwritten(course: Course, info: KataInfo) -> tuple[list[str], list[str]]:
-    """What the kata's files say is still to be done: code that cannot run yet, and all else."""
+    """Return the TODOs of the kata's files in two lists: those that keep code from running, and others."""
     code: list[str] = []
     rest: list[str] = []
     for path in files_of(course, info):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             found = TODO.search(line)
             if found:
-                said = f"{place(course, path, number)}: {found['what'] or 'finish this'}."
-                (code if "raise NotImplementedError" in line else rest).append(said)
+                todo = f"{place(course, path, number)}: {found['what'] or 'finish this'}."
+                (code if "raise NotImplementedError" in line else rest).append(todo)
     return code, rest

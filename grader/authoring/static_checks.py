@@ -1,4 +1,4 @@
-"""What `kata verify` reads without running anything: files, signatures, points, needs, and the texts."""
+"""The checks of `kata verify` that run no code: files, signatures, points, prerequisites and texts."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ from grader.grading.prerequisites import with_needs
 from grader.kata import KataError
 from grader.worker.child.rules import first_use
 
-KEPT = ("equivalent.toml",)  # what `kata` keeps beside them: marked mutants
+OPTIONAL = ("equivalent.toml",)  # other files of a kata: its equivalent mutants
 STATEMENT_LENGTH = 400
 HINTS_DUE = 3
-AGREEMENT_DUE = 150  # hundredths of a point
+AGREEMENT_DUE = 150  # hundredths of a point for agreement with the reference
 
 
 def gaps(course: Course, info: KataInfo) -> list[str]:
-    """What keeps a kata from being judged at all, in the order in which one would write it. Raises KataError
-    where a file is no Python."""
+    """Return messages about what keeps a kata from being judged, in the order in which to mend it.
+
+    Raises KataError if a file cannot be parsed.
+    """
     missing = [
         f"{place(course, path)} is missing; write it."
         for path in files_of(course, info)
@@ -51,7 +53,7 @@ def gaps(course: Course, info: KataInfo) -> list[str]:
 
 
 def unfinished(course: Course, info: KataInfo) -> list[str]:
-    """What a kata that can be judged still lacks: its texts."""
+    """Return messages about the texts that a kata still lacks, though it can be judged."""
     if not all(path.is_file() for path in files_of(course, info)):
         return []
     _, rest = unwritten(course, info)
@@ -107,7 +109,7 @@ def _gaps_of_signatures(course: Course, info: KataInfo) -> list[str]:
 
 
 def _signatures(tree: ast.Module) -> dict[str, str]:
-    """Parameter names and defaults of functions, and of a class's public methods."""
+    """Return the parameter names and defaults of each function, and of each class's public methods."""
     found = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
@@ -121,7 +123,7 @@ def _signatures(tree: ast.Module) -> dict[str, str]:
 
 
 def _parameters(node: ast.FunctionDef) -> str:
-    """The names and defaults, without annotations."""
+    """Return the parameters as source, without annotations."""
     bare = copy.deepcopy(node.args)
     for argument in ast.walk(bare):
         if isinstance(argument, ast.arg):
@@ -130,7 +132,7 @@ def _parameters(node: ast.FunctionDef) -> str:
 
 
 def _gaps_of_names(course: Course, info: KataInfo) -> list[str]:
-    """Laws that hide one another."""
+    """Return a message for each name that several laws share."""
     laws = Counter(law.name for law in course.declaration(info).laws)
     return [
         f"{place(course, info.path, line_of_definition(info.path, f'test_{name}'))}: {times} laws are called"
@@ -177,7 +179,7 @@ def _gaps_of_needs(course: Course, info: KataInfo) -> list[str]:
 
 
 def _gaps_of_answers(course: Course, info: KataInfo) -> list[str]:
-    """Names that hide one another, and mistakes that say nothing."""
+    """Return messages about duplicate names, and about mistakes with a wrong name or no docstring."""
     found = []
     for part in ("mistakes", "variants"):
         path = course.solution(info, part)
@@ -195,8 +197,8 @@ def _gaps_of_answers(course: Course, info: KataInfo) -> list[str]:
     return found
 
 
-def listed_in_vain(course: Course) -> list[str]:
-    """Names in path.toml that no declaration has."""
+def unknown_names(course: Course) -> list[str]:
+    """Return a message for each name in path.toml that is not a kata."""
     return [
         f"tests/katas/path.toml lists `{name}`, and there is no such kata; write it, or take the name out."
         for name in course.syllabus.order
@@ -205,11 +207,11 @@ def listed_in_vain(course: Course) -> list[str]:
 
 
 def stray_files(course: Course) -> list[str]:
-    """Files below exercises, solutions and declarations that belong to no kata."""
+    """Return a message for each file of exercises, solutions or declarations that belongs to no kata."""
     known = {course.root / "tests" / "katas" / name for name in ("path.toml", "conftest.py")}
     for info in course.katas.values():
         known |= {course.stub(info), info.path, *(course.solution(info, part) for part in PARTS)}
-        known |= {course.folder(info) / name for name in KEPT}
+        known |= {course.folder(info) / name for name in OPTIONAL}
     folders = (course.exercises, course.root / "solutions", course.root / "tests" / "katas")
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     strays = [path for path in found if path not in known and "__pycache__" not in path.parts]

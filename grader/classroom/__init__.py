@@ -1,1 +1,1 @@
-"""Grading a class: whatever was handed in, judged once, kept, and looked at as a whole."""
+"""Grade a class: collect submissions, grade each file once, store the results, write statistics."""

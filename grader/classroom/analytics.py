@@ -1,5 +1,4 @@
-"""What a class has not understood: which checks fail, which mistakes are made, what nobody has explained yet,
-and which files are the same to the token after renaming."""
+"""Statistics of a class: failing checks, mistakes, failures that no mistake explains, and similar files."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 
 from grader.classroom.similarity import FEWEST_TOKENS
 from grader.classroom.store import JUDGED, Store
-from grader.classroom.student_reports import Graded
+from grader.classroom.student_reports import StudentReport
 from grader.course.catalog import KataInfo
 from grader.formats import account
 from grader.report import CheckReport, KataReport, from_json
@@ -20,23 +19,23 @@ MOST_NAMES = 12
 
 
 @dataclass
-class KataInsight:
-    """How one kata went."""
+class KataStatistics:
+    """Counts of one kata over all students."""
 
     info: KataInfo
     statuses: Counter[str] = field(default_factory=Counter)
     points: int = 0
-    failing: Counter[str] = field(default_factory=Counter)  # by the check's title
-    mistakes: Counter[str] = field(default_factory=Counter)  # by the mistake's id
-    texts: dict[str, str] = field(default_factory=dict)  # of mistakes
+    failing: Counter[str] = field(default_factory=Counter)  # keyed by the check's title
+    mistakes: Counter[str] = field(default_factory=Counter)  # keyed by the mistake's id
+    texts: dict[str, str] = field(default_factory=dict)  # the mistakes' texts, keyed by id
 
     @property
     def tried(self) -> int:
-        """How many files say something about understanding."""
+        """The number of files that passed or failed; stubs and unreadable files are left out."""
         return self.statuses["passed"] + self.statuses["failed"]
 
-    def see(self, kata: KataReport) -> None:
-        """Count one student's kata; a mistake once, however many checks it fails."""
+    def add(self, kata: KataReport) -> None:
+        """Count one student's kata; a mistake counts once, however many checks it fails."""
         self.statuses[kata.status] += 1
         self.points += kata.score
         wrong = account.wrong(kata)
@@ -47,8 +46,8 @@ class KataInsight:
 
 
 @dataclass(frozen=True)
-class Unexplained:
-    """Failing files that compute alike, and no mistake says why: a candidate for `mistakes.py`."""
+class UnexplainedFiles:
+    """Files that fail in the same way and match no known mistake: a candidate for `mistakes.py`."""
 
     kata: str
     files: int
@@ -57,8 +56,8 @@ class Unexplained:
 
 
 @dataclass(frozen=True)
-class Alike:
-    """Files of several students that are the same to the token after renaming."""
+class SimilarFiles:
+    """Files of several students that have the same tokens after renaming."""
 
     kata: str
     files: int
@@ -68,83 +67,85 @@ class Alike:
 
 
 @dataclass
-class ClassInsight:
-    """All of it. Fed a student at a time; the groups are asked of the store."""
+class ClassStatistics:
+    """The statistics of a class; students are added one by one, groups of files come from the store."""
 
-    katas: dict[str, KataInsight]
+    katas: dict[str, KataStatistics]
     students: int = 0
     absent: list[str] = field(default_factory=list)
-    nobody: int = 0
-    unexplained: list[Unexplained] = field(default_factory=list)
-    alike: list[Alike] = field(default_factory=list)
-    short: int = 0  # files that coincide and are too short for that to mean anything
+    absent_count: int = 0
+    unexplained: list[UnexplainedFiles] = field(default_factory=list)
+    similar: list[SimilarFiles] = field(default_factory=list)
+    short: int = 0  # files too short to be compared
 
-    def see(self, graded: Graded) -> None:
-        """Count one student."""
+    def add(self, graded: StudentReport) -> None:
+        """Count one student's report."""
         self.students += 1
         if not graded.handed_in:
-            self.nobody += 1
-            self.absent += [graded.member.name or graded.member.id] if self.nobody <= 100 else []
+            self.absent_count += 1
+            self.absent += [graded.member.name or graded.member.id] if self.absent_count <= 100 else []
         for kata in graded.report.katas:
-            self.katas[kata.name].see(kata)
+            self.katas[kata.name].add(kata)
 
-    def ask(self, store: Store) -> None:
-        """The groups of files that are unexplained or alike."""
-        self.unexplained = unexplained(store, list(self.katas))
-        self.alike = alike(store, list(self.katas))
-        question = (
-            f"SELECT COUNT(*) FROM {JUDGED} WHERE h.run = :run AND v.shape <> '' AND v.tokens < :fewest"
-        )
-        ((self.short,),) = store.rows(question, fewest=FEWEST_TOKENS)
+    def find_groups(self, store: Store) -> None:
+        """Query the store for the groups of unexplained and of similar files."""
+        self.unexplained = unexplained_files(store, list(self.katas))
+        self.similar = similar_files(store, list(self.katas))
+        query = f"SELECT COUNT(*) FROM {JUDGED} WHERE h.run = :run AND v.shape <> '' AND v.tokens < :fewest"
+        ((self.short,),) = store.rows(query, fewest=FEWEST_TOKENS)
 
 
-def unexplained(store: Store, katas: list[str]) -> list[Unexplained]:
-    """The largest groups of failing files that no mistake explains."""
-    question = (
+def unexplained_files(store: Store, katas: list[str]) -> list[UnexplainedFiles]:
+    """Return the largest groups of failing files that match no mistake, largest first."""
+    query = (
         f"SELECT h.kata, v.cause, COUNT(*), MIN(v.source) FROM {JUDGED}"
         " WHERE h.run = :run AND v.cause <> '' GROUP BY h.kata, v.cause"
         f" ORDER BY COUNT(*) DESC, h.kata, v.cause LIMIT {MOST_GROUPS}"
     )
-    groups = [row for row in store.rows(question) if row[0] in katas]
+    groups = [row for row in store.rows(query) if row[0] in katas]
     return [
-        Unexplained(kata, files, _first_wrong(store, kata, source), _who(store, kata, "cause", cause))
+        UnexplainedFiles(
+            kata, files, _first_wrong(store, kata, source), _students(store, kata, "cause", cause)
+        )
         for kata, cause, files, source in groups
     ]
 
 
 def _first_wrong(store: Store, kata: str, source: str) -> CheckReport:
-    question = (
+    query = (
         f"SELECT v.report FROM {JUDGED} WHERE h.run = :run AND h.kata = :kata AND h.source = :source LIMIT 1"
     )
-    ((text,),) = store.rows(question, kata=kata, source=source)
+    ((text,),) = store.rows(query, kata=kata, source=source)
     return account.wrong(from_json(json.loads(text)).katas[0])[0]
 
 
-def alike(store: Store, katas: list[str]) -> list[Alike]:
-    """Groups of long files of one shape; the longest and rarest first, since a short or a usual answer
-    is found by many on their own."""
+def similar_files(store: Store, katas: list[str]) -> list[SimilarFiles]:
+    """Return groups of long files of one shape, the longest and rarest first.
+
+    Short or common answers are often written independently.
+    """
     handed_in = dict(store.rows("SELECT kata, COUNT(*) FROM handed_in WHERE run = :run GROUP BY kata"))
-    question = (
+    query = (
         f"SELECT h.kata, v.shape, COUNT(*), MAX(v.tokens), MIN(v.status) FROM {JUDGED}"
         " WHERE h.run = :run AND v.shape <> '' AND v.tokens >= :fewest AND v.status <> 'not_started'"
         " GROUP BY h.kata, v.shape HAVING COUNT(*) > 1"
     )
-    groups = [row for row in store.rows(question, fewest=FEWEST_TOKENS) if row[0] in katas]
+    groups = [row for row in store.rows(query, fewest=FEWEST_TOKENS) if row[0] in katas]
     groups.sort(key=lambda row: (-_rarity(row[2], handed_in[row[0]]) * row[3], row[0], row[1]))
     return [
-        Alike(kata, files, tokens, status, _who(store, kata, "shape", shape))
+        SimilarFiles(kata, files, tokens, status, _students(store, kata, "shape", shape))
         for kata, shape, files, tokens, status in groups[:MOST_GROUPS]
     ]
 
 
 def _rarity(files: int, of: int) -> float:
-    """0 where all files of a kata are of this shape, and more the fewer are."""
+    """Return 0 if all files of a kata have this shape, and a larger number the fewer have it."""
     return math.log(of / files)
 
 
-def _who(store: Store, kata: str, column: str, value: str) -> list[str]:
-    question = (
+def _students(store: Store, kata: str, column: str, value: str) -> list[str]:
+    query = (
         f"SELECT h.student FROM {JUDGED} WHERE h.run = :run AND h.kata = :kata AND v.{column} = :value"
         f" ORDER BY h.student LIMIT {MOST_NAMES}"
     )
-    return [student for (student,) in store.rows(question, kata=kata, value=value)]
+    return [student for (student,) in store.rows(query, kata=kata, value=value)]

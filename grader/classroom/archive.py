@@ -1,5 +1,7 @@
-"""The files in a zip, read as what strangers packed: nothing is unpacked to disk, no path is followed,
-no size that it claims is believed."""
+"""Read the files in an untrusted zip archive.
+
+Nothing is unpacked to disk, no path in it is followed, and the sizes that it claims are not trusted.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ LARGEST_NESTED = 64 << 20  # bytes of a zip in a zip
 
 
 def members(file: str | IO[bytes], label: str) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
-    """Every regular file with its path and a way to read it, in the order of the archive. Raises
-    CourseError where it is no zip."""
+    """Yield the path of every file, in the order of the archive, and a function that reads it.
+
+    Raises CourseError if the archive is not a zip file.
+    """
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
@@ -35,12 +39,12 @@ def members(file: str | IO[bytes], label: str) -> Iterator[tuple[Parts, Callable
 
 
 def limit_of(name: str) -> int:
-    """How many bytes of a file of that name are read at most."""
+    """Return the largest number of bytes that is read of a file of that name."""
     return {".zip": LARGEST_NESTED, SUFFIX: LARGEST}.get(PurePosixPath(name).suffix, MAX_BYTES)
 
 
 def safe_parts(name: str) -> Parts:
-    """The parts of a member's path; none where it leads out of the archive or is no plain path."""
+    """Return the parts of a member's path; empty if it is absolute, leaves the archive or is malformed."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or any(":" in part or "\0" in part for part in path.parts):
         return ()
@@ -48,7 +52,7 @@ def safe_parts(name: str) -> Parts:
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """A member's bytes, one more than allowed at most. Raises SubmissionRejected."""
+    """Return a member's bytes, at most one more than allowed. Raises SubmissionRejected if unreadable."""
     name = PurePosixPath(info.filename).name
     if stat.S_ISLNK(info.external_attr >> 16):
         raise SubmissionRejected(f"{name} is a link; a Python file is needed.")
@@ -59,5 +63,5 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
             return file.read(limit_of(name) + 1)
     except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise SubmissionRejected(f"{name} cannot be read from its zip file: {error}.") from None
-    except Exception as error:  # zlib.error, lzma.LZMAError: each method of packing has its own
+    except Exception as error:  # zlib.error, lzma.LZMAError: each compression has its own
         raise SubmissionRejected(f"{name} is damaged in its zip file: {error}.") from None

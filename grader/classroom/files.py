@@ -1,6 +1,6 @@
-"""The folder of results: reports as JSON lines, gradebooks, a page a student, a page of the class.
+"""Write the results: reports as JSON lines, gradebooks, a page for each student, a page for the class.
 
-Each file is written beside its place and then put there, so that what lies in the folder is whole.
+Each file is written under a temporary name and then renamed, so that no incomplete file is left behind.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import IO
 
 from grader.classroom import webpage
-from grader.classroom.analytics import ClassInsight, KataInsight
+from grader.classroom.analytics import ClassStatistics, KataStatistics
 from grader.classroom.gradebooks import Canvas, Moodle
 from grader.classroom.store import Store
-from grader.classroom.student_reports import Graded, class_reports
+from grader.classroom.student_reports import StudentReport, class_reports
 from grader.course.catalog import CourseError, KataInfo
 from grader.formats import html
 from grader.formats.escaping import sound
@@ -29,43 +29,44 @@ PAGES = "students"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 
 
-def write_outputs(folder: Path, store: Store, infos: list[KataInfo], device: str) -> ClassInsight:
-    """Write everything, a student at a time; what was seen on the way comes back."""
-    insight = ClassInsight({info.name: KataInsight(info) for info in infos})
-    insight.ask(store)
+def write_outputs(folder: Path, store: Store, infos: list[KataInfo], device: str) -> ClassStatistics:
+    """Write all files, one student at a time, and return the statistics of the class."""
+    statistics = ClassStatistics({info.name: KataStatistics(info) for info in infos})
+    statistics.find_groups(store)
     try:
         (folder / PAGES).mkdir(parents=True, exist_ok=True)
         with ExitStack() as files:
-            lines = files.enter_context(drafted(folder / "reports.jsonl"))
+            lines = files.enter_context(atomic_writer(folder / "reports.jsonl"))
             books = [
-                book(files.enter_context(drafted(folder / book.file)), infos) for book in (Canvas, Moodle)
+                book(files.enter_context(atomic_writer(folder / book.file)), infos)
+                for book in (Canvas, Moodle)
             ]
             rows = webpage.Rows(infos)
             for graded in class_reports(store, infos, device):
-                page = page_of(graded.member.id)
+                page = page_name(graded.member.id)
                 _write_student(folder / PAGES / page, graded, lines)
                 for book in books:
                     book.add(graded)
                 rows.add(graded, f"{PAGES}/{page}")
-                insight.see(graded)
-            files.enter_context(drafted(folder / "class.html")).write(webpage.render(insight, rows))
+                statistics.add(graded)
+            files.enter_context(atomic_writer(folder / "class.html")).write(webpage.render(statistics, rows))
     except OSError as error:
         told = (error.strerror or "unknown error").lower()
         raise CourseError(
             f"The results cannot be written to {folder}: {told}. They are kept; run the same command again."
         ) from None
-    return insight
+    return statistics
 
 
-def _write_student(path: Path, graded: Graded, lines: IO[str]) -> None:
+def _write_student(path: Path, graded: StudentReport, lines: IO[str]) -> None:
     line = {"student": graded.member.id, "name": graded.member.name, "report": to_json(graded.report)}
     lines.write(sound(json.dumps(line, ensure_ascii=False)) + "\n")
-    with drafted(path) as page:
+    with atomic_writer(path) as page:
         page.write(html.render(graded.report))
 
 
-def page_of(student: str) -> str:
-    """The file's name of a student's page; one that nobody else has, and that leads nowhere else."""
+def page_name(student: str) -> str:
+    """Return the file name of a student's page: unique, and safe to use in a path."""
     if NAME.fullmatch(student):
         return f"{student}.html"
     plain = re.sub(r"[^A-Za-z0-9]+", "-", student).strip("-")[:40]
@@ -73,8 +74,8 @@ def page_of(student: str) -> str:
 
 
 @contextmanager
-def drafted(path: Path) -> Iterator[IO[str]]:
-    """A file that appears, whole, when nothing went wrong."""
+def atomic_writer(path: Path) -> Iterator[IO[str]]:
+    """Open a file for writing that replaces `path` on success and is removed on failure."""
     draft = path.with_name(f".{path.name}.draft")
     try:
         with draft.open("w", encoding="utf-8", newline="") as file:
@@ -85,7 +86,7 @@ def drafted(path: Path) -> Iterator[IO[str]]:
 
 
 def write_gradebook(url: str, store: Store, infos: list[KataInfo], device: str) -> None:
-    """The scores into nbgrader's own database, by its own interface."""
+    """Write the scores into nbgrader's database."""
     scores: Mapping[str, Report] = {
         graded.member.id: graded.report for graded in class_reports(store, infos, device) if graded.handed_in
     }

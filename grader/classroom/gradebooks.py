@@ -1,22 +1,22 @@
-"""Scores as the learning platforms import them: one CSV for Canvas, one for Moodle."""
+"""CSV files that Canvas and Moodle can import."""
 
 from __future__ import annotations
 
 import csv
 from typing import IO
 
-from grader.classroom.student_reports import Graded
+from grader.classroom.student_reports import StudentReport
 from grader.course.catalog import KataInfo
 from grader.formats.escaping import one_line, points
 
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 MOODLE = ("ID number", "Full name")
-#: With these a spreadsheet takes a cell for a formula, and names come from whoever handed in.
+#: A spreadsheet evaluates a cell that begins with one of these, and students choose their names.
 FORMULA = ("=", "+", "-", "@")
 
 
 class Canvas:
-    """Canvas's own columns, then a column an assignment, as its gradebook exports and imports them."""
+    """Canvas's columns, followed by one column per kata."""
 
     file = "canvas.csv"
 
@@ -26,14 +26,14 @@ class Canvas:
         possible = [points(info.max_score) for info in infos]
         self._rows.writerow(["    Points Possible", *[""] * (len(CANVAS) - 1), *possible])
 
-    def add(self, graded: Graded) -> None:
+    def add(self, graded: StudentReport) -> None:
         who = graded.member
         told = [cell(who.name or who.id), who.platform_id, "", cell(who.id), cell(who.section)]
         self._rows.writerow([*told, *(points(kata.score) for kata in graded.report.katas)])
 
 
 class Moodle:
-    """Moodle asks at the import which column is which: who, then a column a kata, then their sum."""
+    """Id and name, one column per kata, and the total; Moodle asks for their meaning at the import."""
 
     file = "moodle.csv"
 
@@ -41,13 +41,13 @@ class Moodle:
         self._rows = csv.writer(file)
         self._rows.writerow([*MOODLE, *(info.name for info in infos), "Total"])
 
-    def add(self, graded: Graded) -> None:
+    def add(self, graded: StudentReport) -> None:
         told = [cell(graded.member.id), cell(graded.member.name)]
         scores = [points(kata.score) for kata in graded.report.katas]
         self._rows.writerow([*told, *scores, points(graded.report.score)])
 
 
 def cell(text: str) -> str:
-    """The text in one cell, and no formula."""
+    """Return the text on one line, quoted if a spreadsheet would evaluate it as a formula."""
     shown = one_line(text)
     return f"'{shown}" if shown.startswith(FORMULA) else shown

@@ -1,6 +1,6 @@
-"""Whose file it is and for which kata, by its place and name alone.
+"""Read from a file's path which student submitted it, and for which kata.
 
-A folder a student is the rule. Learning platforms put the student into the name instead:
+Usually each student has a folder. Learning platforms put the student's name into the file name instead:
 Canvas `doejane_LATE_4711_90210_softmax-1.py`, Moodle `Jane Doe_4711_assignsubmission_file_/softmax.py`.
 """
 
@@ -11,32 +11,34 @@ from dataclasses import dataclass
 
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<id>\d+)_\d+_(?P<file>.+)")
 MOODLE = re.compile(r"(?P<name>[^_]+(?:_[^_]+)*?)_(?P<id>\d+)_assignsubmission_file_?(?P<file>.*)")
-#: What platforms and browsers add to the name of a file that was handed in again: `-1`, ` (2)`.
-AGAIN = re.compile(r"(-\d+| ?\(\d+\))$")
+#: What platforms and browsers append to the name of a resubmitted file: `-1`, ` (2)`.
+RESUBMITTED = re.compile(r"(-\d+| ?\(\d+\))$")
 SUFFIXES = (".py", ".ipynb")
 NO_STUDENTS = ("__MACOSX",)
-#: Folders of a student's repository that hold no exercises and may hold very much.
-PASSED_OVER = ("node_modules", "site-packages", "venv", "__pycache__", "solutions", "tests")
+#: Folders of a student's repository that contain no exercises and may be very large.
+IGNORED_FOLDERS = ("node_modules", "site-packages", "venv", "__pycache__", "solutions", "tests")
 
 Parts = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class StudentName:
-    """Somebody who handed something in: the name under which it lay, and what else may identify them."""
+    """A submitting student: the name of the folder or file, and other names that may identify the student."""
 
     key: str
     aliases: tuple[str, ...] = ()
     platform_id: str = ""
 
     @property
-    def known_as(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         return (self.key, *self.aliases)
 
 
 def owner(parts: Parts) -> tuple[StudentName, Parts] | None:
-    """Who handed in the file at this path below the folder of submissions, and where it lies in what
-    they handed in; None where it is nobody's."""
+    """Return the student who submitted the file and its path inside that submission.
+
+    `parts` is the path below the folder of submissions. Returns None if the file belongs to no student.
+    """
     top = parts[0]
     if top.startswith(".") or top in NO_STUDENTS:
         return None
@@ -57,21 +59,23 @@ def _on_platform(found: re.Match[str]) -> StudentName:
 
 
 def kata_at(inner: Parts) -> tuple[int, str] | None:
-    """The name of the kata that a file would answer and how good a place it is (0 the best): where a
-    student's repository has it, at the top, one folder down. None anywhere else."""
+    """Return the rank of a file's place (0 is best) and the name of the kata that it answers, or None.
+
+    The best place is that in a student's repository, then the top folder, then one folder below.
+    """
     stem, dot, suffix = inner[-1].rpartition(".")
     if dot + suffix not in SUFFIXES or any(part.startswith(".") for part in inner):
         return None
     rank = 2 * _rank(inner[:-1]) + SUFFIXES.index(dot + suffix)
-    return (rank, AGAIN.sub("", stem)) if rank < 2 * _NOWHERE else None
+    return (rank, RESUBMITTED.sub("", stem)) if rank < 2 * _NO_PLACE else None
 
 
-_NOWHERE = 3
+_NO_PLACE = 3
 
 
 def _rank(folders: Parts) -> int:
     if len(folders) >= 2 and folders[-2] == "exercises":
         return 0
-    if any(folder in PASSED_OVER for folder in folders):
-        return _NOWHERE
-    return min(len(folders) + 1, _NOWHERE)
+    if any(folder in IGNORED_FOLDERS for folder in folders):
+        return _NO_PLACE
+    return min(len(folders) + 1, _NO_PLACE)

@@ -1,4 +1,4 @@
-"""Who is in the class: a CSV with an `id` and a `name`, against which submissions are matched."""
+"""The roster of a class: a CSV file with columns `id` and `name`, to which submissions are matched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.classroom.platform_filenames import StudentName
 from grader.course.catalog import CourseError, shorten
 
-#: What the columns may be called, by what they mean here.
+#: The accepted titles of each column.
 COLUMNS = {
     "id": ("id", "student", "student id", "student_id", "id number", "login", "username", "sis login id"),
     "name": ("name", "full name", "student name"),
@@ -20,7 +20,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Member:
-    """Somebody of the class, or somebody who handed something in without being of it."""
+    """A student of the class, or one who submitted without being on the roster."""
 
     id: str
     name: str = ""
@@ -29,18 +29,18 @@ class Member:
 
 
 class Roster:
-    """The members of a class, found by id or by a name that only one of them has."""
+    """The members of a class, found by id or by a name that is unique in the class."""
 
     def __init__(self, members: list[Member]) -> None:
         self.members = members
         ids = {_folded(member.id): member for member in members}
         spelled = [(spelling, member) for member in members for spelling in _spellings(member.name)]
-        often = Counter(spelling for spelling, _ in spelled)
-        self._known = {spelling: member for spelling, member in spelled if often[spelling] == 1} | ids
+        counts = Counter(spelling for spelling, _ in spelled)
+        self._known = {spelling: member for spelling, member in spelled if counts[spelling] == 1} | ids
 
     def member(self, student: StudentName) -> Member | None:
-        """The member that a student is; None where nobody fits."""
-        for alias in student.known_as:
+        """Return the member that one of the student's names identifies, or None."""
+        for alias in student.names:
             found = self._known.get(_folded(alias))
             if found:
                 return Member(found.id, found.name, found.section, student.platform_id)
@@ -52,7 +52,7 @@ def _folded(text: str) -> str:
 
 
 def _spellings(name: str) -> set[str]:
-    """A name as people and platforms write it: `Jane Doe`, `Doe, Jane`, `doejane`."""
+    """Return the ways in which people and platforms write a name: `Jane Doe`, `Doe, Jane`, `doejane`."""
     last, comma, first = name.partition(",")
     words = [*first.split(), *last.split()] if comma else name.split()
     if not words:
@@ -61,7 +61,7 @@ def _spellings(name: str) -> set[str]:
 
 
 def read_roster(path: Path) -> Roster:
-    """Raises CourseError with what is wrong and in which line."""
+    """Read the roster. Raises CourseError if it cannot be read, lacks ids or repeats one."""
     label = shorten(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -77,10 +77,10 @@ def read_roster(path: Path) -> Roster:
         for row in rows[1:]
         if at["id"] < len(row) and row[at["id"]].strip()
     ]
-    often = Counter(_folded(member.id) for member in members)
-    twice = next((member.id for member in members if often[_folded(member.id)] > 1), None)
-    if twice:
-        raise CourseError(f"The roster {label} lists the id {twice} twice.")
+    counts = Counter(_folded(member.id) for member in members)
+    repeated = next((member.id for member in members if counts[_folded(member.id)] > 1), None)
+    if repeated:
+        raise CourseError(f"The roster {label} lists the id {repeated} twice.")
     return Roster(members)
 
 

@@ -1,7 +1,7 @@
-"""The shape of a source: what stays when names, comments and layout are taken away.
+"""The shape of a source: a digest of its syntax tree without names, comments, layout and stub code.
 
-Two files of one shape are the same to the token after renaming. Names are numbered in the order in
-which they first appear, so `q - k` and `k - q` stay two things; what the stub gave everybody is left out.
+Two files have the same shape if their tokens are equal after renaming. Names are numbered in the order in
+which they first appear, so `a = q - k` and `a = k - q` differ if `q` and `k` were used before.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import hashlib
 from functools import lru_cache
 from typing import Any
 
-#: Shorter answers coincide by themselves: there are not many ways to write five lines.
+#: Shorter files are not compared: there are few ways to write five lines.
 FEWEST_TOKENS = 60
 
 
 class _Renamed(ast.NodeTransformer):
-    """Every name that the file itself binds, replaced by its number."""
+    """Replace every name that the file itself binds by a number."""
 
     def __init__(self, own: frozenset[str]) -> None:
         self.own = own
@@ -34,7 +34,7 @@ class _Renamed(ast.NodeTransformer):
 
 
 def _strip(node: ast.AST) -> None:
-    """Docstrings and annotations say nothing of how a thing is computed."""
+    """Remove docstrings and annotations, which do not affect the computation."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         node.returns = None
     if isinstance(node, ast.arg):
@@ -48,7 +48,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _bound(tree: ast.Module) -> frozenset[str]:
-    """The names that a file gives to things: parameters, variables, functions, classes."""
+    """Return the names that the file binds: parameters, variables, functions, classes."""
     bound: set[str | None] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -61,16 +61,18 @@ def _bound(tree: ast.Module) -> frozenset[str]:
 
 
 @lru_cache
-def _given(stub: str) -> frozenset[str]:
-    """The statements of a stub, each as text."""
+def _stub_statements(stub: str) -> frozenset[str]:
+    """Return the statements of a stub, each as text."""
     return frozenset(map(ast.dump, ast.parse(stub).body))
 
 
 def shape(source: str, stub: str = "") -> tuple[str, int]:
-    """A digest of the source's shape, and how many tokens it is made of. An empty digest where it has
-    none, since it cannot be parsed or holds nothing beyond the stub."""
+    """Return the digest of the source's shape and its number of tokens.
+
+    The digest is empty if the source cannot be parsed or contains nothing beyond the stub.
+    """
     try:
-        tree, given = ast.parse(source), _given(stub)
+        tree, given = ast.parse(source), _stub_statements(stub)
         tree.body = [node for node in tree.body if ast.dump(node) not in given and not _is_import(node)]
         renamed = _Renamed(_bound(tree)).visit(tree)
         text = ast.dump(renamed)

@@ -1,7 +1,7 @@
-"""Results, kept as they come: rows are added and never changed, so that a run can be ended at any moment.
+"""The database of results; rows are only added, so that a run can be killed at any moment.
 
-A verdict belongs to a source and to what judged it; who handed that source in stands beside it, run by
-run. SQLite needs nothing installed. The same statements go to any database that SQLAlchemy opens.
+A verdict is stored per source and grading setup; another table holds which student submitted which source in
+which run. SQLite needs no installation; SQLAlchemy opens other databases with the same statements.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ JUDGED = (
 
 
 class StoreUnusable(CourseError):
-    """The store cannot be opened, read or written; the sentence says what is lost: nothing."""
+    """Raised if the store cannot be opened, read or written; earlier results are not lost."""
 
 
 class Connection(Protocol):
-    """What sqlite3 and SQLAlchemy have in common, named parameters included."""
+    """The interface that connections of sqlite3 and of `_SqlAlchemyConnection` share."""
 
     def execute(self, statement: str, parameters: Mapping[str, Any]) -> Any: ...
 
@@ -48,15 +48,15 @@ class Connection(Protocol):
 
 
 @dataclass(frozen=True)
-class Kept:
-    """One result of one student; without a report where the grader could not judge it."""
+class StoredResult:
+    """The stored report of one student's kata as JSON; None if the grader failed to judge it."""
 
     kata: str
     report: str | None
 
 
 class Store:
-    """The results of a class. Whatever goes wrong is raised as StoreUnusable."""
+    """The results of a class. Every database error is raised as StoreUnusable."""
 
     def __init__(self, where: str) -> None:
         self.label = where.rpartition("@")[2]  # a URL may hold a password before the host
@@ -97,26 +97,27 @@ class Store:
         self._connection.close()
 
     def enrol(self, member: Member) -> None:
-        """A student of this run."""
+        """Add a student to this run."""
         names = ("student", "name", "section", "platform_id")
         values = (member.id, member.name, member.section, member.platform_id)
         self._add("students", run=self.run, **dict(zip(names, values, strict=True)))
 
     def is_enrolled(self, student: str) -> bool:
-        question = "SELECT 1 FROM students WHERE run = :run AND student = :student"
-        return self._do(question, run=self.run, student=student).fetchone() is not None
+        """Return whether this run has the student."""
+        query = "SELECT 1 FROM students WHERE run = :run AND student = :student"
+        return self._do(query, run=self.run, student=student).fetchone() is not None
 
-    def hand_in(self, student: str, kata: str, source: str, judging: str) -> None:
-        """What a student of this run handed in for a kata."""
+    def add_submission(self, student: str, kata: str, source: str, judging: str) -> None:
+        """Add a student's submission to this run; `source` and `judging` are digests."""
         self._add("handed_in", run=self.run, student=student, kata=kata, source=source, judging=judging)
 
-    def holds(self, kata: str, source: str, judging: str) -> bool:
-        """Whether this source was judged, by what judges now."""
-        question = "SELECT 1 FROM verdicts WHERE kata = :kata AND source = :source AND judging = :judging"
-        return self._do(question, kata=kata, source=source, judging=judging).fetchone() is not None
+    def has_verdict(self, kata: str, source: str, judging: str) -> bool:
+        """Return whether there is a verdict on this source by this grading setup."""
+        query = "SELECT 1 FROM verdicts WHERE kata = :kata AND source = :source AND judging = :judging"
+        return self._do(query, kata=kata, source=source, judging=judging).fetchone() is not None
 
-    def keep(self, kata: str, source: str, judging: str, verdict: Verdict) -> None:
-        """A verdict, for good: it is on disk when this returns."""
+    def add_verdict(self, kata: str, source: str, judging: str, verdict: Verdict) -> None:
+        """Add a verdict; it is on disk when this returns."""
         values = asdict(verdict)
         del values["fault"]
         self._add("verdicts", kata=kata, source=source, judging=judging, **values)
@@ -126,36 +127,36 @@ class Store:
         names, places = ", ".join(values), ", ".join(f":{name}" for name in values)
         self._do(f"INSERT INTO {table} ({names}) VALUES ({places})", **values)
 
-    def rows(self, question: str, **parameters: Any) -> Iterator[tuple[Any, ...]]:
-        """What a question about this run finds, row by row."""
+    def rows(self, query: str, **parameters: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query; `:run` in it is the number of this run."""
         try:
-            for row in self._do(question, run=self.run, **parameters):
+            for row in self._do(query, run=self.run, **parameters):
                 yield tuple(row)
         except self._errors as error:
             raise self._unusable(error) from None
 
-    def students(self) -> Iterator[tuple[Member, list[Kept]]]:
-        """Everybody of this run with their results, in the order of their ids, one at a time."""
-        question = (
+    def students(self) -> Iterator[tuple[Member, list[StoredResult]]]:
+        """Yield each student of this run with their results, sorted by id."""
+        query = (
             "SELECT s.student, s.name, s.section, s.platform_id, h.kata, v.report FROM students AS s"
             " LEFT JOIN handed_in AS h ON h.run = s.run AND h.student = s.student"
             " LEFT JOIN verdicts AS v ON v.kata = h.kata AND v.source = h.source AND v.judging = h.judging"
             " WHERE s.run = :run ORDER BY s.student"
         )
-        member, found = None, list[Kept]()
-        for row in self.rows(question):
+        member, found = None, list[StoredResult]()
+        for row in self.rows(query):
             if member is None or row[0] != member.id:
                 if member is not None:
                     yield member, found
                 member, found = Member(*row[:4]), []
             if row[4] is not None:
-                found.append(Kept(*row[4:]))
+                found.append(StoredResult(*row[4:]))
         if member is not None:
             yield member, found
 
 
 def open_store(where: str | None, folder: Path) -> Store:
-    """The store that was named, else a file in the folder of results."""
+    """Open the store at a path or URL; by default, a file in the folder of results."""
     if where is None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -167,14 +168,14 @@ def open_store(where: str | None, folder: Path) -> Store:
 
 
 def connect(where: str) -> tuple[Connection, tuple[type[Exception], ...]]:
-    """A connection to a file of SQLite's, or to what a URL names, and the errors that it raises."""
+    """Return a connection to an SQLite file or an SQLAlchemy URL, and the errors that it raises."""
     return _with_sqlalchemy(where) if "://" in where else _with_sqlite(where)
 
 
 def _with_sqlite(path: str) -> tuple[Connection, tuple[type[Exception], ...]]:
     try:
         connection = sqlite3.connect(path, timeout=1)
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # one run at a time; no shared memory needed
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # one run at a time; WAL needs no shared memory
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
     except sqlite3.OperationalError as error:
@@ -197,11 +198,11 @@ def _with_sqlalchemy(url: str) -> tuple[Connection, tuple[type[Exception], ...]]
     except (sqlalchemy.exc.SQLAlchemyError, ModuleNotFoundError) as error:
         told = str(getattr(error, "orig", error)).splitlines()[0]
         raise StoreUnusable(f"The store {url.rpartition('@')[2]} cannot be opened: {told}.") from None
-    return _Statements(connection), (sqlalchemy.exc.SQLAlchemyError,)
+    return _SqlAlchemyConnection(connection), (sqlalchemy.exc.SQLAlchemyError,)
 
 
-class _Statements:
-    """A connection of SQLAlchemy's that takes its statements as text."""
+class _SqlAlchemyConnection:
+    """An SQLAlchemy connection that takes statements as text, as sqlite3 does."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection

@@ -1,36 +1,36 @@
-"""What a run says in the terminal when it is done: each kata, its leading mistakes, what to look at."""
+"""The summary that a run prints at its end: each kata, its most frequent mistakes, groups of files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from grader.classroom.analytics import ClassInsight, KataInsight
+from grader.classroom.analytics import ClassStatistics, KataStatistics
 from grader.classroom.run import RunCounts
 from grader.formats.escaping import one_line, points
 
 MOST_MISTAKES = 3
 
 
-def render(insight: ClassInsight, tally: RunCounts, folder: Path) -> str:
-    """The whole text."""
-    parts = [_head(insight, tally), *map(_kata, insight.katas.values()), *_looks(insight)]
-    notes = [f"note  {one_line(note, 300)}\n" for note in tally.notes]
-    notes += [f"note  {tally.unsaid:,} more of these\n"] if tally.unsaid else []
+def render(statistics: ClassStatistics, counts: RunCounts, folder: Path) -> str:
+    """Return the summary as text."""
+    parts = [_head(statistics, counts), *map(_kata, statistics.katas.values()), *_groups(statistics)]
+    notes = [f"note  {one_line(note, 300)}\n" for note in counts.notes]
+    notes += [f"note  {counts.omitted_notes:,} more of these\n"] if counts.omitted_notes else []
     where = f"\n{folder / 'class.html'} shows the class; gradebooks and everybody's page lie beside it.\n"
     return "".join([*parts, "\n" if notes else "", *notes, where])
 
 
-def _head(insight: ClassInsight, tally: RunCounts) -> str:
-    told = f"{_count(insight.students, 'student')}, {_count(len(insight.katas), 'kata')}:"
-    told += f" {_count(tally.judged, 'file')} judged, {tally.known} known from before or from others."
-    if insight.nobody:
-        told += f" {insight.nobody} of the students handed nothing in."
-    if tally.strangers:
-        told += f" {tally.strangers} of them {'is' if tally.strangers == 1 else 'are'} not in the roster."
+def _head(statistics: ClassStatistics, counts: RunCounts) -> str:
+    told = f"{_count(statistics.students, 'student')}, {_count(len(statistics.katas), 'kata')}:"
+    told += f" {_count(counts.judged, 'file')} judged, {counts.known} known from before or from others."
+    if statistics.absent_count:
+        told += f" {statistics.absent_count} of the students handed nothing in."
+    if counts.unlisted:
+        told += f" {counts.unlisted} of them {'is' if counts.unlisted == 1 else 'are'} not in the roster."
     return told + "\n\n"
 
 
-def _kata(kata: KataInsight) -> str:
+def _kata(kata: KataStatistics) -> str:
     tried, passed = kata.tried, kata.statuses["passed"]
     mean = points(round(kata.points / tried)) if tried else "0"
     line = f"{kata.info.name:<32}{passed:>6} of {tried} pass    mean {mean} / {points(kata.info.max_score)}\n"
@@ -42,14 +42,14 @@ def _kata(kata: KataInsight) -> str:
     )
 
 
-def _looks(insight: ClassInsight) -> list[str]:
+def _groups(statistics: ClassStatistics) -> list[str]:
     told = []
-    if insight.unexplained:
-        files = sum(group.files for group in insight.unexplained)
-        groups = _count(len(insight.unexplained), "group")
+    if statistics.unexplained:
+        files = sum(group.files for group in statistics.unexplained)
+        groups = _count(len(statistics.unexplained), "group")
         told.append(f"{_count(files, 'failing file')} in {groups} no mistake explains yet.\n")
-    if insight.alike:
-        groups = _count(len(insight.alike), "group")
+    if statistics.similar:
+        groups = _count(len(statistics.similar), "group")
         told.append(f"{groups} of files are the same to the token after renaming.\n")
     return ["\n", *told] if told else []
 

@@ -1,4 +1,4 @@
-"""One submission of a class judged: the task that is sent to a grader, the verdict that comes back."""
+"""Grade one file of a class: the task that is sent to a grader, and the verdict that it returns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from grader.report import CheckReport, KataReport, Report, to_json
 
 @dataclass(frozen=True)
 class GraderOptions:
-    """What graders of one class are told before the first submission."""
+    """The options with which the graders of a class are opened."""
 
     root: Path
     exercises: Path
@@ -40,8 +40,8 @@ class GraderOptions:
         return Course(self.root, self.exercises)
 
     @property
-    def terms(self) -> tuple[object, ...]:
-        """What changes a report, beside the course."""
+    def digested(self) -> tuple[object, ...]:
+        """The options on which a verdict depends, for the digest of the grading setup."""
         return self.device, self.isolation
 
     def kata_infos(self) -> list[KataInfo]:
@@ -51,7 +51,7 @@ class GraderOptions:
 
 @dataclass(frozen=True)
 class Task:
-    """One source to be judged."""
+    """One source to grade."""
 
     kata: str
     data: bytes
@@ -63,7 +63,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What judging said: the report of this one kata as JSON, and what is counted of it."""
+    """The report of one kata as JSON, with the values that are stored and counted."""
 
     status: str
     score: int
@@ -71,34 +71,34 @@ class Verdict:
     report: str
     shape: str = ""
     tokens: int = 0
-    cause: str = ""  # a digest of what failed how, where no mistake explains it
-    fault: str = field(default="", compare=False)  # the grader's own: there is no verdict
+    cause: str = ""  # a digest of the failures if no mistake explains them, see `cause`
+    fault: str = field(default="", compare=False)  # the grader's own error, in which case there is no verdict
 
 
 def judge(judging: Grader, info: KataInfo, task: Task) -> Verdict:
-    """Judge one source; whatever it is, a verdict comes back."""
+    """Grade one source; return a verdict on every source, readable or not."""
     sources: list[Submission] = []
 
     def read() -> Submission:
         label = f"{info.name}.py"
         sources.append(parse(info, decoded(task.data, label), label))
         if not sources[0].touched:
-            raise NotTouched
+            raise StubUnchanged
         return sources[0]
 
     try:
         kata = grade_read(judging, info, read)
-    except NotTouched:
+    except StubUnchanged:
         kata = info.unjudged("not_started", f"Not started yet: {info.name}.py is as it was handed out.")
     report = Report(
         (replace(kata, digest=task.digest),), judging.device, judging.isolation, judging.provenance
     )
-    likeness = shape(sources[0].source, stub_of(judging.course, info)) if sources else ("", 0)
-    return verdict_of(report, *likeness)
+    source_shape = shape(sources[0].source, stub_of(judging.course, info)) if sources else ("", 0)
+    return verdict_of(report, *source_shape)
 
 
-class NotTouched(Exception):
-    """The file is the stub as it was handed out."""
+class StubUnchanged(Exception):
+    """Raised if the file is the unchanged stub."""
 
 
 def stub_of(course: Course, info: KataInfo) -> str:
@@ -107,7 +107,7 @@ def stub_of(course: Course, info: KataInfo) -> str:
 
 
 def refusal(info: KataInfo, refused: SubmissionRejected) -> Verdict:
-    """The verdict on a file that cannot even be read."""
+    """Return the verdict on a file that cannot be read."""
     return verdict_of(Report((info.unjudged("error", str(refused)),)))
 
 
@@ -118,25 +118,25 @@ def verdict_of(report: Report, shape: str = "", tokens: int = 0) -> Verdict:
 
 
 def cause(kata: KataReport) -> str:
-    """What failed how, as a digest; nothing where all holds or a mistake explains it."""
+    """Return a digest of the failing checks; empty if all pass or a mistake explains them."""
     failing = account.wrong(kata)
     if not failing or kata.mistake:
         return ""
-    told = json.dumps([_told(check) for check in failing])
-    return hashlib.sha256(told.encode()).hexdigest()
+    failures = json.dumps([_failure(check) for check in failing])
+    return hashlib.sha256(failures.encode()).hexdigest()
 
 
-def _told(check: CheckReport) -> tuple[Any, ...]:
+def _failure(check: CheckReport) -> tuple[Any, ...]:
     answer = check.got if check.got is not None else check.message
     return check.name, check.status, check.counterexample, answer
 
 
-def judging_digest(order: GraderOptions, course: Course, info: KataInfo, key: str) -> str:
-    """Names everything on which a verdict rests but the source: grader, kata, key, device, libraries."""
+def judging_digest(options: GraderOptions, course: Course, info: KataInfo, key: str) -> str:
+    """Return a digest of all that a verdict depends on except the source: grader, kata, key, libraries."""
     parts = [info.path]
     if not key:
         parts += [
             path for part in ("reference", "mistakes") if (path := course.solution(info, part)).is_file()
         ]
     torch = version("torch") if info.library == "torch" and find_spec("torch") else ""
-    return answers.digest(parts, SEED, grader.__version__, torch, key, *order.terms)
+    return answers.digest(parts, SEED, grader.__version__, torch, key, *options.digested)

@@ -1,19 +1,27 @@
-"""The class as one page of HTML: how each kata went, what was not understood, and everybody's points.
-No scripts, nothing loaded, readable without styles."""
+"""The page of a class in HTML: results and mistakes of each kata, groups of files, each student's points.
+
+The page has no scripts, loads nothing and can be read without styles.
+"""
 
 from __future__ import annotations
 
-from grader.classroom.analytics import MOST_NAMES, Alike, ClassInsight, KataInsight, Unexplained
+from grader.classroom.analytics import (
+    MOST_NAMES,
+    ClassStatistics,
+    KataStatistics,
+    SimilarFiles,
+    UnexplainedFiles,
+)
 from grader.classroom.similarity import FEWEST_TOKENS
-from grader.classroom.student_reports import Graded
+from grader.classroom.student_reports import StudentReport
 from grader.course.catalog import KataInfo
 from grader.formats import account
 from grader.formats.escaping import in_html, points
 from grader.values.formatting import counted
 
-MOST_ROWS = 2000  # students that the page lists; of a larger class the gradebooks have everybody
-LONGEST = 1500
-LEADING = 10  # mistakes of a kata that are shown at once
+MOST_ROWS = 2000  # students on the page; the gradebooks list all students of a larger class
+LONGEST = 1500  # characters of a failing check's text
+LEADING = 10  # mistakes of a kata that are not folded
 MARKS = {"passed": "p", "failed": "f", "error": "e", "not_started": "n", "waiting": "n"}
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
@@ -34,7 +42,7 @@ small, .quiet { color: #666; } .all { font-size: .85rem; }
 
 
 class Rows:
-    """A row for each student, as they come past, and how many there was no room for."""
+    """The table of students; counts the students beyond MOST_ROWS."""
 
     def __init__(self, infos: list[KataInfo]) -> None:
         names = "".join(f"<th>{in_html(info.name)}</th>" for info in infos)
@@ -42,8 +50,8 @@ class Rows:
         self._rows: list[str] = []
         self.left_out = 0
 
-    def add(self, graded: Graded, page: str) -> None:
-        """One student; `page` is where their own page lies."""
+    def add(self, graded: StudentReport, page: str) -> None:
+        """Add a row for a student; `page` is the link to their page."""
         if len(self._rows) >= MOST_ROWS:
             self.left_out += 1
             return
@@ -60,12 +68,12 @@ class Rows:
         return f'<table class="all">{self._head}{"".join(self._rows)}</table>{more}\n'
 
 
-def render(insight: ClassInsight, rows: Rows) -> str:
-    """The whole page."""
-    told = f"{counted(insight.students, 'student')}, {counted(len(insight.katas), 'kata')}"
-    if insight.nobody:
-        told += f"; {insight.nobody} handed nothing in"
-    katas = insight.katas.values()
+def render(stats: ClassStatistics, rows: Rows) -> str:
+    """Return the page as HTML."""
+    told = f"{counted(stats.students, 'student')}, {counted(len(stats.katas), 'kata')}"
+    if stats.absent_count:
+        told += f"; {stats.absent_count} handed nothing in"
+    katas = stats.katas.values()
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src'
@@ -73,13 +81,13 @@ def render(insight: ClassInsight, rows: Rows) -> str:
         f"<body><h1>The class</h1>\n<p>{told}.</p>\n"
         f"<table>{''.join(map(_row, katas))}</table>\n"
         f"<h2>What is not understood</h2>\n{''.join(map(_kata, katas))}"
-        f"<h2>What no mistake explains</h2>\n{_unexplained(insight.unexplained)}"
-        f"<h2>The same to the token after renaming</h2>\n{_alike(insight)}"
-        f"<h2>Everybody</h2>\n{_absent(insight)}{rows.table()}</body></html>\n"
+        f"<h2>What no mistake explains</h2>\n{_unexplained(stats.unexplained)}"
+        f"<h2>The same to the token after renaming</h2>\n{_similar(stats)}"
+        f"<h2>Everybody</h2>\n{_absent(stats)}{rows.table()}</body></html>\n"
     )
 
 
-def _row(kata: KataInsight) -> str:
+def _row(kata: KataStatistics) -> str:
     name, passed = in_html(kata.info.name), kata.statuses["passed"]
     mean = round(kata.points / kata.tried) if kata.tried else 0
     bar = f'<span class="bar"><i style="width:{_percent(passed, kata.tried)}%"></i></span>'
@@ -91,7 +99,7 @@ def _row(kata: KataInsight) -> str:
     )
 
 
-def _kata(kata: KataInsight) -> str:
+def _kata(kata: KataStatistics) -> str:
     if not kata.failing:
         return ""
     mistakes = [_mistake(kata, name, count) for name, count in kata.mistakes.most_common()]
@@ -109,7 +117,7 @@ def _kata(kata: KataInsight) -> str:
     )
 
 
-def _mistake(kata: KataInsight, name: str, count: int) -> str:
+def _mistake(kata: KataStatistics, name: str, count: int) -> str:
     called = in_html(name.replace("_", " "))
     told = f"<details><summary>{called}</summary>{in_html(kata.texts[name])}</details>"
     return f"{_share(count, kata.tried)}<td>{told}</tr>\n"
@@ -127,7 +135,7 @@ def _percent(count: int, of: int) -> int:
     return round(100 * count / of) if of else 0
 
 
-def _unexplained(groups: list[Unexplained]) -> str:
+def _unexplained(groups: list[UnexplainedFiles]) -> str:
     if not groups:
         return "<p>Every failing file is explained by a known mistake.</p>\n"
     told = (
@@ -136,33 +144,33 @@ def _unexplained(groups: list[Unexplained]) -> str:
     return told + "".join(map(_unexplained_group, groups))
 
 
-def _unexplained_group(group: Unexplained) -> str:
+def _unexplained_group(group: UnexplainedFiles) -> str:
     head = f"{in_html(group.kata)}: {counted(group.files, 'file')}, {in_html(group.check.title)}"
     told = in_html(account.of_check(group.check), LONGEST)
     names = _names(group.students, group.files)
     return f"<details><summary>{head}</summary><pre>{told}</pre>{names}</details>\n"
 
 
-def _alike(insight: ClassInsight) -> str:
+def _similar(stats: ClassStatistics) -> str:
     told = (
         '<p class="quiet">The longest and rarest first. A short or usual answer is found by many on their'
-        f" own: files of fewer than {FEWEST_TOKENS} tokens are not compared ({insight.short} of this class),"
+        f" own: files of fewer than {FEWEST_TOKENS} tokens are not compared ({stats.short} of this class),"
         " and what the stub gave everybody does not count. That two files are the same says nothing of how"
         " that came about.</p>\n"
     )
-    rows = "".join(map(_alike_row, insight.alike))
+    rows = "".join(map(_similar_row, stats.similar))
     return told + (f"<table>{rows}</table>\n" if rows else "<p>No two files are.</p>\n")
 
 
-def _alike_row(group: Alike) -> str:
+def _similar_row(group: SimilarFiles) -> str:
     told = f'{in_html(group.kata)}<td class="r">{group.tokens} tokens<td>{in_html(group.status)}'
     return f"<tr><td>{told}<td>{_names(group.students, group.files)}</tr>\n"
 
 
-def _absent(insight: ClassInsight) -> str:
-    if not insight.absent:
+def _absent(stats: ClassStatistics) -> str:
+    if not stats.absent:
         return ""
-    return f"<p>Nothing was handed in by {_names(insight.absent, insight.nobody, len(insight.absent))}.</p>\n"
+    return f"<p>Nothing was handed in by {_names(stats.absent, stats.absent_count, len(stats.absent))}.</p>\n"
 
 
 def _names(students: list[str], of: int, most: int = MOST_NAMES) -> str:

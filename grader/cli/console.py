@@ -1,4 +1,4 @@
-"""What `grade` says: reports on standard output, progress on standard error."""
+"""The terminal output of `grade`: reports on standard output, progress on standard error."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from grader.report_texts import harmless
 
 
 class Console:
-    """Says what is going on: reports on standard output, progress on standard error."""
+    """Prints reports and progress while `grade` runs."""
 
-    def __init__(self, delivery: ReportOutput, total: int, shows_output: bool = False) -> None:
-        self.delivery, self.total, self.number = delivery, total, 0
+    def __init__(self, output: ReportOutput, total: int, shows_output: bool = False) -> None:
+        self.output, self.total, self.number = output, total, 0
         self.shows_output = shows_output
-        self.live = delivery.is_live
+        self.live = output.is_live
         self.colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         self.shows_progress = sys.stderr.isatty()
 
-    def beginning(self, info: KataInfo) -> None:
+    def start_kata(self, info: KataInfo) -> None:
         self.number += 1
         if self.shows_progress:
             click.echo(f"\r\x1b[K{self.number}/{self.total} {info.name} …", nl=False, err=True)
 
-    def done(self, kata: KataReport) -> None:
+    def finish_kata(self, kata: KataReport) -> None:
         if self.shows_progress:
             click.echo("\r\x1b[K", nl=False, err=True)
         if kata.status == "error":
@@ -37,7 +37,7 @@ class Console:
         elif self.live:
             click.echo(terminal.render_kata(kata, self.colour, self.shows_output), color=self.colour)
 
-    def end(self, report: Report) -> None:
+    def finish(self, report: Report) -> None:
         if self.live and len(report.katas) > 1:
             click.echo(terminal.render_summary(report, self.colour), color=self.colour, nl=False)
-        self.delivery.deliver(report, self.shows_output)
+        self.output.write(report, self.shows_output)

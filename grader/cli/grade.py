@@ -1,6 +1,6 @@
-"""The command `grade`: each option is done by the part of the grader that it needs.
+"""The command `grade`.
 
-Listing the katas and giving a hint need no NumPy, and are done before it would have been imported.
+Listing the katas and giving a hint do not need NumPy, so the modules that import it are imported later.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from grader.cli.options import FAILED, PASSED, GradeOptions, GuardedCommand, Names, course_option
+from grader.cli.options import FAILED, PASSED, GradeOptions, GuardedCommand, KataNames, course_option
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.notebook_cells import is_notebook
 from grader.errors import CourseError
@@ -21,7 +21,7 @@ from grader.formats.registry import NAMES as FORMATS
 
 
 def run(options: GradeOptions) -> int:
-    """Do what was asked for; returns the exit code. Raises CourseError and its like for wrong input."""
+    """Run `grade` with these options and return the exit code. Raises CourseError for wrong input."""
     course = open_course(options.course, options.exercises)
     infos = [course.kata_info(name) for name in options.names if not is_notebook(Path(name))]
     if options.list_katas:
@@ -36,15 +36,15 @@ def run(options: GradeOptions) -> int:
 
 
 def _list(course: Course) -> int:
-    """Show all katas, those begun marked."""
-    from grader.cli.progress import board
+    """Print all katas, with a mark on those that are begun."""
+    from grader.cli.progress import kata_list
 
-    click.echo(board(course), nl=False)
+    click.echo(kata_list(course), nl=False)
     return PASSED
 
 
 def _protect(course: Course) -> int:
-    """Which of the files that judge are no longer as they came."""
+    """Print the files of the release that judge submissions and were changed."""
     from grader.course.release_manifest import changed_files
 
     changed = changed_files(course.root)
@@ -56,7 +56,7 @@ def _protect(course: Course) -> int:
 
 
 def _give_hint(course: Course, infos: list[KataInfo]) -> int:
-    """The next hint of one kata: each call shows one more, from a nudge to nearly the answer."""
+    """Print the next hint of one kata. Raises CourseError unless exactly one kata is named."""
     if len(infos) != 1:
         raise CourseError("`--hint` goes with the name of one kata: grade --hint softmax.")
     from grader.course.hints import next_hint
@@ -66,7 +66,7 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 
 
 @click.command(cls=GuardedCommand, context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("names", nargs=-1, type=Names())
+@click.argument("names", nargs=-1, type=KataNames())
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
 @course_option
 @click.option("--exercises", type=click.Path(path_type=Path), help="The folder of exercises.")
@@ -102,12 +102,12 @@ def grade(names: tuple[str, ...], **options: Any) -> None:
 
 
 def compute_in_one_thread() -> None:
-    """Keep NumPy's linear algebra from starting threads, which costs more than all that is computed here."""
+    """Keep OpenBLAS from starting threads, which takes longer than the small computations here."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def main() -> None:
-    """`grade` as a program: it ends without taking PyTorch apart, which takes a fifth of the time."""
+    """Run `grade` and exit at once: unloading PyTorch would take a fifth of the running time."""
     compute_in_one_thread()
     try:
         grade()

@@ -1,4 +1,4 @@
-"""The commands that look after a course; what they do is imported when they run."""
+"""The command `kata` and its subcommands; each imports its modules when it runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from grader.cases.generation import SEED
-from grader.cli.options import OUR_FAULT, GuardedCommand, Names, course_option
+from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
 from grader.course.catalog import open_course, shorten
 from grader.grading.startup import require_library
 from grader.values.formatting import counted
@@ -34,12 +34,12 @@ def kata() -> None:
 @click.option("--new-track", is_flag=True, help="Begin a track of this name.")
 @course_option
 def new(place: str, new_track: bool, course: Path | None, **options: Any) -> None:
-    """Begin a kata: write its files, each with a part that works. Asks what is not given."""
+    """Create a kata: write drafts of its files. Asks for options that are missing."""
     from grader.authoring.scaffold import writer
 
-    root = writer.open_place(course)
-    track, name = writer.place_for(root, place, new_track)
-    draft = writer.ask(track, name, **options)
+    root = writer.course_folder(course)
+    track, name = writer.new_kata_name(root, place, new_track)
+    draft = writer.complete_draft(track, name, **options)
     for path in writer.write_kata(root, draft):
         click.echo(f"wrote {path}")
     where = f" --course {course}" if course else ""
@@ -47,10 +47,10 @@ def new(place: str, new_track: bool, course: Path | None, **options: Any) -> Non
 
 
 @kata.command(cls=GuardedCommand)
-@click.argument("names", nargs=-1, type=Names())
+@click.argument("names", nargs=-1, type=KataNames())
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
-@click.option("--seeds", type=int, help="Hold right answers alone against this many banks of cases.")
-@click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not the first alone.")
+@click.option("--seeds", type=int, help="Only check that right answers pass, for this many seeds.")
+@click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not only the first.")
 @click.option("--mutate", is_flag=True, help="Make wrong versions of the references; list those that pass.")
 @click.option("--page", type=click.Path(path_type=Path), help="With --mutate: keep the counts in this file.")
 @course_option
@@ -63,22 +63,22 @@ def verify(
     page: Path | None,
     course: Path | None,
 ) -> None:
-    """Check the course itself: stubs fail, right answers pass, every mistake is caught and named."""
+    """Check the course: stubs fail, right answers pass, every mistake is caught and named."""
     if mutate:
         from grader.authoring.mutation.strength import verify_strength
 
         sys.exit(verify_strength(open_course(course), names, seed, page))
     if seeds is not None:
-        from grader.authoring.false_rejections import verify_fairness
+        from grader.authoring.false_rejections import verify_right_answers
 
-        sys.exit(verify_fairness(open_course(course), names, seeds))
+        sys.exit(verify_right_answers(open_course(course), names, seeds))
     from grader.authoring.verify import verify_course
 
     sys.exit(verify_course(open_course(course), names, seed, isolated))
 
 
 @kata.command(cls=GuardedCommand)
-@click.argument("names", nargs=-1, type=Names())
+@click.argument("names", nargs=-1, type=KataNames())
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--output", type=click.Path(path_type=Path), help="A folder, or a file that ends in .key.")
 @click.option("--seal", is_flag=True, help="Draw from a fresh seed and encrypt; again to rotate.")
@@ -92,11 +92,11 @@ def key(
     secret: Path | None,
     course: Path | None,
 ) -> None:
-    """Write answer keys, with which katas are graded where there are no solutions."""
+    """Write answer keys, so that katas can be graded without the solutions."""
     from grader.authoring.release import keys
 
     here = open_course(course)
-    infos = keys.chosen(here, names)
+    infos = keys.chosen_katas(here, names)
     if seal:
         click.echo(keys.write_sealed(here, infos, output or Path("sealed.key"), secret))
         return
@@ -106,7 +106,7 @@ def key(
 
 @kata.command(cls=GuardedCommand)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.argument("names", nargs=-1, type=Names())
+@click.argument("names", nargs=-1, type=KataNames())
 @click.option(
     "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
 )
@@ -128,7 +128,7 @@ def key(
 @click.option("--classroom50", type=click.Path(path_type=Path), help="Write Classroom 50's bundle here too.")
 @course_option
 def release(folder: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
-    """Write a student's repository: stubs, properties, answer keys, the grader; no solutions."""
+    """Write a student's repository: stubs, laws, answer keys and the grader, without solutions."""
     from grader.authoring.release.command import release_course
 
     release_course(open_course(course), folder, names, **options)
@@ -145,10 +145,10 @@ def overview(course: Path | None) -> None:
 
 @kata.command(cls=GuardedCommand)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.argument("names", nargs=-1, type=Names())
+@click.argument("names", nargs=-1, type=KataNames())
 @course_option
 def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
-    """Write what a student reads for each mistake, a page a kata."""
+    """Write the reports on all mistakes, one page per kata."""
     from grader.authoring import feedback as pages
 
     pages.write_feedback(open_course(course), folder, names)
@@ -156,7 +156,7 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
 
 @kata.command(cls=GuardedCommand)
 @click.argument("submissions", type=click.Path(path_type=Path))
-@click.option("--kata", "names", multiple=True, type=Names(), help="Grade this kata; can be given again.")
+@click.option("--kata", "names", multiple=True, type=KataNames(), help="Grade this kata; can be given again.")
 @click.option("--roster", type=click.Path(path_type=Path), help="A CSV with columns id and name.")
 @click.option(
     "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("grades"), show_default=True
@@ -177,11 +177,11 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
 @click.option("--each", is_flag=True, help="Print every result as it comes.")
 @course_option
 def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
-    """Grade a class: a folder with a folder a student, or a learning platform's zip.
+    """Grade a class: a folder with one folder per student, or a learning platform's zip.
 
-    Ended at any moment and started again it goes on where it was.
+    If a run is interrupted, the same command continues it.
     """
-    from grader.classroom.session import ClassOptions, grade_class
+    from grader.classroom.command import ClassOptions, grade_class
 
     here = open_course(course)
     infos = [here.kata_info(name) for name in dict.fromkeys(names)] or list(here.katas.values())
@@ -191,22 +191,22 @@ def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **opti
 
 @kata.command(cls=GuardedCommand)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.argument("names", nargs=-1, type=Names())
+@click.argument("names", nargs=-1, type=KataNames())
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the students' cases from this.")
 @click.option("--hidden-seed", type=int, help="Draw other cases from this, for autograding alone.")
 @course_option
 def notebooks(
     folder: Path, names: tuple[str, ...], seed: int, hidden_seed: int | None, course: Path | None
 ) -> None:
-    """Write a course for nbgrader: a notebook a kata, an assignment a track, graded by answer keys."""
+    """Write an nbgrader course: a notebook for each kata, an assignment for each track, answer keys."""
     from grader.authoring.release import keys
     from grader.authoring.release.repository import write_release
     from grader.notebooks.course import course_files
-    from grader.notebooks.extra import require
+    from grader.notebooks.optional_dependency import require
 
     require("`kata notebooks`", "nbformat")
     here = open_course(course)
-    infos = keys.chosen(here, names)
+    infos = keys.chosen_katas(here, names)
     outcome = write_release(folder, course_files(here, infos, seed, hidden_seed))
     written = sum(name.endswith(".ipynb") for name in outcome.written)
     made = f"{counted(len(infos), 'kata')}, {counted(written, 'notebook')}"

@@ -1,4 +1,4 @@
-"""What every command has in common: names that the shell completes, faults told from wrong input."""
+"""Options and errors that all commands share: kata names with completion, exit codes, `GradeOptions`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from grader.errors import CourseError, KataError
 
 WRONG_INPUT, OUR_FAULT = 2, 3
 
-#: Which course a command is about; it fills the parameter `course`.
+#: The option `--course`, which sets the parameter `course`.
 course_option = click.option(
     "--course",
     type=click.Path(path_type=Path, file_okay=False),
-    is_eager=True,  # so that names are completed from it
+    is_eager=True,  # so that the completion of names knows it
     help="The folder of the course, where it is not the one around this folder.",
 )
 
 
 class WrongInput(click.ClickException):
-    """Something on the command line or on disk is wrong: one sentence, exit code 2."""
+    """Wrong input on the command line or on disk: prints one sentence and exits with code 2."""
 
     exit_code = WRONG_INPUT
 
@@ -33,8 +33,8 @@ class WrongInput(click.ClickException):
         click.echo(self.format_message(), file=file or sys.stderr)
 
 
-class Names(click.ParamType[str]):
-    """Names of katas, completed by the shell."""
+class KataNames(click.ParamType[str]):
+    """Names of katas, which the shell can complete."""
 
     name = "kata"
 
@@ -52,7 +52,7 @@ class Names(click.ParamType[str]):
 
 
 class GuardedCommand(click.Command):
-    """A command whose own faults are told from wrong input: exit codes 2 and 3."""
+    """A command that exits with code 2 for wrong input and with code 3 for a fault of the grader."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -62,11 +62,11 @@ class GuardedCommand(click.Command):
             click.exceptions.Exit,
             click.Abort,
             KeyboardInterrupt,
-            BrokenPipeError,  # the reader, `head` console, has seen enough; click ends quietly
+            BrokenPipeError,  # the reader, such as `head`, has closed the pipe; click exits quietly
         ):
             raise
         except Exception as error:
-            if _is_complaint(error):
+            if _is_user_error(error):
                 raise WrongInput(str(error)) from None
             if os.environ.get("DOJO_DEBUG"):
                 raise
@@ -78,11 +78,11 @@ class GuardedCommand(click.Command):
             ctx.exit(OUR_FAULT)
 
 
-def _is_complaint(error: Exception) -> bool:
-    """Whether the error says what is wrong with the input or this machine."""
+def _is_user_error(error: Exception) -> bool:
+    """Return whether the error is about the input or this machine, not a fault of the grader."""
     if isinstance(error, CourseError | KataError):
         return True
-    from grader.grading.startup import COMPLAINTS  # which imports NumPy
+    from grader.grading.startup import COMPLAINTS  # imports NumPy
 
     return isinstance(error, COMPLAINTS)
 
@@ -91,7 +91,7 @@ PASSED, FAILED, WRONG_INPUT = range(3)
 
 
 class GradeOptions(NamedTuple):
-    """What was asked for on the command line of `grade`."""
+    """The arguments and options of `grade`."""
 
     names: tuple[str, ...] = ()
     file: Path | None = None
@@ -111,6 +111,6 @@ class GradeOptions(NamedTuple):
     secret: Path | None = None
 
     @property
-    def for_the_grader(self) -> dict[str, Any]:
-        """The arguments of `open_grader`."""
+    def grader_options(self) -> dict[str, Any]:
+        """The options that are passed on to `open_grader`."""
         return {name: getattr(self, name) for name in ("device", "isolation", "key", "secret")}

@@ -1,4 +1,4 @@
-"""Which katas are begun, and the list of all katas that a student reads."""
+"""Show which katas are begun: the list of all katas and the welcome text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grader.course.submission import Submission, SubmissionRejected, decoded, re
 
 
 def is_begun(info: KataInfo, path: Path) -> bool:
-    """Whether anything was written into a kata's file; True where the file cannot be read as Python."""
+    """Return whether a kata's file differs from its stub; True if it cannot be parsed as Python."""
     label = shorten(path)
     try:
         return Submission(info, decoded(read_bytes(path, label), label), label).touched
@@ -17,8 +17,8 @@ def is_begun(info: KataInfo, path: Path) -> bool:
         return True
 
 
-def board(course: Course) -> str:
-    """All katas on their path, those begun marked."""
+def kata_list(course: Course) -> str:
+    """Return all katas in course order as text, with a mark on those that are begun."""
     lines, track = [], ""
     for info in course.katas.values():
         if info.track != track:
@@ -31,11 +31,11 @@ def board(course: Course) -> str:
 
 
 def welcome(course: Course, first: KataInfo) -> str:
-    """The board, and what to open first."""
+    """Return the welcome text: the list of katas and the file to open first."""
     greeting = f"Welcome to {course.syllabus.title}. {course.syllabus.about}".rstrip()
     return (
         f"{greeting}\n\n"
-        f"{board(course)}\n"
+        f"{kata_list(course)}\n"
         f"Start with {shorten(course.stub(first))}: its docstring is the statement.\n"
         f"Then run:  grade {first.name}      stuck?  grade --hint {first.name}\n"
     )

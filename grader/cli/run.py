@@ -1,4 +1,4 @@
-"""The part of a run of `grade` that grades: which files, each report as it comes, the exit code."""
+"""Grade files for the command `grade`: choose the files, print each report, return the exit code."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from grader.report import Isolation, Report
 
 
 def grade_files(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
-    """Grade the named katas, or all that are begun; returns the exit code."""
-    delivery = ReportOutput(options.forms, options.output)
+    """Grade the named katas, or all that are begun, and return the exit code."""
+    output = ReportOutput(options.forms, options.output)
     paths = _chosen_files(course, infos, options)
     if not paths:
-        return _greet(course, options, delivery)
+        return _show_welcome(course, options, output)
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
-    console = Console(delivery, len(paths), options.show_output)
+    console = Console(output, len(paths), options.show_output)
     if options.watch:
-        from grader.cli.watch import watch  # watchfiles costs every other run its time
+        from grader.cli.watch import watch  # watchfiles is slow to import
 
-        return watch(course, paths, console, options.for_the_grader)
+        return watch(course, paths, console, options.grader_options)
     return grade_once(course, paths, options, console)
 
 
 def _chosen_files(
     course: Course, infos: list[KataInfo], options: GradeOptions
 ) -> list[tuple[KataInfo, Path]]:
-    """Which files are graded: the one given, those of the named katas, all, or all that are begun."""
+    """Return the files to grade: the given one, those of the named katas, all, or all that are begun."""
     if options.file is not None:
         info = _only_info(course, infos, options.file)
         if not options.file.exists():
@@ -45,15 +45,15 @@ def _chosen_files(
         return [(info, options.file)]
     if options.names:
         notebooks = [Path(name) for name in options.names if is_notebook(Path(name))]
-        return [(info, course.stub(info)) for info in infos] + _answered(course, notebooks)
+        return [(info, course.stub(info)) for info in infos] + _katas_of_notebooks(course, notebooks)
     stubs = [(info, course.stub(info)) for info in course.katas.values()]
     if options.all_katas:
         return stubs
     return [(info, path) for info, path in stubs if path.exists() and is_begun(info, path)]
 
 
-def _answered(course: Course, notebooks: list[Path]) -> list[tuple[KataInfo, Path]]:
-    """The katas that notebooks answer. Raises CourseError where one answers none, or cannot be read."""
+def _katas_of_notebooks(course: Course, notebooks: list[Path]) -> list[tuple[KataInfo, Path]]:
+    """Return the katas that notebooks answer. Raises CourseError if one answers none or is unreadable."""
     found = []
     for file in notebooks:
         try:
@@ -77,33 +77,33 @@ def _only_info(course: Course, infos: list[KataInfo], file: Path) -> KataInfo:
 def grade_once(
     course: Course, paths: list[tuple[KataInfo, Path]], options: GradeOptions, console: Console
 ) -> int:
-    """Grade each file, show each report as it comes, write the whole at the end."""
-    needs, source = open_needs(course, paths, **options.for_the_grader)
+    """Grade each file, print each report as it is made, and write the whole report at the end."""
+    needs, source = open_needs(course, paths, **options.grader_options)
     with closing(source):
         katas = []
         for info, path in paths:
-            console.beginning(info)
+            console.start_kata(info)
             katas.append(needs.grade(info, path))
-            console.done(katas[-1])
+            console.finish_kata(katas[-1])
         grader = needs.grader
         report = Report(tuple(katas), options.device, grader.isolation, grader.provenance)
-    console.end(report)
+    console.finish(report)
     return exit_code(report)
 
 
 def exit_code(report: Report) -> int:
-    """0 all passed, 1 some check did not, 2 a file could not be graded."""
+    """Return 0 if all katas passed, 1 if one did not, 2 if a file could not be graded."""
     statuses = {kata.status for kata in report.katas}
     if "error" in statuses:
         return WRONG_INPUT
     return PASSED if statuses <= {"passed"} else FAILED
 
 
-def _greet(course: Course, options: GradeOptions, delivery: ReportOutput) -> int:
-    """Nothing is begun yet: show the path and what to open first."""
-    if delivery.forms:
+def _show_welcome(course: Course, options: GradeOptions, output: ReportOutput) -> int:
+    """Print the welcome text, or write a report of unstarted katas if a file format was requested."""
+    if output.forms:
         empty = [info.unjudged("not_started") for info in course.katas.values()]
-        delivery.deliver(Report(tuple(empty), options.device, Isolation()))
+        output.write(Report(tuple(empty), options.device, Isolation()))
         return PASSED
     first = next(iter(course.katas.values()), None)
     if first is None:

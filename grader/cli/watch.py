@@ -1,4 +1,4 @@
-"""`grade --watch`: the verdict as soon as a file is saved. Workers stay warm between."""
+"""`grade --watch`: grade a file whenever it is saved, with workers that stay open in between."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from grader.report import Report
 
 
 def watch(
-    course: Course, paths: list[tuple[KataInfo, Path]], console: Console, for_the_grader: dict[str, Any]
+    course: Course, paths: list[tuple[KataInfo, Path]], console: Console, grader_options: dict[str, Any]
 ) -> int:
-    """Grade at once and after every change, until Ctrl-C."""
-    needs, source = open_needs(course, paths, **for_the_grader)
+    """Grade all files now and each file after a change, until Ctrl-C; return the exit code."""
+    needs, source = open_needs(course, paths, **grader_options)
     with closing(source):
         try:
-            _round(needs, paths, console)
+            _grade_round(needs, paths, console)
             folders = {str(path.resolve().parent) for _, path in paths}
             for changes in watch_files(*folders, debounce=60, step=20, raise_interrupt=True):
                 changed = {Path(name).resolve() for _, name in changes}
                 touched = [(info, path) for info, path in paths if path.resolve() in changed]
                 if touched:
-                    _round(needs, touched, console)
+                    _grade_round(needs, touched, console)
         except KeyboardInterrupt:
             click.echo("\nStopped watching.")
     return 0
 
 
-def _round(needs: Needs, paths: list[tuple[KataInfo, Path]], console: Console) -> None:
+def _grade_round(needs: Needs, paths: list[tuple[KataInfo, Path]], console: Console) -> None:
     began = time.monotonic()
     katas = []
     for info, path in paths:
         katas.append(needs.grade(info, path))
-        console.done(katas[-1])
+        console.finish_kata(katas[-1])
     grader = needs.grader
-    console.end(Report(tuple(katas), grader.device, grader.isolation, grader.provenance))
+    console.finish(Report(tuple(katas), grader.device, grader.isolation, grader.provenance))
     click.echo(f"{time.monotonic() - began:.2f} s. Watching; Ctrl-C ends.", err=True)

@@ -1,1 +1,1 @@
-"""Jupyter and nbgrader: katas as notebooks, graded from the source of their cells and never by a kernel."""
+"""Jupyter and nbgrader: write katas as notebooks, and grade the source of their cells without a kernel."""

@@ -1,9 +1,8 @@
-"""What `nbgrader autograde` does to a submitted notebook of katas, in place of running it.
+"""Preprocessors with which `nbgrader autograde` grades notebooks of katas without running them.
 
-Two steps among nbgrader's own. `Restore` gives every cell the part that the gradebook knows, whatever the
-submitted metadata claim. `Judge` takes a kata's source out of the notebook, has it graded in the worker,
-and writes report and score as the output of the score's cell, where nbgrader reads it. No kernel is
-started, and no line of a student's code runs with the rights of who grades.
+`Restore` replaces the metadata of every submitted cell by those in the gradebook. `Judge` grades the source
+of each kata in the sandboxed worker and writes report and score as the output of the score cell, where
+nbgrader reads them. No kernel is started, so student code never runs with the grader's permissions.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from grader.course import notebook_cells
 from grader.course.catalog import CourseError, open_course
 from grader.grading.startup import IsolationMissing
 from grader.kata import KataError
-from grader.notebooks.examiner import GradingTerms, examiner
-from grader.notebooks.marks import marks
+from grader.notebooks.cell_grader import GradingTerms, open_cell_grader
+from grader.notebooks.nbgrader_metadata import cell_metadata
 from grader.notebooks.outputs import outputs_of
 
-GONE = "This cell was missing from the submission; it is back for grading."
+MISSING_CELL = "This cell was missing from the submission; it is back for grading."
 
 WRONG_INPUT = (CourseError, KataError, KeyUnusable, IsolationMissing)
 
@@ -35,8 +34,10 @@ Resources = dict[str, Any]
 
 
 def configure(config: Any) -> None:
-    """Put both steps among those of `nbgrader autograde`: the first before all others that look at
-    metadata, the second where the kernel would run."""
+    """Add both preprocessors to `nbgrader autograde`.
+
+    `Restore` comes before all steps that read metadata; `Judge` replaces the step that runs the kernel.
+    """
     clear, *sanitize = Autograde.sanitize_preprocessors.default()
     autograde = Autograde.autograde_preprocessors.default()
     config.Autograde.sanitize_preprocessors = [clear, Restore, *sanitize]
@@ -44,48 +45,47 @@ def configure(config: Any) -> None:
 
 
 class Restore(NbGraderPreprocessor):
-    """Cells as the gradebook knows them; of two under one name the last is kept, as nbgrader does."""
+    """Restore cell metadata from the gradebook; of two cells of one name the last counts, as in nbgrader."""
 
     def preprocess(self, nb: Any, resources: Resources) -> tuple[Any, Resources]:
         with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:
             names = resources["nbgrader"]["notebook"], resources["nbgrader"]["assignment"]
             known = gradebook.find_notebook(*names)
-            parts, sources = _parts(known), {cell.name: cell for cell in known.source_cells}
+            metadata, sources = _released_metadata(known), {cell.name: cell for cell in known.source_cells}
             texts = {name: (cell.cell_type, cell.source) for name, cell in sources.items()}
         for cell in reversed(nb.cells):
             name = notebook_cells.grade_id(cell)
             cell.metadata.pop("nbgrader", None)
-            if name in parts:
-                cell.metadata["nbgrader"] = parts.pop(name)
-        for name, part in parts.items():
-            if part["grade"]:
+            if name in metadata:
+                cell.metadata["nbgrader"] = metadata.pop(name)
+        for name, released in metadata.items():
+            if released["grade"]:
                 self.log.warning("The cell %s is missing from the submission, and is put back.", name)
-                nb.cells.append(_put_back(*texts[name], part))
+                nb.cells.append(_restored_cell(*texts[name], released))
         return nb, resources
 
 
-def _parts(known: Notebook) -> dict[str, dict[str, Any]]:
-    """By its name, what each cell of the released notebook is."""
+def _released_metadata(known: Notebook) -> dict[str, dict[str, Any]]:
+    """Return the nbgrader metadata of each cell of the released notebook, by the cell's name."""
     solutions = {cell.name for cell in known.solution_cells}
     points = {cell.name: float(cell.max_score) for cell in (*known.grade_cells, *known.task_cells)}
     tasks = {cell.name for cell in known.task_cells}
     return {
-        cell.name: marks(
+        cell.name: cell_metadata(
             cell.name, cell.name in solutions, points.get(cell.name), cell.locked, cell.name in tasks
         )
         for cell in known.source_cells
     }
 
 
-def _put_back(kind: str, source: str, part: dict[str, Any]) -> Any:
+def _restored_cell(kind: str, source: str, metadata: dict[str, Any]) -> Any:
     make = new_code_cell if kind == "code" else new_markdown_cell
-    text = source if part["locked"] else GONE
-    return make(text, metadata={"nbgrader": part})
+    text = source if metadata["locked"] else MISSING_CELL
+    return make(text, metadata={"nbgrader": metadata})
 
 
 class Judge(NbGraderPreprocessor):
-    """Scores of katas from the source of their cells. What other tests grade is run in a kernel, as
-    ever."""
+    """Grade katas from the source of their cells; run a notebook with other tests in a kernel as usual."""
 
     course = Unicode("", help="The course whose answers count; by default the folder of nbgrader's.").tag(
         config=True
@@ -97,34 +97,34 @@ class Judge(NbGraderPreprocessor):
 
     def preprocess(self, nb: Any, resources: Resources) -> tuple[Any, Resources]:
         graded = [cell for cell in nb.cells if is_grade(cell) and not is_solution(cell)]
-        asking = [
+        requested = [
             (cell, notebook_cells.katas_asked(cell.source)) for cell in graded if cell.cell_type == "code"
         ]
-        if not all(names for _, names in asking):
+        if not all(names for _, names in requested):
             self.log.warning("Tests other than katas': the student's code is run with your rights.")
             nb, resources = Execute(parent=self.parent)(nb, resources)
-        judged = [(cell, names[-1]) for cell, names in asking if names]
+        judged = [(cell, names[-1]) for cell, names in requested if names]
         try:
             if judged:
                 self._judge(nb, judged, resources["nbgrader"])
         except WRONG_INPUT as error:
-            self.log.error("%s", error)  # nbgrader shows a traceback besides, and gives no score
+            self.log.error("%s", error)  # nbgrader also shows a traceback, and records no score
             raise
         return nb, resources
 
     def _judge(self, nb: Any, judged: list[tuple[Any, str]], place: dict[str, str]) -> None:
         course = open_course(Path(self.course) if self.course else None)
-        asked = [course.kata_info(name) for name in _asked(place)]
-        examine = examiner(course, asked, GradingTerms(self.key, self.isolation))
+        infos = [course.kata_info(name) for name in _assigned_katas(place)]
+        grade_cell = open_cell_grader(course, infos, GradingTerms(self.key, self.isolation))
         for cell, name in judged:
             answer = notebook_cells.answer_to(name, nb.cells)
-            kata = examine(course.kata_info(name), answer, place["notebook"])
+            kata = grade_cell(course.kata_info(name), answer, place["notebook"])
             cell.outputs = outputs_of(kata, float(cell.metadata.nbgrader["points"]))
             self.log.info("%s: %s of %s points", name, kata.score / 100, kata.max_score / 100)
 
 
-def _asked(place: dict[str, str]) -> list[str]:
-    """Every kata of the assignment, so that all of its notebooks are graded by workers from one source."""
+def _assigned_katas(place: dict[str, str]) -> list[str]:
+    """Return the names of all katas of the assignment, so that its notebooks share one grader."""
     with Gradebook(place["db_url"]) as gradebook:
         notebooks = gradebook.find_assignment(place["assignment"]).notebooks
         sources = [cell.source for notebook in notebooks for cell in notebook.source_cells]

@@ -1,4 +1,4 @@
-"""A course for nbgrader: notebooks in `source/`, its settings, and answer keys, so that it grades alone."""
+"""The files of an nbgrader course: notebooks in `source/`, settings, and answer keys to grade with."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ IN_ONE = "in-one"
 def course_files(
     course: Course, infos: list[KataInfo], seed: int, hidden_seed: int | None
 ) -> dict[str, bytes]:
-    """Every file by its path: what grades, at the top and beside the notebooks of each assignment."""
+    """Return the bytes of every file by its path.
+
+    Stubs, declarations and keys stand at the top of the course and beside the notebooks of each assignment.
+    """
     core = core_files(course, infos, seed)
     files = {**core, "nbgrader_config.py": SETTINGS.read_bytes()}
     for track in dict.fromkeys(info.track for info in infos):
         own = [info for info in infos if info.track == track]
-        beside = {name: data for info in own for name, data in core.items() if _belongs(name, info)}
+        beside = {name: data for info in own for name, data in core.items() if _is_file_of(name, info)}
         each = {info.name: notebook_of(course, [info]) for info in own}
         files |= _assignment(track, beside, each)
         whole = {track: notebook_of(course, own, f"The track {track}, all in one notebook")}
@@ -32,13 +35,13 @@ def course_files(
 
 
 def _assignment(name: str, beside: dict[str, bytes], notebooks: dict[str, str]) -> dict[str, bytes]:
-    """The folder that nbgrader hands out: notebooks, and what `%grade` needs, which nbgrader copies along."""
+    """Return the files of one assignment: its notebooks, and the files that `%grade` needs beside them."""
     own = {f"{stem}{SUFFIX}": text.encode() for stem, text in notebooks.items()}
     return {f"source/{name}/{path}": data for path, data in {**beside, **own}.items()}
 
 
-def _belongs(path: str, info: KataInfo) -> bool:
-    """Whether one of the core's files is about this kata: its stub, its declaration, its key."""
+def _is_file_of(path: str, info: KataInfo) -> bool:
+    """Return whether the path is the kata's stub, declaration or key."""
     return path in (
         f"exercises/{info.track}/{info.name}.py",
         f"tests/katas/{info.track}/{info.path.name}",
@@ -47,6 +50,6 @@ def _belongs(path: str, info: KataInfo) -> bool:
 
 
 def _keys(course: Course, infos: list[KataInfo], seed: int) -> dict[str, bytes]:
-    """Keys of other cases, for the top of the course: students have those beside their notebooks alone."""
-    entries = keys.told(keys.draw_entries(course, infos, seed))
+    """Draw keys with hidden cases for the top of the course, which is not handed out to students."""
+    entries = keys.with_progress(keys.draw_entries(course, infos, seed))
     return {f"keys/{entry.name}.key": write([entry], seed, keys.made_by()) for entry in entries}

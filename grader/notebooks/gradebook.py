@@ -1,7 +1,7 @@
-"""Scores into nbgrader's gradebook: an assignment a track, a notebook a kata, as `kata notebooks` has them.
+"""Write scores into nbgrader's gradebook: one assignment per track, one notebook per kata.
 
-Nothing is run and no notebook is needed, so that files graded elsewhere stand beside notebooks in the
-formgrader and in `nbgrader export`.
+The layout is that of `kata notebooks`. No notebook is needed, so scores of plain files appear beside those of
+notebooks in the formgrader and in `nbgrader export`.
 """
 
 from __future__ import annotations
@@ -16,31 +16,33 @@ from typing import Any
 
 from grader.course.catalog import CourseError, KataInfo
 from grader.course.notebook_cells import score_id
-from grader.notebooks.extra import require
+from grader.notebooks.optional_dependency import require
 from grader.report import KataReport, Report
 
 
 def write_scores(url: str, scores: Mapping[str, Report], katas: Sequence[KataInfo]) -> None:
-    """Each student's score for each kata, 0 where a report lacks it; points given by hand are left alone.
-    Raises CourseError where the gradebook cannot be opened or written."""
+    """Write each student's score for each kata, 0 if the report lacks it; manual scores are kept.
+
+    Raises CourseError if the gradebook cannot be opened or written.
+    """
     with _opened(url) as gradebook:
         for info in katas:
-            _enter_kata(gradebook, info)
+            _add_kata(gradebook, info)
         for student, report in scores.items():
-            _enter_student(gradebook, student, {kata.name: kata for kata in report.katas}, katas)
+            _add_student(gradebook, student, {kata.name: kata for kata in report.katas}, katas)
 
 
 @contextmanager
 def _opened(url: str) -> Iterator[Any]:
-    """The gradebook at an address of SQLAlchemy's, or at a path; a new one where there is none."""
+    """Open the gradebook at an SQLAlchemy URL or a path; create it if there is none."""
     require("A gradebook", "nbgrader")
     from nbgrader.api import Gradebook
     from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
     address = url if "://" in url else f"sqlite:///{Path(url).absolute()}"
     try:
-        with warnings.catch_warnings(), _with_own_programs():
-            warnings.simplefilter("ignore", SAWarning)  # of nbgrader's own doing
+        with warnings.catch_warnings(), _with_alembic_on_path():
+            warnings.simplefilter("ignore", SAWarning)  # nbgrader's models cause these warnings
             with Gradebook(address) as gradebook:
                 yield gradebook
     except SQLAlchemyError as error:
@@ -51,8 +53,8 @@ def _opened(url: str) -> Iterator[Any]:
 
 
 @contextmanager
-def _with_own_programs() -> Iterator[None]:
-    """nbgrader starts `alembic` for a new gradebook; it lies beside the interpreter, on no path perhaps."""
+def _with_alembic_on_path() -> Iterator[None]:
+    """Add the interpreter's folder to PATH: nbgrader runs `alembic` from there to create a gradebook."""
     before = os.environ.get("PATH", "")
     os.environ["PATH"] = os.pathsep.join([before, str(Path(sys.executable).parent)])
     try:
@@ -61,8 +63,8 @@ def _with_own_programs() -> Iterator[None]:
         os.environ["PATH"] = before
 
 
-def _enter_kata(gradebook: Any, info: KataInfo) -> None:
-    """The kata's assignment, notebook and cell, where they are not there already."""
+def _add_kata(gradebook: Any, info: KataInfo) -> None:
+    """Create the kata's assignment, notebook and score cell if they are missing."""
     gradebook.update_or_create_assignment(info.track)
     gradebook.update_or_create_notebook(info.name, info.track)
     gradebook.update_or_create_grade_cell(
@@ -70,13 +72,13 @@ def _enter_kata(gradebook: Any, info: KataInfo) -> None:
     )
 
 
-def _enter_student(
+def _add_student(
     gradebook: Any, student: str, reports: Mapping[str, KataReport], katas: Sequence[KataInfo]
 ) -> None:
     gradebook.update_or_create_student(student)
     for track in dict.fromkeys(info.track for info in katas):
         submission = gradebook.update_or_create_submission(track, student)
-        _complete(gradebook, submission)
+        _add_missing_grades(gradebook, submission)
     for info in katas:
         kata = reports.get(info.name)
         grade = gradebook.find_grade(score_id(info.name), info.name, info.track, student)
@@ -85,8 +87,8 @@ def _enter_student(
     gradebook.db.commit()
 
 
-def _complete(gradebook: Any, submission: Any) -> None:
-    """A submission made before the assignment grew lacks the new notebooks' grades."""
+def _add_missing_grades(gradebook: Any, submission: Any) -> None:
+    """Add grades for notebooks that joined the assignment after this submission was made."""
     from nbgrader.api import Grade, SubmittedNotebook
 
     there = {notebook.notebook_id: notebook for notebook in submission.notebooks}

@@ -1,5 +1,7 @@
-"""`%%kata`, `%grade` and `%hint` in a notebook. Judging is left to a process of its own: whatever a cell has
-done to the kernel, the report shown is the one that `grade` gives."""
+"""The magics `%%kata`, `%grade` and `%hint` of a notebook.
+
+Grading runs `grade` in another process, so code in the kernel cannot change the report.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,15 @@ from IPython.display import display
 
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
 from grader.kata import KataError
-from grader.notebooks.errand import grade_source
-from grader.notebooks.outputs import bundle, score_of
+from grader.notebooks.isolated_grading import grade_source
+from grader.notebooks.outputs import mime_bundle, score_of
 from grader.report import KataReport
 
-Asked = TypeVar("Asked")
+Result = TypeVar("Result")
 
 
 class CellFailed(Exception):
-    """The cell below `%%kata` has failed, and its traceback is shown already."""
+    """Raised if the cell below `%%kata` failed; it shows nothing, since IPython has shown the traceback."""
 
     def _render_traceback_(self) -> list[str]:
         return []
@@ -29,7 +31,7 @@ class CellFailed(Exception):
 
 @magics_class
 class KataMagics(Magics):
-    """What the student's notebook can say, and the source of each kata's cell as it was last run."""
+    """The magics, and the source of each kata's cell when it was last run."""
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
@@ -38,8 +40,8 @@ class KataMagics(Magics):
 
     @cell_magic
     def kata(self, line: str, cell: str) -> None:
-        """%%kata NAME: run the cell as usual, and remember it as the answer to that kata."""
-        info = _told(lambda: _course().kata_info(line.strip()))
+        """%%kata NAME: run the cell and save its source as the answer to that kata."""
+        info = _or_usage_error(lambda: _course().kata_info(line.strip()))
         self.sources[info.name] = source = "\n" + cell
         if not self.shell.run_cell(source).success:
             raise CellFailed
@@ -52,11 +54,11 @@ class KataMagics(Magics):
     @line_magic
     def grade(self, line: str) -> float | None:
         """%grade NAME: grade the kata's cell, and show the report."""
-        wanted = parse_argstring(self.grade, line)
-        info = _told(lambda: _course().kata_info(wanted.name))
-        kata = _told(lambda: self._grade(info, wanted.key, wanted.device))
-        display(bundle(kata), raw=True)
-        return score_of(kata) if wanted.score else None
+        arguments = parse_argstring(self.grade, line)
+        info = _or_usage_error(lambda: _course().kata_info(arguments.name))
+        kata = _or_usage_error(lambda: self._grade(info, arguments.key, arguments.device))
+        display(mime_bundle(kata), raw=True)
+        return score_of(kata) if arguments.score else None
 
     def _grade(self, info: KataInfo, key: str, device: str) -> KataReport:
         source = self.sources.get(info.name)
@@ -67,11 +69,11 @@ class KataMagics(Magics):
 
     @line_magic
     def hint(self, line: str) -> None:
-        """%hint NAME: the next hint for a kata, from a nudge to nearly the answer."""
+        """%hint NAME: print the next hint for a kata."""
         from grader.course.hints import next_hint
 
-        course = _told(_course)
-        info = _told(lambda: course.kata_info(line.strip()))
+        course = _or_usage_error(_course)
+        info = _or_usage_error(lambda: course.kata_info(line.strip()))
         print(next_hint(course, info, again="%hint"))
 
 
@@ -79,15 +81,15 @@ def _course() -> Course:
     return open_course(None)
 
 
-def _told(ask: Callable[[], Asked]) -> Asked:
-    """An answer, or the sentence that says why there is none, without a traceback."""
+def _or_usage_error(function: Callable[[], Result]) -> Result:
+    """Call the function; turn errors in the user's input into UsageError, which has no traceback."""
     try:
-        return ask()
+        return function()
     except (CourseError, KataError) as error:
         raise UsageError(str(error)) from None
 
 
 def load(shell: Any) -> None:
-    """Give a notebook the magics; again, without forgetting what was remembered."""
+    """Register the magics with IPython; a second call keeps the sources that were saved."""
     if not isinstance(shell.magics_manager.registry.get("KataMagics"), KataMagics):
         shell.register_magics(KataMagics)

@@ -1,4 +1,4 @@
-"""A stub's docstring as Markdown: what is indented stays as it is aligned, the rest is text."""
+"""Convert a stub's docstring to Markdown: indented lines become code blocks, other lines text."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ SPECIAL = re.compile(r"([\\*_\[\]<>$#|~])")
 
 
 def to_markdown(docstring: str) -> str:
-    """The first line as a title, formulas and shapes as blocks, paragraphs with their opening words bold."""
+    """Return the docstring as Markdown: a title, code blocks, and paragraphs with known headings in bold."""
     title, *lines = docstring.strip().splitlines()
     return "\n".join([f"## {escape(title.rstrip('.'))}", *_blocks(lines)]) + "\n"
 
 
 def _blocks(lines: list[str]) -> Iterator[str]:
-    joined = _with_inner_gaps(lines)
+    joined = _with_indented_blank_lines(lines)
     for is_code, block in groupby(joined, key=lambda line: line.startswith(INDENT)):
         if is_code:
             yield from ("```text", *(line[4:].rstrip() for line in block), "```")
@@ -27,8 +27,8 @@ def _blocks(lines: list[str]) -> Iterator[str]:
             yield from map(_text, block)
 
 
-def _with_inner_gaps(lines: list[str]) -> list[str]:
-    """The lines, an empty one between two indented ones counted as part of their block."""
+def _with_indented_blank_lines(lines: list[str]) -> list[str]:
+    """Indent each blank line between two indented lines, so that it stays inside their block."""
     shown, before = [], ""
     for index, line in enumerate(lines):
         after = next((later for later in lines[index:] if later.strip()), "")
@@ -49,6 +49,6 @@ def _text(line: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that means itself in Markdown; what stands in backticks stays code."""
+    """Escape Markdown's special characters, except inside backticks."""
     pieces = CODE.split(text)
     return "".join(piece if index % 2 else SPECIAL.sub(r"\\\1", piece) for index, piece in enumerate(pieces))

@@ -1,4 +1,4 @@
-"""One notebook: for each kata its statement, the student's cell, and the cell that holds its score."""
+"""Write the instructor's notebook: a statement, an answer cell and a score cell for each kata."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from grader.course.catalog import Course, KataInfo
 from grader.course.notebook_cells import score_id
-from grader.notebooks.answers import handed_out, solved
 from grader.notebooks.markdown import to_markdown
-from grader.notebooks.marks import marks
+from grader.notebooks.nbgrader_metadata import cell_metadata
+from grader.notebooks.solution_cells import with_solution, without_statement
 
 KERNEL = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
 
@@ -20,7 +20,7 @@ too: that cell is graded by itself. Run it, then the `%grade` below it, to see w
 `%hint {name}` in a cell of your own, and again for one more.
 """
 
-#: The first line is the student's to run; nbgrader hides what follows, which asks the instructor's keys.
+#: Students run the first line; nbgrader removes the hidden part, which grades with the instructor's keys.
 SCORE = """\
 %grade --score {name}
 ### BEGIN HIDDEN TESTS
@@ -29,7 +29,7 @@ SCORE = """\
 
 
 def notebook_of(course: Course, infos: list[KataInfo], title: str = "") -> str:
-    """The instructor's notebook of some katas, as nbgrader's `source/` holds it."""
+    """Return the notebook of these katas as JSON text, for nbgrader's `source/` folder."""
     import nbformat
     from nbformat import v4
 
@@ -43,24 +43,27 @@ def notebook_of(course: Course, infos: list[KataInfo], title: str = "") -> str:
 
 
 def _cells_of(course: Course, info: KataInfo) -> Iterator[Any]:
-    """A kata's three cells. Code that is handed out wrong is no solution that nbgrader could cut out: such
-    a cell is the student's from the beginning, and known by its first line alone."""
+    """Yield a kata's three cells.
+
+    The answer cell of a kata that ships wrong code has no solution for nbgrader to cut out, so it has no
+    nbgrader metadata and is recognized by its first line.
+    """
     from nbformat import v4
 
     stub = course.stub(info).read_text(encoding="utf-8")
     statement = to_markdown(ast.get_docstring(ast.parse(stub)) or info.title)
     yield _cell(v4.new_markdown_cell, f"{info.name}-statement", statement)
-    code = handed_out(stub)
+    code = without_statement(stub)
     if not info.ships_wrong_code:
-        code = solved(code, course.solution(info, "reference").read_text(encoding="utf-8"))
+        code = with_solution(code, course.solution(info, "reference").read_text(encoding="utf-8"))
     answer = _cell(v4.new_code_cell, info.name, f"%%kata {info.name}\n{code}")
     if info.ships_wrong_code:
         answer.metadata["deletable"] = False
     else:
-        answer.metadata["nbgrader"] = marks(info.name, solution=True)
+        answer.metadata["nbgrader"] = cell_metadata(info.name, solution=True)
     yield answer
     score = _cell(v4.new_code_cell, score_id(info.name), SCORE.format(name=info.name))
-    score.metadata["nbgrader"] = marks(score_id(info.name), points=info.points)
+    score.metadata["nbgrader"] = cell_metadata(score_id(info.name), points=info.points)
     yield score
 
 

@@ -1,4 +1,4 @@
-"""A report as a notebook shows it, and a score as nbgrader reads it."""
+"""Render a report for a notebook and a score for nbgrader."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from grader.formats import fragment, terminal
 from grader.report import KataReport
 
 
-def bundle(kata: KataReport) -> dict[str, str]:
-    """The report for a front end, and as text where there is none."""
+def mime_bundle(kata: KataReport) -> dict[str, str]:
+    """Return the report as HTML and as plain text, by MIME type."""
     return {"text/html": fragment.render_kata(kata), "text/plain": terminal.render_kata(kata)}
 
 
 def score_of(kata: KataReport, points: float | None = None) -> float:
-    """The score as a plain float, in proportion where the cell is worth other points than the kata."""
+    """Return the score in points, scaled to `points` if the cell is not worth the same as the kata."""
     score, most = kata.score / 100, kata.max_score / 100
     return score if points is None or points == most else round(points * score / most, 2)
 
 
 def outputs_of(kata: KataReport, points: float) -> list[Any]:
-    """The report, which nbgrader passes over, then the score as the cell's one result."""
+    """Return the cell's outputs: the report, which nbgrader ignores, and the score as the result."""
     from nbformat.v4 import new_output
 
     score = repr(score_of(kata, points))
     return [
-        new_output("display_data", data=bundle(kata)),
+        new_output("display_data", data=mime_bundle(kata)),
         new_output("execute_result", data={"text/plain": score}, execution_count=1),
     ]

@@ -1,4 +1,4 @@
-"""`kata verify`, `kata verify --seeds` and `kata overview`: what they say of a course that has gaps."""
+"""Tests of `kata verify`, `kata verify --seeds` and `kata overview` on courses with gaps."""
 
 import textwrap
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from grader.authoring import static_checks
-from grader.authoring.false_rejections import verify_fairness
+from grader.authoring.false_rejections import verify_right_answers
 from grader.authoring.overview import overview
 from grader.authoring.verify import verify_course
 from grader.course.catalog import Course, find_course
@@ -42,7 +42,7 @@ SHORT = [
 
 
 @pytest.mark.slow
-def test_what_the_texts_lack_is_said_after_what_running_shows(capsys, course):
+def test_gaps_of_texts_come_after_gaps_found_by_running(capsys, course):
     code, gaps = found(capsys, course())
     assert code == 1
     assert gaps[-3:] == SHORT
@@ -54,7 +54,7 @@ def test_a_missing_file_is_the_first_thing_to_write(capsys, course):
     assert (code, gaps) == (1, [f"{mistakes} is missing; write it."])
 
 
-def test_a_file_of_no_kata_is_a_stray(course):
+def test_a_file_that_belongs_to_no_kata_is_reported(course):
     stray = course({"solutions/attention/double/notes.txt": "x"})
     assert static_checks.stray_files(stray) == ["notes.txt belongs to no kata; move or remove it."]
 
@@ -79,7 +79,7 @@ def variant(body):
 
 
 @pytest.mark.slow
-def test_few_answers_are_a_gap_and_the_table_counts(capsys, course):
+def test_too_few_answers_are_a_gap_and_the_table_counts_them(capsys, course):
     code, gaps = found(capsys, course(WHOLE))
     assert code == 1
     assert gaps == [
@@ -113,13 +113,13 @@ def test_a_mistake_that_passes_and_a_variant_that_fails_are_gaps(capsys, course)
 
 
 @pytest.mark.slow
-def test_right_answers_are_held_against_many_banks(capsys, course):
-    assert verify_fairness(course(), (), 2) == 0
+def test_right_answers_are_judged_with_many_seeds(capsys, course):
+    assert verify_right_answers(course(), (), 2) == 0
     assert "No right answer was refused over 2 banks." in capsys.readouterr().out
 
 
 @pytest.mark.slow
-def test_an_answer_that_is_wrong_at_times_is_refused(capsys, course):
+def test_an_answer_that_is_wrong_for_some_cases_is_refused(capsys, course):
     changes = variant(
         '''
         def wrong_for_two_rows(x):
@@ -129,7 +129,7 @@ def test_an_answer_that_is_wrong_at_times_is_refused(capsys, course):
             return x * 2 if len(x) != 2 else x * 3
         '''
     )
-    assert verify_fairness(course(changes), (), 2) == 1
+    assert verify_right_answers(course(changes), (), 2) == 1
     said = capsys.readouterr().out
     assert "the variant `wrong_for_two_rows` is refused under seed 1 by `agrees_with_reference`" in said
 

@@ -1,4 +1,4 @@
-"""What a submitted notebook may try under `nbgrader autograde`: it gets the points of its code, no other."""
+"""Tests that a hostile notebook gets only the points of its code under `nbgrader autograde`."""
 
 import copy
 import json
@@ -19,7 +19,7 @@ GUARD = "    if isinstance(x, str): raise ValueError\n"
 RIGHT = f"def double(x):\n{GUARD}    return x + x\n"
 PARTLY = f"def double(x):\n{GUARD}    return 3 * x\n"
 
-#: Cells put before the kata's. In a kernel they would gain points, or ruin the gradebook, or try to.
+#: Cells before the kata's; in a kernel they would gain points or damage the gradebook.
 FIRST_CELLS = {
     "patches_the_grader": "import grader.notebooks.outputs as o\no.score_of = lambda *a: 10.0",
     "patches_numpy": "import numpy.testing as t\nt.assert_allclose = lambda *a, **k: None",
@@ -48,7 +48,7 @@ ANSWERS = {
 
 
 def part(notebook, name):
-    """The cell that nbgrader knows under this name."""
+    """Return the cell with this grade_id."""
     return next(cell for cell in notebook["cells"] if grade_id(cell) == name)
 
 
@@ -65,7 +65,7 @@ def raise_the_points(notebook):
     part(notebook, "double-score")["metadata"]["nbgrader"]["points"] = 1000
 
 
-def call_the_score_an_answer(notebook):
+def mark_the_score_as_a_solution(notebook):
     score = part(notebook, "double-score")
     score["metadata"]["nbgrader"] |= {"solution": True, "locked": False}
     score["source"] = "10.0"
@@ -75,7 +75,7 @@ def remove_the_score(notebook):
     notebook["cells"].remove(part(notebook, "double-score"))
 
 
-def remove_all_marks(notebook):
+def remove_all_metadata(notebook):
     for cell in notebook["cells"]:
         cell["metadata"].pop("nbgrader", None)
 
@@ -97,16 +97,16 @@ def add_a_score(notebook):
     notebook["cells"].append(more)
 
 
-def mark_nonsense(notebook):
+def write_invalid_metadata(notebook):
     part(notebook, "double-score")["metadata"]["nbgrader"] = "mine"
     part(notebook, "double")["metadata"]["nbgrader"]["grade_id"] = ["double"]
 
 
-def speak_of_another_schema(notebook):
+def claim_another_schema(notebook):
     part(notebook, "double-score")["metadata"]["nbgrader"]["schema_version"] = 99
 
 
-def lose_the_magic(notebook):
+def remove_the_magic(notebook):
     part(notebook, "double")["source"] = PARTLY
 
 
@@ -127,15 +127,15 @@ def code_cell(name, source):
 TRICKS = {
     trick.__name__: trick
     for trick in (
-        forge_output, rewrite_the_score, raise_the_points, call_the_score_an_answer, remove_the_score,
-        remove_all_marks, make_the_score_text, double_the_score, add_a_score, mark_nonsense,
-        speak_of_another_schema, lose_the_magic, answer_in_a_second_cell, prepare_the_kernel,
+        forge_output, rewrite_the_score, raise_the_points, mark_the_score_as_a_solution, remove_the_score,
+        remove_all_metadata, make_the_score_text, double_the_score, add_a_score, write_invalid_metadata,
+        claim_another_schema, remove_the_magic, answer_in_a_second_cell, prepare_the_kernel,
     )
 }  # fmt: skip
 
 
 def convert(root, converter, assignment="attention"):
-    """What one of nbgrader's commands does, in this process. Importing nbgrader takes seconds."""
+    """Run one of nbgrader's converters in this process, since starting nbgrader takes seconds."""
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     from nbgrader import converters
     from nbgrader.coursedir import CourseDirectory
@@ -170,7 +170,7 @@ def released(classroom):
 
 
 def submit(classroom, student, code, trick=None):
-    """Hand in the released notebook with this code, and with whatever else was done to it."""
+    """Submit the released notebook with this code, after applying the trick to it."""
     notebook = released(classroom)
     part(notebook, "double")["source"] = f"%%kata double\n{code}"
     if trick:
@@ -186,7 +186,7 @@ def autograded(classroom, student):
 
 
 def test_a_submission_gets_the_points_of_its_code_whatever_it_tries(classroom, grade):
-    """All in one run of `nbgrader autograde`, since each run takes seconds to begin."""
+    """Test all in one run of `nbgrader autograde`, since each run takes seconds to start."""
     for name, code in ANSWERS.items():
         submit(classroom, name, code)
     for name, trick in TRICKS.items():
@@ -202,12 +202,12 @@ def test_a_submission_gets_the_points_of_its_code_whatever_it_tries(classroom, g
     assert scores == {name: points(grade, code) for name, code in ANSWERS.items()} | dict.fromkeys(
         TRICKS, partly
     )
-    assert_no_kernel_has_run_a_cell(autograded(classroom, "prepare_the_kernel"))
-    assert_report_stands_above_the_score(autograded(classroom, "ends_its_process"))
+    assert_no_kernel_ran_a_cell(autograded(classroom, "prepare_the_kernel"))
+    assert_the_report_is_above_the_score(autograded(classroom, "ends_its_process"))
 
 
 def points(grade, code):
-    """What `grade` gives this code."""
+    """Return the points that `grade` gives this code."""
     if code == ANSWERS["is_not_begun"]:
         return 0.0
     try:
@@ -216,13 +216,13 @@ def points(grade, code):
         return 0.0
 
 
-def assert_no_kernel_has_run_a_cell(notebook):
+def assert_no_kernel_ran_a_cell(notebook):
     assert {cell["id"] for cell in notebook["cells"]} >= FIRST_CELLS.keys()
     ran = [cell for cell in notebook["cells"] if cell.get("execution_count") or cell.get("outputs")]
     assert [grade_id(cell) for cell in ran] == ["double-score"]
 
 
-def assert_report_stands_above_the_score(notebook):
+def assert_the_report_is_above_the_score(notebook):
     report, result = part(notebook, "double-score")["outputs"]
     assert "ended in the middle of a call." in "".join(report["data"]["text/html"])
     assert "".join(result["data"]["text/plain"]) == "0.0"
@@ -239,8 +239,8 @@ def test_students_get_the_stub_and_nothing_of_the_solution(classroom, tiny_cours
     assert "return x + x" in reference
 
 
-def test_tests_of_ones_own_are_run_as_ever_beside_a_kata(classroom):
-    """Their cell fails where the kernel says so; the kata's score is the worker's all the same."""
+def test_an_instructor_s_own_tests_are_run_in_a_kernel(classroom):
+    """Their cell gets the kernel's result; the kata's cell still gets the worker's score."""
     source = json.loads((classroom / "source" / "attention" / "double.ipynb").read_text("utf-8"))
     part(source, "double")["source"] = f"%%kata double\n{PARTLY}"
     for name, test in {"holds": "assert double(2) == 6", "fails": "assert double(2) == 4"}.items():
@@ -265,7 +265,7 @@ def test_tests_of_ones_own_are_run_as_ever_beside_a_kata(classroom):
     assert 0 < judged < 10
 
 
-def test_a_course_knows_what_was_changed_in_it(classroom, tiny_course, monkeypatch):
+def test_changed_files_of_a_course_are_reported(classroom, tiny_course, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
     settings = classroom / "nbgrader_config.py"
     settings.write_text(settings.read_text() + "c.Judge.isolation = 'required'\n")

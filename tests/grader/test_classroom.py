@@ -1,4 +1,4 @@
-"""A class is graded once, kept whatever happens, and told as a whole."""
+"""Tests of grading a class: what is graded, what is stored, what is written."""
 
 import csv
 import json
@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from grader.classroom.collector import Collector
-from grader.classroom.files import page_of, write_outputs
+from grader.classroom.files import page_name, write_outputs
 from grader.classroom.gradebooks import cell
 from grader.classroom.roster import Member, Roster
 from grader.classroom.run import ClassRun
 from grader.classroom.similarity import shape
 from grader.classroom.store import Store, StoreUnusable
-from grader.classroom.student_reports import begun_katas, class_reports, in_the_light_of_each_other
+from grader.classroom.student_reports import begun_katas, class_reports, with_waiting_katas
 from grader.classroom.summary import render
 from grader.classroom.task import GraderOptions, Task, Verdict, judge, verdict_of
 from grader.cli.kata import kata
@@ -30,8 +30,8 @@ LOST = RIGHT.replace("x + x", "x - x")
 STUB = 'def double(x):\n    """Return x + x."""\n    raise NotImplementedError\n'
 
 
-class Desk:
-    """An engine that knows its verdicts beforehand, and remembers what it was asked."""
+class FakePool:
+    """A pool that derives each verdict from a word in the source, and records the sources it was given."""
 
     def __init__(self, info, judging="1"):
         self.judging = {info.name: judging}
@@ -72,7 +72,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def hand_in(tmp_path, write):
-    """`hand_in({student: source})` is the shelf of a class in which nobody else handed anything in."""
+    """`hand_in({student: source})` returns the collector of a class with exactly these submissions."""
 
     def put(files):
         folder = tmp_path / "submissions"
@@ -84,10 +84,11 @@ def hand_in(tmp_path, write):
     return put
 
 
-def run(info, shelf, store, roster=None, engine=None):
-    engine = engine or Desk(info)
-    tally = ClassRun({info.name: info}, shelf, roster, engine, store).grade(lambda: None, lambda *_: None)
-    return tally, sorted(engine.asked)
+def run(info, collector, store, roster=None, pool=None):
+    pool = pool or FakePool(info)
+    class_run = ClassRun({info.name: info}, collector, roster, pool, store)
+    counts = class_run.grade(lambda: None, lambda *_: None)
+    return counts, sorted(pool.asked)
 
 
 def scores(store, info):
@@ -99,20 +100,20 @@ def reopened(store):
     return Store(store.label)
 
 
-# what is judged, and what is not judged again
+# which files are graded
 
 
 def test_a_second_run_judges_what_has_changed_and_nothing_else(info, hand_in, store):
     files = {"ada": "passes", "bob": "fails", "eve": "fails too"}
     assert run(info, hand_in(files), store)[1] == ["fails\n", "fails too\n", "passes\n"]
     again = reopened(store)
-    tally, asked = run(info, hand_in(files | {"bob": "passes now"}), again)
+    counts, asked = run(info, hand_in(files | {"bob": "passes now"}), again)
     assert asked == ["passes now\n"]
-    assert (tally.judged, tally.known) == (1, 2)
+    assert (counts.judged, counts.known) == (1, 2)
     assert scores(again, info) == {"ada": 10, "bob": 10, "eve": 0}
 
 
-def test_who_goes_back_to_an_old_file_has_its_old_result(info, hand_in, store):
+def test_an_earlier_file_that_is_submitted_again_gets_its_stored_result(info, hand_in, store):
     run(info, hand_in({"ada": "passes"}), store)
     again = reopened(store)
     run(info, hand_in({"ada": "fails"}), again)
@@ -128,10 +129,10 @@ def test_what_is_no_longer_handed_in_counts_no_longer(info, hand_in, store):
     assert scores(again, info) == {"ada": 10, "bob": 0}
 
 
-def test_other_judging_judges_anew(info, hand_in, store):
+def test_a_changed_grading_setup_grades_every_file_again(info, hand_in, store):
     run(info, hand_in({"ada": "passes"}), store)
     again = reopened(store)
-    assert run(info, hand_in({"ada": "passes"}), again, engine=Desk(info, "2"))[1] == ["passes\n"]
+    assert run(info, hand_in({"ada": "passes"}), again, pool=FakePool(info, "2"))[1] == ["passes\n"]
 
 
 def test_identical_files_are_judged_once(info, hand_in, store):
@@ -140,54 +141,54 @@ def test_identical_files_are_judged_once(info, hand_in, store):
     assert scores(store, info) == {"ada": 10, "bob": 10, "eve": 10}
 
 
-def test_tasks_are_read_as_somebody_is_free(info, hand_in, store):
-    engine = Desk(info)
-    shelf = hand_in({"ada": "passes", "bob": "fails"})
-    running = ClassRun({info.name: info}, shelf, None, engine, store)
+def test_a_file_is_read_only_when_a_grader_is_free(info, hand_in, store):
+    pool = FakePool(info)
+    collector = hand_in({"ada": "passes", "bob": "fails"})
+    running = ClassRun({info.name: info}, collector, None, pool, store)
     seen = []
-    running.grade(lambda: None, lambda *_: seen.append(len(running._names)))
+    running.grade(lambda: None, lambda *_: seen.append(len(running._students)))
     assert seen == [0, 0], "a task that is judged is not held, nor is the next one read before"
 
 
 def test_a_file_that_cannot_be_read_has_a_report(info, hand_in, store, tmp_path):
-    shelf = hand_in({"ada": "passes"})
+    collector = hand_in({"ada": "passes"})
     (tmp_path / "submissions" / "bob").mkdir()
     (tmp_path / "submissions" / "bob" / "double.py").symlink_to(
         tmp_path / "submissions" / "ada" / "double.py"
     )
-    shelf = Collector(tmp_path / "submissions")
-    assert run(info, shelf, store)[1] == ["passes\n"]
+    collector = Collector(tmp_path / "submissions")
+    assert run(info, collector, store)[1] == ["passes\n"]
     bob = next(g for g in class_reports(store, [info], "cpu") if g.member.id == "bob").report.katas[0]
     assert (bob.status, bob.message) == ("error", "double.py is a link; a Python file is needed.")
 
 
 def test_our_own_fault_costs_nobody_a_point_and_is_tried_again(info, hand_in, store):
-    faulty = Desk(info)
+    faulty = FakePool(info)
     faulty.verdict = lambda _task: Verdict("error", 0, 0, "", fault="OSError: no room")
-    tally, _ = run(info, hand_in({"ada": "passes"}), store, engine=faulty)
-    assert (tally.faults, tally.notes) == (1, ["ada's double could not be judged: OSError: no room."])
+    counts, _ = run(info, hand_in({"ada": "passes"}), store, pool=faulty)
+    assert (counts.faults, counts.notes) == (1, ["ada's double could not be judged: OSError: no room."])
     (ada,) = class_reports(store, [info], "cpu")
     assert ada.report.katas[0].message == "This is our fault, not yours: it could not be judged yet."
     again = reopened(store)
     assert run(info, hand_in({"ada": "passes"}), again)[1] == ["passes\n"]
 
 
-def test_the_roster_says_who_is_missing_and_who_is_a_stranger(info, hand_in, store):
+def test_the_roster_shows_absent_and_unlisted_students(info, hand_in, store):
     roster = Roster([Member("a1", "Ada"), Member("b2", "Bob")])
-    tally, _ = run(info, hand_in({"Ada": "passes", "eve": "fails"}), store, roster)
-    assert (tally.students, tally.absent, tally.strangers) == (2, 1, 1)
-    assert tally.notes == ["eve is not in the roster; graded all the same."]
+    counts, _ = run(info, hand_in({"Ada": "passes", "eve": "fails"}), store, roster)
+    assert (counts.students, counts.absent, counts.unlisted) == (2, 1, 1)
+    assert counts.notes == ["eve is not in the roster; graded all the same."]
     assert scores(store, info) == {"a1": 10, "b2": 0, "eve": 0}
 
 
 def test_of_two_folders_of_one_person_the_first_is_graded(info, hand_in, store):
     roster = Roster([Member("a1", "Ada")])
-    tally, asked = run(info, hand_in({"Ada": "passes", "a1": "fails"}), store, roster)
+    counts, asked = run(info, hand_in({"Ada": "passes", "a1": "fails"}), store, roster)
     assert asked == ["passes\n"]
-    assert tally.notes == ["a1 is a1, whose submission was graded; this one was not."]
+    assert counts.notes == ["a1 is a1, whose submission was graded; this one was not."]
 
 
-# what is kept
+# the store
 
 
 def test_a_store_is_one_runs_at_a_time(store):
@@ -221,13 +222,13 @@ def test_a_url_keeps_what_a_file_keeps(info, hand_in, tmp_path):
             assert scores(store, info) == {"ada": 10, "bob": 0}
 
 
-def test_a_url_that_nothing_answers_is_told(tmp_path):
+def test_a_url_that_cannot_be_opened_is_reported(tmp_path):
     pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
     with pytest.raises(StoreUnusable, match="cannot be opened: unable to open database file"):
         Store(f"sqlite:///{tmp_path / 'no' / 'folder' / 'x.sqlite'}")
 
 
-# what is said
+# what is written
 
 
 @pytest.fixture
@@ -235,9 +236,9 @@ def outputs(info, hand_in, store, tmp_path):
     """The folder of a small class, and what was seen in it."""
     roster = Roster([Member("a1", "Ada", "A"), Member("b2", "=Bob"), Member("z9", "Zoe")])
     files = {"a1": "passes", "b2": "triples", "eve": "odd answer", "dan": "odd answer, again"}
-    tally, _ = run(info, hand_in(files), store, roster)
-    insight = write_outputs(tmp_path / "grades", store, begun_katas(store, [info]), "cpu")
-    return tmp_path / "grades", insight, tally
+    counts, _ = run(info, hand_in(files), store, roster)
+    statistics = write_outputs(tmp_path / "grades", store, begun_katas(store, [info]), "cpu")
+    return tmp_path / "grades", statistics, counts
 
 
 def test_gradebooks_for_the_platforms(outputs):
@@ -252,7 +253,7 @@ def test_gradebooks_for_the_platforms(outputs):
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "  =1"])
-def test_a_name_is_no_formula(text):
+def test_a_name_is_never_a_formula_in_a_spreadsheet(text):
     assert cell(text).startswith("'")
 
 
@@ -267,15 +268,15 @@ def test_a_line_and_a_page_a_student(outputs):
 
 
 @pytest.mark.parametrize("student", ["../../etc/passwd", "Jane Doe", "a/b", ".hidden", "é", "x" * 300, ""])
-def test_a_students_name_leads_nowhere_else(student):
-    page = page_of(student)
+def test_the_page_name_of_a_student_stays_inside_the_folder(student):
+    page = page_name(student)
     assert "/" not in page
     assert not page.startswith(".")
     assert len(page) < 100
 
 
 def test_names_that_look_alike_have_pages_of_their_own():
-    assert len({page_of(name) for name in ("Jane Doe", "Jane-Doe", "Jane/Doe", "jane doe")}) == 4
+    assert len({page_name(name) for name in ("Jane Doe", "Jane-Doe", "Jane/Doe", "jane doe")}) == 4
 
 
 def test_the_class_page_says_what_is_not_understood(outputs):
@@ -297,8 +298,8 @@ def test_what_a_student_is_called_is_text(info, hand_in, store, tmp_path):
 
 
 def test_the_summary_in_the_terminal(outputs, tmp_path):
-    folder, insight, tally = outputs
-    assert render(insight, tally, folder.relative_to(tmp_path)) == (
+    folder, statistics, counts = outputs
+    assert render(statistics, counts, folder.relative_to(tmp_path)) == (
         "5 students, 1 kata: 4 files judged, 0 known from before or from others. 1 of the students handed"
         " nothing in. 2 of them are not in the roster.\n"
         "\n"
@@ -343,15 +344,15 @@ def test_files_that_are_the_same_are_ranked_by_length_and_rarity(info, hand_in, 
     files = {"a": LONG, "b": LONG.replace("total", "t"), "c": longer, "d": longer.replace("total", "s")}
     files |= {f"s{number}": f"{short}# {number}\n" for number in range(4)}
     run(info, hand_in(files), store)
-    insight = write_outputs(tmp_path / "grades", store, [info], "cpu")
-    assert [group.students for group in insight.alike] == [["c", "d"], ["a", "b"]]
-    assert insight.short == 4
+    statistics = write_outputs(tmp_path / "grades", store, [info], "cpu")
+    assert [group.students for group in statistics.similar] == [["c", "d"], ["a", "b"]]
+    assert statistics.short == 4
     page = (tmp_path / "grades" / "class.html").read_text()
     assert "plagiarism" not in page.lower()
     assert "says nothing of how that came about" in page
 
 
-# the judging itself
+# grading one file
 
 
 def test_a_verdict_is_what_grade_says(tiny_course, numpy_source, info):
@@ -425,10 +426,10 @@ def test_a_grader_that_cannot_be_opened_says_why(tiny_course, hand_in, tmp_path,
     )
 
 
-def test_an_order_names_what_changes_a_report(tiny_course):
-    order = GraderOptions(tiny_course.root, tiny_course.exercises, ("double",))
-    assert order.terms == ("cpu", "best")
-    assert [found.name for found in order.kata_infos()] == ["double"]
+def test_the_options_name_all_that_changes_a_report(tiny_course):
+    options = GraderOptions(tiny_course.root, tiny_course.exercises, ("double",))
+    assert options.digested == ("cpu", "best")
+    assert [found.name for found in options.kata_infos()] == ["double"]
     assert issubclass(StoreUnusable, CourseError)
 
 
@@ -438,7 +439,7 @@ def test_a_kata_waits_for_those_that_it_needs_however_far_away(tiny_course):
     checks = (CheckReport("law", "Twice x is x plus x.", "passed", 1000, 1000),)
     katas = [KataReport(name, "attention", "passed", 1000, checks=checks) for name in ("c", "b")]
     lost = KataReport("double", "attention", "failed", 1000, checks=checks)
-    told = in_the_light_of_each_other([third, second, first], [*katas, lost])
+    told = with_waiting_katas([third, second, first], [*katas, lost])
     assert [(kata.name, kata.status, kata.message) for kata in told] == [
         ("c", "waiting", "Waiting for `b`, which must pass first."),
         ("b", "waiting", "Waiting for `double`, which must pass first."),

@@ -1,7 +1,7 @@
-"""Whatever ends a run, the next one goes on from there, and the results are those of a run undisturbed.
+"""Tests that a killed run is resumed, and that lost graders do not change the results.
 
-DOJO_KILLS=20 pytest tests/grader/test_classroom_survival.py     kills more often
-DOJO_RAY=1 pytest tests/grader/test_classroom_survival.py        asks a cluster as well
+DOJO_KILLS=20 pytest tests/grader/test_classroom_survival.py     kill more often
+DOJO_RAY=1 pytest tests/grader/test_classroom_survival.py        also test a Ray cluster
 """
 
 import json
@@ -16,8 +16,8 @@ from contextlib import closing
 
 import pytest
 
-from grader.classroom import pool as pools
-from grader.classroom.pool import Pool
+from grader.classroom import local_pool as pools
+from grader.classroom.local_pool import LocalPool
 from grader.classroom.task import GraderOptions, Task
 
 KILLS = int(os.environ.get("DOJO_KILLS", "3"))
@@ -45,7 +45,7 @@ def submissions(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def start(tiny_course, submissions):
-    """`start(output, …)` begins to grade the class, in a process of its own."""
+    """`start(output, …)` starts grading the class in a subprocess."""
 
     def begin(output, *more, **how):
         wish = [str(submissions), "--kata", "double", "--graders", "2", "--output", str(output), *more]
@@ -79,7 +79,7 @@ def undisturbed(start, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_it_goes_on(start, undisturbed, tmp_path):
+def test_a_run_killed_at_any_moment_is_resumed(start, undisturbed, tmp_path):
     moments = random.Random(7)
     for number in range(KILLS):
         running = start(tmp_path, "--each")
@@ -94,7 +94,7 @@ def test_killed_at_any_moment_it_goes_on(start, undisturbed, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_told_and_loses_nothing(start, undisturbed, tmp_path):
+def test_a_full_disk_is_reported_and_loses_nothing(start, undisturbed, tmp_path):
     small = 1 << 17
 
     def limit():
@@ -114,8 +114,8 @@ def tasks(count):
     return [Task("double", source(number).encode()) for number in range(count)]
 
 
-def seconds_apart(verdicts):
-    """The verdicts by task, without the seconds."""
+def without_seconds(verdicts):
+    """Return the verdicts keyed by source, without the seconds."""
     plain = {}
     for task, verdict in verdicts:
         report = json.loads(verdict.report)
@@ -125,40 +125,40 @@ def seconds_apart(verdicts):
 
 
 @pytest.fixture(scope="module")
-def order(tiny_course):
+def options(tiny_course):
     return GraderOptions(tiny_course.root, tiny_course.exercises, ("double",))
 
 
 @pytest.fixture(scope="module")
-def calm(order):
-    """The verdicts of a pool that nobody disturbs."""
-    with closing(Pool(order, size=1)) as pool:
-        return seconds_apart(pool.judge(iter(tasks(16))))
+def undisturbed_verdicts(options):
+    """Return the verdicts of a pool in which no process is killed."""
+    with closing(LocalPool(options, size=1)) as pool:
+        return without_seconds(pool.judge(iter(tasks(16))))
 
 
 @pytest.mark.slow
-def test_a_grading_process_that_is_lost_is_replaced(order, calm, monkeypatch):
-    monkeypatch.setattr(pools, "TRIES", 100)  # chance may kill the same seat over the same task each time
-    with closing(Pool(order, size=2)) as graders:
+def test_a_grading_process_that_is_lost_is_replaced(options, undisturbed_verdicts, monkeypatch):
+    monkeypatch.setattr(pools, "TRIES", 100)  # the same task may lose its grader several times
+    with closing(LocalPool(options, size=2)) as graders:
         found = []
         for number, judged in enumerate(graders.judge(iter(tasks(16)))):
             found.append(judged)
             if number % 4 == 1:
-                os.kill(graders._seats[number % 2].process.pid, signal.SIGKILL)
-        assert seconds_apart(found) == calm
+                os.kill(graders._graders[number % 2].process.pid, signal.SIGKILL)
+        assert without_seconds(found) == undisturbed_verdicts
 
 
 @pytest.mark.slow
-def test_a_source_that_ends_every_grader_is_put_aside(order, monkeypatch):
-    with closing(Pool(order, size=1)) as pool:
-        send = pool._occupy
+def test_a_source_that_ends_every_grader_is_set_aside(options, monkeypatch):
+    with closing(LocalPool(options, size=1)) as pool:
+        send = pool._send
 
-        def lose(seat, task):
-            send(seat, task)
+        def lose(grader, task):
+            send(grader, task)
             if task is not None and b"student 1\n" in task.data:
-                os.kill(seat.process.pid, signal.SIGKILL)
+                os.kill(grader.process.pid, signal.SIGKILL)
 
-        monkeypatch.setattr(pool, "_occupy", lose)
+        monkeypatch.setattr(pool, "_send", lose)
         found = dict(pool.judge(iter(tasks(3))))
     told = [(verdict.status, verdict.fault) for verdict in found.values()]
     assert told == [("passed", ""), ("error", ""), ("failed", "")]
@@ -167,46 +167,46 @@ def test_a_source_that_ends_every_grader_is_put_aside(order, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_grader_that_does_not_come_back_is_ended(order, monkeypatch):
+def test_a_grader_that_exceeds_the_time_limit_is_killed(options, monkeypatch):
     monkeypatch.setattr(pools, "TASK_SECONDS", 1.0)
-    monkeypatch.setattr(pools, "LOOK_SECONDS", 0.2)
-    with closing(Pool(order, size=1)) as pool:
-        os.kill(pool._seats[0].process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(pools, "POLL_SECONDS", 0.2)
+    with closing(LocalPool(options, size=1)) as pool:
+        os.kill(pool._graders[0].process.pid, signal.SIGSTOP)
         ((_, verdict),) = pool.judge(iter(tasks(1)))
     assert verdict.status == "passed"
 
 
-asks_a_cluster = pytest.mark.skipif(
+needs_ray = pytest.mark.skipif(
     not os.environ.get("DOJO_RAY"), reason="a cluster takes half a minute to start: DOJO_RAY=1"
 )
 
 
 @pytest.mark.slow
-@asks_a_cluster
-def test_a_cluster_says_the_same(order, calm):
-    from grader.classroom.cluster import Cluster
+@needs_ray
+def test_a_cluster_gives_the_same_verdicts(options, undisturbed_verdicts):
+    from grader.classroom.ray_pool import RayPool
 
-    with closing(Cluster(order, size=2)) as cluster:
-        assert seconds_apart(cluster.judge(iter(tasks(16)))) == calm
+    with closing(RayPool(options, size=2)) as cluster:
+        assert without_seconds(cluster.judge(iter(tasks(16)))) == undisturbed_verdicts
 
 
 @pytest.mark.slow
-@asks_a_cluster
-def test_a_machine_of_a_cluster_that_is_lost_changes_nothing(order, calm):
+@needs_ray
+def test_a_machine_of_a_cluster_that_is_lost_changes_nothing(options, undisturbed_verdicts):
     from ray.cluster_utils import Cluster as Machines
 
-    from grader.classroom.cluster import Cluster
+    from grader.classroom.ray_pool import RayPool
 
     machines = Machines(initialize_head=True, head_node_args={"num_cpus": 0})
     _, lost = machines.add_node(num_cpus=1), machines.add_node(num_cpus=1)
     try:
-        with closing(Cluster(order, size=2, address=machines.address)) as cluster:
+        with closing(RayPool(options, size=2, address=machines.address)) as cluster:
             found = []
             for judged in cluster.judge(iter(tasks(16))):
                 found.append(judged)
                 if len(found) == 4:
                     machines.remove_node(lost, allow_graceful=False)
         assert len(found) == 16
-        assert seconds_apart(found) == calm
+        assert without_seconds(found) == undisturbed_verdicts
     finally:
         machines.shutdown()

@@ -1,4 +1,4 @@
-"""`grade` as a student meets it: exit codes, sentences, formats."""
+"""Tests of the command `grade`: exit codes, messages, formats."""
 
 import json
 import subprocess
@@ -58,7 +58,7 @@ def failed(result):
     ],
     ids=["view", "fortran_order", "subclass"],
 )
-def test_a_right_answer_in_another_guise_gets_full_marks(run, returned):
+def test_a_right_answer_of_another_type_gets_full_marks(run, returned):
     assert run(RIGHT.format(returned=returned)).exit_code == 0
 
 
@@ -119,13 +119,13 @@ def test_wrong_paths_are_one_sentence_and_exit_code_2(run, options, sentence):
     assert result.stderr.count("\n") == 1
 
 
-def test_a_stub_is_not_started_and_no_pass(run):
+def test_a_stub_is_not_started_and_does_not_pass(run):
     result = run(None, "--format", "json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["katas"][0]["status"] == "not_started"
 
 
-def test_with_nothing_begun_it_greets_and_says_what_to_open_first():
+def test_with_nothing_begun_it_welcomes_and_names_the_first_file():
     result = CliRunner().invoke(grade, [])
     assert result.exit_code == 0
     assert "Start with exercises/attention/softmax.py" in result.stdout
@@ -179,14 +179,14 @@ def as_program(*words, **options):
     return subprocess.run(command, capture_output=True, text=True, **options)
 
 
-def test_the_program_s_exit_code_and_output_survive_its_quick_end():
+def test_the_quick_exit_keeps_the_exit_code_and_the_output():
     listed, unknown = as_program("--list"), as_program("nope")
     assert (listed.returncode, unknown.returncode) == (0, 2)
     assert "softmax" in listed.stdout
     assert unknown.stderr.startswith("There is no kata called `nope`.")
 
 
-def test_a_reader_that_has_seen_enough_is_no_fault():
+def test_a_closed_pipe_is_not_reported_as_a_fault():
     command = f"{sys.executable} -m grader.cli.grade --list | true"
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert result.stderr == ""
@@ -201,7 +201,7 @@ def test_another_course_can_be_graded(run, tiny_course, tmp_path, monkeypatch):
     assert (done.exit_code, done.stdout.split("\n")[0]) == (0, "double  10 / 10")
 
 
-def test_a_folder_that_holds_no_course_is_told(run, tmp_path):
+def test_a_folder_without_a_course_is_reported(run, tmp_path):
     done = run(None, "--course", str(tmp_path))
     assert done.exit_code == 2
     assert done.stderr == (

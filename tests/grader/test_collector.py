@@ -1,4 +1,4 @@
-"""What was handed in is found wherever platforms put it, and nothing is believed of a zip."""
+"""Tests of the collector: files in every layout of the platforms, hostile zip files, the roster."""
 
 import io
 import stat
@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from grader.classroom.collector import Collector, chosen
+from grader.classroom.collector import Collector, best_files
 from grader.classroom.platform_filenames import StudentName, kata_at, owner
 from grader.classroom.roster import Member, Roster, read_roster
 from grader.course.catalog import CourseError
@@ -15,10 +15,10 @@ from grader.course.submission import MAX_BYTES, SubmissionRejected
 KATAS = {"softmax", "top_p"}
 
 
-def shelf_of(path):
-    """Who handed in which katas, and what they hold."""
+def collected(path):
+    """Who submitted in which katas, and what they hold."""
     return {
-        student.key: {one.kata: one.read().decode().strip() for one in chosen(files, KATAS)}
+        student.key: {one.kata: one.read().decode().strip() for one in best_files(files, KATAS)}
         for student, files in Collector(path).students()
     }
 
@@ -41,13 +41,13 @@ def zipped(path, files):
         ("ada.zip", "ada", "ada.zip"),
     ],
 )
-def test_names_of_platforms_say_whose_a_file_is(place, student, inner):
+def test_a_platform_s_file_name_identifies_the_student(place, student, inner):
     found, parts = owner(tuple(place.split("/")))
     assert (found.key, "/".join(parts)) == (student, inner)
 
 
 @pytest.mark.parametrize("place", [".git/config", "__MACOSX/x.py", "notes.txt", "softmax.py"])
-def test_other_files_are_nobodys(place):
+def test_other_files_belong_to_no_student(place):
     assert owner(tuple(place.split("/"))) is None
 
 
@@ -81,7 +81,7 @@ def test_repositories_flat_folders_and_a_students_zip_lie_side_by_side(tmp_path,
         },
     )
     zipped(tmp_path / "dan.zip", {"dan-main/exercises/generation/top_p.py": "4"})
-    assert shelf_of(tmp_path) == {
+    assert collected(tmp_path) == {
         "ada": {"softmax": "1"},
         "bob": {"softmax": "2", "top_p": "3"},
         "dan": {"top_p": "4"},
@@ -91,7 +91,7 @@ def test_repositories_flat_folders_and_a_students_zip_lie_side_by_side(tmp_path,
 
 def test_nbgraders_tree_is_entered_at_submitted(tmp_path, write):
     write(tmp_path, {"submitted/ada/ps1/softmax.py": "1", "release/ps1/softmax.py": "no"})
-    assert shelf_of(tmp_path) == {"ada": {"softmax": "1"}}
+    assert collected(tmp_path) == {"ada": {"softmax": "1"}}
 
 
 def test_exports_of_canvas_and_moodle(tmp_path):
@@ -100,28 +100,28 @@ def test_exports_of_canvas_and_moodle(tmp_path):
         "doejane_4711_2_top_p.py": "2",
         "Bob Roe_17_assignsubmission_file_/softmax.py": "3",
     }
-    found = shelf_of(zipped(tmp_path / "export.zip", files))
+    found = collected(zipped(tmp_path / "export.zip", files))
     assert found == {"doejane_4711": {"softmax": "1", "top_p": "2"}, "Bob Roe_17": {"softmax": "3"}}
 
 
 def test_a_folder_around_all_students_is_no_student(tmp_path):
     files = {"class/ada/softmax.py": "1", "class/bob/softmax.py": "2"}
-    found = shelf_of(zipped(tmp_path / "class.zip", files))
+    found = collected(zipped(tmp_path / "class.zip", files))
     assert set(found) == {"ada", "bob"}
 
 
-def test_of_two_files_the_last_is_graded_and_the_other_told(tmp_path, write):
+def test_of_two_files_the_last_is_graded_and_the_other_reported(tmp_path, write):
     write(tmp_path, {"ada/ps1/softmax.py": "old", "ada/ps2/softmax.py": "new"})
     ((_, files),) = Collector(tmp_path).students()
-    (handed,) = chosen(files, KATAS)
-    assert (handed.read().strip(), handed.passed_over) == (b"new", (("ps1", "softmax.py"),))
+    (submitted,) = best_files(files, KATAS)
+    assert (submitted.read().strip(), submitted.duplicates) == (b"new", (("ps1", "softmax.py"),))
 
 
 @pytest.mark.parametrize(
     "name", ["../ada/softmax.py", "/ada/softmax.py", "ada/../../softmax.py", "C:/ada/softmax.py"]
 )
-def test_a_path_that_leads_out_of_a_zip_is_passed_over(tmp_path, name):
-    found = shelf_of(zipped(tmp_path / "x.zip", {name: "out", "bob/softmax.py": "1"}))
+def test_a_path_that_leads_out_of_a_zip_is_ignored(tmp_path, name):
+    found = collected(zipped(tmp_path / "x.zip", {name: "out", "bob/softmax.py": "1"}))
     assert found == {"bob": {"softmax": "1"}}
 
 
@@ -131,47 +131,47 @@ def test_a_link_in_a_zip_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr(info, "/etc/passwd")
     with pytest.raises(SubmissionRejected, match=r"softmax\.py is a link; a Python file is needed\."):
-        shelf_of(tmp_path / "x.zip")
+        collected(tmp_path / "x.zip")
 
 
 def test_a_link_in_a_folder_is_refused(tmp_path):
     (tmp_path / "ada").mkdir()
     (tmp_path / "ada" / "softmax.py").symlink_to("/etc/hostname")
     with pytest.raises(SubmissionRejected, match="is a link"):
-        shelf_of(tmp_path)
+        collected(tmp_path)
 
 
 def test_a_zip_that_unpacks_to_gigabytes_is_read_no_further_than_allowed(tmp_path):
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("ada/softmax.py", b"#" * (64 << 20))
     ((_, files),) = Collector(tmp_path / "x.zip").students()
-    assert len(chosen(files, KATAS)[0].read()) == MAX_BYTES + 1
+    assert len(best_files(files, KATAS)[0].read()) == MAX_BYTES + 1
 
 
 def test_a_damaged_member_costs_its_student_alone(tmp_path):
     path = zipped(tmp_path / "x.zip", {"ada/softmax.py": "damaged", "bob/softmax.py": "1"})
     path.write_bytes(path.read_bytes().replace(b"damaged", b"damaGed"))
-    read = {student.key: chosen(files, KATAS)[0].read for student, files in Collector(path).students()}
+    read = {student.key: best_files(files, KATAS)[0].read for student, files in Collector(path).students()}
     assert read["bob"]() == b"1"
     with pytest.raises(SubmissionRejected, match=r"softmax\.py cannot be read from its zip file: Bad CRC-32"):
         read["ada"]()
 
 
-def test_a_students_zip_that_is_none_holds_nothing_and_is_told(tmp_path):
+def test_a_students_damaged_zip_is_reported(tmp_path):
     (tmp_path / "ada.zip").write_bytes(b"no zip")
     ((_, files),) = Collector(tmp_path).students()
     told = []
-    assert chosen(files, KATAS, told.append) == []
+    assert best_files(files, KATAS, told.append) == []
     assert told == ["Nothing was found in it: ada.zip cannot be read as a zip file: File is not a zip file."]
 
 
-def test_a_notebook_is_read_by_the_reader_of_notebooks(tmp_path, write):
+def test_the_kata_s_cell_is_read_from_a_notebook(tmp_path, write):
     write(tmp_path, {"ada/softmax.ipynb": "no notebook"})
     with pytest.raises(SubmissionRejected, match=r"softmax\.ipynb"):
-        shelf_of(tmp_path)
+        collected(tmp_path)
 
 
-def test_what_cannot_be_graded_is_said(tmp_path, write):
+def test_missing_submissions_are_reported(tmp_path, write):
     with pytest.raises(CourseError, match=r"There is no folder or zip file nowhere\."):
         Collector(tmp_path / "nowhere")
     with pytest.raises(CourseError, match="No submission was found in"):
@@ -184,7 +184,7 @@ def test_what_cannot_be_graded_is_said(tmp_path, write):
         Collector(tmp_path)
 
 
-def test_a_roster_knows_people_by_id_and_by_name(tmp_path):
+def test_a_roster_finds_members_by_id_and_by_name(tmp_path):
     path = tmp_path / "roster.csv"
     path.write_text('\ufeffStudent ID,Name,Section\njd1,Jane Doe,A\nbr2,"Roe, Bob",B\n', encoding="utf-8")
     roster = read_roster(path)
@@ -194,7 +194,7 @@ def test_a_roster_knows_people_by_id_and_by_name(tmp_path):
     assert roster.member(StudentName("eve")) is None
 
 
-def test_a_name_that_two_have_says_nothing():
+def test_a_name_that_two_members_share_identifies_neither():
     roster = Roster([Member("a", "Jane Doe"), Member("b", "Jane Doe")])
     assert roster.member(StudentName("Jane Doe")) is None
 

@@ -1,6 +1,6 @@
-"""No submission exhausts the grader's memory or makes its report endless.
+"""Tests that no submission exhausts the grader's memory or makes its report too long.
 
-`benchmarks/exhausting.py` measures the time that each takes.
+`benchmarks/exhausting.py` measures how long each takes.
 """
 
 import json
@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PEAK = 600  # MiB of the grader's process
+PEAK = 600  # MiB of the grading process
 REPORT = 256_000  # bytes
-#: These take a minute each, so only the benchmark grades them.
-LATE = {"as_slow_as_it_may_be", "sleeps_below_the_limit", "calls_without_end"}
-FILES = [file for file in sorted(HERE.glob("exhausting/*/*.py")) if file.stem not in LATE]
+#: These take a minute each, so only the benchmark runs them.
+SLOWEST = {"as_slow_as_it_may_be", "sleeps_below_the_limit", "calls_without_end"}
+FILES = [file for file in sorted(HERE.glob("exhausting/*/*.py")) if file.stem not in SLOWEST]
 
 GRADE = """
 import sys
@@ -39,7 +39,7 @@ def grade(file):
 @pytest.mark.slow
 @pytest.mark.skipif("linux" not in sys.platform, reason="peak memory is read from /proc")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_the_judge_is_not_exhausted(file):
+def test_memory_and_report_have_limits(file):
     printed, peak = grade(file)
     assert peak <= PEAK
     assert len(printed) < REPORT

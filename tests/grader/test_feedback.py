@@ -1,4 +1,4 @@
-"""`kata feedback DIR` writes what a student reads for each mistake."""
+"""Tests of `kata feedback DIR`, which writes the report on each mistake."""
 
 import pytest
 from click.testing import CliRunner
@@ -27,7 +27,7 @@ def test_a_page_holds_each_mistake_with_its_report(course, tmp_path):
     assert "\x1b" not in text
 
 
-def test_a_kata_that_is_not_there_is_one_sentence(course, tmp_path):
+def test_an_unknown_kata_is_refused_in_one_sentence(course, tmp_path):
     done = CliRunner().invoke(kata, ["feedback", str(tmp_path / "p"), "trible", "--course", str(course.root)])
     assert (done.exit_code, done.stderr) == (
         2,

@@ -1,4 +1,4 @@
-"""Scores in nbgrader's gradebook, as `nbgrader export` and the formgrader read them."""
+"""Tests of writing scores into nbgrader's gradebook."""
 
 import shutil
 
@@ -41,7 +41,7 @@ def report(tiny_course, **scores):
     )
 
 
-def test_scores_are_kept_to_the_hundredth_and_renewed(tiny_course, tmp_path, opened):
+def test_scores_are_exact_to_the_hundredth_and_updated(tiny_course, tmp_path, opened):
     double, center = tiny_course.kata_info("double"), tiny_course.kata_info("center")
     url = f"sqlite:///{tmp_path}/gradebook.db"
     write_scores(url, {"ann": report(tiny_course, double=333)}, [double])
@@ -61,7 +61,7 @@ def test_scores_are_kept_to_the_hundredth_and_renewed(tiny_course, tmp_path, ope
     }
 
 
-def test_points_given_by_hand_stay(tiny_course, tmp_path, opened):
+def test_manual_scores_are_kept(tiny_course, tmp_path, opened):
     double, path = tiny_course.kata_info("double"), str(tmp_path / "gradebook.db")
     write_scores(path, {"ann": report(tiny_course, double=300)}, [double])
     with opened() as gradebook:
@@ -82,7 +82,7 @@ UNUSABLE = {
 
 
 @pytest.mark.usefixtures("opened")
-def test_a_gradebook_that_cannot_be_opened_is_told_in_a_sentence(tiny_course, tmp_path):
+def test_a_gradebook_that_cannot_be_opened_is_reported(tiny_course, tmp_path):
     text = "not a database, and long enough to be looked at\n" * 40
     (tmp_path / "text.db").write_text(text)
     for name, told in UNUSABLE.items():

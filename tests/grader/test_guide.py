@@ -1,4 +1,4 @@
-"""The guide for instructors, followed word by word: its files written, its commands run and compared."""
+"""Test of the guide for instructors: write its files, run its commands and compare their output."""
 
 import os
 import re
@@ -22,7 +22,7 @@ SECONDS = re.compile(r" +\d+\.\d$", re.MULTILINE)
 
 @pytest.fixture
 def shell(tmp_path):
-    """`shell(command, folder)` is what a command prints, with `kata` and `grade` at hand."""
+    """`shell(command, folder)` returns the output of a command, with `kata` and `grade` on PATH."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, code in PROGRAMS.items():
@@ -39,7 +39,7 @@ def shell(tmp_path):
 
 
 def commands(text):
-    """Each command of a console block with what it prints."""
+    """Yield each command of a console block with its output."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, output = part.partition("\n")
         yield command, output
@@ -47,7 +47,7 @@ def commands(text):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the guide's commands are those of a POSIX shell")
-def test_the_guide_does_what_it_says(shell, tmp_path):
+def test_the_commands_of_the_guide_print_what_it_shows(shell, tmp_path):
     folder, seen = tmp_path, []
     for block in BLOCK.finditer(GUIDE.read_text(encoding="utf-8")):
         if block["file"]:
@@ -64,6 +64,6 @@ def test_the_guide_does_what_it_says(shell, tmp_path):
     assert "grade" in seen
 
 
-def test_every_page_that_the_guide_names_is_there():
+def test_every_page_that_the_guide_links_exists():
     pages = set(re.findall(r"\]\(([\w-]+\.md)\)", GUIDE.read_text(encoding="utf-8")))
     assert {page for page in pages if not (GUIDE.parent / page).is_file()} == set()

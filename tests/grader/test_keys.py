@@ -1,4 +1,4 @@
-"""A key gives the same reports as the solutions; a key that cannot be used is reported in one sentence."""
+"""Tests of answer keys: the same reports as with solutions, and messages for unusable keys."""
 
 import hashlib
 import json
@@ -57,7 +57,7 @@ def released(tiny_course, double_key, tmp_path_factory):
 
 
 def told(report):
-    """Return what a student and a gradebook see, without times and printed output."""
+    """Return the report without times and printed output."""
     return replace(report, seconds=0.0, output="")
 
 
@@ -83,7 +83,7 @@ def test_a_key_gives_the_report_that_the_solutions_give(source, tiny_course, rel
         "x - x.mean(-1, keepdim=True)",
     ],
 )
-def test_a_key_knows_gradients(result, tiny_course, torch_source):
+def test_a_key_holds_gradients(result, tiny_course, torch_source):
     info = tiny_course.kata_info("center")
     data = write([entry_of(tiny_course, info, 20170612)], 20170612, "0")
     keyring = Keyring([KeyFile(data, "center.key")], "keys")
@@ -116,7 +116,7 @@ def test_a_key_holds_no_code_and_no_docstring_of_a_reference(double_key):
         assert code not in texts
 
 
-def test_a_value_is_stored_once_however_often_it_is_answered():
+def test_an_array_is_stored_once_however_often_it_occurs():
     answer = Answer(np.arange(50_000.0))
     recorded = Recorded("failed", "0" * 16, True, (answer,))
     mistakes = [RecordedMistake(f"m{i}", "", {"a": [recorded] * 20}) for i in range(20)]
@@ -124,7 +124,7 @@ def test_a_value_is_stored_once_however_often_it_is_answered():
     assert entry.mistakes[2] == 400_000
 
 
-def test_a_packed_key_can_be_read_again():
+def test_packed_answers_can_be_read_back():
     answers = AnswerKey(
         [{"x": np.ones((2, 3), order="F")}], [Expected({"r": 1.0}, {"r": 1})], {"law": [{}]}, [""]
     )
@@ -138,7 +138,7 @@ def test_a_packed_key_can_be_read_again():
     assert key.file.seed == 7
 
 
-# --- invalid files ----------------------------------------------------------------------------------
+# --- unusable keys ----------------------------------------------------------------------------------
 
 
 def signed(data):
@@ -211,7 +211,7 @@ def run(released, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("breaking", "sentence"), BROKEN.values(), ids=list(BROKEN))
-def test_a_key_that_is_none_is_one_sentence_and_exit_code_2_and_never_a_score(
+def test_an_unusable_key_is_one_sentence_and_exit_code_2_and_never_a_score(
     breaking, sentence, double_key, run, tmp_path
 ):
     (tmp_path / "double.key").write_bytes(breaking(double_key))
@@ -219,7 +219,7 @@ def test_a_key_that_is_none_is_one_sentence_and_exit_code_2_and_never_a_score(
     assert (result.exit_code, result.stderr, result.stdout) == (2, sentence + "\n", "")
 
 
-def test_a_key_that_is_not_there_is_one_sentence(run, tmp_path):
+def test_a_missing_key_is_one_sentence(run, tmp_path):
     result = run("--key", tmp_path / "no.key")
     assert (result.exit_code, result.stderr) == (
         2,

@@ -10,7 +10,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from grader.classroom.pool import Pool
+from grader.classroom.local_pool import LocalPool
 from grader.classroom.task import GraderOptions, Task
 from grader.course.catalog import Course
 from grader.course.submission import Submission
@@ -107,8 +107,8 @@ def test_a_class_of_ten_goes_on_whichever_file_is_hostile(tiny_course, place, na
     hostile = HOSTILE[name]
     sources = [f"{RIGHT}# by student {number}\n" for number in range(10)]
     sources[place] = hostile
-    order = GraderOptions(tiny_course.root, tiny_course.exercises, ("double",))
-    with closing(Pool(order, size=2)) as pool:
+    options = GraderOptions(tiny_course.root, tiny_course.exercises, ("double",))
+    with closing(LocalPool(options, size=2)) as pool:
         tasks = (Task("double", source.encode()) for source in sources)
         verdicts = {task.data: verdict for task, verdict in pool.judge(tasks)}
     statuses = [verdicts[source.encode()].status for source in sources]

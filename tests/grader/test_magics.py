@@ -1,9 +1,9 @@
-"""`%%kata`, `%grade` and `%hint`, said to a shell of IPython's."""
+"""Tests of `%%kata`, `%grade` and `%hint` in an IPython shell."""
 
 import pytest
 
 import grader
-from grader.notebooks import errand
+from grader.notebooks import isolated_grading
 from grader.report import CheckReport, KataReport
 
 pytest.importorskip("IPython", reason="IPython is not installed")
@@ -27,8 +27,8 @@ def shell(tiny_course, monkeypatch):
 
 
 @pytest.fixture
-def say(shell):
-    """`say(cell)` runs a cell; what comes back has stdout, stderr, outputs and the value."""
+def run_cell(shell):
+    """`run_cell(cell)` runs a cell; the result has stdout, stderr, outputs and the value."""
 
     def run(cell):
         with capture_output() as captured:
@@ -40,7 +40,7 @@ def say(shell):
 
 @pytest.fixture
 def graded(monkeypatch):
-    """What was asked of `grade`; the score is always 3.5."""
+    """The arguments of the calls of `grade`, whose score is always 3.5."""
     asked = []
 
     def grade_source(info, source, key, device):
@@ -52,24 +52,24 @@ def graded(monkeypatch):
     return asked
 
 
-def test_a_kata_is_defined_as_usual_and_remembered(shell, say, graded):
-    said = say(f"%%kata double\n{RIGHT}")
+def test_a_kata_cell_is_run_and_its_source_is_saved(shell, run_cell, graded):
+    said = run_cell(f"%%kata double\n{RIGHT}")
     assert (said.stdout, said.stderr, said.result.success) == ("", "", True)
     assert shell.user_ns["double"](2) == 4
-    say("%grade double")
+    run_cell("%grade double")
     assert graded == [("double", f"\n{RIGHT}", "", "cpu")]
 
 
-def test_the_last_cell_that_was_run_counts(say, graded):
-    say("%%kata double\nx = 1\n")
-    say("%%kata double\nx = 2\n")
-    say("%grade --key some.key --device cuda double")
+def test_the_last_cell_that_was_run_counts(run_cell, graded):
+    run_cell("%%kata double\nx = 1\n")
+    run_cell("%%kata double\nx = 2\n")
+    run_cell("%grade --key some.key --device cuda double")
     assert graded == [("double", "\nx = 2\n", "some.key", "cuda")]
 
 
-def test_a_report_is_shown_as_html_and_as_text(say, graded):
-    say("%%kata double\nx = 1\n")
-    said = say("%grade double")
+def test_a_report_is_shown_as_html_and_as_text(run_cell, graded):
+    run_cell("%%kata double\nx = 1\n")
+    said = run_cell("%grade double")
     [shown] = said.outputs
     assert "<strong>double</strong> &nbsp; 3.5 / 10" in shown.data["text/html"]
     assert shown.data["text/plain"].startswith("double  3.5 / 10")
@@ -77,55 +77,55 @@ def test_a_report_is_shown_as_html_and_as_text(say, graded):
     assert graded
 
 
-def test_a_score_is_a_plain_float_with_nothing_on_standard_error(say, graded):
-    say("%%kata double\nx = 1\n")
-    said = say("%grade --score double")
+def test_a_score_is_a_plain_float_with_nothing_on_standard_error(run_cell, graded):
+    run_cell("%%kata double\nx = 1\n")
+    said = run_cell("%grade --score double")
     assert (type(said.result.result), said.result.result, said.stderr) == (float, 3.5, "")
     assert graded
 
 
-def test_a_kata_that_was_not_run_scores_nothing(say, graded):
-    said = say("%grade --score double")
+def test_a_kata_that_was_not_run_scores_nothing(run_cell, graded):
+    said = run_cell("%grade --score double")
     assert (said.result.result, said.stderr, graded) == (0.0, "", [])
     assert "Run the cell that begins with %%kata double first." in said.outputs[0].data["text/html"]
 
 
-def test_a_cell_that_fails_is_told_once_remembered_and_stops_the_notebook(say, graded):
-    said = say("%%kata double\nx = 1\n1 / 0\n")
+def test_a_failing_cell_shows_one_traceback_and_stops_the_notebook(run_cell, graded):
+    said = run_cell("%%kata double\nx = 1\n1 / 0\n")
     assert said.stdout.count("ZeroDivisionError: division by zero") == 1
     assert not said.result.success
-    say("%grade double")
+    run_cell("%grade double")
     assert graded[0][1] == "\nx = 1\n1 / 0\n"
 
 
 @pytest.mark.parametrize("cell", ["%%kata doubel\nx = 1\n", "%grade doubel", "%hint doubel"])
-def test_a_wrong_name_is_told_with_the_nearest_one(shell, say, cell):
-    said = say(cell)
+def test_a_wrong_name_is_answered_with_the_nearest_one(shell, run_cell, cell):
+    said = run_cell(cell)
     assert "There is no kata called `doubel`. Did you mean `double`?" in said.stderr + said.stdout
     assert "Traceback" not in said.stderr + said.stdout
     assert "x" not in shell.user_ns
 
 
-def test_hints_come_one_by_one(say):
-    assert say("%hint double").stdout == "Hint 1 of 1: Think of two.\n"
+def test_hints_come_one_by_one(run_cell):
+    assert run_cell("%hint double").stdout == "Hint 1 of 1: Think of two.\n"
 
 
-def test_loading_again_forgets_nothing(shell, say, graded):
-    say("%%kata double\nx = 1\n")
+def test_loading_again_keeps_the_saved_sources(shell, run_cell, graded):
+    run_cell("%%kata double\nx = 1\n")
     grader.load_ipython_extension(shell)
-    say("%grade double")
+    run_cell("%grade double")
     assert len(graded) == 1
 
 
-def test_grade_is_run_beside_the_kernel(tiny_course, monkeypatch, tmp_path):
+def test_grade_is_run_outside_of_the_kernel(tiny_course, monkeypatch, tmp_path):
     (tmp_path / "numpy.py").write_text("raise SystemExit('not the library')")
     monkeypatch.chdir(tiny_course.root)
     monkeypatch.setenv("PYTHONPATH", str(grader.__path__[0]) + "/..", prepend=":")
-    kata = errand.grade_source(tiny_course.kata_info("double"), f"\n{RIGHT}")
+    kata = isolated_grading.grade_source(tiny_course.kata_info("double"), f"\n{RIGHT}")
     assert (kata.status, kata.score) == ("passed", 1000)
 
 
-def test_what_grade_refuses_is_said(tiny_course, monkeypatch):
+def test_a_message_of_grade_is_shown(tiny_course, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
-    with pytest.raises(errand.CourseError, match=r"^The key none\.key cannot be read: no such file"):
-        errand.grade_source(tiny_course.kata_info("double"), RIGHT, key="none.key")
+    with pytest.raises(isolated_grading.CourseError, match=r"^The key none\.key cannot be read: no such"):
+        isolated_grading.grade_source(tiny_course.kata_info("double"), RIGHT, key="none.key")

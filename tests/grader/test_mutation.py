@@ -1,4 +1,4 @@
-"""The wrong versions of a reference: which slips are made, each once, and how a change is named."""
+"""Tests of the mutants of a reference: which mutations are made, each once, and how they are described."""
 
 import ast
 import textwrap
@@ -9,18 +9,18 @@ from grader.authoring.mutation.mutants import mutants
 
 
 def changes(code, **options):
-    """`{(was, now)}` of every mutant of one function."""
+    """Return the set of `(was, now)` of every mutant of one function."""
     return {(m.was, m.now) for m in mutants(textwrap.dedent(code), **options)}
 
 
 def versions_of(expression, parameters="x, y"):
-    """What a function that returns this expression returns in its mutants."""
+    """Return the expressions that replace this one in the mutants of a function that returns it."""
     found = changes(f"def f({parameters}):\n    return {expression}")
     return {now.removeprefix("return ") for _, now in found if now.startswith("return ")}
 
 
 @pytest.mark.parametrize(
-    ("expression", "slip"),
+    ("expression", "mutation"),
     [
         ("x / y", "x"),
         ("x / y", "x * y"),
@@ -54,8 +54,8 @@ def versions_of(expression, parameters="x, y"):
         ("x ** y", "y ** y"),
     ],
 )
-def test_a_slip_of_array_code_is_among_the_mutants(expression, slip):
-    assert slip in versions_of(expression)
+def test_a_mutation_of_array_code_is_among_the_mutants(expression, mutation):
+    assert mutation in versions_of(expression)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def test_a_slip_of_array_code_is_among_the_mutants(expression, slip):
         ("return x['a'] + y['b']", "return x['a'] + y['b']", "return x['b'] + y['b']"),
     ],
 )
-def test_a_slip_in_a_statement_is_among_the_mutants(body, was, now):
+def test_a_mutation_of_a_statement_is_among_the_mutants(body, was, now):
     assert (was, now) in changes("def f(x, y):\n" + textwrap.indent(body, "    "))
 
 
-def test_members_that_are_made_alike_are_taken_for_one_another():
+def test_attributes_made_by_the_same_call_replace_each_other():
     found = changes(
         """
         class Block(Module):
@@ -90,7 +90,7 @@ def test_members_that_are_made_alike_are_taken_for_one_another():
     assert ("return self.norm1(x)", "return self.norm2(x)") in found
 
 
-def test_gradients_are_cut_only_where_they_are_graded_and_something_is_differentiated():
+def test_gradients_are_detached_only_if_they_are_graded_and_flow():
     code = """
     class Sum(Module):
         def __init__(self, x):
@@ -104,7 +104,7 @@ def test_gradients_are_cut_only_where_they_are_graded_and_something_is_different
     assert not [change for change in changes(code) if ".detach()" in change[1]]
 
 
-def test_what_says_nothing_of_a_result_is_left_alone():
+def test_code_that_does_not_change_the_result_is_not_mutated():
     code = """
     def f(self, x, y):
         self.q, self.k = g(x, strict=True)
@@ -116,7 +116,7 @@ def test_what_says_nothing_of_a_result_is_left_alone():
     assert "return x.to(y.device).reshape(3, -1)" in found
 
 
-def test_texts_annotations_and_messages_are_left_alone():
+def test_docstrings_annotations_and_messages_are_not_mutated():
     code = '''
     def f(x: "int" = None) -> "str":
         """Twice 1."""
@@ -128,7 +128,7 @@ def test_texts_annotations_and_messages_are_left_alone():
     assert not [text for text in texts if "is odd" in text and "x + 1} is odd." not in text]
 
 
-def test_every_mutant_is_another_program_and_a_program():
+def test_every_mutant_is_a_valid_and_different_program():
     code = "def f(x, y):\n    for i in range(2):\n        x = x[i:] - y[0]\n    return x, -1"
     texts = [m.source for m in mutants(code)]
     assert len(set(texts)) == len(texts) > 20
@@ -136,7 +136,7 @@ def test_every_mutant_is_another_program_and_a_program():
     assert all(ast.parse(text) for text in texts)
 
 
-def test_a_mutant_says_in_which_method_it_is_and_how_it_differs():
+def test_a_mutant_has_its_method_and_its_diff():
     found = next(
         m for m in mutants("class A:\n    def f(self, x):\n        return x + 1") if m.now == "return x"
     )

@@ -1,4 +1,4 @@
-"""A whole round by nbgrader's own commands: its grades are those of `grade`, to the hundredth."""
+"""Test of an assignment with nbgrader's commands: its grades equal those of `grade`."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """`run(command, …)` runs `kata`, `grade` or `nbgrader` in the course's folder, which must go well."""
+    """`run(command, …)` runs `kata`, `grade` or `nbgrader` in the course's folder and requires success."""
     if find_spec("nbgrader") is None:
         pytest.skip("nbgrader is not installed")
     folder = tmp_path_factory.mktemp("course")
@@ -51,10 +51,10 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def graded(run):
-    """The folder after the round: notebooks written, handed out, handed in by three, graded, told."""
+    """The folder after the assignment was released, submitted by three students, graded and returned."""
     exchange = run.folder.parent / "exchange"
     exchange.mkdir(mode=0o777)
-    exchange.chmod(0o777)  # nbgrader refuses to hand out where not everybody may write
+    exchange.chmod(0o777)  # nbgrader requires an exchange that is writable for all
     run("kata", "notebooks", str(run.folder), "causal_mask", cwd=ROOT)
     run("nbgrader", "generate_assignment", "attention")
     run("nbgrader", "release_assignment", "attention", f"--Exchange.root={exchange}")
@@ -76,7 +76,7 @@ def hand_in(folder, student, notebook, code):
 
 
 def test_the_grades_are_those_of_grade_and_feedback_names_the_mistake(graded, run):
-    """One test, so that the round is made once."""
+    """Test all in one function, since the assignment takes long."""
     rows = list(csv.DictReader((graded / "grades.csv").read_text().splitlines()))
     exported = {row["student_id"]: row["score"] for row in rows}
     assert exported.keys() == ANSWERS.keys()

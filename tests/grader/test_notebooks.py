@@ -1,4 +1,4 @@
-"""Notebook files: the cell that answers a kata, the notebook for students, and grading a notebook."""
+"""Tests of notebooks as files: finding answers, grading them, writing the instructor's notebook."""
 
 import ast
 import json
@@ -13,9 +13,9 @@ from grader.course.catalog import Course, CourseError
 from grader.course.notebook_cells import katas_asked, katas_in, source_of
 from grader.course.submission import SubmissionRejected
 from grader.formats import fragment
-from grader.notebooks import extra
-from grader.notebooks.answers import STUB, handed_out, solved
+from grader.notebooks import optional_dependency
 from grader.notebooks.markdown import to_markdown
+from grader.notebooks.solution_cells import STUB, with_solution, without_statement
 from grader.report import CheckReport, KataReport, Mistake
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +58,7 @@ def notebook(tmp_path):
     ],
     ids=["text", "lines", "spaces", "last", "nbgrader_first", "magic_lost", "odd_name", "odd_metadata"],
 )
-def test_the_cell_that_counts(notebook, cells, answer):
+def test_the_cell_that_answers_a_kata(notebook, cells, answer):
     assert source_of(notebook(*cells), "double") == answer
 
 
@@ -93,7 +93,7 @@ def test_cells_that_answer_nothing(notebook, cell):
     ],
     ids=["cut_off", "nested", "a_list", "version_3", "not_utf_8", "too_large"],
 )
-def test_a_file_that_is_no_notebook(tmp_path, data, told):
+def test_a_file_that_is_not_a_notebook_is_refused(tmp_path, data, told):
     path = tmp_path / "mine.ipynb"
     path.write_bytes(data)
     with pytest.raises(SubmissionRejected) as refused:
@@ -111,11 +111,11 @@ def test_a_file_that_is_no_notebook(tmp_path, data, told):
         ("%grade", []),
     ],
 )
-def test_which_score_a_cell_asks_for(source, asked):
+def test_the_katas_whose_score_a_cell_requests(source, asked):
     assert katas_asked(source) == asked
 
 
-def test_a_folder_is_no_notebook(tmp_path):
+def test_a_folder_is_not_a_notebook(tmp_path):
     with pytest.raises(SubmissionRejected, match=r"is a folder; a notebook is needed\.$"):
         source_of(tmp_path, "double")
 
@@ -134,7 +134,7 @@ def grade_command(tiny_course, monkeypatch):
     return lambda *arguments: CliRunner().invoke(run_grade, [*map(str, arguments), "--format", "json"])
 
 
-def test_grade_takes_a_notebook(grade_command, notebook):
+def test_grade_accepts_a_notebook(grade_command, notebook):
     path = notebook(code("import os; os._exit(0)"), code(f"%%kata double\n{DOUBLE}"))
     for arguments in ([path], ["double", "--file", path]):
         [kata] = json.loads(grade_command(*arguments).stdout)["katas"]
@@ -210,9 +210,9 @@ def functions(source):
 
 @pytest.mark.parametrize("info", [info for info in KATAS if not info.ships_wrong_code], ids=lambda c: c.name)
 def test_the_instructors_cell_holds_the_whole_reference(info):
-    stub = handed_out(COURSE.stub(info).read_text("utf-8"))
+    stub = without_statement(COURSE.stub(info).read_text("utf-8"))
     reference = COURSE.solution(info, "reference").read_text("utf-8")
-    answer = solved(stub, reference)
+    answer = with_solution(stub, reference)
     assert functions(answer) == functions(reference)
     assert f"{STUB}\n" not in answer
     decorated = [n for n in ast.parse(reference).body if getattr(n, "decorator_list", [])]
@@ -220,13 +220,11 @@ def test_the_instructors_cell_holds_the_whole_reference(info):
         assert f"{node.name} = {ast.unparse(node.decorator_list[0])}({node.name})" in answer
 
 
-def test_code_that_is_handed_out_wrong_has_no_solution_in_its_notebook():
+def test_a_kata_that_ships_wrong_code_has_no_solution_in_its_notebook():
     for info in KATAS:
         if info.ships_wrong_code:
-            stub = COURSE.stub(info).read_text("utf-8")
-            assert solved(handed_out(stub), COURSE.solution(info, "reference").read_text()) == handed_out(
-                stub
-            )
+            code = without_statement(COURSE.stub(info).read_text("utf-8"))
+            assert with_solution(code, COURSE.solution(info, "reference").read_text()) == code
 
 
 # --- the report in a notebook ---------------------------------------------------------------------------
@@ -236,7 +234,7 @@ def failed(name, told):
     return CheckReport(name, f"Title of {name}.", "failed", 0, 500, expected="1", got="<2>", mistake=told)
 
 
-def test_a_mistake_is_told_once_and_everything_is_quoted():
+def test_a_mistake_is_shown_once_and_all_text_is_escaped():
     told = Mistake("halves", "Halved & <b>lost</b>.")
     kata = KataReport(
         "double",
@@ -255,7 +253,7 @@ def test_a_mistake_is_told_once_and_everything_is_quoted():
     assert not {"<b>", "<i>", "<2>"} & set(shown.replace(">", ">\n").split())
 
 
-def test_a_kata_without_checks_says_why():
+def test_a_kata_without_checks_shows_its_message():
     kata = KataReport("double", "attention", "error", 1000, message="mine.ipynb holds no answer.")
     assert "mine.ipynb holds no answer." in fragment.render_kata(kata)
 
@@ -265,11 +263,11 @@ def test_a_kata_without_checks_says_why():
 
 @pytest.fixture
 def _without_jupyter(monkeypatch):
-    monkeypatch.setattr(extra.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(optional_dependency.importlib.util, "find_spec", lambda _: None)
 
 
 @pytest.mark.usefixtures("_without_jupyter")
-def test_what_to_install_is_said(tiny_course, tmp_path, monkeypatch):
+def test_a_missing_package_is_named(tiny_course, tmp_path, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
     result = CliRunner().invoke(run_kata, ["notebooks", str(tmp_path / "out")])
     told = "`kata notebooks` needs nbformat: pip install 'decoder-dojo[notebooks]'\n"
@@ -278,7 +276,7 @@ def test_what_to_install_is_said(tiny_course, tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("_without_jupyter")
-def test_a_gradebook_says_what_to_install():
+def test_a_gradebook_names_the_missing_package():
     from grader.notebooks.gradebook import write_scores
 
     with pytest.raises(

@@ -22,7 +22,7 @@ from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.grading.grader import Grader
 from grader.grading.startup import open_grader
-from grader.notebooks.errand import grade_source
+from grader.notebooks.isolated_grading import grade_source
 from grader.worker.fork_server import open_sources
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""What a command answers to wrong input, and to a fault of its own."""
+"""Tests of the exit codes for wrong input and for a fault of the grader."""
 
 import click
 import pytest
@@ -34,11 +34,11 @@ def test_wrong_input_is_one_sentence_and_exit_code_2(answer, kind):
     assert (result.exit_code, result.stderr, result.stdout) == (2, "Do this.\n", "")
 
 
-def test_a_fault_of_the_grader_is_told_as_such_with_exit_code_3(answer):
+def test_a_fault_of_the_grader_is_reported_with_exit_code_3(answer):
     result = answer(ZeroDivisionError("no"))
     assert (result.exit_code, result.stderr, result.stdout) == (3, FAULT + "\n", "")
 
 
-def test_a_fault_is_raised_where_it_is_to_be_found(answer, monkeypatch):
+def test_a_fault_is_raised_with_its_traceback_for_debugging(answer, monkeypatch):
     monkeypatch.setenv("DOJO_DEBUG", "1")
     assert isinstance(answer(ZeroDivisionError("no")).exception, ZeroDivisionError)

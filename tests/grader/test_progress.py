@@ -1,10 +1,10 @@
-"""Which katas count as begun, and the list of them."""
+"""Tests of which katas count as begun, and of the list of katas."""
 
 import dataclasses
 
 import pytest
 
-from grader.cli.progress import board, is_begun, welcome
+from grader.cli.progress import is_begun, kata_list, welcome
 from grader.course.submission import digest
 
 STUB = 'def double(x):\n    """Twice x."""\n    raise NotImplementedError\n'
@@ -38,7 +38,7 @@ def test_a_stub_is_not_begun(begun):
     ],
     ids=["written", "syntax_error", "null_byte", "no_utf8", "too_deep", "too_large"],
 )
-def test_what_is_no_stub_is_begun_so_that_grading_tells_what_is_wrong(begun, data):
+def test_a_file_that_is_not_the_stub_is_begun(begun, data):
     assert begun(data)
 
 
@@ -49,22 +49,22 @@ def test_a_stub_that_ships_code_is_begun_when_it_is_changed(begun, tiny_course):
     assert begun(shipped.replace("x\n", "2 * x\n").encode(), info)
 
 
-def test_the_board_marks_what_is_begun(tiny_course):
+def test_the_list_marks_the_katas_that_are_begun(tiny_course):
     stub = tiny_course.stub(tiny_course.kata_info("double"))
     before = stub.read_text()
     line = f"{'double':<30}Twice as much\n"
-    assert board(tiny_course) == (
+    assert kata_list(tiny_course) == (
         f"  attention\n    · {line}\n"
         f"  modules\n    · {'center':<30}Around the mean\n\n"
         "  · not started   ▸ begun\n"
     )
     try:
         stub.write_text(before.replace("raise NotImplementedError", "return 2 * x"))
-        assert board(tiny_course).startswith(f"  attention\n    ▸ {line}")
+        assert kata_list(tiny_course).startswith(f"  attention\n    ▸ {line}")
     finally:
         stub.write_text(before)
 
 
-def test_the_welcome_says_what_to_open_first(tiny_course):
+def test_the_welcome_names_the_first_file_to_open(tiny_course):
     lines = welcome(tiny_course, tiny_course.kata_info("double")).splitlines()
     assert lines[-1] == "Then run:  grade double      stuck?  grade --hint double"

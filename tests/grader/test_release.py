@@ -1,4 +1,4 @@
-"""A release holds no solution, grades like the instructor's repository, and keeps a student's work."""
+"""Tests that a release has no solutions, grades as the course does, and keeps a student's work."""
 
 import ast
 import io
@@ -48,7 +48,7 @@ def files_of(folder):
 
 
 def contents(name, data):
-    """Every text in a file, archives and keys opened, with the name of where it stands."""
+    """Yield every text in a file, including those inside archives and keys, with its location."""
     if data[:4] == b"PK\x03\x04":
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for inner in archive.namelist():
@@ -90,8 +90,10 @@ def body_of(function):
 
 
 def secrets_of(solutions):
-    """Bodies of all functions (as written, and as normal text) and docstrings of references; trifles of a
-    line that says nothing are left out."""
+    """Return the function bodies (as written, and normalized) and docstrings of the references.
+
+    Short one-line bodies are left out.
+    """
     for file in sorted(solutions.rglob("*.py")):
         text = file.read_text(encoding="utf-8")
         for function in functions(text):
@@ -110,7 +112,7 @@ def secrets_of(solutions):
 
 
 def leaks(folder, solutions, public):
-    """What of the solutions stands in a folder and is not public anyway, in stubs and declarations."""
+    """Return the parts of solutions in a folder that are not public in stubs and declarations anyway."""
     found = [(path.name, path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()]
     texts = [(name, squeezed(text)) for file, data in found for name, text in contents(file, data)]
     known = {squeezed(path.read_text("utf-8")) for part in public for path in part.rglob("*.py")}
@@ -172,7 +174,7 @@ def test_a_release_holds_no_bytecode_and_no_history(release, tmp_path):
     assert not [name for name in names if "solutions/" in name]
 
 
-# --- what it consists of ----------------------------------------------------------------------------
+# --- the files of a release -------------------------------------------------------------------------
 
 
 def test_a_release_has_what_a_student_needs(release, tmp_path):
@@ -197,7 +199,7 @@ def test_a_release_has_what_a_student_needs(release, tmp_path):
     assert Course(tmp_path / "out").syllabus.path == {"attention": ["double"]}
 
 
-def test_the_wheel_is_one_for_pip(tmp_path):
+def test_the_wheel_can_be_installed_with_pip(tmp_path):
     name, data = build_wheel()
     assert build_wheel() == (name, data)
     (tmp_path / name).write_bytes(data)
@@ -207,7 +209,7 @@ def test_the_wheel_is_one_for_pip(tmp_path):
     assert (tmp_path / "site" / "grader" / "authoring" / "release" / "templates" / "grade.yml").is_file()
 
 
-def test_a_sealed_key_goes_into_the_workflow_and_not_among_the_open_ones(release, tmp_path):
+def test_a_sealed_key_is_used_by_the_workflow_and_kept_apart_from_open_keys(release, tmp_path):
     pytest.importorskip("cryptography", reason="an optional part of the installation")
     (tmp_path / "ci.key").write_bytes(encryption.seal(b"x", encryption.new_secret()))
     assert release("--sealed", tmp_path / "ci.key").exit_code == 0
@@ -220,7 +222,7 @@ def test_a_sealed_key_goes_into_the_workflow_and_not_among_the_open_ones(release
     assert refused.stderr == "double.key is no sealed key; make one with: kata key --seal\n"
 
 
-def test_a_stub_that_is_begun_is_not_handed_out(release, tiny_course):
+def test_a_stub_that_is_begun_is_not_released(release, tiny_course):
     stub = tiny_course.root / "exercises" / "attention" / "double.py"
     before = stub.read_text()
     try:
@@ -234,16 +236,16 @@ def test_a_stub_that_is_begun_is_not_handed_out(release, tiny_course):
     )
 
 
-def test_a_release_goes_into_no_folder_with_solutions(release, tmp_path):
+def test_a_release_into_a_folder_with_solutions_is_refused(release, tmp_path):
     (tmp_path / "out" / "solutions").mkdir(parents=True)
     result = release()
     assert (result.exit_code, files_of(tmp_path / "out")) == (2, set())
 
 
-# --- again, over a student's work -------------------------------------------------------------------
+# --- releasing again over a student's work ----------------------------------------------------------
 
 
-def test_releasing_again_keeps_the_work_and_says_so(release, tmp_path):
+def test_releasing_again_keeps_changed_files_and_reports_them(release, tmp_path):
     release()
     out = tmp_path / "out"
     mine, readme = out / "exercises" / "attention" / "double.py", out / "README.md"
@@ -263,7 +265,7 @@ def test_releasing_again_keeps_the_work_and_says_so(release, tmp_path):
     assert "kept, since it was changed: exercises/attention/double.py\n" in release().stdout
 
 
-def test_other_ends_of_lines_are_no_change(release, tmp_path):
+def test_other_line_endings_are_not_a_change(release, tmp_path):
     release()
     stub = tmp_path / "out" / "exercises" / "attention" / "double.py"
     stub.write_bytes(stub.read_bytes().replace(b"\n", b"\r\n"))
@@ -291,7 +293,7 @@ def test_protect_names_the_judging_files_that_were_changed(release, tmp_path, mo
 
 @pytest.fixture
 def installed(release, tmp_path):
-    """A release and the environment that its wheel makes: `run(*words, cwd)`; the libraries are ours."""
+    """A release whose wheel is installed: `run(*words, cwd)` runs a command with it."""
     result = release("--gradescope", tmp_path / "dojo.zip", "--classroom50", tmp_path / "bundle")
     assert result.exit_code == 0, result.output
     [wheel] = (tmp_path / "out" / "vendor").iterdir()
@@ -313,7 +315,9 @@ def installed(release, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("source", "mistake"), [(RIGHT, None), (WRONG, "triples"), (None, None)])
-def test_a_student_gets_the_verdicts_of_the_instructor(source, mistake, installed, tmp_path, tiny_course):
+def test_a_student_gets_the_same_verdicts_as_the_instructor(
+    source, mistake, installed, tmp_path, tiny_course
+):
     stub = tmp_path / "out" / "exercises" / "attention" / "double.py"
     stub.write_text(source or stub.read_text())
     ran = installed("double", "--format", "json")
@@ -367,7 +371,7 @@ def test_the_classroom50_bundle_grades_the_students_checkout(installed, tmp_path
     compile((tmp_path / "bundle" / "autograder.py").read_text(), "autograder.py", "exec")
 
 
-def test_texts_for_students_say_what_runs(release, tmp_path):
+def test_commands_in_the_texts_for_students_work(release, tmp_path):
     release()
     readme = (tmp_path / "out" / "README.md").read_text()
     first = readme.split("```")[1]
@@ -375,10 +379,10 @@ def test_texts_for_students_say_what_runs(release, tmp_path):
     assert "| `exercises/attention/double.py` | Twice as much |" in readme
 
 
-# --- other courses, and katas that need others -------------------------------------------------------
+# --- other courses, and katas that need others ------------------------------------------------------
 
 
-def test_a_course_elsewhere_is_released(tiny_course, tmp_path, monkeypatch):
+def test_a_course_in_another_folder_is_released(tiny_course, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ["release", "out", "double", "--course", str(tiny_course.root)]
     result = CliRunner().invoke(run_kata, arguments)

@@ -1,4 +1,4 @@
-"""`kata new`: what is written can be verified at once, and nothing is ever overwritten."""
+"""Tests of `kata new`: its drafts can be verified at once, and no file is overwritten."""
 
 import tomllib
 from pathlib import Path
@@ -20,7 +20,7 @@ SAID = ("--library", "numpy", "--title", "T", "--source", "S")
 
 @pytest.fixture
 def new(tmp_path, monkeypatch):
-    """`new(*arguments)` runs `kata new --course my …`; returns exit code and all that was said."""
+    """`new(*arguments)` runs `kata new --course my …`; returns the exit code and the output."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments, answers=""):
@@ -48,7 +48,7 @@ def test_an_empty_folder_becomes_a_course(new, tmp_path):
     assert static_checks.stray_files(course) == []
 
 
-def test_what_is_not_given_is_asked_for(new, tmp_path):
+def test_missing_options_are_prompted_for(new, tmp_path):
     code, said = new("a/k", answers="k(x)\n\nShazeer 2019\ntorch\n")
     assert code == 0, said
     info = Course(tmp_path / "my").kata_info("k")
@@ -89,7 +89,7 @@ def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
          " --source and --library."),
     ],
 )  # fmt: skip
-def test_what_cannot_be_written_is_told_in_one_sentence(new, tmp_path, arguments, sentence):
+def test_what_cannot_be_written_is_reported_in_one_sentence(new, tmp_path, arguments, sentence):
     new("a/k", "--signature", "k(x)", *SAID)
     before = sorted(tmp_path.rglob("*"))
     code, said = new(*arguments)
@@ -128,12 +128,12 @@ def test_a_folder_without_a_course_is_not_searched_elsewhere(tmp_path, monkeypat
         ('[path]\na = ["k"]\n', '[path]\na = ["k"]\n'),
     ],
 )
-def test_a_kata_finds_its_place_and_the_rest_stays(before, after):
+def test_a_kata_is_added_to_its_track_and_the_rest_stays(before, after):
     assert with_kata(before, "a", "k") == after
     assert "k" in tomllib.loads(after)["path"]["a"]
 
 
-def test_a_path_that_cannot_be_followed_is_left_to_the_author():
+def test_a_path_file_of_unknown_layout_is_not_changed():
     with pytest.raises(CourseError) as refused:
         with_kata('path = {a = ["x"]}\n', "a", "k")
     assert str(refused.value) == 'tests/katas/path.toml: add "k" to its list `a`, then say this again.'
@@ -150,7 +150,7 @@ DRAFTS = {
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("name", DRAFTS)
-def test_every_draft_is_python_that_waits_for_its_answer(tmp_path, name, library):
+def test_every_draft_is_python_without_an_answer(tmp_path, name, library):
     draft = Draft("a", name, "T", "S", library, tuple(read_signatures(DRAFTS[name])))
     write_kata(tmp_path, draft)
     course = Course(tmp_path)

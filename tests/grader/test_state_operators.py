@@ -1,4 +1,4 @@
-"""Mutants in state, mode, extremes and the order of calls: a source goes in, the change comes out."""
+"""Tests of the mutation operators for state, modes, extremes and the order of calls."""
 
 import textwrap
 
@@ -8,24 +8,24 @@ from grader.authoring.mutation.mutants import mutants
 
 
 def changes(code):
-    """`{(was, now)}` of every mutant."""
+    """Return the set of `(was, now)` of every mutant."""
     return {(m.was, m.now) for m in mutants(textwrap.dedent(code))}
 
 
 def lines_of(body, parameters="x, y"):
-    """What stands in the place of lines of a function, in all its mutants."""
+    """Return what replaces lines of a function in its mutants."""
     return {now for _, now in changes(f"def f({parameters}):\n" + textwrap.indent(body, "    "))}
 
 
 def lines_in_a_module(body, start="self.norm = nn.LayerNorm(4)", parameters="self, x"):
-    """The same for the `forward` of a module with one line in its `__init__`."""
+    """Return what replaces lines of the `forward` of a module with one line in its `__init__`."""
     code = f"class Block(nn.Module):\n    def __init__(self, size):\n        {start}\n\n"
     code += f"    def forward({parameters}):\n" + textwrap.indent(body, "        ")
     return {now for _, now in changes(code)}
 
 
 @pytest.mark.parametrize(
-    ("body", "slip"),
+    ("body", "mutation"),
     [
         (
             "mask = np.tri(len(x), dtype=bool)\nreturn x * mask",
@@ -51,8 +51,8 @@ def lines_in_a_module(body, start="self.norm = nn.LayerNorm(4)", parameters="sel
         ),
     ],
 )
-def test_a_value_is_kept_from_an_earlier_call(body, slip):
-    assert slip in lines_of(body)
+def test_a_value_is_kept_from_an_earlier_call(body, mutation):
+    assert mutation in lines_of(body)
 
 
 def test_a_module_keeps_a_value_as_an_attribute():
@@ -64,7 +64,7 @@ def test_a_module_keeps_a_value_as_an_attribute():
 @pytest.mark.parametrize(
     "body", ["return q(x)[:, :4] + 1", "scores = x @ y.shape\nreturn scores", "mask = a < b\nreturn mask"]
 )
-def test_what_follows_the_values_of_a_call_is_not_kept_in_place_of_them(body):
+def test_a_value_that_depends_on_the_arguments_is_not_kept(body):
     assert not [now for now in lines_of(body) if "setdefault('kept'" in now or ").shape)," in now]
 
 
@@ -96,7 +96,7 @@ def test_a_buffer_is_not_registered(was, now):
     assert (was, now) in changes(code)
 
 
-def test_modules_are_held_in_a_plain_list():
+def test_modules_are_put_into_a_plain_list():
     found = lines_in_a_module("return x", start="self.blocks = nn.ModuleList(parts(size))")
     assert "self.blocks = list(parts(size))" in found
 
@@ -147,7 +147,7 @@ def test_an_attribute_is_shared_by_all_instances():
 
 
 @pytest.mark.parametrize(
-    ("body", "slip"),
+    ("body", "mutation"),
     [
         (
             "return x.masked_fill(hidden, 0)",
@@ -165,27 +165,27 @@ def test_an_attribute_is_shared_by_all_instances():
         ("if x:\n    raise ValueError\nreturn x", "if x and (not self.training):"),
     ],
 )
-def test_something_applies_in_one_mode_alone(body, slip):
-    assert slip in lines_in_a_module(body)
-    assert slip not in lines_of(body)
+def test_a_step_applies_in_only_one_mode(body, mutation):
+    assert mutation in lines_in_a_module(body)
+    assert mutation not in lines_of(body)
 
 
 def test_dropout_is_never_left_out_in_evaluation_where_it_does_nothing():
     assert "return self.dropout(x) if self.training else x" not in lines_in_a_module("return self.dropout(x)")
 
 
-@pytest.mark.parametrize("slip", ["x.train()", "x.eval()", ""])
-def test_the_mode_is_not_brought_back(slip):
-    assert ("x.train(y)", slip) in changes("def f(x, y):\n    x.train(y)\n    return x")
+@pytest.mark.parametrize("mutation", ["x.train()", "x.eval()", ""])
+def test_the_mode_is_not_restored(mutation):
+    assert ("x.train(y)", mutation) in changes("def f(x, y):\n    x.train(y)\n    return x")
 
 
-@pytest.mark.parametrize("slip", ["x.train()", ""])
-def test_evaluation_mode_is_swapped_or_dropped(slip):
-    assert ("x.eval()", slip) in changes("def f(x):\n    x.eval()\n    return x(1)")
+@pytest.mark.parametrize("mutation", ["x.train()", ""])
+def test_evaluation_mode_is_swapped_or_dropped(mutation):
+    assert ("x.eval()", mutation) in changes("def f(x):\n    x.eval()\n    return x(1)")
 
 
 @pytest.mark.parametrize(
-    ("body", "slip"),
+    ("body", "mutation"),
     [
         ("return np.exp(x - x.max(axis=-1))", "return np.exp(x - x.max())"),
         ("return np.exp(x - x.max(axis=-1))", "return np.exp(x - x.mean(axis=-1))"),
@@ -205,11 +205,11 @@ def test_evaluation_mode_is_swapped_or_dropped(slip):
         ),
     ],
 )
-def test_powers_and_logarithms_reach_the_ends_of_the_range(body, slip):
-    assert slip in lines_of(body)
+def test_powers_and_logarithms_overflow_or_underflow(body, mutation):
+    assert mutation in lines_of(body)
 
 
-def test_a_maximum_of_which_no_power_is_taken_is_no_stable_softmax():
+def test_a_maximum_without_powers_is_not_mutated_as_a_softmax():
     assert not [now for now in lines_of("top = x.max(axis=-1)\nreturn top - y") if ".mean(axis=-1)" in now]
 
 
@@ -233,21 +233,21 @@ def train(model):
         ("optimizer.zero_grad()", "optimizer = make(model)\noptimizer.zero_grad()"),
     ],
 )
-def test_gradients_are_zeroed_at_another_place(was, now):
+def test_gradients_are_zeroed_in_another_place(was, now):
     assert (was, now) in changes(LOOP)
 
 
-def test_what_is_made_in_a_round_of_a_loop_stays_behind_it():
+def test_a_call_that_depends_on_the_loop_is_not_moved_out():
     assert ("loss.backward()", "optimizer = make(model)\nloss.backward()") not in changes(LOOP)
 
 
-def test_the_order_in_which_a_constructor_makes_its_parts_is_left_alone():
+def test_the_order_of_attributes_in_a_constructor_is_not_mutated():
     found = changes("class A(nn.Module):\n    def __init__(self):\n        f()\n        x = 1\n        y = 2")
     assert not [change for change in found if "f()" in change[1]]
 
 
 @pytest.mark.parametrize(
-    ("body", "slip"),
+    ("body", "mutation"),
     [
         ("return x.masked_fill(y, 0)", "return x.masked_fill_(y, 0)"),
         ("centred = x - y\nreturn centred", "x -= y\ncentred = x"),
@@ -257,8 +257,8 @@ def test_the_order_in_which_a_constructor_makes_its_parts_is_left_alone():
         ("with torch.no_grad():\n    y = x()\nreturn y", "y = x()"),
     ],
 )
-def test_an_argument_is_changed_or_a_gradient_kept(body, slip):
-    assert slip in lines_of(body)
+def test_an_argument_is_changed_or_a_gradient_kept(body, mutation):
+    assert mutation in lines_of(body)
 
 
 def test_a_local_array_may_be_changed_in_place():
@@ -266,7 +266,7 @@ def test_a_local_array_may_be_changed_in_place():
 
 
 @pytest.mark.parametrize(
-    ("body", "slip"),
+    ("body", "mutation"),
     [
         ("return x @ y.transpose(0, 2, 1)", "return x @ y.T"),
         ("return x @ np.swapaxes(y, -1, -2)", "return x @ y.T"),
@@ -275,5 +275,5 @@ def test_a_local_array_may_be_changed_in_place():
         ("return x & y[:, None, :]", "return x & y"),
     ],
 )
-def test_shapes_that_do_not_fit_raise(body, slip):
-    assert slip in lines_of(body)
+def test_shapes_that_do_not_fit_raise(body, mutation):
+    assert mutation in lines_of(body)

@@ -1,4 +1,4 @@
-"""What an instructor has got wrong is said in one sentence, with the place and the cure."""
+"""Tests that each mistake of a course author gets one message with the place and the remedy."""
 
 # ruff: noqa: E501 - sentences are easier to compare on a line of their own
 
@@ -20,8 +20,8 @@ REFERENCE, MISTAKES, VARIANTS = (
 
 
 @pytest.fixture
-def said(write, tmp_path):
-    """`said(file, old, new)` is what is said of the tiny kata after this change, before anything runs."""
+def messages(write, tmp_path):
+    """`messages(file, old, new)` returns the messages about the tiny kata after this change."""
 
     def change(file, old, new):
         assert old in DOUBLE[file]
@@ -31,8 +31,8 @@ def said(write, tmp_path):
     return change
 
 
-def test_a_kata_that_can_be_judged_has_no_gaps(said):
-    assert said(CARD, "points=1", "points=0.5") == []
+def test_a_kata_that_can_be_judged_has_no_gaps(messages):
+    assert messages(CARD, "points=1", "points=0.5") == []
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_a_kata_that_can_be_judged_has_no_gaps(said):
         (REFERENCE, "return x + x", "raise NotImplementedError  # TODO: write it", f"{REFERENCE}:4: write it."),
     ],
 )  # fmt: skip
-def test_each_gap_has_its_place_and_its_cure(said, file, old, new, sentence):
-    assert sentence in said(file, old, new)
+def test_each_gap_has_its_place_and_its_remedy(messages, file, old, new, sentence):
+    assert sentence in messages(file, old, new)
 
 
 @pytest.mark.parametrize("file", [STUB, REFERENCE, MISTAKES, VARIANTS])
@@ -67,7 +67,7 @@ def test_each_missing_file_is_named(write, tmp_path, file):
 
 
 @pytest.mark.parametrize("file", [CARD, STUB, REFERENCE, MISTAKES, VARIANTS])
-def test_a_syntax_error_is_told_with_file_and_line(write, tmp_path, monkeypatch, file):
+def test_a_syntax_error_is_reported_with_file_and_line(write, tmp_path, monkeypatch, file):
     monkeypatch.chdir(write(tmp_path, DOUBLE))
     with (tmp_path / file).open("a") as out:
         out.write(")\n")
@@ -78,28 +78,28 @@ def test_a_syntax_error_is_told_with_file_and_line(write, tmp_path, monkeypatch,
     assert str(refused.value) == f"{file} has a syntax error in line {line}: unmatched ')'."
 
 
-def test_laws_of_one_name_hide_each_other(said):
-    gaps = said(CARD, "def test_refuses_text", "def test_twice_is_a_sum")
+def test_laws_of_the_same_name_are_reported(messages):
+    gaps = messages(CARD, "def test_refuses_text", "def test_twice_is_a_sum")
     assert f"{CARD}:33: 2 laws are called `twice_is_a_sum`; rename all but one." in gaps
 
 
-def test_a_name_listed_in_vain_is_told(write, tmp_path):
+def test_a_name_in_the_path_without_a_kata_is_reported(write, tmp_path):
     course = Course(
         write(tmp_path, {**DOUBLE, "tests/katas/path.toml": '[path]\nattention = ["double", "x"]'})
     )
-    assert static_checks.listed_in_vain(course) == [
+    assert static_checks.unknown_names(course) == [
         "tests/katas/path.toml lists `x`, and there is no such kata; write it, or take the name out."
     ]
 
 
-def test_a_file_that_is_no_text_is_told(tmp_path, monkeypatch):
+def test_a_file_that_is_not_text_is_reported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.py").write_bytes(b"x = 1\0")
     with pytest.raises(KataError, match=r"^x\.py (cannot be read as Python|has a syntax error)"):
         parse(tmp_path / "x.py")
 
 
-# --- what running shows: one course, a kata for each fault, verified once ------------------------------
+# --- faults found by running: one course, a kata for each fault, verified once ----------------------
 
 LAW = '"""Twice x is x plus x."""'
 FAULTS = {
@@ -135,7 +135,7 @@ def faulty(name, file, old, new):
 
 @pytest.fixture(scope="module")
 def verified(tmp_path_factory):
-    """What `kata verify` prints of a course in which every kata has one of the faults."""
+    """Return the output of `kata verify` for a course in which every kata has one of the faults."""
     import contextlib
     import io
 
@@ -151,7 +151,7 @@ def verified(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
-def test_each_fault_that_running_shows_is_one_sentence(verified, name):
+def test_each_fault_found_by_running_is_one_message(verified, name):
     assert f"✗ {name}: tests/katas/attention/{SENTENCES[name]}\n" in verified
 
 

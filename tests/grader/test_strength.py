@@ -1,4 +1,4 @@
-"""`kata verify --mutate`: mutants on trial, those that are marked as right, and the page of counts."""
+"""Tests of `kata verify --mutate`: the result of a mutant, equivalent mutants, the page of counts."""
 
 import re
 import textwrap
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.mutation.equivalents import MARKS, Mark, read_marks
-from grader.authoring.mutation.mutant_runner import MutantRun, run_forked
+from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, read_equivalents
+from grader.authoring.mutation.mutant_runner import MutantRunner, run_forked
 from grader.authoring.mutation.strength import verify_strength
 from grader.authoring.mutation.strength_page import read_rows, write_page
 from grader.cases.generation import SEED
@@ -22,10 +22,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def trial(tiny_course):
+def runner(tiny_course):
     info = tiny_course.kata_info("double")
     kata = tiny_course.declaration(info)
-    return MutantRun(kata, Oracle(kata, tiny_course, info, SEED))
+    return MutantRunner(kata, Oracle(kata, tiny_course, info, SEED))
 
 
 CHECKED = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    "
@@ -43,8 +43,8 @@ CHECKED = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\
         ("import os; os._exit(3)", "a limit of memory"),
     ],
 )
-def test_the_first_check_that_fails_is_named(trial, body, check):
-    assert trial.caught_by(CHECKED + body, seconds=1.5) == check
+def test_the_first_check_that_fails_is_named(runner, body, check):
+    assert runner.caught_by(CHECKED + body, seconds=1.5) == check
 
 
 @pytest.mark.parametrize(
@@ -59,24 +59,24 @@ def test_the_first_check_that_fails_is_named(trial, body, check):
         ("import os; os._exit(3)", False, False),
     ],
 )
-def test_a_verdict_says_whether_a_report_names_the_mistake_or_locates_it(
-    tiny_course, trial, body, is_named, is_located
+def test_a_result_shows_whether_a_report_names_the_mistake_or_locates_it(
+    tiny_course, runner, body, is_named, is_located
 ):
     info = tiny_course.kata_info("double")
-    mistakes = mistakes_of(tiny_course, PreparedKata(info, trial.kata, trial.oracle, trial.checks))
-    verdict = MutantRun(trial.kata, trial.oracle, mistakes).judge(CHECKED + body, seconds=1.5)
+    mistakes = mistakes_of(tiny_course, PreparedKata(info, runner.kata, runner.oracle, runner.checks))
+    verdict = MutantRunner(runner.kata, runner.oracle, mistakes).judge(CHECKED + body, seconds=1.5)
     assert (verdict.is_named, verdict.is_located) == (is_named, is_located)
 
 
-def test_a_right_answer_has_no_verdict(trial):
-    assert trial.judge(CHECKED + "return 2 * x", seconds=5) is None
+def test_a_right_answer_has_no_result(runner):
+    assert runner.judge(CHECKED + "return 2 * x", seconds=5) is None
 
 
-def test_a_text_that_does_not_load_is_caught(trial):
-    assert trial.caught_by("double = nothing", seconds=5) == "loading"
+def test_a_mutant_that_cannot_be_loaded_is_caught(runner):
+    assert runner.caught_by("double = nothing", seconds=5) == "loading"
 
 
-def test_what_is_done_in_a_fork_stays_there():
+def test_a_fork_does_not_change_its_parent():
     kept = []
     assert run_forked(lambda: kept.append(1) or "done", seconds=5) == (0, "done")
     assert kept == []
@@ -102,7 +102,7 @@ MARKED = """
 
 @pytest.fixture
 def strength(tmp_path, write, capsys):
-    """`strength({path: text})`: the exit code and the lines that are said of the changed course."""
+    """`strength({path: text})` returns the exit code and the output for the course with these changes."""
 
     def judge(changes, page=None):
         course = Course(write(tmp_path, {**DOUBLE, **changes}))
@@ -112,7 +112,7 @@ def strength(tmp_path, write, capsys):
     return judge
 
 
-def test_a_course_without_solutions_is_told_what_it_lacks(tmp_path, write):
+def test_a_course_without_solutions_is_refused(tmp_path, write):
     course = Course(write(tmp_path, {n: t for n, t in DOUBLE.items() if "reference" not in n}))
     with pytest.raises(CourseError, match="Mutants are made from the solutions, and `double` has none"):
         verify_strength(course, ())
@@ -129,11 +129,11 @@ def test_survivors_are_listed_with_their_change(strength):
 
 
 @pytest.mark.slow
-def test_marks_count_as_right_answers_and_a_mark_of_nothing_is_told(strength, tmp_path):
-    marks = f"solutions/attention/double/{MARKS}"
+def test_equivalent_mutants_are_counted_and_an_entry_without_a_mutant_is_reported(strength, tmp_path):
+    entries = f"solutions/attention/double/{FILE_NAME}"
     stale = MARKED.replace('now = "return twice"', 'now = "gone"')
     page = tmp_path / "strength.md"
-    code, said = strength({marks: stale}, page)
+    code, said = strength({entries: stale}, page)
     assert code == 1
     assert "  marked in vain, there is no such change: double: gone" in said
     tried, caught, right = read_rows(page.read_text())["double"]
@@ -141,11 +141,11 @@ def test_marks_count_as_right_answers_and_a_mark_of_nothing_is_told(strength, tm
 
 
 @pytest.mark.slow
-def test_a_mark_on_what_is_caught_is_told(strength):
+def test_an_entry_for_a_mutant_that_is_caught_is_reported(strength):
     wrong = MARKED.replace("return twice if len(x) < 9 else twice", "return x + x").replace(
         'now = "return twice"', 'now = "return x - x"'
     )
-    code, said = strength({f"solutions/attention/double/{MARKS}": wrong})
+    code, said = strength({f"solutions/attention/double/{FILE_NAME}": wrong})
     assert code == 1
     assert "  marked as right, and caught: double: return x - x" in said
 
@@ -159,26 +159,28 @@ def test_a_mark_on_what_is_caught_is_told(strength):
         (MARKED.replace("It is the same either way.", " "), "says why in `because`"),
     ],
 )
-def test_marks_that_cannot_be_used_are_told_in_one_sentence(tmp_path, text, said):
-    file = tmp_path / MARKS
+def test_a_malformed_file_of_equivalents_is_refused(tmp_path, text, said):
+    file = tmp_path / FILE_NAME
     file.write_text(textwrap.dedent(text))
     with pytest.raises(CourseError, match=re.escape(said)) as refused:
-        read_marks(file)
+        read_equivalents(file)
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_a_kata_without_marks_has_none(tmp_path):
-    assert read_marks(tmp_path / MARKS) == []
+def test_a_kata_without_the_file_has_no_equivalents(tmp_path):
+    assert read_equivalents(tmp_path / FILE_NAME) == []
 
 
-def test_marks_are_read_as_they_are_written(tmp_path):
-    file = tmp_path / MARKS
+def test_equivalents_are_read_as_written(tmp_path):
+    file = tmp_path / FILE_NAME
     file.write_text(textwrap.dedent(MARKED))
     why = "It is the same either way."
-    assert read_marks(file) == [Mark("double", "return twice if len(x) < 9 else twice", "return twice", why)]
+    assert read_equivalents(file) == [
+        EquivalentMutant("double", "return twice if len(x) < 9 else twice", "return twice", why)
+    ]
 
 
-def test_the_page_keeps_the_rows_of_katas_that_were_not_tried(tmp_path, tiny_course):
+def test_the_page_keeps_the_rows_of_katas_that_were_not_measured(tmp_path, tiny_course):
     page = tmp_path / "strength.md"
     write_page(page, tiny_course, {"double": (40, 38, 2)})
     page.write_text(page.read_text().replace("# Strength", "# Strength\n\nWhat it means."))
@@ -191,15 +193,17 @@ def test_the_page_keeps_the_rows_of_katas_that_were_not_tried(tmp_path, tiny_cou
     )
 
 
-def test_the_page_in_the_docs_has_every_kata_and_misses_nothing():
+def test_the_page_in_the_docs_has_every_kata_and_no_missed_mutant():
     course = Course(find_course(ROOT))
     rows = read_rows((ROOT / "docs" / "strength.md").read_text(encoding="utf-8"))
     assert list(rows) == list(course.katas), "run: make strength"
     assert {name: counts for name, counts in rows.items() if counts[0] != counts[1] + counts[2]} == {}
 
 
-def test_every_mark_of_the_course_can_be_read():
+def test_every_file_of_equivalents_in_the_course_can_be_read():
     course = Course(find_course(ROOT))
     rows = read_rows((ROOT / "docs" / "strength.md").read_text(encoding="utf-8"))
-    marks = {name: len(read_marks(course.folder(info) / MARKS)) for name, info in course.katas.items()}
-    assert {name: count for name, count in marks.items() if count > rows[name][2]} == {}
+    entries = {
+        name: len(read_equivalents(course.folder(info) / FILE_NAME)) for name, info in course.katas.items()
+    }
+    assert {name: count for name, count in entries.items() if count > rows[name][2]} == {}

@@ -1,1 +1,1 @@
-"""`kata verify --mutate`: wrong versions of a reference, made by itself."""
+"""`kata verify --mutate`: run a kata's checks on mutants of its reference."""

@@ -1,4 +1,4 @@
-"""What an operator knows of the place where a node stands, and how it writes a new node."""
+"""The context of a node, on which mutation operators depend, and functions that build new nodes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from typing import Any
 
 @dataclass
 class ExpressionContext:
-    """What else is known where a node stands: names that could be mistaken for one another."""
+    """Facts about the code around a node: names in scope, the enclosing function and class."""
 
-    where: str = ""  # the function or method, with its class
-    names: dict[str, int] = field(default_factory=dict)  # parameters and locals, and from which line on
-    keys: list[str] = field(default_factory=list)  # texts by which something is looked up
-    members: dict[str, list[str]] = field(default_factory=dict)  # attributes made alike
+    where: str = ""  # qualified name of the function or method
+    names: dict[str, int] = field(
+        default_factory=dict
+    )  # parameters and locals, with the line that binds them
+    keys: list[str] = field(default_factory=list)  # string keys used in subscripts
+    members: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # for each attribute, those made by the same call
     parameters: frozenset[str] = frozenset()  # of the function, without `self`
-    takes_powers: bool = False  # by `exp`
-    peaks: frozenset[str] = frozenset()  # names of maxima
-    in_module: bool = False  # in a class derived from `nn.Module`
-    is_entry: bool = False  # not called from anywhere in the file
+    takes_powers: bool = False  # the function calls `exp`
+    maxima: frozenset[str] = frozenset()  # variables that hold a maximum
+    in_module: bool = False  # inside a subclass of `nn.Module`
+    is_entry: bool = False  # not called anywhere in the file
     called: frozenset[str] = frozenset()  # functions and classes that the file itself calls
 
     @property
@@ -29,18 +33,18 @@ class ExpressionContext:
 
     @property
     def runs_in_a_mode(self) -> bool:
-        """Whether `self.training` can be asked while something is computed."""
+        """Whether the code can read `self.training`."""
         return self.in_module and self.method != "__init__"
 
 
 def inside(node: ast.AST, around: ExpressionContext) -> ExpressionContext:
-    """What is known inside `node`: a function has names and keys, a class has members."""
+    """Return the context inside `node`: functions add names and keys, classes add members."""
     if isinstance(node, ast.Module):
         return ExpressionContext(called=_called(node))
     if isinstance(node, ast.ClassDef):
         in_module = any(ast.unparse(base).endswith("Module") for base in node.bases)
-        where, entry = _joined(around.where, node.name), node.name not in around.called
-        members = _alike(node)
+        where, entry = _qualified(around.where, node.name), node.name not in around.called
+        members = _attributes_by_call(node)
         return ExpressionContext(
             where, members=members, in_module=in_module, is_entry=entry, called=around.called
         )
@@ -55,32 +59,32 @@ def _in_function(node: ast.FunctionDef, around: ExpressionContext) -> Expression
     looked_up = [n.slice for n in ast.walk(node) if isinstance(n, ast.Subscript)]
     keys = [k.value for k in looked_up if isinstance(k, ast.Constant) and isinstance(k.value, str)]
     return ExpressionContext(
-        _joined(around.where, node.name),
+        _qualified(around.where, node.name),
         names,
         list(dict.fromkeys(keys)),
         around.members,
         parameters,
         any(name_of(call) == "exp" for call in ast.walk(node) if isinstance(call, ast.Call)),
-        _peaks(node),
+        _maxima(node),
         around.in_module,
         node.name not in around.called and (around.is_entry or not around.where),
         around.called,
     )
 
 
-def _joined(where: str, name: str) -> str:
+def _qualified(where: str, name: str) -> str:
     return f"{where}.{name}" if where else name
 
 
 def _called(tree: ast.Module) -> frozenset[str]:
-    """Functions by their name, methods where they are called on `self`."""
+    """Return the functions that the file calls by name, and the methods that it calls on `self`."""
     functions = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
     own = (f for f in functions if isinstance(f, ast.Name) or ast.unparse(f).startswith("self."))
     return frozenset(f.id if isinstance(f, ast.Name) else ast.unparse(f)[len("self.") :] for f in own)
 
 
-def _alike(node: ast.ClassDef) -> dict[str, list[str]]:
-    """For each attribute of `self` those that are made by the same call, and so fit in its place."""
+def _attributes_by_call(node: ast.ClassDef) -> dict[str, list[str]]:
+    """Map each attribute of `self` to those made by the same call, which could replace it."""
     made: dict[str, list[str]] = {}
     for assign in (n for n in ast.walk(node) if isinstance(n, ast.Assign)):
         target, value = assign.targets[0], assign.value
@@ -89,8 +93,8 @@ def _alike(node: ast.ClassDef) -> dict[str, list[str]]:
     return {name: group for group in made.values() for name in group}
 
 
-def _peaks(node: ast.FunctionDef) -> frozenset[str]:
-    """The names of maxima."""
+def _maxima(node: ast.FunctionDef) -> frozenset[str]:
+    """Return the variables that hold a maximum."""
     assigns = (n for n in ast.walk(node) if isinstance(n, ast.Assign) and is_maximum(n.value))
     return frozenset(target.id for n in assigns for target in n.targets if isinstance(target, ast.Name))
 
@@ -100,7 +104,7 @@ def is_maximum(node: ast.AST) -> bool:
 
 
 def name_of(call: ast.Call) -> str:
-    """The last part of what is called."""
+    """Return the last part of the called name, such as `max` for `x.max()`."""
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
@@ -109,21 +113,21 @@ def names_in(*nodes: ast.AST) -> set[str]:
 
 
 def expression(text: str) -> ast.expr:
-    """The syntax tree of one expression."""
+    """Parse one expression."""
     return ast.parse(text, mode="eval").body
 
 
 def statements(text: str) -> list[ast.stmt]:
-    """The syntax trees of statements."""
+    """Parse statements."""
     return ast.parse(text).body
 
 
 def with_part(node: Any, part: str, value: Any) -> Any:
-    """A copy of the node with one part changed."""
+    """Return a copy of the node with one field changed."""
     return type(node)(**{**dict(ast.iter_fields(node)), part: value})
 
 
 def each(body: list[ast.stmt]) -> Iterator[tuple[list[ast.stmt], Any, list[ast.stmt]]]:
-    """Every statement, between those before it and those after it."""
+    """Yield every statement with the statements before it and after it."""
     for index, statement in enumerate(body):
         yield body[:index], statement, body[index + 1 :]

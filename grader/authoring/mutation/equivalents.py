@@ -1,4 +1,4 @@
-"""Mutants that are right answers: marked by hand, with a reason, in the kata's `equivalent.toml`.
+"""Equivalent mutants: correct answers, listed by hand with a reason in the kata's `equivalent.toml`.
 
     [[equivalent]]
     where = "softmax"
@@ -6,8 +6,8 @@
     now = "largest = x.max(keepdims=True)"
     because = "What is subtracted cancels, as long as it is one number a slice."
 
-A mark names a change, not a line number, so that it outlives edits elsewhere; where the reference no longer
-has the line, the mark is reported.
+An entry names a change, not a line number, so that it survives edits elsewhere. An entry that matches no
+mutant is reported.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from pathlib import Path
 from grader.authoring.mutation.mutants import Mutant
 from grader.course.catalog import CourseError, shorten
 
-MARKS = "equivalent.toml"
+FILE_NAME = "equivalent.toml"
 FIELDS = {"where", "was", "now", "because"}
 
 
 @dataclass(frozen=True)
-class Mark:
-    """One change that leaves the answer right, and why."""
+class EquivalentMutant:
+    """One change that keeps the answer correct, and the reason."""
 
     where: str
     was: str
     now: str
     because: str
 
-    def fits(self, mutant: Mutant) -> bool:
-        """Whether the mutant is the one that is meant."""
+    def matches(self, mutant: Mutant) -> bool:
+        """Return whether the mutant has this change."""
         return (self.where, self.was.strip(), self.now.strip()) == (mutant.where, mutant.was, mutant.now)
 
 
-def read_marks(path: Path) -> list[Mark]:
-    """The marks of one kata, none where there is no file. Raises CourseError."""
+def read_equivalents(path: Path) -> list[EquivalentMutant]:
+    """Return the equivalent mutants of one kata, if any. Raises CourseError if the file is malformed."""
     if not path.is_file():
         return []
     try:
@@ -48,12 +48,12 @@ def read_marks(path: Path) -> list[Mark]:
     entries = found.get("equivalent")
     if set(found) != {"equivalent"} or not isinstance(entries, list):
         raise CourseError(f"{shorten(path)} must consist of tables [[equivalent]].")
-    return [_mark(path, entry) for entry in entries]
+    return [_equivalent(path, entry) for entry in entries]
 
 
-def _mark(path: Path, entry: object) -> Mark:
+def _equivalent(path: Path, entry: object) -> EquivalentMutant:
     if not isinstance(entry, dict) or set(entry) != FIELDS:
         raise CourseError(f"{shorten(path)}: each [[equivalent]] has {', '.join(sorted(FIELDS))}.")
     if not all(isinstance(value, str) for value in entry.values()) or not entry["because"].strip():
         raise CourseError(f"{shorten(path)}: each [[equivalent]] holds texts, and says why in `because`.")
-    return Mark(**entry)
+    return EquivalentMutant(**entry)

@@ -1,7 +1,7 @@
-"""The slips that mutation makes in expressions: what could stand where a node of the syntax tree stands.
+"""Mutation operators for expressions.
 
-Each operator looks at one node and yields other nodes. They are those of array code: an axis, a sign, a
-transposition, a bound off by one, a keyword left out, the wrong one of two names.
+Each operator takes one node and yields nodes that could replace it. They make the mistakes of array code: an
+axis, a sign, a transposition, a bound off by one, a keyword left out, the wrong one of two names.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from grader.authoring.mutation import extreme_operators, mode_operators, order_o
 from grader.authoring.mutation.context import ExpressionContext, with_part
 from grader.authoring.mutation.operator_tables import (
     COMPARISONS,
-    COUNTED,
-    IDLE,
+    IGNORED_KEYWORDS,
     MODULES,
     OPERATIONS,
     PARTNERS,
+    SMALLEST_SIZE,
     SYMMETRIC,
 )
 
 
-def slips(node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
-    """Everything that could stand in the place of an expression."""
+def expression_mutations(node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Yield every node that could replace an expression."""
     for kind, operators in OPERATORS.items():
         if isinstance(node, kind):
             for operator in operators:
@@ -79,7 +79,7 @@ def _of_constant(node: ast.Constant, _: ExpressionContext) -> Iterator[ast.AST]:
     if isinstance(value, bool):
         yield ast.Constant(not value)
     elif isinstance(value, int):
-        near = (value + 1, value - 1) if value < COUNTED else (value * 2, value // 2)
+        near = (value + 1, value - 1) if value < SMALLEST_SIZE else (value * 2, value // 2)
         yield from map(_number, near)
     elif isinstance(value, float):
         yield from (ast.Constant(value * 2 or 1.0), ast.Constant(0.0 if value else -1.0))
@@ -107,7 +107,7 @@ def _of_slice(node: ast.Slice, _: ExpressionContext) -> Iterator[ast.AST]:
 
 def _of_call(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
     for i, keyword in enumerate(node.keywords):
-        if keyword.arg not in IDLE:
+        if keyword.arg not in IGNORED_KEYWORDS:
             yield with_part(node, "keywords", node.keywords[:i] + node.keywords[i + 1 :])
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     swapped = list(_swaps(node.args))
@@ -145,11 +145,11 @@ def _of_name(node: ast.Name, around: ExpressionContext) -> Iterator[ast.AST]:
         yield from (ast.Name(other, node.ctx) for other in _neighbours(bound, node.id))
 
 
-def _of_row(node: ast.Tuple | ast.List, _: ExpressionContext) -> Iterator[ast.AST]:
+def _of_sequence(node: ast.Tuple | ast.List, _: ExpressionContext) -> Iterator[ast.AST]:
     if all(isinstance(item, ast.Constant) and isinstance(item.value, str) for item in node.elts):
-        return  # names to choose from: their order says nothing
+        return  # a collection of names, whose order does not matter
     if all(isinstance(item, ast.Attribute) for item in node.elts) and isinstance(node.ctx, ast.Store):
-        return  # modules made alike: which is made first says nothing
+        return  # attributes that are unpacked, whose order does not matter
     yield from (with_part(node, "elts", swapped) for swapped in _swaps(node.elts))
     if isinstance(node.ctx, ast.Load) and len(node.elts) > 1:
         yield from (with_part(node, "elts", node.elts[:i] + node.elts[i + 1 :]) for i in _indices(node.elts))
@@ -175,14 +175,14 @@ OPERATORS: dict[Any, tuple[Callable[[Any, ExpressionContext], Iterator[ast.AST]]
     ast.Call: (_of_call,),
     ast.Attribute: (_of_attribute,),
     ast.Name: (_of_name,),
-    ast.Tuple | ast.List: (_of_row,),
+    ast.Tuple | ast.List: (_of_sequence,),
     ast.Dict: (_of_dict,),
     ast.comprehension: (_of_loop,),
 }
 
 
 def is_negative(node: ast.AST) -> bool:
-    """Whether it is a number with a minus, which is one constant to a reader."""
+    """Return whether the node is a negative integer literal, which is mutated as one constant."""
     return (
         isinstance(node, ast.UnaryOp)
         and isinstance(node.op, ast.USub)
@@ -213,13 +213,13 @@ def _indices(items: list[Any]) -> range:
 
 
 def _swaps(items: list[Any]) -> Iterator[list[Any]]:
-    """The list with two neighbours changed places."""
+    """Yield the list with two adjacent items swapped, for each pair."""
     for index in range(len(items) - 1):
         yield [*items[:index], items[index + 1], items[index], *items[index + 2 :]]
 
 
 def _neighbours(names: list[str], name: str) -> list[str]:
-    """Those that stand beside `name` in the list, which are the likeliest to be taken for it."""
+    """Return the names beside `name` in the list, which are most easily confused with it."""
     if name not in names:
         return []
     index = names.index(name)

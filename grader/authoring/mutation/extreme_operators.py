@@ -1,4 +1,4 @@
-"""The slips that mutation makes at the ends of the number range: powers that overflow, or vanish."""
+"""Mutation operators for numerical stability: powers that overflow or underflow."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from grader.authoring.mutation.context import (
 
 BOUNDS = "-50, 50"
 LARGE = "-10000.0"
-#: How minus infinity is written.
+#: Spellings of minus infinity.
 INFINITIES = {"-np.inf", "-math.inf", "-torch.inf", "float('-inf')"}
 
 
 def maximum_of_a_softmax(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
-    """What is subtracted from the scores: the maximum of everything, or the mean."""
+    """Replace the maximum in a softmax by that of the whole array, or by the mean."""
     if not is_maximum(node) or not around.takes_powers:
         return
     scores, along = _scores_and_axis(node)
@@ -30,19 +30,19 @@ def maximum_of_a_softmax(node: ast.Call, around: ExpressionContext) -> Iterator[
 
 
 def no_maximum(node: ast.Assign, around: ExpressionContext) -> Iterator[ast.AST]:
-    """0 in place of the maximum of a softmax."""
+    """Replace the maximum of a softmax by 0."""
     if around.takes_powers and is_maximum(node.value):
         yield with_part(node, "value", ast.Constant(0))
 
 
 def clipped_scores(node: ast.BinOp, around: ExpressionContext) -> Iterator[ast.AST]:
-    """Scores clipped in place of shifted."""
-    if isinstance(node.op, ast.Sub) and (is_maximum(node.right) or names_in(node.right) & around.peaks):
+    """Clip the scores instead of subtracting their maximum."""
+    if isinstance(node.op, ast.Sub) and (is_maximum(node.right) or names_in(node.right) & around.maxima):
         yield expression(f"({ast.unparse(node.left)}).clip({BOUNDS})")
 
 
 def plain_softmax(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
-    """A softmax that clips its scores, or takes their powers as they are."""
+    """Replace a softmax by one that clips its scores, or by one without a maximum."""
     if name_of(node) == "softmax" and isinstance(node.func, ast.Attribute) and node.keywords:
         scores = f"({ast.unparse(node.func.value)})"
         yield expression(f"{scores}.clip({BOUNDS}).softmax(dim=-1)")
@@ -50,14 +50,14 @@ def plain_softmax(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
 
 
 def large_for_infinite(node: ast.expr, _: ExpressionContext) -> Iterator[ast.AST]:
-    """A large negative number in place of minus infinity, or of the least number of a dtype."""
+    """Replace minus infinity, or the minimum of a dtype, by a large negative number."""
     text = ast.unparse(node)
     if text in INFINITIES or (text.startswith("np.finfo(") and text.endswith(".min")):
         yield expression(LARGE)
 
 
 def multiplied_probabilities(node: ast.BinOp, _: ExpressionContext) -> Iterator[ast.AST]:
-    """The logarithm of a product in place of a sum of logarithms."""
+    """Replace a sum of logarithms by the logarithm of a product."""
     left, right = ast.unparse(node.left), ast.unparse(node.right)
     if isinstance(node.op, ast.Sub) and left.startswith("log_"):
         yield expression(f"-np.log(np.exp({right}) / np.exp({left}))")
@@ -78,7 +78,7 @@ EXPRESSIONS: list[tuple[type[ast.AST], Callable[..., Iterator[ast.AST]]]] = [
 
 
 def _scores_and_axis(node: ast.Call) -> tuple[ast.expr, str]:
-    """What the maximum is taken of, and along what."""
+    """Return the array of a maximum and its axis arguments as source."""
     kept = [keyword for keyword in node.keywords if keyword.arg not in ("where", "initial")]
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else node.func
     if ast.unparse(receiver) == "np":

@@ -1,4 +1,4 @@
-"""The slips that mutation makes in the mode of a module: what applies in training or evaluation alone."""
+"""Mutation operators for the mode of a module: a step that runs only in training or in evaluation."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 
 from grader.authoring.mutation.context import ExpressionContext, expression, name_of, with_part
 
-#: Calls that hide positions: without them everything is seen.
+#: Calls that mask positions.
 MASKING = {"masked_fill", "tril", "triu"}
 MODES = "self.training", "not self.training"
 
 
 def masked_in_one_mode(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
-    """A mask that is applied in one mode alone."""
+    """Apply a mask in only one mode."""
     if around.runs_in_a_mode and name_of(node) in MASKING and isinstance(node.func, ast.Attribute):
         yield from _in_one_mode(node, node.func.value)
 
 
 def sublayer_in_one_mode(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
-    """A module that is called in one mode alone; dropout does nothing in evaluation by itself."""
+    """Call a normalization in only one mode, and dropout only in evaluation."""
     called = ast.unparse(node.func)
     if around.runs_in_a_mode and called.startswith("self.") and len(node.args) == 1:
         if called == "self.dropout":
@@ -29,20 +29,20 @@ def sublayer_in_one_mode(node: ast.Call, around: ExpressionContext) -> Iterator[
 
 
 def added_in_one_mode(node: ast.BinOp, around: ExpressionContext) -> Iterator[ast.AST]:
-    """A sublayer or a table that is added in one mode alone."""
+    """Add a sublayer or a table in only one mode."""
     if around.runs_in_a_mode and isinstance(node.op, ast.Add) and isinstance(node.left, ast.Name):
         yield from _in_one_mode(node, node.left)
 
 
 def checked_in_one_mode(node: ast.If, around: ExpressionContext) -> Iterator[ast.AST]:
-    """A condition that is looked at in one mode alone."""
+    """Test a condition in only one mode."""
     if around.runs_in_a_mode:
         for mode in MODES:
             yield with_part(node, "test", expression(f"({ast.unparse(node.test)}) and {mode}"))
 
 
-def mode_not_brought_back(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
-    """Training, or evaluation, after the call in place of the mode that was found."""
+def mode_not_restored(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
+    """Set a fixed mode after the call instead of restoring the earlier one."""
     if name_of(node) == "train" and node.args and isinstance(node.func, ast.Attribute):
         yield with_part(node, "args", [])
         yield ast.Call(ast.Attribute(node.func.value, "eval", ast.Load()), [], [])
@@ -51,7 +51,7 @@ def mode_not_brought_back(node: ast.Call, _: ExpressionContext) -> Iterator[ast.
 EXPRESSIONS: list[tuple[type[ast.AST], Callable[..., Iterator[ast.AST]]]] = [
     (ast.Call, masked_in_one_mode),
     (ast.Call, sublayer_in_one_mode),
-    (ast.Call, mode_not_brought_back),
+    (ast.Call, mode_not_restored),
     (ast.BinOp, added_in_one_mode),
     (ast.If, checked_in_one_mode),
 ]

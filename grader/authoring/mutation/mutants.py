@@ -1,7 +1,7 @@
-"""Wrong versions of a reference, made by itself: every one differs from it by one slip of array code.
+"""Generate the mutants of a reference; each differs from it by one mutation that is typical of array code.
 
-Mutation libraries (mutmut, cosmic-ray) know the slips of Python at large, none of axes and transpositions,
-and start a test command for each mutant; these are trees of the standard library, run in a fork.
+Mutation libraries (mutmut, cosmic-ray) have no operators for axes or transpositions, and start a test command
+for each mutant. These mutants are syntax trees, and each runs in a fork.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 
 from grader.authoring.mutation import order_operators, state_operators
 from grader.authoring.mutation.context import ExpressionContext, inside
-from grader.authoring.mutation.expression_operators import is_negative, slips
-from grader.authoring.mutation.operator_tables import IDLE
-from grader.authoring.mutation.statement_operators import is_docstring, omissions
+from grader.authoring.mutation.expression_operators import expression_mutations, is_negative
+from grader.authoring.mutation.operator_tables import IGNORED_KEYWORDS
+from grader.authoring.mutation.statement_operators import is_docstring, statement_mutations
 
-#: Parts of a node that say nothing about what is computed.
-SILENT = {"annotation", "returns", "ctx", "type_comment", "bases", "exc", "msg", "type_params"}
+#: Fields of a node that do not change the result.
+IGNORED_FIELDS = {"annotation", "returns", "ctx", "type_comment", "bases", "exc", "msg", "type_params"}
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One wrong version: where it differs from the reference, how, and the whole text."""
+    """A mutant: the function that it changes, the lines before and after, and its whole source."""
 
     where: str
     was: str
@@ -32,78 +32,81 @@ class Mutant:
 
     @property
     def diff(self) -> str:
-        """The lines that differ."""
+        """The lines that differ, marked with - and +."""
         removed = [f"- {line}" for line in self.was.splitlines()]
         return "\n".join([*removed, *(f"+ {line}" for line in self.now.splitlines())])
 
 
 def mutants(source: str, detaches: bool = False) -> Iterator[Mutant]:
-    """Every version that is one slip away, each once. `detaches` adds those that cut a gradient."""
+    """Yield every distinct mutant of the source; `detaches` adds those that detach a gradient."""
     tree = ast.parse(source)
     original = ast.unparse(tree)
     seen = {original}
-    for where in _slipped(tree, ExpressionContext(), detaches):
+    for where in _mutate(tree, ExpressionContext(), detaches):
         text = ast.unparse(ast.fix_missing_locations(tree))
         if text not in seen:
             seen.add(text)
             yield Mutant(where, *_difference(original, text), text)
 
 
-def _slipped(node: ast.AST, around: ExpressionContext, detaches: bool) -> Iterator[str]:
-    """Walk the tree; at each yield it holds one slip, at the place that is named."""
+def _mutate(node: ast.AST, around: ExpressionContext, detaches: bool) -> Iterator[str]:
+    """Mutate the tree in place; at each yield it holds one mutation, in the function that is yielded."""
     around = inside(node, around)
     for part, value in ast.iter_fields(node):
-        if part in SILENT:
+        if part in IGNORED_FIELDS:
             continue
         if part in ("body", "orelse") and isinstance(value, list):
             cuts = detaches and "." in around.where and not around.where.endswith("__init__")
-            yield from _changing(node, part, value, omissions(value, cuts), around)
+            yield from _replace_in_turn(node, part, value, statement_mutations(value, cuts), around)
             for operator in (*state_operators.BODIES, *order_operators.BODIES):
-                yield from _changing(node, part, value, operator(value, around), around)
+                yield from _replace_in_turn(node, part, value, operator(value, around), around)
         if part == "decorator_list":
-            yield from _changing(
+            yield from _replace_in_turn(
                 node, part, value, (value[:i] + value[i + 1 :] for i in range(len(value))), around
             )
         if isinstance(value, list):
-            yield from _slipped_list(node, part, value, around, detaches)
+            yield from _mutate_list(node, part, value, around, detaches)
         elif isinstance(value, ast.AST):
-            yield from _changing(node, part, value, slips(value, around), around)
-            yield from _inside(value, around, detaches)
+            yield from _replace_in_turn(node, part, value, expression_mutations(value, around), around)
+            yield from _mutate_inside(value, around, detaches)
 
 
-def _slipped_list(
+def _mutate_list(
     node: ast.AST, part: str, items: list[ast.AST], around: ExpressionContext, detaches: bool
 ) -> Iterator[str]:
     for index, item in enumerate(items):
-        if isinstance(item, ast.AST) and not is_docstring(item) and not _is_left_open(node, item):
+        if isinstance(item, ast.AST) and not is_docstring(item) and not _is_inferred_size(node, item):
             within = inside(item, around)
-            others = ([*items[:index], slip, *items[index + 1 :]] for slip in slips(item, within))
-            yield from _changing(node, part, items, others, within)
-            yield from _inside(item, around, detaches)
+            others = (
+                [*items[:index], mutation, *items[index + 1 :]]
+                for mutation in expression_mutations(item, within)
+            )
+            yield from _replace_in_turn(node, part, items, others, within)
+            yield from _mutate_inside(item, around, detaches)
 
 
-def _is_left_open(node: ast.AST, argument: ast.AST) -> bool:
-    """The -1 of `reshape(…, -1)`, which is no axis."""
+def _is_inferred_size(node: ast.AST, argument: ast.AST) -> bool:
+    """Return whether the argument is the -1 of `reshape(…, -1)`, which is not an axis."""
     return getattr(getattr(node, "func", None), "attr", "") in ("reshape", "view") and is_negative(argument)
 
 
-def _inside(node: ast.AST, around: ExpressionContext, detaches: bool) -> Iterator[str]:
-    """What can slip within a node."""
-    if not _says_nothing(node):
-        yield from _slipped(node, around, detaches)
+def _mutate_inside(node: ast.AST, around: ExpressionContext, detaches: bool) -> Iterator[str]:
+    """Mutate the parts of a node, unless they do not change the result."""
+    if not _is_ignored(node):
+        yield from _mutate(node, around, detaches)
 
 
-def _says_nothing(node: ast.AST) -> bool:
-    """A message, an import, whose device or dtype is taken; and a number with its sign has slipped as one."""
+def _is_ignored(node: ast.AST) -> bool:
+    """Return whether the parts of a node are not mutated: messages, imports, devices, signed numbers."""
     return (
         isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom)
         or (isinstance(node, ast.Attribute) and node.attr in ("device", "dtype"))
-        or (isinstance(node, ast.keyword) and node.arg in IDLE)
+        or (isinstance(node, ast.keyword) and node.arg in IGNORED_KEYWORDS)
         or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
     )
 
 
-def _changing(
+def _replace_in_turn(
     node: ast.AST, part: str, value: object, others: Iterator[object], around: ExpressionContext
 ) -> Iterator[str]:
     for other in others:
@@ -113,8 +116,10 @@ def _changing(
 
 
 def _difference(before: str, after: str) -> tuple[str, str]:
-    """The lines that only one of the two has, without their indentation. A line that was moved comes with
-    the line that is in front of it now."""
+    """Return the lines that only one of the texts has, without indentation.
+
+    If a line was moved, the second text includes the line that now precedes it.
+    """
     lines = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+- "]
     removed, added = ([line[2:].strip() for line in lines if line[0] == sign] for sign in "-+")
     if removed == added:

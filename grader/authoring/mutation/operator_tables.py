@@ -1,12 +1,12 @@
-"""What is taken for what: the tables from which slips are made."""
+"""The tables of the mutation operators: functions, operators and keywords that are easily confused."""
 
 from __future__ import annotations
 
 import ast
 
-#: Names that are modules: a call on them has no receiver that could stand in its place.
+#: Names of modules; `np.f(x)` cannot be replaced by `np`, as `x.f()` can by `x`.
 MODULES = {"np", "torch", "math", "F", "nn", "numpy", "functional"}
-#: Functions taken for one another, each for the other.
+#: Pairs of functions that are confused, in either direction.
 PAIRS = """
     sum mean, var std, exp exp2, log log2, cumsum cumprod, min max, amin amax, minimum maximum, argmin argmax,
     any all, sin cos, tril triu, tril_indices triu_indices, zeros ones, zeros_like ones_like, zeros_ ones_,
@@ -15,11 +15,11 @@ PAIRS = """
     unsqueeze squeeze, reversed list, add_ sub_
 """
 PARTNERS = {one: other for a, b in map(str.split, PAIRS.split(",")) for one, other in ((a, b), (b, a))}
-#: Numbers from here on are sizes, to which one more makes no difference.
-COUNTED = 100
-#: Keywords that say nothing of what is computed.
-IDLE = {"persistent", "strict"}
-#: Functions whose last two arguments may change places.
+#: Numbers from here on are sizes, which are doubled and halved, since one more makes no difference.
+SMALLEST_SIZE = 100
+#: Keywords that do not change the result.
+IGNORED_KEYWORDS = {"persistent", "strict"}
+#: Functions for which the order of the last two arguments does not matter.
 SYMMETRIC = {"swapaxes", "transpose", "minimum", "maximum"}
 OPERATIONS: dict[type[ast.operator], type[ast.operator]] = {
     **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult},

@@ -1,4 +1,4 @@
-"""The slips that mutation makes in the order of calls, and in whose array is written to."""
+"""Mutation operators for the order of calls, and for operations in place."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from grader.authoring.mutation.context import (
     with_part,
 )
 
-#: Methods that PyTorch has twice: one gives a new tensor, one changes its own.
+#: Methods of PyTorch that have a variant in place, such as `add_`.
 IN_PLACE = {"masked_fill", "scatter", "clamp", "clip", "sub", "div", "mul", "add"}
-OPERATORS_IN_PLACE = {ast.Sub: "-=", ast.Add: "+="}  # a factor is often a plain number
+OPERATORS_IN_PLACE = {ast.Sub: "-=", ast.Add: "+="}  # without `*=`, since a factor is often a plain number
 
 
 def done_last(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
-    """A call made after all others, such as `zero_grad` after `step`."""
+    """Move a call behind all others, such as `zero_grad` behind `step`."""
     if around.method == "__init__":
-        return  # which attribute is made first says nothing
+        return  # the order of attributes does not matter
     for before, statement, after in each(body):
         ending = after[-1:] if after and isinstance(after[-1], ast.Return) else []
         between = after[: len(after) - len(ending)]
@@ -32,7 +32,7 @@ def done_last(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[
 
 
 def done_once(body: list[ast.stmt], _: ExpressionContext) -> Iterator[list[ast.stmt]]:
-    """A call made in front of a loop in place of in each of its rounds."""
+    """Move a call from the body of a loop to the line before it."""
     for before, loop, after in each(body):
         if not isinstance(loop, ast.For):
             continue
@@ -43,7 +43,7 @@ def done_once(body: list[ast.stmt], _: ExpressionContext) -> Iterator[list[ast.s
 
 
 def changed_in_place(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
-    """An argument changed in place of a new tensor made."""
+    """Change an argument in place instead of making a new tensor."""
     func = node.func
     if not isinstance(func, ast.Attribute) or func.attr not in IN_PLACE or not around.is_entry:
         return
@@ -52,7 +52,7 @@ def changed_in_place(node: ast.Call, around: ExpressionContext) -> Iterator[ast.
 
 
 def computed_in_an_argument(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
-    """The argument itself changed, where the reference computes something new from it."""
+    """Change an argument in place where the reference computes a new value from it."""
     for before, statement, after in each(body):
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp) and around.is_entry:
             value, sign = statement.value, OPERATORS_IN_PLACE.get(type(statement.value.op))
@@ -63,8 +63,8 @@ def computed_in_an_argument(body: list[ast.stmt], around: ExpressionContext) -> 
                 yield [*before, *statements(f"{change}\n{target} = {argument}"), *after]
 
 
-def all_axes_turned(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
-    """`.T` in place of two axes swapped, which turns the batch too."""
+def all_axes_reversed(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
+    """Replace a swap of two axes by `.T`, which reverses all axes."""
     if name_of(node) in ("transpose", "swapaxes") and isinstance(node.func, ast.Attribute):
         array = node.args[0] if ast.unparse(node.func.value) == "np" else node.func.value
         yield expression(f"({ast.unparse(array)}).T")
@@ -72,7 +72,7 @@ def all_axes_turned(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
 
 EXPRESSIONS: list[tuple[type[ast.AST], Callable[..., Iterator[ast.AST]]]] = [
     (ast.Call, changed_in_place),
-    (ast.Call, all_axes_turned),
+    (ast.Call, all_axes_reversed),
 ]
 BODIES = (done_last, done_once, computed_in_an_argument)
 

@@ -1,6 +1,6 @@
-"""The slips that mutation makes in state: what should be computed at each call is kept from an earlier one.
+"""Mutation operators for state: keep a value of an earlier call that should be computed at each call.
 
-They show in a second call alone, or once a module was moved to another dtype or device.
+Such mutants fail only in a second call, or after a module is moved to another dtype or device.
 """
 
 from __future__ import annotations
@@ -21,49 +21,49 @@ from grader.authoring.mutation.context import (
     with_part,
 )
 
-#: Functions that make a table or a mask from sizes alone.
+#: Functions that make a table or a mask from sizes.
 MAKERS = {"arange", "tri", "ones", "zeros", "eye", "empty", "full", "full_like"}
-TABLE_SIZE = 1024  # of a table made in advance where no `max_len` is given
+TABLE_SIZE = 1024  # of a table made in `__init__` if there is no `max_len`
 
 
-def kept_for_ever(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
-    """A table computed at the first call, for all later ones."""
+def kept_forever(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Keep the table of the first call for all later calls."""
     if around.where and name_of(node) in MAKERS:
         yield _kept(node, around)
 
 
-def length_kept_for_ever(node: ast.Assign, around: ExpressionContext) -> Iterator[ast.AST]:
-    """A length measured at the first call."""
+def length_kept_forever(node: ast.Assign, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Keep the length of the first call."""
     if around.method not in ("", "__init__") and _is_length(node.value):
         yield with_part(node, "value", _kept(node.value, around))
 
 
-def root_kept_for_ever(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
-    """The root of a width computed at the first call; a module has one width."""
+def root_kept_forever(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Keep the root of a width from the first call, except in modules, which have one width."""
     if ast.unparse(node.func) == "math.sqrt" and around.method not in ("", "__init__"):
         yield _kept(node)
 
 
 def kept_by_size(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
-    """A table kept by its size for all modules, without its dtype and its device."""
+    """Cache a table by its size for all modules, ignoring dtype and device."""
     if around.where and name_of(node) in MAKERS and any(map(_follows_an_argument, node.keywords)):
         yield _kept(node, by=ast.unparse(ast.Tuple(node.args, ast.Load())))
 
 
 def kept_by_shape(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
-    """A result of `astype` or `to` kept by its shape, without its dtype."""
+    """Cache a result of `astype` or `to` by its shape, ignoring its dtype."""
     if name_of(node) in ("astype", "to") and ast.unparse(node.args[0]).endswith(".dtype"):
         yield _kept(node, around, by=f"{ast.unparse(node)}.shape")
 
 
 def mask_kept_by_shape(node: ast.Assign | ast.Return, around: ExpressionContext) -> Iterator[ast.AST]:
-    """A mask made from the values of an argument, kept by its shape."""
+    """Cache a mask by its shape, though it depends on the values of an argument."""
     if isinstance(node.value, ast.Compare) and getattr(node.value.left, "id", "") in around.parameters:
         yield with_part(node, "value", _kept(node.value, around, by=f"({ast.unparse(node.value)}).shape"))
 
 
 def not_registered(node: ast.Expr, _: ExpressionContext) -> Iterator[ast.AST]:
-    """A buffer as a plain attribute, which `to()` and `double()` miss, or as a parameter."""
+    """Replace a buffer by a plain attribute, which `to()` does not move, or by a parameter."""
     call = node.value
     if isinstance(call, ast.Call) and name_of(call) == "register_buffer":
         name, table = ast.literal_eval(call.args[0]), ast.unparse(call.args[1])
@@ -72,23 +72,23 @@ def not_registered(node: ast.Expr, _: ExpressionContext) -> Iterator[ast.AST]:
 
 
 def buffer_in_a_dict(node: ast.ClassDef, _: ExpressionContext) -> Iterator[ast.AST]:
-    """A buffer as an entry of a dict, which `to()` and `double()` miss."""
+    """Replace a buffer by an entry of a dict, which `to()` does not move."""
     for call in (n for n in ast.walk(node) if isinstance(n, ast.Call) and name_of(n) == "register_buffer"):
         name, table = ast.literal_eval(call.args[0]), ast.unparse(call.args[1])
         (entry,) = statements(f"self.tables = {{{name!r}: {table}}}")
-        yield _Rewritten({ast.unparse(call): entry, f"self.{name}": expression(f"self.tables[{name!r}]")}).of(
-            node
-        )
+        yield _NodeReplacer(
+            {ast.unparse(call): entry, f"self.{name}": expression(f"self.tables[{name!r}]")}
+        ).of(node)
 
 
 def modules_in_a_list(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
-    """Modules in a plain list, whose parameters the module does not know."""
+    """Replace a ModuleList by a plain list, whose parameters are not registered."""
     if around.in_module and name_of(node) == "ModuleList":
         yield with_part(node, "func", ast.Name("list"))
 
 
 def made_in_advance(node: ast.ClassDef, around: ExpressionContext) -> Iterator[ast.AST]:
-    """A table made in `__init__` and cut to length in `forward`, which knows neither dtype nor device."""
+    """Make a table in `__init__`, without the input's dtype and device, and cut it in `forward`."""
     start = next((f for f in node.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
     if start is None or not around.in_module:
         return
@@ -98,21 +98,21 @@ def made_in_advance(node: ast.ClassDef, around: ExpressionContext) -> Iterator[a
             table, cut = _made_with_size(assign.value, size)
             if table:
                 shorter = with_part(assign, "value", expression(f"self.kept[{cut}]"))
-                yield _starts_with(node, f"self.kept = {table}", {ast.unparse(assign): shorter})
+                yield _with_statement_in_init(node, f"self.kept = {table}", {ast.unparse(assign): shorter})
 
 
 def shared_by_instances(node: ast.ClassDef, around: ExpressionContext) -> Iterator[ast.AST]:
-    """An attribute of the class in place of one of each instance."""
+    """Replace an attribute of the instance by one of the class."""
     if around.in_module:
         return
     stored = [n for n in ast.walk(node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
     for name in dict.fromkeys(ast.unparse(n) for n in stored):
         shared = expression(name.replace("self.", f"{node.name}."))
-        yield _Rewritten({name: shared}).of(node)
+        yield _NodeReplacer({name: shared}).of(node)
 
 
 def one_buffer(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
-    """A result written into an array that is kept, and returned again by the next call."""
+    """Write each result into one array that all calls return."""
     for before, statement, after in each(body):
         if around.is_entry and isinstance(statement, ast.Return) and _makes_an_array(statement.value, body):
             kept = _kept(ast.Name("result"), around, by="(result.shape, result.dtype)")
@@ -121,12 +121,12 @@ def one_buffer(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list
 
 
 EXPRESSIONS: list[tuple[type[ast.AST], Callable[..., Iterator[ast.AST]]]] = [
-    (ast.Call, kept_for_ever),
-    (ast.Call, root_kept_for_ever),
+    (ast.Call, kept_forever),
+    (ast.Call, root_kept_forever),
     (ast.Call, kept_by_size),
     (ast.Call, kept_by_shape),
     (ast.Call, modules_in_a_list),
-    (ast.Assign, length_kept_for_ever),
+    (ast.Assign, length_kept_forever),
     (ast.Assign, mask_kept_by_shape),
     (ast.Return, mask_kept_by_shape),
     (ast.Expr, not_registered),
@@ -138,14 +138,14 @@ BODIES = (one_buffer,)
 
 
 def _kept(value: ast.expr, around: ExpressionContext | None = None, by: str = "") -> ast.expr:
-    """The value of the first call (with that key), kept by the module that computes, else in the file."""
+    """Return an expression for the value of the first call (per key), kept in the module or in the file."""
     cache = "vars(self)" if around and around.runs_in_a_mode else "globals()"
     key = f"repr({by})" if by else "'kept'"
     return expression(f"{cache}.setdefault({key}, {ast.unparse(value)})")
 
 
 def _is_length(value: ast.expr) -> bool:
-    """`x.shape`, an entry of it, `len(x)`, or several of these."""
+    """Return whether the value is `x.shape`, an entry of it, `len(x)`, or a tuple of these."""
     if isinstance(value, ast.Tuple):
         return all(map(_is_length, value.elts))
     return bool(re.fullmatch(r"len\(\w+\)|\w+\.shape(\[[^]]*\])?", ast.unparse(value)))
@@ -156,7 +156,7 @@ def _follows_an_argument(keyword: ast.keyword) -> bool:
 
 
 def _made_with_size(value: ast.expr, size: str) -> tuple[str, str]:
-    """The text of a table of that size and the cut to the length due; none where it follows another value."""
+    """Return the source of a table of that size and of the slice to use; empty if it needs other values."""
     makers = [n for n in ast.walk(value) if isinstance(n, ast.Call) and name_of(n) in MAKERS]
     lengths = {ast.unparse(arg) for call in makers for arg in call.args}
     if len(makers) != 1 or len(lengths) != 1:
@@ -170,9 +170,9 @@ def _made_with_size(value: ast.expr, size: str) -> tuple[str, str]:
     return (text, cut) if names_in(expression(text)) <= {"torch", size} else ("", "")
 
 
-def _starts_with(node: ast.ClassDef, statement: str, others: dict[str, ast.AST]) -> ast.AST:
-    """The class with one more statement in `__init__`, and with other nodes in place of some."""
-    changed = _Rewritten(others).of(node)
+def _with_statement_in_init(node: ast.ClassDef, statement: str, others: dict[str, ast.AST]) -> ast.AST:
+    """Return the class with one more statement in `__init__` and with some nodes replaced."""
+    changed = _NodeReplacer(others).of(node)
     for method in ast.iter_child_nodes(changed):
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
             method.body += statements(statement)
@@ -185,8 +185,8 @@ def _makes_an_array(value: ast.expr | None, body: list[ast.stmt]) -> TypeGuard[a
     return isinstance(value, ast.BinOp | ast.Call | ast.Compare) or getattr(value, "id", "") in names
 
 
-class _Rewritten(ast.NodeTransformer):
-    """A copy of a tree in which some nodes, told by their text, are others."""
+class _NodeReplacer(ast.NodeTransformer):
+    """Replaces nodes, identified by their source, in a copy of a tree."""
 
     def __init__(self, others: dict[str, ast.AST]) -> None:
         self._others = others

@@ -1,4 +1,4 @@
-"""The slips that mutation makes in statements: one left out, its condition turned, its order changed."""
+"""Mutation operators for statements: leave one out, negate its condition, swap it with the next."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TypeGuard
 SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Raise, ast.Delete, ast.Assert)
 
 
-def omissions(body: list[ast.stmt], detaches: bool = False) -> Iterator[list[ast.stmt]]:
-    """The bodies that could stand in place of this one, each with one slip."""
+def statement_mutations(body: list[ast.stmt], detaches: bool = False) -> Iterator[list[ast.stmt]]:
+    """Yield every body that differs from this one by one mutation."""
     for index, statement in enumerate(body):
         if is_docstring(statement):
             continue
         before, after = body[:index], body[index + 1 :]
-        for instead in _instead(statement, detaches):
-            yield [*before, *instead, *after] or [ast.Pass()]
+        for replacement in _replacements(statement, detaches):
+            yield [*before, *replacement, *after] or [ast.Pass()]
         if after and _order_matters(statement, after[0]):
             yield [*before, after[0], statement, *after[1:]]
 
@@ -25,8 +25,8 @@ def is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _instead(node: ast.stmt, detaches: bool) -> Iterator[list[ast.stmt]]:
-    """What could be written in place of one statement: nothing, a part of it, something near."""
+def _replacements(node: ast.stmt, detaches: bool) -> Iterator[list[ast.stmt]]:
+    """Yield the replacements of one statement: nothing, a part of it, or a similar statement."""
     if isinstance(node, (*SIMPLE, ast.For, ast.While, ast.With, ast.If, ast.Break, ast.Continue)):
         yield node.orelse if isinstance(node, ast.If) else []
     if isinstance(node, ast.If):
@@ -48,7 +48,7 @@ def _instead(node: ast.stmt, detaches: bool) -> Iterator[list[ast.stmt]]:
 
 
 def _order_matters(first: ast.stmt, second: ast.stmt) -> bool:
-    """Whether one of two simple statements works with what the other names; two calls may always."""
+    """Return whether one of two simple statements writes a name of the other, or both are calls."""
     if not isinstance(first, SIMPLE) or not isinstance(second, SIMPLE):
         return False
     if isinstance(first, ast.Expr) and isinstance(second, ast.Expr):
@@ -66,13 +66,13 @@ def _named(node: ast.AST) -> set[str]:
 
 
 def _computes(value: ast.expr | None) -> TypeGuard[ast.expr]:
-    """Whether a gradient may pass: not through what `torch` makes anew, nor through plain numbers."""
+    """Return whether a gradient may flow through the value: not through new tensors or plain numbers."""
     made = value is None or ast.unparse(value).startswith(("torch.ones", "torch.eye", "torch.arange"))
     return not made and not isinstance(value, ast.Tuple | ast.Attribute | ast.Constant | ast.Subscript)
 
 
 def _extends_itself(node: ast.Assign) -> bool:
-    """`x = x + …`, which in place would change an argument."""
+    """Return whether the statement is `x = x + …`, whose variant in place changes an argument."""
     return isinstance(node.value, ast.BinOp) and ast.unparse(node.targets[0]) == ast.unparse(node.value.left)
 
 

@@ -1,4 +1,4 @@
-"""The table of strengths in the docs, kept row by row, so that one kata can be measured anew alone."""
+"""The table of mutation results in the docs; a run replaces only the rows of the katas that it measured."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ ROW = re.compile(r"^\| `(\w+)` \| (\d+) \| (\d+) \| [^|]* \| (\d+) \|", re.M)
 
 
 def read_rows(text: str) -> dict[str, Counts]:
-    """The counts that a page holds, by kata."""
+    """Return the counts in the page's table, by kata."""
     return {name: (int(tried), int(caught), int(right)) for name, tried, caught, right in ROW.findall(text)}
 
 
 def write_page(page: Path, course: Course, counts: dict[str, Counts]) -> None:
-    """Put new counts into the page; what stands above its table stays, as do the other katas' rows."""
+    """Put new counts into the page's table; keep the text above it and the rows of other katas."""
     text = page.read_text(encoding="utf-8") if page.is_file() else "# Strength\n\n"
     rows = {**read_rows(text), **counts}
     page.write_text(text.split("| kata |")[0] + table(course, rows), encoding="utf-8")
 
 
 def table(course: Course, rows: dict[str, Counts]) -> str:
-    """One line a kata, in the order of the path, and the sum of all."""
+    """Return the table with one row per kata, in course order, and the total."""
     known = {name: rows[name] for name in course.katas if name in rows}
     total: Counts = tuple(map(sum, zip(*known.values(), strict=True)))  # type: ignore[assignment]
     lines = [_row(f"`{name}`", counts) for name, counts in known.items()]

@@ -1,1 +1,1 @@
-"""Answer keys, and what a student is handed."""
+"""Write answer keys and the repositories that students receive."""

@@ -1,4 +1,4 @@
-"""The command `kata release`, step by step."""
+"""`kata release`: write a student's repository and the files for hosts."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def release_course(
     gradescope: Path | None,
     classroom50: Path | None,
 ) -> None:
-    """Write the repository, and what hosts want besides; say what was kept. Raises CourseError."""
-    infos, sealed_key = keys.chosen(course, names), read_sealed(sealed)
+    """Write the repository and the hosts' files, and print what was written. Raises CourseError."""
+    infos, sealed_key = keys.chosen_katas(course, names), read_sealed(sealed)
     core = core_files(course, infos, seed, bool(sealed_key))
     outcome = write_release(folder, student_files(course, core, infos, hosts, sealed_key))
     made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"

@@ -1,4 +1,4 @@
-"""`kata key`: the solutions' answers, written down so that a grading needs no solutions."""
+"""`kata key`: write the answers of the solutions to files, so that grading needs no solutions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ AT_ONCE = 2
 
 
 def write_keys(course: Course, infos: list[KataInfo], seed: int, output: Path) -> None:
-    """One file a kata into a folder, or all into one file that ends in `.key`."""
+    """Write one file per kata into a folder, or all katas into one file that ends in `.key`."""
     require_solutions(course, infos)
-    drawn = told(draw_entries(course, infos, seed))
+    drawn = with_progress(draw_entries(course, infos, seed))
     if output.suffix == SUFFIX:
         save(output, write(list(drawn), seed, made_by()))
         return
@@ -36,19 +36,19 @@ def write_keys(course: Course, infos: list[KataInfo], seed: int, output: Path) -
 
 
 def write_sealed(course: Course, infos: list[KataInfo], output: Path, secret_file: Path | None) -> str:
-    """A sealed file with cases from a fresh seed. The secret is that of the file named, where it exists;
-    else it is new and written there, beside the key by default. Returns what to tell."""
+    """Write an encrypted key with cases from a random seed, and return a message about its secret.
+
+    The secret is read from `secret_file` if that exists; otherwise a new one is written there, or beside the
+    key if no file is given.
+    """
     require_solutions(course, infos)
     file = secret_file or output.with_name(output.name + ".secret")
     kept = secret_file is not None and file.exists()
     secret = encryption.read_secret(file) if kept else encryption.new_secret()
-    encryption.seal(
-        b"", secret
-    )  # a missing package, or a secret that is none, is told before minutes of drawing
+    encryption.seal(b"", secret)  # fail for a missing package or a bad secret before minutes of drawing
     seed = secrets.randbelow(SEEDS)
-    save(
-        output, encryption.seal(write(list(told(draw_entries(course, infos, seed))), seed, made_by()), secret)
-    )
+    entries = list(with_progress(draw_entries(course, infos, seed)))
+    save(output, encryption.seal(write(entries, seed, made_by()), secret))
     if kept:
         return f"{shorten(output)} is sealed anew; its secret is still that of {shorten(file)}."
     save(file, f"{secret}\n".encode(), private=True)
@@ -58,8 +58,8 @@ def write_sealed(course: Course, infos: list[KataInfo], output: Path, secret_fil
     )
 
 
-def chosen(course: Course, names: Iterable[str]) -> list[KataInfo]:
-    """The named katas, or all, in the order of the path. Raises CourseError where there are none."""
+def chosen_katas(course: Course, names: Iterable[str]) -> list[KataInfo]:
+    """Return the named katas, or all, in course order. Raises CourseError if there are none."""
     wanted = {course.kata_info(name).name for name in names}
     infos = [info for info in course.katas.values() if not wanted or info.name in wanted]
     if not infos:
@@ -68,35 +68,37 @@ def chosen(course: Course, names: Iterable[str]) -> list[KataInfo]:
 
 
 def require_solutions(course: Course, infos: list[KataInfo], what: str = "A key is") -> None:
-    """Raises CourseError where a kata has no reference here."""
+    """Raise CourseError if a kata has no reference in this course."""
     lacking = next((c for c in infos if not course.solution(c, "reference").is_file()), None)
     if lacking is not None:
         raise CourseError(f"{what} made from the solutions, and `{lacking.name}` has none here.")
 
 
-def told(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """The same, each kata's name said when it is there."""
+def with_progress(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield the entries, and print each kata's name to standard error."""
     for entry in entries:
         click.echo(f"{entry.name} …", err=True)
         yield entry
 
 
 def draw_entries(course: Course, infos: list[KataInfo], seed: int) -> Iterator[Entry]:
-    """The katas one by one, NumPy's first, each drawn in a process of its own. They come back packed:
-    tensors would be shared between processes, and their process ends. Raises KataError."""
+    """Yield the entries of the katas, NumPy first, each drawn in its own process. Raises KataError.
+
+    Entries are packed bytes, since shared tensors would be lost when their process ends.
+    """
     for _, entry in for_each(course, infos, entry_of, seed, at_once=min(AT_ONCE, len(infos))):
         yield entry
 
 
 def entry_of(course: Course, info: KataInfo, seed: int) -> Entry:
-    """A kata's cases, with what the reference and every mistake answer; cached. Raises KataError."""
+    """Return a kata's cases with the answers of the reference and every mistake. Raises KataError."""
     kata = course.declaration(info)
     oracle = Oracle(kata, course, info, seed)
     return recording.entry_of(course, PreparedKata(info, kata, oracle, plan(kata, oracle)))
 
 
 def made_by() -> str:
-    """The version of the grader that writes a key."""
+    """Return the version of this grader, which is stored in a key."""
     try:
         return version("decoder-dojo")
     except PackageNotFoundError:
@@ -104,7 +106,7 @@ def made_by() -> str:
 
 
 def save(path: Path, data: bytes, private: bool = False) -> None:
-    """Write a file, whole or not at all. Raises CourseError."""
+    """Write a file atomically. Raises CourseError if it cannot be written."""
     draft = path.with_name(f".{path.name}.draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,5 +114,5 @@ def save(path: Path, data: bytes, private: bool = False) -> None:
         draft.write_bytes(data)
         os.replace(draft, path)
     except OSError as error:
-        told_ = (error.strerror or "unknown error").lower()
-        raise CourseError(f"{shorten(path)} cannot be written: {told_}.") from None
+        reason = (error.strerror or "unknown error").lower()
+        raise CourseError(f"{shorten(path)} cannot be written: {reason}.") from None

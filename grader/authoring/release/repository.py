@@ -1,4 +1,4 @@
-"""`kata release`: a student's repository, without solutions and without anything made from their code."""
+"""The files of a student's repository, which holds no solutions and no code made from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLAIN = {
 
 @dataclass
 class ReleaseOutcome:
-    """What became of a folder: files written, kept because they were changed, and removed."""
+    """The files that a release wrote, kept because the student changed them, or removed."""
 
     written: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
@@ -42,8 +42,8 @@ class ReleaseOutcome:
 def core_files(
     course: Course, infos: list[KataInfo], seed: int, is_sealed_too: bool = False
 ) -> dict[str, bytes]:
-    """What grades anywhere: stubs, properties, keys, the grader, what to install."""
-    _require_needs(course, infos)
+    """Return the files that every host needs: stubs, declarations, keys, the grader's wheel, requirements."""
+    _require_prerequisites(course, infos)
     files: dict[str, bytes] = {}
     for info in infos:
         files[f"exercises/{info.track}/{info.name}.py"] = _stub(course, info)
@@ -53,7 +53,7 @@ def core_files(
     if conftest.is_file():
         files["tests/katas/conftest.py"] = conftest.read_bytes()
     keys.require_solutions(course, infos)
-    for entry in keys.told(keys.draw_entries(course, infos, seed)):
+    for entry in keys.with_progress(keys.draw_entries(course, infos, seed)):
         files[f"keys/{entry.name}.key"] = write([entry], seed, keys.made_by())
     name, wheel = build_wheel()
     files[f"vendor/{name}"] = wheel
@@ -64,7 +64,7 @@ def core_files(
 def student_files(
     course: Course, core: dict[str, bytes], infos: list[KataInfo], hosts: Iterable[str], sealed: bytes
 ) -> dict[str, bytes]:
-    """The whole repository: the core, what students read, and workflows for the hosts."""
+    """Return the whole repository: the core files, texts for students, and workflows for the hosts."""
     files = dict(core)
     files["README.md"] = _readme(course.syllabus, infos).encode()
     files |= {name: _template(template).encode() for name, template in PLAIN.items()}
@@ -80,18 +80,18 @@ def student_files(
 
 
 def gradescope_zip(core: dict[str, bytes]) -> bytes:
-    """What Gradescope takes: scripts at the top, everything that grades beside them."""
+    """Return Gradescope's autograder as a zip: its scripts and the core files."""
     scripts = {name: _template(name).encode() for name in ("setup.sh", "run_autograder")}
     return zipped({**scripts, **core}, executable=tuple(scripts))
 
 
 def classroom50_bundle(core: dict[str, bytes]) -> dict[str, bytes]:
-    """The folder of an assignment's autograder in the course's Classroom 50 repository."""
+    """Return the files of an assignment's autograder for a Classroom 50 repository."""
     return {"autograder.py": _template("autograder.py.txt").encode(), **core}
 
 
 def read_sealed(path: Path | None) -> bytes:
-    """A sealed key to be handed out. Raises CourseError for an open one."""
+    """Return the bytes of a sealed key, or b"" for no path. Raises CourseError if it is not sealed."""
     if path is None:
         return b""
     if not path.is_file() or not is_sealed(path.read_bytes()):
@@ -100,7 +100,7 @@ def read_sealed(path: Path | None) -> bytes:
 
 
 def write_release(folder: Path, files: dict[str, bytes]) -> ReleaseOutcome:
-    """Write the files; what somebody has changed since the last release stays as it is."""
+    """Write the files, except those that were changed since the last release. Raises CourseError."""
     if (folder / "solutions").exists():
         raise CourseError(f"{shorten(folder)} holds solutions; a release goes into a folder of its own.")
     before, outcome = release_manifest.read_list(folder), ReleaseOutcome()
@@ -123,22 +123,22 @@ def write_release(folder: Path, files: dict[str, bytes]) -> ReleaseOutcome:
 
 
 def _stub(course: Course, info: KataInfo) -> bytes:
-    """The kata's file as it is handed out. Raises CourseError where somebody has begun to solve it."""
+    """Return the kata's stub. Raises CourseError if it is not the untouched stub."""
     path = course.stub(info)
     if read_submission(info, path).touched:
         raise CourseError(f"{shorten(path)} is begun; a release hands out the untouched stub.")
     return path.read_bytes()
 
 
-def _require_needs(course: Course, infos: list[KataInfo]) -> None:
-    """Raises CourseError where a kata would wait for one that nobody was given."""
+def _require_prerequisites(course: Course, infos: list[KataInfo]) -> None:
+    """Raise CourseError if a kata needs another one that is not released."""
     lacking = [info.name for info in with_needs(course, infos) if info not in infos]
     if lacking:
         raise CourseError(f"`{lacking[0]}` is needed by these katas, and is not among them; name it too.")
 
 
 def _syllabus(course: Course, infos: list[KataInfo]) -> Syllabus:
-    """The course's syllabus, of these katas alone."""
+    """Return the course's syllabus, limited to these katas."""
     path: dict[str, list[str]] = {}
     for info in infos:
         path.setdefault(info.track, []).append(info.name)
@@ -146,8 +146,10 @@ def _syllabus(course: Course, infos: list[KataInfo]) -> Syllabus:
 
 
 def _requirements(course: Course, infos: list[KataInfo], wheel: str, is_sealed_too: bool) -> str:
-    """The grader's wheel and exact versions of what it needs: those of the course's own constraints, else
-    those with which the keys were made."""
+    """Return requirements.txt: the grader's wheel and pinned versions of its dependencies.
+
+    Versions come from the course's constraints.txt, or else are those installed here.
+    """
     pins = {}
     constraints = course.root / "constraints.txt"
     if constraints.is_file():
@@ -161,7 +163,7 @@ def _requirements(course: Course, infos: list[KataInfo], wheel: str, is_sealed_t
 
 def _installed(package: str) -> str:
     try:
-        return f"{package}=={version(package).partition('+')[0]}"  # a build's own label is on no index
+        return f"{package}=={version(package).partition('+')[0]}"  # +cpu is on no index
     except PackageNotFoundError:
         return package
 

@@ -1,4 +1,4 @@
-"""The grader as a wheel, made from the files that are running: no network, no build folder, no leftovers."""
+"""Build a wheel of the grader from the installed files, without network or build folder."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from grader.course.catalog import CourseError
 
 PACKAGE = Path(__file__).resolve().parents[2]
-EPOCH = (2020, 1, 1, 0, 0, 0)  # so that the same files make the same bytes
-DROPPED = ("__pycache__",)
+EPOCH = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same files give the same bytes
+EXCLUDED = ("__pycache__",)
 
 
 def build_wheel() -> tuple[str, bytes]:
-    """The wheel's file name and bytes. Raises CourseError where the grader was never installed."""
+    """Return the wheel's file name and bytes. Raises CourseError if the grader is not installed."""
     try:
         installed = distribution("decoder-dojo")
     except PackageNotFoundError:
@@ -35,14 +35,14 @@ def build_wheel() -> tuple[str, bytes]:
 
 
 def sources() -> dict[str, Path]:
-    """The package's own files by their place in it; no bytecode."""
+    """Return the files of the package, without bytecode, by their path in it."""
     found = sorted(path for path in PACKAGE.rglob("*") if path.is_file())
-    kept = [path for path in found if not set(DROPPED) & set(path.parts) and path.suffix != ".pyc"]
+    kept = [path for path in found if not set(EXCLUDED) & set(path.parts) and path.suffix != ".pyc"]
     return {path.relative_to(PACKAGE).as_posix(): path for path in kept}
 
 
 def _metadata(installed: Distribution) -> str:
-    """The headers alone: the long description is the instructor's README."""
+    """Return the metadata without the long description, which is the instructor's README."""
     kept = (
         "Metadata-Version",
         "Name",
@@ -70,7 +70,7 @@ def _record(files: dict[str, bytes], own: str) -> str:
 
 
 def zipped(files: dict[str, bytes], executable: tuple[str, ...] = ()) -> bytes:
-    """A zip archive of the files; the same files make the same bytes."""
+    """Return a zip archive of the files; the same files give the same bytes."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():

@@ -1,1 +1,1 @@
-"""`kata new`: the files of a kata, each with a part that works."""
+"""`kata new`: write the files of a new kata, each a draft that already runs."""

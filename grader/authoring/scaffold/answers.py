@@ -1,4 +1,4 @@
-"""Drafts of mistakes and variants: those that every function of an array can be given with."""
+"""Drafts of mistakes and variants that apply to every function of an array."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OTHER_DUE = "raise NotImplementedError  # TODO: write the right answer in anothe
 
 @dataclass(frozen=True)
 class DraftedAnswer:
-    """One answer to be drafted: its name, its docstring, what it does around the right one."""
+    """A drafted mistake or variant: its name, its docstring, and a body that calls the right answer."""
 
     name: str
     text: str
@@ -51,8 +51,8 @@ class DraftedAnswer:
 
 
 def mistakes(draft: Draft) -> str:
-    """Six wrong answers at most, each around a right one that is yet to be written."""
-    found = [*_of_an_array(draft), *_of_defaults(draft)]
+    """Return the draft of mistakes.py: wrong answers that call a right one, which is still to be written."""
+    found = [*_mistakes_of_arrays(draft), *_mistakes_of_defaults(draft)]
     return MISTAKES.format(
         name=draft.name,
         kind="class" if draft.entries[0].is_class else "function",
@@ -63,58 +63,58 @@ def mistakes(draft: Draft) -> str:
 
 
 def variants(draft: Draft) -> str:
-    """Two right answers around one that is yet to be written."""
+    """Return the draft of variants.py: right answers that call one that is still to be written."""
     return VARIANTS.format(
         name=draft.name,
         imports=draft.imports,
         right=_right(draft, OTHER_DUE),
-        variants="\n\n\n".join(_written(draft, answer) for answer in _right_ones(draft)),
+        variants="\n\n\n".join(_written(draft, answer) for answer in _drafted_variants(draft)),
     )
 
 
-def _right_ones(draft: Draft) -> list[DraftedAnswer]:
-    plain = _asked(draft)
+def _drafted_variants(draft: Draft) -> list[DraftedAnswer]:
+    plain = _call(draft)
     found = [DraftedAnswer("in_other_words", "In other words.", (f"return {plain}",))]
     if draft.array is not None and not draft.entries[0].is_class:
-        dialect, arrays = draft.dialect, [p.name for p in draft.judged.parameters if p.kind == "array"]
-        wide = _asked(draft, **{name: dialect.wide.format(x=name) for name in arrays})
+        snippets, arrays = draft.snippets, [p.name for p in draft.judged.parameters if p.kind == "array"]
+        wide = _call(draft, **{name: snippets.wide.format(x=name) for name in arrays})
         text = "Widened at the door, cast back at the end."
         found.append(
-            DraftedAnswer("in_float64", text, (f"return {dialect.back.format(wide, x=draft.array)}",))
+            DraftedAnswer("in_float64", text, (f"return {snippets.back.format(wide, x=draft.array)}",))
         )
     return found
 
 
-def _of_an_array(draft: Draft) -> list[DraftedAnswer]:
-    x, say = draft.array, draft.dialect
+def _mistakes_of_arrays(draft: Draft) -> list[DraftedAnswer]:
+    x, snippets = draft.array, draft.snippets
     if x is None:
         return []
-    wide = _asked(draft, **{x: say.wide.format(x=x)})
-    narrow = say.back.format(_asked(draft, **{x: say.narrow.format(x=x)}), x=x)
+    wide = _call(draft, **{x: snippets.wide.format(x=x)})
+    narrow = snippets.back.format(_call(draft, **{x: snippets.narrow.format(x=x)}), x=x)
     return [
         DraftedAnswer("widens_to_float64", WIDENS.format(x=x), (f"return {wide}",)),
         DraftedAnswer("computes_in_float32", NARROWS.format(x=x), (f"return {narrow}",)),
         DraftedAnswer("trusts_the_memory_layout", LAYOUT.format(x=x),
-               (f"return {_asked(draft, **{x: say.in_memory_order.format(x=x)})}",)),
+               (f"return {_call(draft, **{x: snippets.in_memory_order.format(x=x)})}",)),
         DraftedAnswer("overwrites_the_argument", OVERWRITES.format(x=x),
-               (f"result = {_asked(draft)}", f"{x} *= 2", "return result")),
+               (f"result = {_call(draft)}", f"{x} *= 2", "return result")),
         DraftedAnswer("answers_as_the_first_time", REMEMBERS,
-               (f"return _SEEN.setdefault(({x}.shape, {x}.dtype), {_asked(draft)})",)),
+               (f"return _SEEN.setdefault(({x}.shape, {x}.dtype), {_call(draft)})",)),
     ]  # fmt: skip
 
 
-def _of_defaults(draft: Draft) -> list[DraftedAnswer]:
-    """One for each argument that may be left out: it is not passed on."""
+def _mistakes_of_defaults(draft: Draft) -> list[DraftedAnswer]:
+    """Return a mistake for each argument with a default: it ignores the argument."""
     return [
         DraftedAnswer(f"ignores_the_{p.name}_given", IGNORES.format(name=p.name, default=p.default),
-               (f"return {_asked(draft, without=p.name)}",))
+               (f"return {_call(draft, without=p.name)}",))
         for p in draft.judged.parameters
         if p.default is not None
     ]  # fmt: skip
 
 
-def _asked(draft: Draft, without: str = "", **changed: str) -> str:
-    """A call of the right answer, with some arguments changed and one perhaps left out."""
+def _call(draft: Draft, without: str = "", **changed: str) -> str:
+    """Return the source of a call of the right answer, with some arguments changed or one left out."""
     callee, arguments = draft.judged, []
     left_out = False
     for p in callee.parameters:
@@ -130,7 +130,7 @@ def _target(draft: Draft, callee: Callee) -> str:
 
 
 def _right(draft: Draft, due: str) -> str:
-    """The right answer, private, so that it is no answer of its own."""
+    """Return the draft of the right answer; it is private, so that it does not count as an answer."""
     first = draft.entries[0]
     if not first.is_class:
         return f"def _{first.name}({first.callee.declared}):\n    {due}"
@@ -143,15 +143,15 @@ def _right(draft: Draft, due: str) -> str:
 
 def _written(draft: Draft, answer: DraftedAnswer) -> str:
     first, callee = draft.entries[0], draft.judged
-    noted = "  # noqa: ARG001 - the mistake" if answer.name.startswith("ignores") else ""
+    lint_comment = "  # noqa: ARG001 - the mistake" if answer.name.startswith("ignores") else ""
     if not first.is_class:
-        head = f"def {answer.name}({callee.declared}):{noted}"
+        head = f"def {answer.name}({callee.declared}):{lint_comment}"
         return "\n".join([head, *_documented(answer.text, 4), *(f"    {line}" for line in answer.body)])
-    noted = noted.replace("ARG001", "ARG002")
+    lint_comment = lint_comment.replace("ARG001", "ARG002")
     declared = ", ".join(["self", *(p.declared for p in callee.parameters)])
     lines = [f"class {answer.name}(_{first.name}):", *_documented(answer.text, 4), ""]
     return "\n".join(
-        [*lines, f"    def {callee.name}({declared}):{noted}", *(f"        {b}" for b in answer.body)]
+        [*lines, f"    def {callee.name}({declared}):{lint_comment}", *(f"        {b}" for b in answer.body)]
     )
 
 

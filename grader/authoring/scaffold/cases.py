@@ -1,4 +1,4 @@
-"""The draft of a declaration: cases for the arguments as they are, and a law that every function keeps."""
+"""The draft of a declaration: a case strategy for the arguments, and a law that holds for any function."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_memory_layout_does_not_matter(student, {names}):
 
 
 def declaration(draft: Draft) -> str:
-    """The declaration of the kata: cases for the arguments, and a law that holds for every function."""
+    """Return the draft of the kata's declaration."""
     arrays = any(p.kind in ("array", "integers", "mask") for p in draft.parameters.values())
     names = ", ".join(draft.parameters)
     law = _law(draft)
@@ -92,7 +92,7 @@ def _imports(draft: Draft, has_law: bool) -> str:
 
 
 def _drawn(draft: Draft, parameter: Parameter) -> str:
-    wrapped = draft.dialect.drawn.format
+    wrapped = draft.snippets.drawn.format
     if parameter.kind == "array":
         return wrapped("st.permuted(st.arrays(shape, dtype))")
     if parameter.kind == "integers":
@@ -101,7 +101,7 @@ def _drawn(draft: Draft, parameter: Parameter) -> str:
         return wrapped("st.just(np.random.default_rng(draw(st.integers(0, 99))).random(shape) < 0.5)")
     arrays = any(p.kind == "array" for p in draft.parameters.values())
     if parameter.name.startswith("d_") and parameter.default is None and arrays:
-        return "shape[-1]"  # d_model and its like: the width of the vectors
+        return "shape[-1]"  # such as d_model, the width of the vectors
     return _drawn_number(parameter)
 
 
@@ -118,7 +118,7 @@ def _drawn_number(parameter: Parameter) -> str:
 
 
 def _observe(draft: Draft, names: str) -> str:
-    """Only where there is more to look at than the result of one function."""
+    """Return the `observe` function, which is needed for classes and for several functions."""
     if len(draft.entries) == 1 and not draft.entries[0].is_class:
         return ""
     made, results = "", []
@@ -141,7 +141,7 @@ def _call(callee: Callee) -> str:
 
 
 def _law(draft: Draft) -> str:
-    """The one law that holds for every function of an array."""
+    """Return the law that memory layout does not matter; empty without an array or for a class."""
     array, callee = draft.array, draft.judged
     if array is None or draft.entries[0].is_class:
         return ""
@@ -149,7 +149,7 @@ def _law(draft: Draft) -> str:
     return LAYOUT.format(
         names=callee.passed,
         array=array,
-        relaid=draft.dialect.relaid.format(x=array),
+        relaid=draft.snippets.relaid.format(x=array),
         called=f"{callee.name}({called})",
         plain=_call(callee),
         terms=f"{array}.size" if draft.library == "numpy" else f"{array}.numel()",

@@ -1,4 +1,4 @@
-"""How a draft says things in NumPy and in PyTorch."""
+"""Source snippets in NumPy and in PyTorch, and the draft that uses them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Library = Literal["numpy", "torch"]
 
 @dataclass(frozen=True)
 class LibrarySnippets:
-    """Source that does the same in either library; `{x}` is an array's name."""
+    """Source snippets of one library; `{x}` is replaced by an array's name, `{}` by an expression."""
 
     imports: str
     array: str
@@ -44,12 +44,12 @@ TORCH = LibrarySnippets(
     relaid="{x}.mT.contiguous().mT",
     in_memory_order="{x}.as_strided({x}.shape, torch.empty({x}.shape).stride())",
 )
-DIALECTS: dict[Library, LibrarySnippets] = {"numpy": NUMPY, "torch": TORCH}
+SNIPPETS: dict[Library, LibrarySnippets] = {"numpy": NUMPY, "torch": TORCH}
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What is known of a kata that is to be written."""
+    """The name, texts, library and entry points of a new kata."""
 
     track: str
     name: str
@@ -59,39 +59,39 @@ class Draft:
     entries: tuple[EntryPoint, ...]
 
     @property
-    def dialect(self) -> LibrarySnippets:
-        return DIALECTS[self.library]
+    def snippets(self) -> LibrarySnippets:
+        return SNIPPETS[self.library]
 
     @property
     def imports(self) -> str:
-        """The library, with `nn` where a module is written."""
+        """The imports of the library, with `nn` if there is a module class."""
         needs_nn = any(base_of(self, entry) for entry in self.entries)
-        return self.dialect.imports + ("\nfrom torch import nn" if needs_nn else "")
+        return self.snippets.imports + ("\nfrom torch import nn" if needs_nn else "")
 
     @property
     def callees(self) -> list[Callee]:
-        """Everything that a case calls: functions, constructors, methods."""
+        """All functions, constructors and methods that a case calls."""
         return [callee for entry in self.entries for callee in (entry.callee, *entry.methods)]
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """All arguments by name: what a case holds."""
+        """All arguments by name; a case has a value for each."""
         return {p.name: p for callee in self.callees for p in callee.parameters}
 
     @property
     def judged(self) -> Callee:
-        """What the drafted mistakes are about: the first function, or the first method of the class."""
+        """The callee that drafted mistakes change: the first function, or the first method of the class."""
         first = self.entries[0]
         return first.methods[0] if first.is_class else first.callee
 
     @property
     def array(self) -> str | None:
-        """The first array among its arguments."""
+        """The name of the first array argument of `judged`, or None."""
         return next((p.name for p in self.judged.parameters if p.kind == "array"), None)
 
 
 def base_of(draft: Draft, entry: EntryPoint) -> str:
-    """What a class of PyTorch that has a `forward` is derived from."""
+    """Return the base class `(nn.Module)` of a PyTorch class with a `forward`, else an empty string."""
     is_module = (
         draft.library == "torch"
         and entry.is_class

@@ -1,4 +1,4 @@
-"""The signatures of a new kata, as they are typed: `rms_norm(x, gamma, eps=1e-6)`, `Cache.append(k, v)`."""
+"""Parse the signatures of a new kata, such as `rms_norm(x, gamma, eps=1e-6)` or `Cache.append(k, v)`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from grader.course.catalog import CourseError
 Kind = Literal["array", "integers", "mask", "int", "float", "bool", "other"]
 
 KINDS: dict[str, Kind] = {"int": "int", "float": "float", "bool": "bool"}
-COUNTS = re.compile(r"^(n|num|d|max)_|_(len|id|size)$")  # no `k`: it is keys more often than a number
+COUNTS = re.compile(r"^(n|num|d|max)_|_(len|id|size)$")  # not `k`, which usually means keys
 FRACTIONS = ("p", "eps", "temperature", "base", "theta")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One argument: its name, its default as source, and what it is taken for."""
+    """One argument: its name, its default as source, and the kind of value that is drawn for it."""
 
     name: str
     default: str | None
@@ -60,7 +60,7 @@ class EntryPoint:
 
 
 def read_signatures(texts: tuple[str, ...]) -> list[EntryPoint]:
-    """The entry points in the order in which they were given. Raises CourseError."""
+    """Return the entry points in the given order. Raises CourseError for a wrong or repeated signature."""
     found: dict[str, EntryPoint] = {}
     for text in texts:
         owner, callee = _read(text)
@@ -78,7 +78,7 @@ def read_signatures(texts: tuple[str, ...]) -> list[EntryPoint]:
 
 
 def _read(text: str) -> tuple[str | None, Callee]:
-    """The class that a signature belongs to, if any, and the function. Raises CourseError."""
+    """Return the class of a method signature or None, and the function. Raises CourseError."""
     match = re.fullmatch(r"\s*(?:([A-Za-z]\w*)\.)?([A-Za-z]\w*)\s*(\(.*\))\s*", text, re.DOTALL)
     try:
         if match is None:
@@ -98,7 +98,9 @@ def _parameters(node: ast.FunctionDef, source: str, text: str) -> tuple[Paramete
     if found.vararg or found.kwarg or found.kwonlyargs or found.posonlyargs:
         raise CourseError(f"`{text}`: a kata's arguments are passed by name; leave out *, ** and /.")
     arguments = [argument for argument in found.args if argument.arg != "self"]
-    given = [ast.get_source_segment(source, default) for default in found.defaults]  # 1e-6 stays 1e-6
+    given = [
+        ast.get_source_segment(source, default) for default in found.defaults
+    ]  # as typed: 1e-6, not 1e-06
     defaults = [None] * (len(found.args) - len(given)) + given
     return tuple(
         _parameter(argument, default)
@@ -112,7 +114,7 @@ def _parameter(argument: ast.arg, default: str | None) -> Parameter:
 
 
 def _kind(name: str, default: str | None, annotation: str | None) -> Kind:
-    """What an argument is drawn as: from its annotation, its default, or the field's habits of naming."""
+    """Infer the kind of an argument from its annotation, its default, or the conventions for its name."""
     if annotation in KINDS:
         return KINDS[annotation]
     if default is not None:

@@ -1,4 +1,4 @@
-"""Drafts of what is read: the stub with the skeleton of a statement, and the reference."""
+"""Drafts of the stub, with the outline of its statement, and of the reference."""
 
 from __future__ import annotations
 
@@ -35,55 +35,55 @@ DUE = f"{UNWRITTEN}  # TODO: write the reference, the shape of each value at its
 
 
 def stub(draft: Draft) -> str:
-    """The student's file."""
-    entries = "\n\n\n".join(_entry(draft, entry, described=True) for entry in draft.entries)
+    """Return the draft of the stub."""
+    entries = "\n\n\n".join(_entry(draft, entry, has_docstring=True) for entry in draft.entries)
     return STUB.format(title=draft.title, source=draft.source, imports=draft.imports, entries=entries)
 
 
 def reference(draft: Draft) -> str:
-    """The answer, to be written."""
-    entries = "\n\n\n".join(_entry(draft, entry, described=False) for entry in draft.entries)
+    """Return the draft of the reference."""
+    entries = "\n\n\n".join(_entry(draft, entry, has_docstring=False) for entry in draft.entries)
     return REFERENCE.format(source=draft.source, imports=draft.imports, entries=entries)
 
 
-def _entry(draft: Draft, entry: EntryPoint, described: bool) -> str:
+def _entry(draft: Draft, entry: EntryPoint, has_docstring: bool) -> str:
     if not entry.is_class:
-        return _function(draft, entry.callee, described)
+        return _function(draft, entry.callee, has_docstring)
     constructor = Callee("__init__", entry.callee.parameters)
-    methods = [_function(draft, callee, described, "self") for callee in (constructor, *entry.methods)]
+    methods = [_function(draft, callee, has_docstring, "self") for callee in (constructor, *entry.methods)]
     body = [_indented(method) for method in methods]
-    if described:
+    if has_docstring:
         body.insert(0, '    """TODO: say in one line what it holds."""')
     return f"class {entry.name}{base_of(draft, entry)}:\n" + "\n\n".join(body)
 
 
-def _function(draft: Draft, callee: Callee, described: bool, *first: str) -> str:
-    shown = [_annotated(draft, p) if described else p.declared for p in callee.parameters]
-    result = f" -> {_result(draft, callee)}" if described else ""
+def _function(draft: Draft, callee: Callee, has_docstring: bool, *first: str) -> str:
+    shown = [_annotated(draft, p) if has_docstring else p.declared for p in callee.parameters]
+    result = f" -> {_result(draft, callee)}" if has_docstring else ""
     lines = [f"def {callee.name}({', '.join([*first, *shown])}){result}:"]
-    if described:
+    if has_docstring:
         lines += _described(callee)
-    return "\n".join([*lines, f"    {UNWRITTEN if described else DUE}"])
+    return "\n".join([*lines, f"    {UNWRITTEN if has_docstring else DUE}"])
 
 
 def _result(draft: Draft, callee: Callee) -> str:
-    return "None" if callee.name == "__init__" else draft.dialect.array
+    return "None" if callee.name == "__init__" else draft.snippets.array
 
 
 def _described(callee: Callee) -> list[str]:
-    """A docstring with a line for each argument."""
+    """Return the lines of a docstring with a line for each argument."""
     if callee.name == "__init__":
         return []
     width = max(len(name) for name in ("returns", *(p.name for p in callee.parameters))) + 3
-    told = [
+    arguments = [
         f"    {f'{p.name}:':<{width}}TODO: say shape, dtype and values of {p.name}" for p in callee.parameters
     ]
     last = f"    {'returns:':<{width}}TODO: say shape and dtype of the result"
-    return ['    """TODO: say in one line what it does.', "", *told, last, '    """']
+    return ['    """TODO: say in one line what it does.', "", *arguments, last, '    """']
 
 
 def _annotated(draft: Draft, parameter: Parameter) -> str:
-    plain = parameter.kind if parameter.kind in ("int", "float", "bool") else draft.dialect.array
+    plain = parameter.kind if parameter.kind in ("int", "float", "bool") else draft.snippets.array
     annotation = parameter.annotation or ("object" if parameter.kind == "other" else plain)
     default = "" if parameter.default is None else f" = {parameter.default}"
     return f"{parameter.name}: {annotation}{default}"

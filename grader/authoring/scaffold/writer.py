@@ -1,4 +1,4 @@
-"""`kata new`: the files of a kata, each with a part that works, and its place in the course."""
+"""`kata new`: write the files of a kata and add it to the course."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ FOLDER = FILE.parent.as_posix()
 CONFTEST = Path(__file__).parent / "templates" / "conftest.py.txt"
 
 
-def place_for(root: Path, place: str, new_track: bool) -> tuple[str, str]:
-    """Track and name of `TRACK/NAME`, free to be written. Raises CourseError, KataError."""
+def new_kata_name(root: Path, place: str, new_track: bool) -> tuple[str, str]:
+    """Parse `TRACK/NAME`. Raises CourseError if it is malformed, taken, or in an unknown track."""
     track, _, name = place.partition("/")
     for word in (track, name):
         if not re.fullmatch(r"[a-z][a-z0-9_]*", word) or keyword.iskeyword(word):
@@ -36,8 +36,8 @@ def place_for(root: Path, place: str, new_track: bool) -> tuple[str, str]:
     return track, name
 
 
-def open_place(folder: Path | None) -> Path:
-    """The folder of the course that a kata is written into. Raises CourseError."""
+def course_folder(folder: Path | None) -> Path:
+    """Return the given folder, or the course at or above this one. Raises CourseError if there is none."""
     found = folder or next((f for f in (Path.cwd(), *Path.cwd().parents) if (f / FOLDER).is_dir()), None)
     if found is None:
         raise CourseError("There is no course at or above this folder; begin one here with: --course .")
@@ -55,7 +55,7 @@ def _require_free(course: Course, track: str, name: str, new_track: bool) -> Non
         raise CourseError(f"No track is called `{track}`. {hint} `--new-track` begins one.")
 
 
-def ask(
+def complete_draft(
     track: str,
     name: str,
     signatures: tuple[str, ...],
@@ -63,15 +63,15 @@ def ask(
     title: str | None,
     source: str | None,
 ) -> Draft:
-    """The draft of a kata; what was not given is asked for. Raises CourseError where nobody answers."""
+    """Return the draft of a kata; prompt for missing values. Raises CourseError if there is no terminal."""
     try:
         given = signatures or (click.prompt("Signature, as in f(x, eps=1e-6)"),)
-        entries = read_signatures(given)  # before more is asked: it is what goes wrong
-        said = name.replace("_", " ").capitalize()
+        entries = read_signatures(given)  # before other prompts, since this often fails
+        default_title = name.replace("_", " ").capitalize()
         return Draft(
             track,
             name,
-            title or click.prompt("Title", default=said),
+            title or click.prompt("Title", default=default_title),
             source or click.prompt("Source", default="Author year, section"),
             library or _ask_for_library(),
             tuple(entries),
@@ -88,8 +88,10 @@ def _ask_for_library() -> Library:
 
 
 def write_kata(root: Path, draft: Draft) -> list[str]:
-    """Write the kata's files, and the course's where it is new; none is ever overwritten. Returns the names
-    of what was written. Raises CourseError, and then nothing was."""
+    """Write the kata's files, and the course's files if it is new, and return their names.
+
+    Raises CourseError, before anything is written, if a file exists.
+    """
     files = _kata_files(draft)
     there = next((name for name in files if (root / name).exists()), None)
     if there is not None:
@@ -106,7 +108,7 @@ def write_kata(root: Path, draft: Draft) -> list[str]:
 
 
 def _kata_files(draft: Draft) -> dict[str, str]:
-    """Every file of the kata, in the order in which they are best written."""
+    """Return every file of the kata, in the order in which to complete them."""
     solutions = f"solutions/{draft.track}/{draft.name}"
     return {
         f"{solutions}/reference.py": texts.reference(draft),
@@ -118,8 +120,10 @@ def _kata_files(draft: Draft) -> dict[str, str]:
 
 
 def with_kata(text: str, track: str, name: str) -> str:
-    """The text of path.toml with the kata at the end of its track, everything else as it stood. Raises
-    CourseError where the file is laid out in a way that this cannot follow."""
+    """Return the text of path.toml with the kata added to its track, and nothing else changed.
+
+    Raises CourseError if the layout of the file is not supported.
+    """
     wanted = tomllib.loads(text)
     names = wanted.setdefault("path", {}).setdefault(track, [])
     if name in names:

@@ -1,4 +1,4 @@
-"""The optional packages that notebooks need, asked for before anything is begun."""
+"""Check that the optional packages for notebooks are installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grader.course.catalog import CourseError
 
 
 def require(what: str, *packages: str) -> None:
-    """Raises CourseError, with what to install, where a package is missing."""
+    """Raise CourseError, with the command that installs it, if a package is missing."""
     missing = next((name for name in packages if importlib.util.find_spec(name) is None), None)
     if missing:
         raise CourseError(f"{what} needs {missing}: pip install 'decoder-dojo[notebooks]'")

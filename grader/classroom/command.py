@@ -1,4 +1,4 @@
-"""One run of `kata grade`, step by step."""
+"""The command `kata grade`: collect, grade, store, write the results, print the summary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from grader.classroom import files
 from grader.classroom.collector import Collector
-from grader.classroom.engine import Engine, open_engine
+from grader.classroom.grader_pool import GraderPool, open_pool
 from grader.classroom.roster import Roster, read_roster
 from grader.classroom.run import ClassRun, RunCounts
 from grader.classroom.store import Store, open_store
@@ -24,7 +24,7 @@ from grader.formats.escaping import one_line, points
 
 @dataclass(frozen=True)
 class ClassOptions:
-    """The command line of `kata grade`."""
+    """The options of `kata grade`."""
 
     submissions: Path
     output: Path = Path("grades")
@@ -40,37 +40,42 @@ class ClassOptions:
     gradebook: str | None = None
     each: bool = False
 
-    def order(self, course: Course, infos: list[KataInfo]) -> GraderOptions:
-        """What the graders are told."""
+    def grader_options(self, course: Course, infos: list[KataInfo]) -> GraderOptions:
+        """Return the options of the grading processes."""
         katas = tuple(info.name for info in infos)
         terms = (self.device, self.isolation, self.key, self.secret)
         return GraderOptions(course.root.absolute(), course.exercises.absolute(), katas, *terms)
 
 
 def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) -> int:
-    """Grade everything, write everything; how many files could not be judged through our own fault."""
-    shelf = Collector(options.submissions)
+    """Grade the class and write all results; return how many files the grader failed to judge."""
+    collector = Collector(options.submissions)
     roster = read_roster(options.roster) if options.roster else None
     with closing(open_store(options.store, options.output)) as store:
-        order = options.order(course, infos)
-        with closing(open_engine(options.engine, order, options.graders or 0, options.address)) as engine:
-            tally = _run(infos, shelf, roster, engine, store, options.each)
+        for_graders = options.grader_options(course, infos)
+        with closing(open_pool(options.engine, for_graders, options.graders or 0, options.address)) as pool:
+            counts = _run(infos, collector, roster, pool, store, options.each)
         begun = begun_katas(store, infos)
-        insight = files.write_outputs(options.output, store, begun, options.device)
+        statistics = files.write_outputs(options.output, store, begun, options.device)
         if options.gradebook:
             files.write_gradebook(options.gradebook, store, begun, options.device)
-        click.echo(render(insight, tally, options.output), nl=False)
-    return tally.faults
+        click.echo(render(statistics, counts, options.output), nl=False)
+    return counts.faults
 
 
 def _run(
-    infos: list[KataInfo], shelf: Collector, roster: Roster | None, engine: Engine, store: Store, each: bool
+    infos: list[KataInfo],
+    collector: Collector,
+    roster: Roster | None,
+    pool: GraderPool,
+    store: Store,
+    each: bool,
 ) -> RunCounts:
-    """The run itself, with its progress on standard error where that is a terminal."""
-    run = ClassRun({info.name: info for info in infos}, shelf, roster, engine, store)
+    """Grade the files, with a progress bar on standard error if it is a terminal."""
+    run = ClassRun({info.name: info for info in infos}, collector, roster, pool, store)
     quiet = each or not sys.stderr.isatty()
-    with click.progressbar(length=len(shelf), label="Grading", file=sys.stderr, hidden=quiet) as bar:
-        return run.grade(lambda: bar.update(1), _print_result if each else _say_nothing)
+    with click.progressbar(length=len(collector), label="Grading", file=sys.stderr, hidden=quiet) as bar:
+        return run.grade(lambda: bar.update(1), _print_result if each else _print_nothing)
 
 
 def _print_result(student: str, task: Task, verdict: Verdict) -> None:
@@ -78,5 +83,5 @@ def _print_result(student: str, task: Task, verdict: Verdict) -> None:
     click.echo(f"{one_line(student, 100)}  {task.kata}  {told}")
 
 
-def _say_nothing(student: str, task: Task, verdict: Verdict) -> None:
-    """Results wait for the summary."""
+def _print_nothing(student: str, task: Task, verdict: Verdict) -> None:
+    """Print no single results; the summary follows."""

@@ -1,4 +1,4 @@
-"""What nbgrader is told of a cell, in version 3 of its metadata."""
+"""The nbgrader metadata of a cell, in version 3 of its schema."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 SCHEMA = 3
 
 
-def marks(
+def cell_metadata(
     name: str, solution: bool = False, points: float | None = None, locked: bool = True, task: bool = False
 ) -> dict[str, Any]:
-    """A student's answer, a score where there are points, or both: what is written and graded by hand."""
-    told: dict[str, Any] = {
+    """Return the metadata of an answer (`solution`), a score (`points`), or both for manual grading."""
+    metadata: dict[str, Any] = {
         "schema_version": SCHEMA,
         "grade_id": name,
         "solution": solution,
@@ -19,4 +19,4 @@ def marks(
         "locked": locked and not solution,
         "task": task,
     }
-    return told if points is None else {**told, "points": points}
+    return metadata if points is None else {**metadata, "points": points}

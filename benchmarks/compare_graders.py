@@ -1,6 +1,6 @@
-"""A class graded side by side: here, by nbgrader, by otter-grader, and by pytest in a process a submission.
+"""Compare graders on one class: `kata grade`, nbgrader, otter-grader, and pytest in a process per submission.
 
-python benchmarks/cohort.py [STUDENTS] [THEIRS]     the others grade the first THEIRS of them; a network once
+python benchmarks/compare_graders.py [STUDENTS] [THEIRS]     the others grade THEIRS students
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grader.course.loading import cache_folder
 
 CORES = 2
 PACKAGES = ("numpy", "torch", "nbgrader", "otter-grader", "pytest", "hypothesis")
-BARS = {"nbgrader autograde": 15, "otter run": 40}  # times the throughput of these
+BARS = {"nbgrader autograde": 15, "otter run": 40}  # times their throughput that is required
 SCORES = """
 import sys, json
 from nbgrader.api import Gradebook
@@ -34,24 +34,24 @@ with Gradebook(sys.argv[1]) as book:
 print(json.dumps(found))
 """
 
-Found = set[tuple[str, str]]  # who got full points for which kata
+Passed = set[tuple[str, str]]  # pairs of student and kata with full points
 
 
 @cache
 def environment() -> Path:
-    """A virtual environment of the others, made once, beside nothing of ours."""
+    """Return the `bin` folder of a separate virtual environment with the other graders; create it once."""
     folder = Path(os.environ.get("DOJO_BENCH", cache_folder() / "benchmark")) / "graders"
     if not (folder / "bin" / "otter").exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
         versions = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if "torch==" in line]
         subprocess.run([*pip, *versions, *(p for p in PACKAGES if p != "torch")], check=True)
-    os.environ["PATH"] = f"{folder / 'bin'}:{os.environ['PATH']}"  # they start each other by name
+    os.environ["PATH"] = f"{folder / 'bin'}:{os.environ['PATH']}"  # they start each other's commands by name
     return folder / "bin"
 
 
-def ours(submissions: Path, work: Path) -> Found:
-    """`kata grade`, as an instructor would run it."""
+def ours(submissions: Path, work: Path) -> Passed:
+    """Grade with `kata grade`."""
     command = "from grader.cli.kata import kata; kata()"
     run = [sys.executable, "-c", command, "grade", submissions, "--output", work]
     subprocess.run([str(word) for word in run], cwd=ROOT, check=True, capture_output=True)
@@ -64,8 +64,8 @@ def ours(submissions: Path, work: Path) -> Found:
     }
 
 
-def nbgrader(submissions: Path, work: Path) -> Found:
-    """An assignment of six notebooks, autograded; one process, as it comes."""
+def nbgrader(submissions: Path, work: Path) -> Passed:
+    """Grade with nbgrader, as an assignment of six notebooks, in one process as by default."""
     for info in map(Course(ROOT).kata_info, KATAS):
         _put(work / "source" / "ps1" / f"{info.name}.ipynb", notebook(info.name, "pass"))
         for folder in submissions.iterdir():
@@ -73,15 +73,15 @@ def nbgrader(submissions: Path, work: Path) -> Found:
             _put(work / "submitted" / folder.name / "ps1" / f"{info.name}.ipynb", notebook(info.name, answer))
     command, wish = environment() / "nbgrader", ["ps1", "--create", "--force"]
     subprocess.run([command, "generate_assignment", *wish], cwd=work, check=True, capture_output=True)
-    with clock("nbgrader autograde"):  # it exits with 1 where a notebook could not be run to its end
+    with clock("nbgrader autograde"):  # it exits with 1 if a notebook raised an error
         subprocess.run([command, "autograde", *wish], cwd=work, capture_output=True)
     url = f"sqlite:///{work / 'gradebook.db'}"
     told = subprocess.run([environment() / "python", "-c", SCORES, url], check=True, capture_output=True)
     return {(student, name) for student, name, score in json.loads(told.stdout) if score == 10}
 
 
-def otter(submissions: Path, work: Path) -> Found:
-    """`otter run`, a notebook at a time, as many at once as there are cores."""
+def otter(submissions: Path, work: Path) -> Passed:
+    """Grade with `otter run`, one notebook per run, as many in parallel as there are cores."""
     for name in KATAS:
         _put(work / name / "tests" / f"{TEST_NAME}.py", otter_test(name))
         generate = [environment() / "otter", "generate", "-t", "tests", "-o", "auto.zip", "--no-requirements"]
@@ -105,8 +105,8 @@ def otter(submissions: Path, work: Path) -> Found:
     return _all_jobs("otter run", submissions, run)
 
 
-def pytest(submissions: Path, work: Path) -> Found:  # noqa: ARG001  # every contender is called alike
-    """The same laws in a process a submission, as many at once as there are cores."""
+def pytest(submissions: Path, work: Path) -> Passed:  # noqa: ARG001  # all graders have the same signature
+    """Grade with the laws under pytest, one process per submission, in parallel."""
 
     def run(job: tuple[str, str]) -> bool:
         student, name = job
@@ -118,7 +118,7 @@ def pytest(submissions: Path, work: Path) -> Found:  # noqa: ARG001  # every con
     return _all_jobs("pytest", submissions, run)
 
 
-def _all_jobs(name: str, submissions: Path, run: Callable[[tuple[str, str]], bool]) -> Found:
+def _all_jobs(name: str, submissions: Path, run: Callable[[tuple[str, str]], bool]) -> Passed:
     jobs = [(folder.name, kata) for folder in sorted(submissions.iterdir()) for kata in KATAS]
     with clock(name), ThreadPoolExecutor(CORES) as pool:
         passed = list(pool.map(run, jobs))
@@ -126,9 +126,9 @@ def _all_jobs(name: str, submissions: Path, run: Callable[[tuple[str, str]], boo
 
 
 class clock:
-    """How long it took, by name: setting up is not grading."""
+    """Context manager that adds its duration to `seconds`, so that setting up is not measured."""
 
-    seconds: dict[str, float] = {}  # noqa: RUF012  # shared by all, which is what it is for
+    seconds: dict[str, float] = {}  # noqa: RUF012  # shared by all clocks on purpose
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -146,7 +146,7 @@ def _put(path: Path, text: str) -> None:
 
 
 def compare(students: int, theirs: int, folder: Path) -> int:
-    """Print the table; 1 where a bar is missed."""
+    """Print the table; return 1 if a bar is missed, else 0."""
     sizes = {"class": students, "part": theirs}
     known = {name: invent(folder / name, size, distinct=True) for name, size in sizes.items()}
     environment()
@@ -167,8 +167,8 @@ def compare(students: int, theirs: int, folder: Path) -> int:
     return int(any(each[name] < times * each["kata grade"] for name, times in BARS.items()))
 
 
-def row(name: str, each: dict[str, float], made: dict[tuple[str, str], str], passed: Found) -> str:
-    """A row of the table, from the seconds of a grading and from who passed."""
+def row(name: str, each: dict[str, float], made: dict[tuple[str, str], str], passed: Passed) -> str:
+    """Return a row of the table."""
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10  # the largest so far
     told = (
         f"{len(made)} | {1e3 * each[name]:.0f} ms | {each[name] / each['kata grade']:.1f} × | ≤ {memory} MiB"

@@ -1,4 +1,4 @@
-"""A grading on behalf of a notebook: `grade` is run beside the kernel, and its report read back."""
+"""Grading outside of the notebook's kernel: run `grade` as a subprocess and read its report."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from grader.report import KataReport, ReportError, from_json
 
 
 def grade_source(info: KataInfo, source: str, key: str = "", device: str = "cpu") -> KataReport:
-    """What `grade` says of this source. Raises CourseError with what `grade` says where it says no report."""
+    """Return the report of `grade` on this source. Raises CourseError with its message if it wrote none."""
     with tempfile.TemporaryDirectory(prefix="dojo-") as folder:
         file, report = Path(folder, f"{info.name}.py"), Path(folder, "report.json")
         file.write_text(source, encoding="utf-8")
-        # -P: a numpy.py beside the notebook is no library of the grader's
+        # -P keeps a numpy.py beside the notebook from being imported in place of NumPy
         command = [sys.executable, "-P", "-m", "grader.cli.grade", info.name, "--file", str(file)]
         options = ["--format", "json", "--output", str(report), "--device", device]
         options += ["--key", key] if key else []
