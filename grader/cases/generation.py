@@ -39,7 +39,7 @@ def spread(cases: list[Case], size: int) -> list[Case]:
     """Return `size` of the cases at even distances, with the smallest and the largest."""
     if len(cases) <= size:
         return cases
-    return [cases[round(i * (len(cases) - 1) / (size - 1))] for i in range(size)]
+    return [cases[round(i * (len(cases) - 1) / max(size - 1, 1))] for i in range(size)]
 
 
 def half(cases: list[Case]) -> list[Case]:
@@ -47,7 +47,7 @@ def half(cases: list[Case]) -> list[Case]:
     return spread(cases, max(FEWEST, len(cases) // 2))
 
 
-def for_all(draw_case: DrawCase, check: Callable[[Case], None], examples: int = 30) -> None:
+def for_all(draw_case: DrawCase, check: Callable[[Case], None], examples: int = 20) -> None:
     """Run `check` on drawn cases; Hypothesis shrinks a failing case and raises its exception."""
     _run(draw_case, check, examples=examples, seed=SEED, shrink=True)
 

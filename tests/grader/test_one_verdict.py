@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -39,7 +40,8 @@ KATAS = [
     "train_language_model",
 ]
 
-SAMPLE = 2  # of a kata's variants, and of its mistakes
+#: How many variants, and mistakes, of a kata are graded: `DOJO_SAMPLE=1000` takes all of them.
+SAMPLE = int(os.environ.get("DOJO_SAMPLE", "1"))
 
 #: Submissions that once got a different report alone than in a class.
 PECULIAR = {
@@ -78,6 +80,7 @@ PECULIAR = {
 
 
 BY_IDENTITY = "keeps results by the identity of the argument"
+TENSOR = "answers with a tensor of PyTorch"
 
 
 def verdicts(report):
@@ -244,6 +247,7 @@ def test_a_notebook_gives_the_same_report(shared):
     info = shared.course.kata_info("softmax")
     sources = {**answers(shared.course, "softmax"), **PECULIAR}
     del sources[BY_IDENTITY]
+    del sources[TENSOR]  # whether a worker of NumPy has the memory to import PyTorch hangs on its build
     for source in [sources["reference"], *list(sources.values())[-3:]]:
         here = grade(shared, "softmax", source)
         there = told(grade_source(info, textwrap.dedent(source)))
