@@ -69,7 +69,7 @@ class RemoteStudent(Student):
         """Load a submission as the module `name`; its file name is `filename` or `name`.py. Raises
         SubmissionFailed, WorkerLost."""
         self._filename = loading["filename"] = filename or f"{name}.py"
-        nonce = next(self._nonces)
+        nonce, self._batch = next(self._nonces), self._process.usage()
         with _as_lost(seconds):
             self._channel.send(*encode({"load": {"name": name, **loading}}), nonce)
             return unwrap(self._answer_to(nonce, [], seconds))
@@ -84,13 +84,13 @@ class RemoteStudent(Student):
         """Carry out the requests in order. If the worker is lost, the list ends early with a WorkerLost."""
         answers: list[Outcome | Exception] = []
         for part in self._batches(requests):
-            began, delayed = time.monotonic(), self._process.delayed_since()
+            self._batch = self._process.usage()
             for request, sent in part:
                 answers.append(self._outcome(request, sent))
                 if isinstance(answers[-1], WorkerLost):
                     return answers
-            wall = time.monotonic() - began
-            self._budget.spent += wall if wall < BRIEF else max(0.0, wall - delayed())
+            wall = time.monotonic() - self._batch.wall
+            self._budget.spent += wall if wall < BRIEF else self._since_the_batch(self._process.usage())
         return answers
 
     def _batches(self, requests: Sequence[Request]) -> Iterator[list[tuple[Request, Sent | Exception]]]:
@@ -148,11 +148,15 @@ class RemoteStudent(Student):
             told = f"within {seconds:g} seconds of computing"
         elif used.wall - began.wall > WALL_FACTOR * seconds:
             told = f"within {WALL_FACTOR * seconds:g} seconds"
-        elif self._budget.spent + used.awake - began.awake > self._limit(used):
+        elif self._budget.spent + self._since_the_batch(used) > self._limit(used):
             told = f"within {self._budget.limit:g} seconds for all calls together"
         else:
             return
         raise TooLong(told, self._process.line(self._filename))
+
+    def _since_the_batch(self, used: Usage) -> float:
+        """Return the seconds since the batch was sent, without the wait for a free processor."""
+        return max(0.0, used.awake - self._batch.awake)
 
     def _limit(self, used: Usage) -> float:
         """Return the limit for all calls; it is wider if the wait for a free processor is unknown."""

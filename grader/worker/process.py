@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -51,11 +50,6 @@ class Process:
     def usage(self) -> Usage:
         """Return the times that the worker has used so far."""
         return Usage(time.monotonic(), _cpu_seconds(self.pid), _delayed_seconds(self.pid))
-
-    def delayed_since(self) -> Callable[[], float]:
-        """Return a function that returns the seconds spent waiting for a processor since this call."""
-        began = _delayed_seconds(self.pid) or 0.0
-        return lambda: (_delayed_seconds(self.pid) or 0.0) - began
 
     def line(self, filename: str) -> int | None:
         """Return the line of `filename` that the worker is running, or None if it does not answer. A signal
