@@ -88,9 +88,11 @@ class RemoteStudent(Student):
             for request, sent in part:
                 answers.append(self._outcome(request, sent))
                 if isinstance(answers[-1], WorkerLost):
-                    return answers
+                    break
             wall = time.monotonic() - self._batch.wall
             self._budget.spent += wall if wall < BRIEF else self._since_the_batch(self._process.usage())
+            if answers and isinstance(answers[-1], WorkerLost):
+                break
         return answers
 
     def _batches(self, requests: Sequence[Request]) -> Iterator[list[tuple[Request, Sent | Exception]]]:

@@ -159,7 +159,8 @@ def test_a_slow_submission_gets_no_more_calls_than_its_time_allows(grade, monkey
     report = grade("import time\ndef double(x):\n    time.sleep(0.2)\n    return x + x\n")
     assert statuses(report)[0] == "timeout"  # the calls of one batch count as they come
     assert report.checks[0].message == "No answer within 0.5 seconds for all calls together, in line 3."
-    assert report.checks[-1].message == "Not run: the submission had to be stopped before."
+    given_up = [check for check in report.checks if check.message.startswith("Not run")]
+    assert len(given_up) == len(report.checks) - 1  # the time of the lost worker counts as well
 
 
 REFUSALS = {
