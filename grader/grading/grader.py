@@ -24,7 +24,7 @@ from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
 from grader.grading.report_builder import as_check, unearned
 from grader.grading.submission_run import SubmissionRun
-from grader.kata import Kata
+from grader.kata import Kata, hundredths
 from grader.report import CheckReport, Isolation, KataReport, Provenance
 from grader.report_texts import bounded
 from grader.worker.child.rules import first_use
@@ -119,8 +119,10 @@ class Grader:
     ) -> list[CheckReport]:
         """Return the checks with a note if a library function does all of the kata. With `by_hand` in the
         syllabus, the check of agreement with the reference then fails."""
-        used = first_use(submission.source, kata.shortcuts, methods=True) if kata.shortcuts else None
-        if used is None or checks[0].status != "passed":
+        if not kata.shortcuts or checks[0].status != "passed":
+            return checks
+        used = first_use(submission.source, kata.shortcuts, methods=True)
+        if used is None:
             return checks
         note = f"Line {used[1]} uses {used[0]}, which does all of this kata."
         if self.course.syllabus.by_hand:
@@ -155,7 +157,7 @@ def _check_rules(kata: Kata, submission: Submission) -> list[CheckReport]:
         broken = first_use(submission.source, rule.forbidden)
         if broken:
             message = f"A rule of this kata is broken: line {broken[1]} uses {broken[0]}. {rule.because}"
-            points = round(kata.points * 100)
+            points = hundredths(kata.points)
             return [
                 CheckReport(
                     "keeps_the_rules", "The code keeps the rules of the kata.", "failed", 0, points, message

@@ -43,6 +43,15 @@ def _dtype_text(dtype: np.dtype[Any]) -> str:
     return str(dtype)  # cached, because this takes NumPy longer than comparing a small array
 
 
+def leaves(tree: Any) -> Iterator[Any]:
+    """Yield what the dicts, lists and tuples of a tree hold, in their order."""
+    if isinstance(tree, dict | list | tuple):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from leaves(part)
+    else:
+        yield tree
+
+
 def in_leaves(change: Callable[[Any], Any], tree: Any) -> Any:
     """Return a tree of the same structure in which `change` was applied to every leaf."""
     if isinstance(tree, dict):
@@ -65,20 +74,23 @@ def _contiguous(value: Any) -> Any:
 
 def is_contiguous(tree: Any) -> bool:
     """Return whether every array and tensor in the tree is contiguous in C order."""
-    if isinstance(tree, dict | list | tuple):
-        return all(map(is_contiguous, tree.values() if isinstance(tree, dict) else tree))
-    if isinstance(tree, np.ndarray):
-        return bool(tree.flags.c_contiguous)
-    return (
-        type(tree).__module__ != "torch" or not hasattr(tree, "is_contiguous") or bool(tree.is_contiguous())
-    )
+    return all(map(_is_contiguous, leaves(tree)))
+
+
+def _is_contiguous(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return bool(value.flags.c_contiguous)
+    is_tensor = type(value).__module__ == "torch" and hasattr(value, "is_contiguous")
+    return not is_tensor or bool(value.is_contiguous())
 
 
 def largest(tree: Any) -> float:
     """Return the largest absolute value of the finite numbers in the tree; 0 if there are none."""
-    if isinstance(tree, dict | list | tuple):
-        return max(map(largest, tree.values() if isinstance(tree, dict) else tree), default=0.0)
-    array = to_numpy(tree)
+    return max(map(_largest, leaves(tree)), default=0.0)
+
+
+def _largest(value: Any) -> float:
+    array = to_numpy(value)
     if array is None or array.dtype.kind not in "fiu":
         return 0.0
     return float(np.max(np.abs(array[np.isfinite(array)].astype(np.float64)), initial=0.0))
@@ -86,27 +98,18 @@ def largest(tree: Any) -> float:
 
 def holds_arrays(tree: Any) -> bool:
     """Return whether the tree contains an array or a tensor."""
-    if isinstance(tree, dict | list | tuple):
-        return any(map(holds_arrays, tree.values() if isinstance(tree, dict) else tree))
-    return hasattr(tree, "shape")
+    return any(hasattr(leaf, "shape") for leaf in leaves(tree))
 
 
 def terms_of(case: Any) -> int:
     """Return the length of the longest axis in the tree: no sum over one axis has more terms."""
-    if isinstance(case, dict):
-        return max((terms_of(value) for value in case.values()), default=1)
-    if isinstance(case, list | tuple):
-        return max((terms_of(value) for value in case), default=1)
-    return max((int(n) for n in getattr(case, "shape", ())), default=1) or 1
+    return max((int(n) for leaf in leaves(case) for n in getattr(leaf, "shape", ())), default=1) or 1
 
 
 def float_dtype(tree: Any) -> str | None:
     """Return the name of the first float dtype in the tree; None if there is none."""
-    if isinstance(tree, dict | list | tuple):
-        leaves = tree.values() if isinstance(tree, dict) else tree
-        return next((dtype for dtype in map(float_dtype, leaves) if dtype), None)
-    name = dtype_name(tree)
-    return name if "float" in name and name != "float" else None
+    names = map(dtype_name, leaves(tree))
+    return next((name for name in names if "float" in name and name != "float"), None)
 
 
 def distinct_values(tree: object) -> set[object]:
@@ -126,12 +129,3 @@ def _values_of_leaf(leaf: object) -> set[object]:
         return {repr(leaf)}
     entries = array.reshape(-1)[:: 1 + array.size // MOST_ENTRIES]
     return {repr(value + 0) for value in np.unique(entries)[:3].tolist()}
-
-
-def leaves(tree: object) -> Iterator[object]:
-    """Yield what the dicts, lists and tuples of a tree hold, in their order."""
-    if isinstance(tree, dict | list | tuple):
-        for part in tree.values() if isinstance(tree, dict) else tree:
-            yield from leaves(part)
-    else:
-        yield tree

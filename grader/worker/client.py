@@ -59,6 +59,7 @@ class RemoteStudent(Student):
         self._nonces = itertools.count(1)
         self._numbers = itertools.count(1)
         self._filename = ""
+        self._batch = Usage(time.monotonic(), 0.0, None)  # at the start of the current batch
 
     def greeting(self, seconds: float) -> dict[str, Any]:
         """Receive the worker's first message: the protections in force. Raises WorkerLost."""
@@ -84,15 +85,21 @@ class RemoteStudent(Student):
         """Carry out the requests in order. If the worker is lost, the list ends early with a WorkerLost."""
         answers: list[Outcome | Exception] = []
         for part in self._batches(requests):
-            self._batch = self._process.usage()
-            for request, sent in part:
-                answers.append(self._outcome(request, sent))
-                if isinstance(answers[-1], WorkerLost):
-                    break
-            wall = time.monotonic() - self._batch.wall
-            self._budget.spent += wall if wall < BRIEF else self._since_the_batch(self._process.usage())
-            if answers and isinstance(answers[-1], WorkerLost):
+            answers += self._receive_batch(part)
+            if isinstance(answers[-1], WorkerLost):
                 break
+        return answers
+
+    def _receive_batch(self, part: list[tuple[Request, Sent | Exception]]) -> list[Outcome | Exception]:
+        """Receive the answers to one batch, up to the first WorkerLost, and charge the time to the budget."""
+        self._batch = self._process.usage()
+        answers: list[Outcome | Exception] = []
+        for request, sent in part:
+            answers.append(self._outcome(request, sent))
+            if isinstance(answers[-1], WorkerLost):
+                break
+        wall = time.monotonic() - self._batch.wall
+        self._budget.spent += wall if wall < BRIEF else self._since_the_batch(self._process.usage())
         return answers
 
     def _batches(self, requests: Sequence[Request]) -> Iterator[list[tuple[Request, Sent | Exception]]]:

@@ -39,14 +39,7 @@ def _method(node: ast.expr, aliases: dict[str, str]) -> str:
     """Return `torch.Tensor.name` for `value.name` if the value may be a tensor, else an empty text."""
     if not isinstance(node, ast.Attribute) or _dotted(node, aliases).startswith(("self.", "super.")):
         return ""
-    return "" if _root(node) in aliases else f"torch.Tensor.{node.attr}"
-
-
-def _root(node: ast.expr) -> str:
-    """Return the first name in a chain of attributes, or an empty text if it starts with no name."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return "" if _chain(node)[0] in aliases else f"torch.Tensor.{node.attr}"
 
 
 def _aliases(tree: ast.AST) -> dict[str, str]:
@@ -64,13 +57,17 @@ def _aliases(tree: ast.AST) -> dict[str, str]:
 
 def _dotted(node: ast.expr, aliases: dict[str, str]) -> str:
     """Return the full dotted name of `a.b.c`, or an empty text if the chain starts with no name."""
+    root, attributes = _chain(node)
+    return ".".join([aliases.get(root, root), *attributes]) if root else ""
+
+
+def _chain(node: ast.expr) -> tuple[str, list[str]]:
+    """Return `a` and `["b", "c"]` for `a.b.c`; the first is empty if the chain starts with no name."""
     attributes: list[str] = []
     while isinstance(node, ast.Attribute):
         attributes.append(node.attr)
         node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    return ".".join([aliases.get(node.id, node.id), *reversed(attributes)])
+    return (node.id if isinstance(node, ast.Name) else ""), attributes[::-1]
 
 
 def everywhere(forbidden: Iterable[str]) -> frozenset[str]:

@@ -152,7 +152,7 @@ def _not_negative(ids, pad_id):
 
 
 class refuses_a_negative_pad_id:
-    """A negative pad_id raises an error, although it is as good a name for padding as any other int."""
+    """A negative pad_id raises an error. Any integer may stand for padding; check what the code refuses."""
 
     padding_mask, decoder_self_mask, cross_mask = _all_masks(_not_negative)
 

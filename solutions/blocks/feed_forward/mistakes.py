@@ -95,8 +95,8 @@ def cuts_off_at_six(x, w1, b1, w2, b2):
 
 
 def cuts_off_at_a_hundred(x, w1, b1, w2, b2):
-    """Right for hidden numbers up to 100; larger ones are cut off, as though that kept the network from
-    exploding. ReLU has one bound, 0, from below; check what clips the hidden numbers."""
+    """Activations above 100 come out as 100: they are clipped at both ends. ReLU has one bound, 0, from
+    below; check what clips the activations."""
     return _feed(x, w1, b1, w2, b2, activate=lambda h: np.clip(h, 0, 100))
 
 

@@ -431,8 +431,8 @@ class makes_the_mask_on_the_cpu(_Transformer):
 
 
 class masks_with_the_source_read_last(_Transformer):
-    """decode hides the padding of the source that encode read last, and fails where encode has read none: the
-    mask was kept in encode. decode is given its own source; make the mask from that.
+    """decode hides the padding of another source, the last one given to encode, and fails if encode was not
+    called: encode stores the mask. Make it in decode, from the source that decode is given.
     """
 
     def encode(self, src):
@@ -593,9 +593,8 @@ class subtracts_squares_for_the_variance(_Transformer):
 
 
 class keeps_the_mask_of_the_source(_Transformer):
-    """decode hides the padding of the source that encode read last, where encode has read one: the mask is
-    kept there and made in decode only if there is none. decode is given its own source; make the mask from
-    that.
+    """decode hides the padding of another source, the last one given to encode: encode stores its mask, and
+    decode makes a mask only if none is stored. Make the mask in decode, from the source that decode is given.
     """
 
     def encode(self, src):

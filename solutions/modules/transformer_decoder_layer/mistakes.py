@@ -387,8 +387,8 @@ class cuts_the_mask_to_the_shortest_text(_Layer):
 
 
 class keeps_the_first_dtype(_Layer):
-    """After layer.double() the results still have the dtype of the first call: it was noted there, or lives
-    on in a tensor that is kept. The dtype is that of the input at hand.
+    """After layer.double() the results still have the dtype of the first call: the layer stores that dtype,
+    or a tensor that has it. Take the dtype from the input of each call.
     """
 
     def forward(self, *inputs, **masks):

@@ -76,7 +76,7 @@ def any_leading_axes(logits):
 
 @KATA.corner(points=0.5)
 def any_size(logits):
-    """Logits far from 0 and from each other are judged by their differences."""
+    """Large logits, and logits that lie far apart, are filtered by their differences."""
     return bool(logits[~logits.isneginf()].abs().max() > FAR)
 
 

@@ -159,7 +159,7 @@ def no_steps(steps):
 
 @KATA.corner(points=0.5)
 def comes_in_evaluation_mode(training):
-    """A model that comes in evaluation mode is trained in training mode."""
+    """A model that is in evaluation mode before the call is trained in training mode."""
     return not training
 
 
