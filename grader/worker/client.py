@@ -141,6 +141,9 @@ class RemoteStudent(Student):
         """Receive the answer to a call, and run the grader's functions that the submission calls before it.
         Raises TooLong after `seconds` of CPU time, or after much more wall time."""
         began: Usage | None = None
+        if self._budget.spent + time.monotonic() - self._batch.wall > self._budget.limit:
+            began = self._process.usage()  # short calls may use up the time of all calls without a long one
+            self._require_time(began, began, seconds)
         while True:
             with suppress(TimedOut):
                 reply = self._reply_to(nonce, time.monotonic() + SLICE)

@@ -163,6 +163,13 @@ def test_a_slow_submission_gets_no_more_calls_than_its_time_allows(grade, monkey
     assert len(given_up) == len(report.checks) - 1  # the time of the lost worker counts as well
 
 
+def test_calls_too_short_to_be_looked_at_alone_are_counted_together(grade, monkeypatch):
+    monkeypatch.setattr(submission_run, "KATA_SECONDS", 0.3)
+    report = grade("import time\ndef double(x):\n    time.sleep(0.06)\n    return x + x\n")
+    assert statuses(report)[0] == "timeout"
+    assert report.checks[0].message.startswith("No answer within 0.3 seconds for all calls together")
+
+
 REFUSALS = {
     "fails": (
         "x = 1\n1 / 0\n",
