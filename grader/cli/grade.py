@@ -17,7 +17,7 @@ from grader.cli.options import FAILED, PASSED, GradeOptions, GuardedCommand, Kat
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.notebook_cells import is_notebook
 from grader.errors import CourseError
-from grader.formats.registry import NAMES as FORMATS
+from grader.formats import NAMES as FORMATS
 
 
 def run(options: GradeOptions) -> int:

@@ -8,19 +8,13 @@ to standard output, the summary to `$GITHUB_STEP_SUMMARY`, Classroom's result to
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from grader.course.catalog import CourseError
-from grader.formats import registry, terminal
+from grader.formats import Document, documents, terminal
 from grader.report import Report
-
-#: Environment variables that name a file of the runner; text is appended to these files.
-CHANNELS = {"summary.md": "GITHUB_STEP_SUMMARY", "classroom.txt": "GITHUB_OUTPUT"}
-HOSTED = ("github", "classroom")
 
 
 class ReportOutput:
@@ -43,18 +37,20 @@ class ReportOutput:
         """Whether `--output` is a folder: it exists as one, ends with a slash, or receives several files."""
         if self.output is None:
             return False
-        several = len(self.forms) > 1 or any(len(registry.FILES[form]) > 1 for form in self.forms)
+        several = len(self.forms) > 1 or any(len(documents(form)) > 1 for form in self.forms)
         return several or self.output.is_dir() or self._ends_like_a_folder
 
     def _require_valid(self) -> None:
         """Raise CourseError if formats would overwrite each other or the output cannot be written."""
-        printed = [form for form in self.forms if form not in HOSTED]
+        printed = [form for form in self.forms if not _has_channel(form)]
         if self.output is None and len(printed) + (self.is_live and bool(printed)) > 1:
             raise CourseError("Several formats need a folder to go to: `--output FOLDER`.")
-        files = [file for form in self.forms for file in registry.FILES[form]]
+        files = [document.file for form in self.forms for document in documents(form)]
         repeated = next((file for file in files if files.count(file) > 1), None)
         if self.into_folder and repeated:
-            clashing = " and ".join(form for form in self.forms if repeated in registry.FILES[form])
+            clashing = " and ".join(
+                form for form in self.forms if repeated in [document.file for document in documents(form)]
+            )
             raise CourseError(f"{clashing} both write {repeated}; give each an --output of its own.")
         self._require_writable()
 
@@ -70,27 +66,26 @@ class ReportOutput:
     def write(self, report: Report, shows_output: bool = False) -> None:
         """Write all files. Raises CourseError if one cannot be written."""
         for form in self.forms:
-            if form == "terminal":
-                self._write_document(form, "report.txt", terminal.render(report, shows_output=shows_output))
-                continue
-            documents = registry.documents(form, report, _environment())
-            for file, text in documents.items():
-                self._write_document(form, file, text)
+            for number, document in enumerate(documents(form)):
+                if form == "terminal":
+                    text = terminal.render(report, shows_output=shows_output)
+                else:
+                    text = document.render(report)
+                self._write_document(document, text, is_main=number == 0)
 
-    def _write_document(self, form: str, file: str, text: str) -> None:
-        channel = os.environ.get(CHANNELS.get(file, ""), "")
+    def _write_document(self, document: Document, text: str, is_main: bool) -> None:
+        channel = os.environ.get(document.channel, "") if document.channel else ""
         if channel:
             _write(Path(channel), text, append=True)
         if self.output is not None:
-            _write(self.output / file if self.into_folder else self.output, text)
-        on_stdout = self.output is None and not channel and file == next(iter(registry.FILES[form]))
-        if on_stdout or file == "annotations.txt":
+            _write(self.output / document.file if self.into_folder else self.output, text)
+        if document.is_printed or (is_main and self.output is None and not channel):
             click.echo(text, nl=False)
 
 
-def _environment() -> Mapping[str, str]:
-    """Return the environment variables; DATETIME, the time of submission, defaults to now."""
-    return {"DATETIME": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), **os.environ}
+def _has_channel(form: str) -> bool:
+    """Return whether the host reads the format from a channel of its own."""
+    return any(document.channel or document.is_printed for document in documents(form))
 
 
 def _write(path: Path, text: str, append: bool = False) -> None:

@@ -1,1 +1,33 @@
-"""Render a report as text for terminals, files and hosts; formats import nothing but the report."""
+"""Render a report as text: one module a format, which lists its files in `DOCUMENTS`.
+
+A format's module is imported when the format is used, because the terminal's does not need XML.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from grader.report import Report
+
+SHARED = {"account", "escaping", "fragment", "summary"}  # what several formats use
+#: The names of all formats.
+NAMES = tuple(sorted({module.name for module in pkgutil.iter_modules(__path__)} - SHARED))
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file that a format writes, under the name that its host expects."""
+
+    file: str
+    render: Callable[[Report], str]
+    channel: str = ""  # the environment variable that names a file of the host; the text is appended to it
+    is_printed: bool = False  # also to standard output, where the host reads it
+
+
+def documents(form: str) -> Sequence[Document]:
+    """Return the documents of a format, the main one first."""
+    found: Sequence[Document] = importlib.import_module(f"grader.formats.{form}").DOCUMENTS
+    return found

@@ -7,23 +7,23 @@ student, `release-body.md`, comes from `summary`.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
-from grader.formats import account
+from grader.formats import Document, account, summary
 from grader.formats.escaping import one_line
 from grader.report import KataReport, Report
 from grader.report_texts import legible
 
-FILE = "result.json"
-BODY = "release-body.md"
 TYPES = ("individual", "group", "team")
 LONGEST = 2_000
 
 
-def render(report: Report, setting: Mapping[str, str]) -> str:
+def render(report: Report, setting: Mapping[str, str] = os.environ) -> str:
     """Return the result as JSON. `setting` holds the host's variables about the submission: `CLASSROOM`,
-    `ASSIGNMENT`, … and `DATETIME`, the time when it was handed in."""
+    `ASSIGNMENT`, … and `DATETIME`, the time when it was handed in, by default now."""
     return json.dumps(result(legible(report), setting), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -41,7 +41,7 @@ def result(report: Report, setting: Mapping[str, str]) -> dict[str, Any]:
         "commit": setting.get("COMMIT_URL", ""),
         "release": setting.get("RELEASE_URL", ""),
         "review": setting.get("REVIEW_URL") or setting.get("COMMIT_URL", ""),
-        "datetime": setting.get("DATETIME", ""),
+        "datetime": setting.get("DATETIME") or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "score": sum(test["score"] for test in tests),
         "max-score": sum(test["max-score"] for test in tests),
         "tests": tests,
@@ -56,3 +56,6 @@ def _test(kata: KataReport) -> dict[str, Any]:
         "max-score": kata.max_score,
         "message": one_line(account.summary_of(kata), LONGEST),
     }
+
+
+DOCUMENTS = [Document("result.json", render), Document("release-body.md", summary.render)]

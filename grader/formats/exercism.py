@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from grader.formats import account
+from grader.formats import Document, account
 from grader.formats.escaping import one_line, plain
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
-FILE = "results.json"
 LONGEST = 500  # the most characters of a test's output
 
 
@@ -53,3 +52,6 @@ def _test(name: str, status: str, told: str, kata: KataReport, called: str, task
         "test_code": called,
         "task_id": task,
     }
+
+
+DOCUMENTS = [Document("results.json", render)]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from grader.formats import account
+from grader.formats import Document, account, summary
 from grader.formats.escaping import one_line, points
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
-FILE = "annotations.txt"
 MOST = 10  # annotations of one kind per step; GitHub drops more without a message
 LONGEST = 2_000
 
@@ -64,3 +63,9 @@ def _in_data(text: str) -> str:
 
 def _in_property(text: str) -> str:
     return _in_data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+DOCUMENTS = [
+    Document("annotations.txt", render, is_printed=True),
+    Document("summary.md", summary.render, channel="GITHUB_STEP_SUMMARY"),
+]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from grader.formats import account
+from grader.formats import Document, account
 from grader.formats.escaping import number, one_line, plain, points
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
-FILE = "results.json"
 LONGEST = 10_000
 
 
@@ -65,3 +64,6 @@ def _test(
         "tags": [kata.track],
         "visibility": "visible",
     }
+
+
+DOCUMENTS = [Document("results.json", render)]

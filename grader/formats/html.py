@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.formats import account
+from grader.formats import Document, account
 from grader.formats.account import LONGEST, MARKS
 from grader.formats.escaping import in_html, points
 from grader.report import CheckReport, KataReport, Report
@@ -58,3 +58,6 @@ def _check(check: CheckReport) -> str:
 
 def _mark(status: str) -> str:
     return MARKS.get(status) or '<span class="wrong">✗</span>'
+
+
+DOCUMENTS = [Document("report.html", render)]

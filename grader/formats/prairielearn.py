@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from grader.formats import account
+from grader.formats import Document, account
 from grader.formats.escaping import number, one_line, plain, points
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible
 
-FILE = "results.json"
 LARGEST = 1_000_000  # bytes; the host rejects larger files
 LIMITS = (10_000, 2_000, 500, 100, 1)  # characters for one check, tried until the JSON fits
 
@@ -71,3 +70,6 @@ def _test(
         "message": message,
         "output": output,
     }
+
+
+DOCUMENTS = [Document("results.json", render)]

@@ -7,7 +7,6 @@ from grader.formats.escaping import fenced, in_markdown, points
 from grader.report import KataReport, Report
 from grader.report_texts import legible
 
-FILE = "summary.md"
 LARGEST = 900_000  # bytes; GitHub shows no summary of more than 1 MiB
 LONGEST = 20_000  # the most characters for one check
 MARKS = {"passed": "✅", "failed": "❌", "error": "⚠️", "not_started": "⬜", "waiting": "⏳"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from grader.formats import Document
 from grader.formats.account import WIDEST
 from grader.formats.escaping import points, quoted
 from grader.report import CheckReport, KataReport, Report
@@ -146,3 +147,6 @@ def render_summary(report: Report, colour: bool = False) -> str:
 def _word(kata: KataReport, paint: Paint) -> str:
     mark = {"passed": ("✓", GREEN), "not_started": ("·", DIM), "waiting": ("…", YELLOW)}
     return paint(*mark.get(kata.status, ("✗", RED)))
+
+
+DOCUMENTS = [Document("report.txt", render)]

@@ -9,9 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from grader import formats
 from grader.cli.grade import grade
 from grader.cli.kata import kata
-from grader.formats.registry import FILES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -160,7 +160,9 @@ def test_every_target_of_make_that_a_page_names_exists(page):
 
 def test_every_format_has_its_files_in_the_reference():
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", text_of(DOCS / "reference" / "formats.md"), re.MULTILINE)
-    assert {name: SPAN.findall(files) for name, files in rows} == {name: list(FILES[name]) for name in FILES}
+    assert {name: SPAN.findall(files) for name, files in rows} == {
+        name: [document.file for document in formats.documents(name)] for name in formats.NAMES
+    }
 
 
 def numbers(*rows):

@@ -10,8 +10,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
+from grader import formats
 from grader.cli.grade import grade
-from grader.formats import fragment, registry, terminal
+from grader.formats import fragment, terminal
 from grader.report import CheckReport, KataReport, Mistake, Provenance, Report, from_json
 from grader.report_texts import bounded
 
@@ -65,9 +66,9 @@ def report(text):
 def documents(found):
     """Return every output for the report, by format and file."""
     texts = {
-        f"{form} {file}": text
-        for form in registry.NAMES
-        for file, text in registry.documents(form, found, {}).items()
+        f"{form} {document.file}": document.render(found)
+        for form in formats.NAMES
+        for document in formats.documents(form)
     }
     classroom = texts["classroom classroom.txt"].removeprefix("result=").strip()
     return {
@@ -159,9 +160,9 @@ def test_a_coloured_report_holds_no_sequence_but_its_colours(text):
     assert plain == terminal.render(report(text))
 
 
-@pytest.mark.parametrize("form", registry.NAMES)
+@pytest.mark.parametrize("form", formats.NAMES)
 def test_annotations_are_the_one_format_with_commands(form):
-    text = next(iter(registry.documents(form, report("x"), {}).values()))
+    text = formats.documents(form)[0].render(report("x"))
     assert bool(COMMAND.search(text)) is (form == "github")
 
 
