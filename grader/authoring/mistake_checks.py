@@ -13,17 +13,21 @@ from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.matcher import MistakeMatcher
-from grader.diagnosis.recording import judge_mistakes
+from grader.diagnosis.recording import JudgedMistake, judge_mistakes
 from grader.grading.grader import Grader
+from grader.grading.report_builder import unearned
 
 
 @dataclass
 class MistakeOutcome:
-    """The result for one mistake: the checks that it fails, and the mistake that its report names."""
+    """The result for one mistake: the checks that it fails, the mistake that its report names, its points in
+    hundredths."""
 
     name: str
+    level: str
     failed: frozenset[str]
     named: str | None
+    points: int
 
     @property
     def gap(self) -> str | None:
@@ -41,14 +45,18 @@ class MistakeOutcome:
 def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
     """Judge every mistake in this process, in file order; the grader then matches against their answers."""
     judged = list(judge_mistakes(course, prepared))
-    matcher = grader.matchers[prepared.info.name] = MistakeMatcher([recorded for recorded, _ in judged])
-    found = []
-    for recorded, findings in judged:
-        failed = frozenset(f.plan.name for f in findings if f.failures)
-        named = matcher.name(findings)
-        first = next((named[f.plan.name].id for f in findings if f.plan.name in named), None)
-        found.append(MistakeOutcome(recorded.id, failed, first))
-    return found
+    matcher = MistakeMatcher([mistake.recorded for mistake in judged])
+    grader.matchers[prepared.info.name] = matcher
+    return [_outcome(mistake, matcher) for mistake in judged]
+
+
+def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher) -> MistakeOutcome:
+    failed = frozenset(result.plan.name for result in mistake.results if result.failures)
+    named = matcher.name(mistake.results)
+    first = next((named[r.plan.name].id for r in mistake.results if r.plan.name in named), None)
+    lost = failed | unearned(mistake.results, mistake.answers).keys()
+    points = sum(result.plan.points for result in mistake.results if result.plan.name not in lost)
+    return MistakeOutcome(mistake.recorded.id, mistake.level, failed, first, points)
 
 
 def differs_in_a_worker(

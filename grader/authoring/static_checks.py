@@ -22,7 +22,7 @@ from grader.grading.prerequisites import with_needs
 from grader.kata import KataError
 from grader.worker.child.rules import first_use
 
-OPTIONAL = ("equivalent.toml",)  # other files of a kata: its equivalent mutants
+OPTIONAL = ("equivalent.toml", "mistakes.md")  # other files of a kata: equivalent mutants, table of mistakes
 STATEMENT_LENGTH = 400
 HINTS_DUE = 3
 AGREEMENT_DUE = 150  # hundredths of a point for agreement with the reference

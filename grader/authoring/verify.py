@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from grader.authoring import mistake_checks, static_checks
+from grader.authoring import mistake_checks, mistake_table, static_checks
 from grader.authoring.law_sanity import unsound_laws
 from grader.authoring.parallel import for_each
 from grader.authoring.source_locations import last_line, line_of_definition, place
@@ -39,17 +39,30 @@ class KataVerification:
     passed: int = 0
     seconds: float = 0.0
     gaps: list[str] = field(default_factory=list)
-    failed_checks: set[str] = field(default_factory=set)
+    outcomes: list[mistake_checks.MistakeOutcome] = field(default_factory=list)
+
+    @property
+    def failed_checks(self) -> set[str]:
+        """The names of the checks that some mistake fails."""
+        return {name for outcome in self.outcomes for name in outcome.failed}
 
 
-def verify_course(course: Course, names: tuple[str, ...], seed: int = SEED, isolated: bool = False) -> int:
-    """Verify the named katas, or all, and print a table and all gaps; return 1 if there are gaps, else 0."""
+def verify_course(
+    course: Course, names: tuple[str, ...], seed: int = SEED, isolated: bool = False, tables: bool = False
+) -> int:
+    """Verify the named katas, or all, and print a table and all gaps; return 1 if there are gaps, else 0.
+    With `tables`, write the table of mistakes of each kata."""
     infos = [course.kata_info(name) for name in names] or list(course.katas.values())
     if not infos:
         raise CourseError("There are no katas to verify.")
     found = dict(for_each(course, infos, _verify_in_process, seed, isolated))
     results = [found[info] for info in infos]
     click.echo(table(results))
+    outcomes = [outcome for result in results for outcome in result.outcomes]
+    if outcomes:
+        click.echo(mistake_table.medians(outcomes))
+    for result in results if tables else []:
+        mistake_table.write_table(course, result.info, result.outcomes)
     stray = [] if names else static_checks.unknown_names(course) + static_checks.stray_files(course)
     gaps = [f"{result.info.name}: {gap}" for result in results for gap in result.gaps] + stray
     if gaps:
@@ -155,11 +168,10 @@ def _grade_source(grader: Grader, result: KataVerification, what: str, source: s
 def _verify_mistakes(course: Course, grader: Grader, result: KataVerification, isolated: bool) -> None:
     prepared = grader.prepare(result.info)
     path = course.solution(result.info, "mistakes")
-    found = mistake_checks.outcomes(course, grader, prepared)
+    found = result.outcomes = mistake_checks.outcomes(course, grader, prepared)
     result.mistakes = len(found)
     result.caught = sum(bool(outcome.failed) for outcome in found)
     result.named = sum(outcome.named == outcome.name for outcome in found)
-    result.failed_checks = {name for outcome in found for name in outcome.failed}
     if len(found) < MISTAKES_DUE:
         where, there = place(course, path, last_line(path)), counted(len(found), "mistake")
         result.gaps.append(f"{where}: {there}; {MISTAKES_DUE} are due.")

@@ -51,6 +51,7 @@ def new(place: str, new_track: bool, course: Path | None, **options: Any) -> Non
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Only check that right answers pass, for this many seeds.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not only the first.")
+@click.option("--tables", is_flag=True, help="Write the table of mistakes of each kata: mistakes.md.")
 @click.option("--mutate", is_flag=True, help="Make wrong versions of the references; list those that pass.")
 @click.option("--page", type=click.Path(path_type=Path), help="With --mutate: keep the counts in this file.")
 @course_option
@@ -59,6 +60,7 @@ def verify(
     seed: int,
     seeds: int | None,
     isolated: bool,
+    tables: bool,
     mutate: bool,
     page: Path | None,
     course: Path | None,
@@ -74,7 +76,7 @@ def verify(
         sys.exit(verify_right_answers(open_course(course), names, seeds))
     from grader.authoring.verify import verify_course
 
-    sys.exit(verify_course(open_course(course), names, seed, isolated))
+    sys.exit(verify_course(open_course(course), names, seed, isolated, tables))
 
 
 @kata.command(cls=GuardedCommand)

@@ -46,6 +46,10 @@ def replaced_by(answer: Any, reference: Any, entry_points: tuple[str, ...]) -> d
     return {same[0]: answer}
 
 
+#: How far from right a mistake is. A file of mistakes lists the first and the last in CRUDE and SUBTLE.
+LEVELS = ("crude", "ordinary", "subtle")
+
+
 class Answers:
     """All public answers in the file `mistakes` or `variants` of one kata."""
 
@@ -65,6 +69,11 @@ class Answers:
     def text(self, name: str) -> str:
         """Return an answer's docstring as one paragraph."""
         return " ".join((getattr(self._first, name).__doc__ or "").split())
+
+    def level(self, name: str) -> str:
+        """Return how far from right a mistake is, one of LEVELS."""
+        lists = {level: getattr(self._first, level.upper(), ()) for level in ("crude", "subtle")}
+        return next((level for level, names in lists.items() if name in names), "ordinary")
 
     def fresh(self, name: str) -> types.SimpleNamespace:
         """Return an answer as a new module with all entry points, without state from earlier calls."""

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +26,16 @@ from grader.worker.in_process import LocalStudent
 
 #: Packages whose code does not influence how a mistake is judged; changes there keep the cache valid.
 IRRELEVANT = {"cli", "classroom", "notebooks", "authoring", "formats", "sandbox"}
+
+
+@dataclass
+class JudgedMistake:
+    """A mistake with the result of every check, and its answers to all cases (None where it raised)."""
+
+    recorded: RecordedMistake
+    level: str
+    results: list[CheckResult]
+    answers: list[dict[str, Any] | None]
 
 
 def mistakes_of(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
@@ -67,13 +79,11 @@ def _is_relevant(path: Path) -> bool:
 
 def judged(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
     """Run all checks on every mistake and return the recorded outcomes."""
-    return [recorded for recorded, _ in judge_mistakes(course, prepared)]
+    return [judged.recorded for judged in judge_mistakes(course, prepared)]
 
 
-def judge_mistakes(
-    course: Course, prepared: PreparedKata
-) -> Iterator[tuple[RecordedMistake, list[CheckResult]]]:
-    """Run all checks on the mistakes one by one; yield each mistake with its check results."""
+def judge_mistakes(course: Course, prepared: PreparedKata) -> Iterator[JudgedMistake]:
+    """Run all checks on the mistakes, one by one in the order of the file."""
     if not course.solution(prepared.info, "mistakes").is_file():
         return
     answers = Answers(course, prepared.info, "mistakes")
@@ -83,7 +93,8 @@ def judge_mistakes(
             warnings.simplefilter("ignore")  # a law may sum wrong answers that overflow
             findings = [run_check(check, session) for check in prepared.checks]
         outcomes = {finding.plan.name: _outcomes(finding) for finding in findings}
-        yield RecordedMistake(name, answers.text(name), outcomes), findings
+        recorded = RecordedMistake(name, answers.text(name), outcomes)
+        yield JudgedMistake(recorded, answers.level(name), findings, session.answers())
 
 
 def _outcomes(finding: CheckResult) -> list[Recorded | None]:

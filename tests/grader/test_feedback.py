@@ -1,8 +1,11 @@
 """Tests of `kata feedback DIR`, which writes the report on each mistake."""
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
+from grader.authoring.feedback import feedback
 from grader.cli.kata import kata
 from grader.course.catalog import Course
 
@@ -32,4 +35,16 @@ def test_an_unknown_kata_is_refused_in_one_sentence(course, tmp_path):
     assert (done.exit_code, done.stderr) == (
         2,
         "There is no kata called `trible`. Did you mean `double`?\n",
+    )
+
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.slow
+def test_the_golden_page_is_what_students_of_causal_mask_read():
+    course = Course(Path(__file__).parents[2])
+    text = feedback(course, course.kata_info("causal_mask"))
+    assert text == (GOLDEN / "causal_mask.md").read_text(), (
+        "run: kata feedback tests/grader/golden causal_mask, and read the difference"
     )
