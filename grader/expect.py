@@ -28,13 +28,21 @@ class SubmissionFailed(Exception):
         kinds: The names of the exception's classes, the most specific one first.
         message: The exception's message.
         line: The line of the student's file that raised it, if known.
+        columns: The first column of the expression in that line and the one after its last, in bytes.
     """
 
-    def __init__(self, kinds: tuple[str, ...], message: str, line: int | None = None) -> None:
-        super().__init__(kinds, message, line)  # pickle calls the class with these arguments
+    def __init__(
+        self,
+        kinds: tuple[str, ...],
+        message: str,
+        line: int | None = None,
+        columns: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(kinds, message, line, columns)  # pickle calls the class with these arguments
         self.kinds = kinds
         self.message = message
         self.line = line
+        self.columns = columns
 
     def __str__(self) -> str:
         where = f" (line {self.line})" if self.line else ""
@@ -157,10 +165,8 @@ def decimals(got: Any, expected: Any, places: int, what: str) -> None:
         return
     wrong = ~(abs(have - wanted) <= 0.51 * 10.0**-places)
     if wrong.any():
-        at = tuple(int(axis[0]) for axis in wrong.nonzero())
         raise ExpectationFailed(
-            f"{_capitalized(what)} differs from the printed figures.",
-            value_difference(wanted, have, at, str(list(at))),
+            f"{_capitalized(what)} differs from the printed figures.", value_difference(wanted, have, wrong)
         )
 
 

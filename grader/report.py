@@ -7,12 +7,15 @@ without grading again.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
 from typing import Any, Literal, get_args
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE = (1, 2)  # version 1 has no pictures and no places
 
 KataStatus = Literal["passed", "failed", "not_started", "waiting", "error"]
 CheckStatus = Literal["passed", "failed", "error", "timeout", "skipped"]
+PictureKind = Literal["mask", "matrix", "bars", "curve"]
 
 
 class ReportError(Exception):
@@ -33,6 +36,57 @@ class Mistake:
 
 
 @dataclass(frozen=True)
+class Panel:
+    """One of the tables of numbers that a picture shows side by side.
+
+    Attributes:
+        title: What the numbers are, such as `expected`.
+        values: The rows of numbers; a mask has 1 for True and 0 for False.
+    """
+
+    title: str
+    values: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Numbers to draw; all panels have the same rows and columns, at most 32 of each.
+
+    Attributes:
+        kind: How to draw them: the cells of a `mask` or a `matrix`, `bars` for one row, a `curve` over steps.
+        caption: What is drawn, and which part if it is cut.
+        panels: The expected values and the submission's, for instance.
+        rows: The labels of the rows.
+        columns: The labels of the columns.
+        wrong: The row and the column of each wrong cell.
+    """
+
+    kind: PictureKind
+    caption: str
+    panels: tuple[Panel, ...]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    wrong: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the submission's file.
+
+    Attributes:
+        line: The number of the line, from 1.
+        text: The line.
+        start: The column of the first character of the expression, from 0.
+        end: The column after its last character; equal to `start` if the columns are not known.
+    """
+
+    line: int
+    text: str
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True)
 class CheckReport:
     """The outcome of one check.
 
@@ -49,6 +103,8 @@ class CheckReport:
         got: The actual value as text, cut in the same way.
         difference: Where the values first differ.
         mistake: The known mistake that explains the failure.
+        pictures: The values as pictures.
+        place: Where the submission raised an exception.
     """
 
     name: str
@@ -63,6 +119,8 @@ class CheckReport:
     got: str | None = None
     difference: str | None = None
     mistake: Mistake | None = None
+    pictures: tuple[Picture, ...] = ()
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -228,9 +286,22 @@ def _kata_to_json(kata: KataReport) -> dict[str, Any]:
 
 
 def _check_to_json(check: CheckReport) -> dict[str, Any]:
-    mistake = check.mistake and dict(vars(check.mistake))
     points = {"score": check.score / 100, "max_score": check.max_score / 100}
-    return {**vars(check), **points, "mistake": mistake}
+    pictures = [_picture_to_json(picture) for picture in check.pictures]
+    parts = {"mistake": check.mistake and asdict(check.mistake), "place": check.place and asdict(check.place)}
+    return {**vars(check), **points, **parts, "pictures": pictures}
+
+
+def _picture_to_json(picture: Picture) -> dict[str, Any]:
+    """Return the picture with infinities and NaN as text, since JSON has no numbers for them."""
+    panels = [
+        {
+            "title": panel.title,
+            "values": [[v if isfinite(v) else str(v) for v in row] for row in panel.values],
+        }
+        for panel in picture.panels
+    ]
+    return {**asdict(picture), "panels": panels}
 
 
 def from_json(data: Any) -> Report:
@@ -243,12 +314,12 @@ def from_json(data: Any) -> Report:
         The report.
 
     Raises:
-        ReportError: If the data is not a report of this schema version, or is damaged.
+        ReportError: If the data is not a report of a known schema version, or is damaged.
 
     Example:
         report = from_json(json.loads(Path("report.json").read_text()))
     """
-    if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
+    if not isinstance(data, dict) or data.get("schema_version") not in READABLE:
         found = data.get("schema_version") if isinstance(data, dict) else type(data).__name__
         raise ReportError(f"This is no report of schema version {SCHEMA_VERSION} (found {found!r}).")
     try:
@@ -273,14 +344,33 @@ def _kata_from_json(data: dict[str, Any]) -> KataReport:
 
 
 def _check_from_json(data: dict[str, Any]) -> CheckReport:
+    data = {"pictures": [], "place": None, **data}
     plain = {f.name: data[f.name] for f in fields(CheckReport)}
     _require_one_of(get_args(CheckStatus), data["status"])
     plain["score"] = round(data["score"] * 100)
     plain["max_score"] = round(data["max_score"] * 100)
     plain["mistake"] = Mistake(**data["mistake"]) if data["mistake"] else None
+    plain["place"] = Place(**data["place"]) if data["place"] else None
+    plain["pictures"] = tuple(_picture_from_json(picture) for picture in data["pictures"])
     return CheckReport(**plain)
+
+
+def _picture_from_json(data: dict[str, Any]) -> Picture:
+    panels = tuple(
+        Panel(panel["title"], tuple(tuple(map(float, row)) for row in panel["values"]))
+        for panel in data["panels"]
+    )
+    _require_one_of(get_args(PictureKind), data["kind"])
+    return Picture(
+        data["kind"],
+        data["caption"],
+        panels,
+        tuple(data["rows"]),
+        tuple(data["columns"]),
+        tuple((row, column) for row, column in data["wrong"]),
+    )
 
 
 def _require_one_of(known: tuple[str, ...], status: object) -> None:
     if status not in known:
-        raise ValueError(f"no status is called {status!r}")
+        raise ValueError(f"{status!r} is not one of {', '.join(known)}")

@@ -15,12 +15,13 @@ from collections.abc import Callable
 from dataclasses import asdict, astuple, replace
 from itertools import count
 
-from grader.report import CheckReport, KataReport, Mistake, Provenance, Report
+from grader.report import CheckReport, KataReport, Mistake, Panel, Picture, Place, Provenance, Report
 
 LARGEST = 240_000  # bytes of one kata as JSON, so that the whole report, indented, has less than 256 kB
 MOST_PRINTED = 80_000  # bytes of JSON for the printed output
 MOST_CHECKS = 64
 MOST_ENTRIES = 40  # arguments of a counterexample
+MOST_DRAWN = 3  # checks of a kata that keep their pictures
 #: The number of characters that are kept, for each kind of text.
 LIMITS = {
     "name": 80,
@@ -33,6 +34,8 @@ LIMITS = {
     "got": 2_000,
     "difference": 200,
     "mistake": 2_000,
+    "label": 40,
+    "line": 400,
     "output": 20_000,
 }
 STEP = 4_096  # characters that are compared in one step
@@ -86,7 +89,7 @@ def legible_kata(kata: KataReport) -> KataReport:
 def bounded(kata: KataReport) -> KataReport:
     """Return the report of one kata with its texts made harmless and cut to LARGEST bytes in all."""
     frame = _without_checks(replace(kata, output=_output(kata.output)), _limit(1))
-    checks = _merge_last(kata.checks)
+    checks = _with_few_pictures(_merge_last(kata.checks))
     shortest = [_without_details(check) for check in checks]
     room = LARGEST - _size(frame) - sum(map(_size, shortest))
     kept = []
@@ -169,7 +172,31 @@ def _with_texts(check: CheckReport, limit: Limit, entries: int = sys.maxsize) ->
         _optional_line("got", got, limit) if expected is None else got,
         _optional_line("difference", check.difference, limit),
         mistake and Mistake(_line("name", mistake.id, limit), _line("mistake", mistake.text, limit)),
+        tuple(_picture(picture, limit) for picture in check.pictures),
+        check.place and _place(check.place, limit),
     )
+
+
+def _picture(picture: Picture, limit: Limit) -> Picture:
+    return replace(
+        picture,
+        caption=_line("title", picture.caption, limit),
+        panels=tuple(Panel(_line("label", panel.title, limit), panel.values) for panel in picture.panels),
+        rows=tuple(_line("label", label, limit) for label in picture.rows),
+        columns=tuple(_line("label", label, limit) for label in picture.columns),
+    )
+
+
+def _place(place: Place, limit: Limit) -> Place:
+    """Return the place with its line made harmless; without columns if that moves the characters."""
+    text = _line("line", place.text, limit)
+    return replace(place, text=text) if text == place.text else Place(place.line, text)
+
+
+def _with_few_pictures(checks: tuple[CheckReport, ...]) -> tuple[CheckReport, ...]:
+    """Return the checks; only the first MOST_DRAWN that have pictures keep them."""
+    drawn = [check for check in checks if check.pictures][:MOST_DRAWN]
+    return tuple(check if check in drawn else replace(check, pictures=()) for check in checks)
 
 
 def _counterexample(found: dict[str, str] | None, limit: Limit, entries: int) -> dict[str, str] | None:

@@ -25,6 +25,8 @@ class Failure:
     message: str
     difference: Difference | None
     trace: list[Call]
+    line: int | None = None  # the line of the submission that raised
+    columns: tuple[int, int] | None = None  # the columns of the expression there, in bytes
 
 
 @dataclass
@@ -71,7 +73,8 @@ def _judge_case(check: Check, context: CheckContext, case: Case, student: Studen
     except ExpectationFailed as error:
         return Failure(case, "failed", error.message, error.difference, student.trace)
     except SubmissionFailed as error:
-        return Failure(case, *_status_and_message(error), None, student.trace)
+        place = error.line, error.columns
+        return Failure(case, *_status_and_message(error), None, student.trace, *place)
     except WorkerLost as lost:
         status: CheckStatus = "timeout" if lost.timed_out else "error"
         raise CheckAborted(Failure(case, status, str(lost), None, student.trace)) from None

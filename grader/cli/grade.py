@@ -92,6 +92,9 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     show_default=True,
     help="Refuse to grade without a whole sandbox; take what this machine has; use a plain process.",
 )
+@click.option("--full", is_flag=True, help="Show every check with its counterexample.")
+@click.option("--brief", is_flag=True, help="Show one line for each kata.")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
 @click.option("--show-output", is_flag=True, help="Show what the code printed, quoted.")
 @click.option("--key", type=click.Path(path_type=Path), help="Grade with this answer key, file or folder.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The file with a sealed key's secret.")

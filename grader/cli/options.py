@@ -105,6 +105,9 @@ class GradeOptions(NamedTuple):
     output: str | None = None
     isolation: str = "best"
     show_output: bool = False
+    full: bool = False
+    brief: bool = False
+    ascii_only: bool = False
     all_katas: bool = False
     protect: bool = False
     key: Path | None = None

@@ -63,14 +63,11 @@ class ReportOutput:
             what = "no such folder" if wrong_file else "that is a file, and a folder is needed"
             raise CourseError(f"The report cannot be written to {self.output}: {what}.")
 
-    def write(self, report: Report, shows_output: bool = False) -> None:
-        """Write all files. Raises CourseError if one cannot be written."""
+    def write(self, report: Report, view: terminal.View = terminal.DEFAULT) -> None:
+        """Write all files; `view` is for the terminal's. Raises CourseError if one cannot be written."""
         for form in self.forms:
             for number, document in enumerate(documents(form)):
-                if form == "terminal":
-                    text = terminal.render(report, shows_output=shows_output)
-                else:
-                    text = document.render(report)
+                text = terminal.render(report, view) if form == "terminal" else document.render(report)
                 self._write_document(document, text, is_main=number == 0)
 
     def _write_document(self, document: Document, text: str, is_main: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.console import Console
+from grader.cli.console import Console, view_of
 from grader.cli.options import FAILED, PASSED, WRONG_INPUT, GradeOptions
 from grader.cli.output import ReportOutput
 from grader.cli.progress import is_begun, welcome
@@ -26,7 +26,7 @@ def grade_files(course: Course, infos: list[KataInfo], options: GradeOptions) ->
     if not paths:
         return _show_welcome(course, options, output)
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
-    console = Console(output, len(paths), options.show_output)
+    console = Console(output, len(paths), view_of(options))
     if options.watch:
         from grader.cli.watch import watch  # watchfiles is slow to import
 

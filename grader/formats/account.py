@@ -6,6 +6,7 @@ Each format escapes these texts for its own host.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 
 from grader.report import CheckReport, CheckStatus, KataReport, KataStatus
 
@@ -17,6 +18,7 @@ SAYS = {
 WRONG: frozenset[CheckStatus] = frozenset({"failed", "error", "timeout"})
 MARKS = {"passed": "✓", "skipped": "·", "not_started": "·", "waiting": "…"}  # others get a red cross in HTML
 LONGEST = 20_000  # the most characters of one text in HTML
+DRAWN = 76  # the most characters of a line of a drawing
 WIDEST = 24  # the most characters of a column of names
 LINE = re.compile(r"\bline (\d{1,6})\b")
 
@@ -24,6 +26,42 @@ LINE = re.compile(r"\bline (\d{1,6})\b")
 def wrong(kata: KataReport) -> list[CheckReport]:
     """Return the checks that failed, raised an error or timed out."""
     return [check for check in kata.checks if check.status in WRONG]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Checks that fail for one reason: one known mistake, one exception, or one wrong answer. The first check
+    shows it."""
+
+    checks: tuple[CheckReport, ...]
+
+    @property
+    def first(self) -> CheckReport:
+        return self.checks[0]
+
+
+def causes(kata: KataReport) -> list[Cause]:
+    """Return the causes of all failures: named mistakes first, then exceptions, then wrong answers."""
+    groups: dict[object, list[CheckReport]] = {}
+    for check in wrong(kata):
+        groups.setdefault(_reason(check), []).append(check)
+    found = [Cause(tuple(checks)) for checks in groups.values()]
+    return sorted(found, key=lambda cause: _rank(cause.first))
+
+
+def _reason(check: CheckReport) -> object:
+    """Return what failures for the same reason have in common."""
+    if check.mistake:
+        return check.mistake.id
+    if check.place:
+        return check.place.line, check.message.partition(":")[0]
+    if check.status != "failed" or check.expected is None:
+        return check.status, check.message or check.name
+    return check.call, tuple((check.counterexample or {}).items()), check.got
+
+
+def _rank(check: CheckReport) -> int:
+    return 0 if check.mistake else 1 if check.status != "failed" else 2
 
 
 def of_check(check: CheckReport) -> str:
@@ -37,6 +75,19 @@ def of_check(check: CheckReport) -> str:
     told = [(name, text) for name, text in facts if text]
     width = min(WIDEST, max((len(name) for name, _ in told), default=0))
     return "\n".join(f"{name:<{width}}  {text}" for name, text in told)
+
+
+def drawn(check: CheckReport) -> str:
+    """Return the same facts with the values drawn, if a drawing shows how they differ."""
+    if not check.pictures:
+        return of_check(check)
+    from grader.drawing.text import draw, tells_apart
+
+    if not tells_apart(check.pictures[0]):
+        return of_check(check)
+    bare = replace(check, expected=None, got=None, difference=None)
+    picture = draw(check.pictures[0], DRAWN, lambda text, _: text)
+    return "\n".join(filter(None, [of_check(bare), "", *picture]))
 
 
 def of_kata(kata: KataReport) -> str:

@@ -1,7 +1,6 @@
 """Render a kata's report as a fragment of HTML for a page such as a notebook.
 
-It has no scripts, loads nothing and sets no styles for the page. Failed checks can be unfolded, and each
-mistake is explained once.
+It has no scripts, loads nothing and sets no styles for the page. Each cause of failures can be unfolded.
 """
 
 from __future__ import annotations
@@ -9,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grader.formats import account
-from grader.formats.account import LONGEST, MARKS
+from grader.formats.account import LONGEST, MARKS, Cause
 from grader.formats.escaping import in_html, points
-from grader.report import CheckReport, KataReport
+from grader.report import KataReport
 from grader.report_texts import legible_kata
 
 RED, ASIDE = "color: #d2333f", "margin: .3em 0 .6em 1.4em"
@@ -24,35 +23,39 @@ def render_kata(kata: KataReport) -> str:
     kata = legible_kata(kata)
     score = _points(kata.score, kata.max_score)
     head = f"{_mark(kata.status)} <strong>{_text(kata.name)}</strong> &nbsp; {score}"
-    told: set[str] = set()
-    checks = [_check(check, told) for check in kata.checks]
-    if not checks:
-        checks = [f'<div style="{ASIDE}">{_text(account.summary_of(kata))}</div>']
-    printed = _printed(kata.output) if account.wrong(kata) and kata.output else ""
-    return f'<div><div style="margin: .3em 0">{head}</div>\n' + "\n".join(checks) + f"{printed}</div>\n"
+    if not kata.checks:
+        parts = [f'<div style="{ASIDE}">{_text(account.summary_of(kata))}</div>']
+    else:
+        parts = [_cause(cause, number == 0) for number, cause in enumerate(account.causes(kata))]
+        parts += [_held(kata)]
+    printed = _folded("The code printed", _text(kata.output)) if account.wrong(kata) and kata.output else ""
+    return f'<div><div style="margin: .3em 0">{head}</div>\n' + "\n".join(parts) + f"{printed}</div>\n"
 
 
-def _check(check: CheckReport, told: set[str]) -> str:
-    """Return one check as HTML. It is unfolded if it is the first failure, or the first with its mistake;
-    `told` collects the mistakes that were shown."""
-    line = (
-        f"{_mark(check.status)} {_text(check.title)} <small>{_points(check.score, check.max_score)}</small>"
+def _cause(cause: Cause, is_open: bool) -> str:
+    """Return the checks that fail for one reason, and the first one's counterexample."""
+    first = cause.first
+    title = (
+        f"{_mark(first.status)} {_text(first.title)} <small>{_points(first.score, first.max_score)}</small>"
     )
-    if check.status not in account.WRONG:
-        return f"<div>{line}</div>"
-    mistake = check.mistake
-    is_news = not told or (mistake is not None and mistake.id not in told)
-    facts = _text(account.of_check(replace(check, mistake=None)))
-    looks = (
-        f'<div style="{ASIDE}"><em>looks like</em> {_text(mistake.text)}</div>' if mistake and is_news else ""
-    )
-    told |= {mistake.id if mistake else check.name}
-    unfolded = " open" if is_news else ""
-    return f'<details{unfolded}>{SUMMARY}{line}</summary><pre style="{PRE}">{facts}</pre>{looks}</details>'
+    looks = f'<div style="{ASIDE}">{_text(first.mistake.text)}</div>' if first.mistake else ""
+    facts = f'<pre style="{PRE}">{_text(account.drawn(replace(first, mistake=None)))}</pre>'
+    others = " ".join(check.title for check in cause.checks[1:])
+    also = f'<div style="{ASIDE}"><em>also fails</em> {_text(others)}</div>' if others else ""
+    unfolded = " open" if is_open else ""
+    return f"<details{unfolded}>{SUMMARY}{title}</summary>{looks}{facts}{also}</details>"
 
 
-def _printed(output: str) -> str:
-    return f'\n<details>{SUMMARY}The code printed</summary><pre style="{PRE}">{_text(output)}</pre></details>'
+def _held(kata: KataReport) -> str:
+    held = [check for check in kata.checks if check.status not in account.WRONG]
+    lines = [f"{_mark(check.status)} {_text(check.title)}" for check in held]
+    lines += [_text(note) for note in dict.fromkeys(check.message for check in held) if note]
+    rows = "".join(f'<div style="{ASIDE}">{line}</div>' for line in lines)
+    return f"<details>{SUMMARY}{len(held)} of {len(kata.checks)} checks hold</summary>{rows}</details>"
+
+
+def _folded(summary: str, text: str) -> str:
+    return f'\n<details>{SUMMARY}{summary}</summary><pre style="{PRE}">{text}</pre></details>'
 
 
 def _points(score: int, max_score: int) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from grader.formats import account
+from grader.formats.account import Cause
 from grader.formats.escaping import fenced, in_markdown, points
 from grader.report import KataReport, Report
 from grader.report_texts import legible
@@ -38,14 +41,19 @@ def _table(report: Report) -> str:
 
 
 def _details(kata: KataReport) -> str:
-    wrong = account.wrong(kata)
-    if not wrong:
+    blocks = list(map(_cause, account.causes(kata)))
+    if not blocks:
         return ""
-    blocks = [
-        f"\n**{in_markdown(check.title)}** {points(check.score)} / {points(check.max_score)}\n\n"
-        f"{fenced(account.of_check(check), LONGEST)}\n"
-        for check in wrong
-    ]
     head = f"\n<details><summary>{in_markdown(kata.name)}</summary>\n"
     next_command = f"grade --hint {kata.name}".replace("`", "'")
     return head + "".join(blocks) + f"\nNext: `{next_command}`\n\n</details>\n"
+
+
+def _cause(cause: Cause) -> str:
+    """Return the first check that fails for a reason with its counterexample, and the titles of the others."""
+    first = cause.first
+    title = f"\n**{in_markdown(first.title)}** {points(first.score)} / {points(first.max_score)}\n\n"
+    mistake = f"{in_markdown(first.mistake.text)}\n\n" if first.mistake else ""
+    facts = fenced(account.drawn(replace(first, mistake=None)), LONGEST)
+    others = in_markdown(" ".join(check.title for check in cause.checks[1:]), LONGEST)
+    return f"{title}{mistake}{facts}\n" + (f"\nAlso fails for this reason: {others}\n" if others else "")

@@ -1,20 +1,25 @@
-"""Render a report for the terminal: first the facts, then the probable mistake, then the next command."""
+"""Render a report for the terminal: the cause of the failures, then the smallest input that shows it."""
 
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
+from typing import Literal
 
-from grader.formats import Document
-from grader.formats.account import WIDEST
+from grader.formats import Document, account
+from grader.formats.account import WIDEST, Cause
 from grader.formats.escaping import points, quoted
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible, legible_kata, without_commands
 
-WIDTH = 92
-MOST_ROWS = 120  # the most rows of a counterexample
+MOST_ROWS = 120  # the most rows of a counterexample in full
+FEW_ROWS = 4  # of each argument otherwise
+MOST_CAUSES = 3  # the causes that a report shows, unless it is full
+FEW_PRINTED = 4  # the last lines of the output that it shows
 DEEPEST = 8  # the most opening brackets by which the rows of a nested array are indented
 GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
 MARKS = {"passed": ("✓", GREEN), "skipped": ("·", DIM), "timeout": ("⧗", RED)}
+Detail = Literal["brief", "normal", "full"]
 
 
 class Paint:
@@ -27,114 +32,215 @@ class Paint:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
 
-def render(report: Report, colour: bool = False, shows_output: bool = False) -> str:
+@dataclass(frozen=True)
+class View:
+    """How a report is shown: in how many columns, with colour or not, in ASCII or not, in which detail, and
+    with everything that the code printed or with the end of it."""
+
+    width: int = 80
+    colour: bool = False
+    ascii_only: bool = False
+    detail: Detail = "normal"
+    shows_output: bool = False
+
+    @property
+    def paint(self) -> Paint:
+        return Paint(self.colour)
+
+
+DEFAULT = View()
+
+
+def render(report: Report, view: View = DEFAULT) -> str:
     """Return all katas and, if there are several, the summary, whose last line is the score."""
-    parts = [render_kata(kata, colour, shows_output) for kata in report.katas]
+    parts = [render_kata(kata, view) for kata in report.katas]
     if len(report.katas) > 1:
-        parts.append(render_summary(report, colour))
-    return "\n".join(parts)
+        parts.append(render_summary(report, view))
+    return ("" if view.detail == "brief" else "\n").join(parts)
 
 
-def render_kata(kata: KataReport, colour: bool = False, shows_output: bool = False) -> str:
-    """Return the report of one kata. `shows_output` includes everything that the code printed; otherwise only
-    the end of it is shown, and only if a check failed."""
-    return without_commands(_kata(legible_kata(kata), Paint(colour), shows_output))
+def render_kata(kata: KataReport, view: View = DEFAULT) -> str:
+    """Return the report of one kata: first the cause of the failures, then what fails besides."""
+    return without_commands("\n".join(_kata(legible_kata(kata), view)) + "\n")
 
 
-def _kata(kata: KataReport, paint: Paint, shows_output: bool) -> str:
-    head = f"{paint(kata.name, BOLD)}  {points(kata.score)} / {points(kata.max_score)}"
+def _kata(kata: KataReport, view: View) -> list[str]:
+    failed = account.wrong(kata)
+    lines = [_headline(kata, view)]
+    if view.detail == "brief":
+        return lines
     if not kata.checks:
-        return f"{head}\n  {_status_line(kata)}\n"
-    lines = [head]
-    wrong = [check for check in kata.checks if check.status not in ("passed", "skipped")]
-    told: set[str] = set()
-    noted: set[str] = set()
-    for check in kata.checks:
-        lines += [_head(check, paint)]
-        if check in wrong:
-            lines += _fault(check, told, full=len(told) < 3)
-        elif check.message and check.message not in noted:
-            noted.add(check.message)
-            lines += _labelled("note", check.message)
-    lines += _closing(kata, wrong, paint, shows_output)
-    return "\n".join(lines) + "\n"
-
-
-def _status_line(kata: KataReport) -> str:
-    if kata.message:
-        return kata.message
-    return {"not_started": "Not started yet.", "waiting": "Waiting for another kata."}.get(kata.status, "")
-
-
-def _head(check: CheckReport, paint: Paint) -> str:
-    mark, code = MARKS.get(check.status, ("✗", RED))
-    score = f"{points(check.score)} / {points(check.max_score)}"
-    *first, last = textwrap.wrap(check.title, WIDTH - 16) or [""]
-    begun = [f"  {paint(mark, code)} {first[0]}", *(f"    {line}" for line in first[1:])] if first else []
-    lead = "   " if first else f"  {paint(mark, code)}"
-    return "\n".join([*begun, f"{lead} {last:<{WIDTH - 16}}{score:>12}"])
-
-
-def _fault(check: CheckReport, told: set[str], full: bool) -> list[str]:
-    details = _details(check) if full else []
-    mistake = check.mistake
-    if mistake and mistake.id not in told:
-        told.add(mistake.id)
-        details += _labelled("looks like", mistake.text)
-    elif full:
-        told.add(check.name)
-    return details
-
-
-def _details(check: CheckReport) -> list[str]:
-    lines = _labelled("what", check.message) if check.message else []
-    if check.call:
-        lines += _labelled("called", check.call)
-    if check.counterexample:
-        lines += _counterexample(check.counterexample)
-    if check.expected is not None:
-        lines += _rows(f"      {'expected':<12}", check.expected)
-        lines += _rows(f"      {'got':<12}", str(check.got))
-        if check.difference:
-            lines[-1] += f"    first difference at {check.difference}"
+        return lines + _paragraph(account.summary_of(kata), view)
+    if view.detail == "full":
+        lines += [line for check in kata.checks for line in _listed(check, view)]
+    elif failed:
+        lines += _causes(account.causes(kata), view)
+    lines += _notes(kata, view)
+    if kata.output and (failed or view.shows_output):
+        shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
+        lines += ["", view.paint("  The code printed:", DIM), *shown]
+    if failed:
+        lines += ["", f"  a hint      grade --hint {kata.name}"]
+        lines += [] if view.detail == "full" else [f"  everything  grade {kata.name} --full"]
     return lines
 
 
-def _counterexample(arguments: dict[str, str]) -> list[str]:
-    """Return the arguments as at most MOST_ROWS lines."""
-    width = min(WIDEST, max(map(len, arguments)))
-    rows = [row for name, text in arguments.items() for row in _rows(f"{'':20}{name:<{width}} = ", text)]
-    missing = len(rows) - MOST_ROWS
-    return rows if missing <= 0 else [*rows[:MOST_ROWS], f"{'':20}… {missing} more rows"]
+def _headline(kata: KataReport, view: View) -> str:
+    score = f"{view.paint(kata.name, BOLD)}  {points(kata.score)} / {points(kata.max_score)}"
+    failed, total = len(account.wrong(kata)), len(kata.checks)
+    if not total:
+        return score
+    if failed:
+        one = failed > 1 and len(account.causes(kata)) == 1
+        told = f"{view.paint('✗', RED)} {failed} of {total} checks fail{', for one reason' if one else ''}"
+    else:
+        told = f"{view.paint('✓', GREEN)} {f'all {total} checks hold' if total > 1 else 'it holds'}"
+    return f"{score}   {told}"
 
 
-def _rows(lead: str, text: str) -> list[str]:
+def _causes(causes: list[Cause], view: View) -> list[str]:
+    """Return the first cause with its counterexample, the next ones in short, and how many more there are."""
+    lines = _cause(causes[0], view)
+    others = sorted(causes[1:], key=lambda cause: not _explanation(cause.first))
+    for cause in others[: MOST_CAUSES - 1]:
+        lines += ["", _title(cause.first, view), *_paragraph(_explanation(cause.first), view, 4)]
+        lines += _also(cause, view)
+    left = sum(len(cause.checks) for cause in others[MOST_CAUSES - 1 :])
+    return [*lines, "", f"  … and {left} more {'check' if left == 1 else 'checks'}"] if left else lines
+
+
+def _cause(cause: Cause, view: View) -> list[str]:
+    first = cause.first
+    lines = ["", *_paragraph(_explanation(first), view), ""] if _explanation(first) else [""]
+    return [*lines, _title(first, view), *_facts(first, view), *_also(cause, view)]
+
+
+def _explanation(check: CheckReport) -> str:
+    return check.mistake.text if check.mistake else check.message
+
+
+def _title(check: CheckReport, view: View) -> str:
+    mark, code = MARKS.get(check.status, ("✗", RED))
+    first, *others = textwrap.wrap(check.title, view.width - 4) or [""]
+    return "\n".join([f"  {view.paint(mark, code)} {first}", *(f"    {line}" for line in others)])
+
+
+def _also(cause: Cause, view: View) -> list[str]:
+    """Return the titles of the other checks that fail for this reason, two of them at most."""
+    others = [check.title for check in cause.checks[1:]]
+    if not others:
+        return []
+    told = " ".join(others[:2]) + (f" … and {len(others) - 2} more" if len(others) > 2 else "")
+    return _labelled("also fails", told, view)
+
+
+def _facts(check: CheckReport, view: View) -> list[str]:
+    """Return the failing call, the line that raised, the arguments and both values."""
+    lines = _labelled("", check.message, view) if check.mistake and check.message else []
+    if check.call:
+        lines += textwrap.wrap(check.call, view.width, initial_indent=" " * 4, subsequent_indent=" " * 8)
+    if check.counterexample:
+        lines += _counterexample(_unsaid(check) if view.detail != "full" else check.counterexample, view)
+    lines += _source_line(check, view)
+    return lines + _values(check, view)
+
+
+def _unsaid(check: CheckReport) -> dict[str, str]:
+    """Return the arguments that the call does not show."""
+    return {n: text for n, text in (check.counterexample or {}).items() if text not in (check.call or "")}
+
+
+def _source_line(check: CheckReport, view: View) -> list[str]:
+    place = check.place
+    if place is None:
+        return []
+    lead = f"    {place.line} │ "
+    code, column = place.text.strip(), len(place.text) - len(place.text.lstrip())
+    shown = code[: view.width - len(lead)]
+    lines = [view.paint(lead, DIM) + shown]
+    if place.start < place.end and place.end - column <= len(shown):
+        carets = " " * (place.start - column) + "^" * (place.end - place.start)
+        lines.append(view.paint(f"{'│':>{len(lead) - 1}} ", DIM) + view.paint(carets, RED))
+    return lines
+
+
+def _values(check: CheckReport, view: View) -> list[str]:
+    """Return the expected and the actual value: drawn, if that shows how they differ, else as text."""
+    if check.pictures:
+        from grader.drawing.text import draw, tells_apart
+
+        if tells_apart(check.pictures[0]):
+            lines = draw(check.pictures[0], view.width - 4, view.paint, view.ascii_only)
+            return [f"    {line}" for line in lines]
+    if check.expected is None:
+        return []
+    lines = _rows(f"    {'expected':<10}", check.expected, view)
+    lines += _rows(f"    {'got':<10}", str(check.got), view)
+    where = f"{'':14}first difference at {check.difference}"
+    return [*lines, where] if check.difference else lines
+
+
+def _notes(kata: KataReport, view: View) -> list[str]:
+    """Return the messages of checks that do not fail, each once."""
+    if view.detail == "full":
+        return []
+    noted = dict.fromkeys(check.message for check in kata.checks if check.status in ("passed", "skipped"))
+    return [line for note in noted if note for line in _labelled("note", note, view)]
+
+
+def _listed(check: CheckReport, view: View) -> list[str]:
+    """Return one check of a full report."""
+    score = f"{points(check.score)} / {points(check.max_score)}"
+    *first, last = _title(check, view).split("\n")
+    room = view.width - len(score) - 2
+    fits = len(last) <= room + 9 * view.colour
+    lines = [*first, f"{last}  {score}"] if fits else [*first, last, f"{'':4}{score}"]
+    if check.status not in account.WRONG:
+        return lines + (_labelled("note", check.message, view) if check.message else [])
+    return [
+        *lines,
+        *(_paragraph(_explanation(check), view, 4) if _explanation(check) else []),
+        *_facts(check, view),
+    ]
+
+
+def _paragraph(text: str, view: View, indent: int = 2) -> list[str]:
+    lead = " " * indent
+    return textwrap.wrap(text, view.width, initial_indent=lead, subsequent_indent=lead)
+
+
+def _counterexample(arguments: dict[str, str], view: View) -> list[str]:
+    """Return the arguments, long arrays row by row."""
+    width = min(WIDEST, max(map(len, arguments), default=0))
+    parts = [_rows(f"{'':6}{name:<{width}} = ", text, view) for name, text in arguments.items()]
+    if view.detail != "full":
+        parts = [_shortened(part, FEW_ROWS) for part in parts]
+    return _shortened([row for part in parts for row in part], MOST_ROWS)
+
+
+def _shortened(rows: list[str], most: int) -> list[str]:
+    return rows if len(rows) <= most else [*rows[: most - 1], f"{'':6}… {len(rows) - most + 1} more rows"]
+
+
+def _rows(lead: str, text: str, view: View) -> list[str]:
     """Return a value on one line, or a nested array row by row if the line would be too long."""
-    if len(lead) + len(text) <= WIDTH + 12 or "], [" not in text or len(lead) > WIDTH:
-        return [lead + text]
+    if len(lead) + len(text) <= view.width or "], [" not in text or len(lead) > view.width:
+        return textwrap.wrap(text, view.width, initial_indent=lead, subsequent_indent=" " * len(lead)) or [
+            lead
+        ]
     first, *others = text.replace("], [", "],\0[").split("\0")
     inside = min(len(first) - len(first.lstrip("[")), DEEPEST)
     return [lead + first, *(" " * (len(lead) + inside - 1 - row.count("[") + 1) + row for row in others)]
 
 
-def _labelled(label: str, text: str) -> list[str]:
-    indent = " " * 6 + f"{label:<12}"
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=" " * 18) or [indent]
+def _labelled(label: str, text: str, view: View) -> list[str]:
+    lead = f"    {label:<10}  " if label else " " * 4
+    return textwrap.wrap(text, view.width, initial_indent=lead, subsequent_indent=" " * len(lead)) or [lead]
 
 
-def _closing(kata: KataReport, wrong: list[CheckReport], paint: Paint, shows_output: bool) -> list[str]:
-    lines = []
-    if kata.output and (wrong or shows_output):
-        shown = quoted(kata.output) if shows_output else quoted(kata.output[-600:])[-8:]
-        lines += ["", paint("  The code printed:", DIM), *shown]
-    if wrong:
-        lines += ["", f"  next  grade --hint {kata.name}"]
-    return lines
-
-
-def render_summary(report: Report, colour: bool = False) -> str:
+def render_summary(report: Report, view: View = DEFAULT) -> str:
     """Return a table of all katas, and the total points."""
-    paint, katas = Paint(colour), legible(report).katas
+    paint, katas = view.paint, legible(report).katas
     rows = [
         f"  {_word(kata, paint)} {kata.name:<30}{points(kata.score):>6} / {points(kata.max_score)}"
         for kata in katas

@@ -145,8 +145,14 @@ class Grader:
                     mistakes = matcher.name(findings)
             free = unearned(findings, attempt.session.answers())
             checks = [
-                as_check(f, mistakes.get(f.plan.name), prepared.kata.axes, free.get(f.plan.name, ""))
-                for f in findings
+                as_check(
+                    finding,
+                    mistakes.get(finding.plan.name),
+                    prepared.kata.axes,
+                    free.get(finding.plan.name, ""),
+                    submission.source,
+                )
+                for finding in findings
             ]
             return checks, attempt.printed
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 from grader.checks.base import Check
 from grader.checks.builtin import BUILTIN
 from grader.checks.runner import CheckResult, Failure
+from grader.grading.pictures import pictures_of, place_of
 from grader.kata import Case
 from grader.report import CheckReport, Mistake
 from grader.values.arrays import distinct_values, holds_arrays, is_contiguous
@@ -39,10 +40,15 @@ def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) 
 
 
 def as_check(
-    finding: CheckResult, mistake: Mistake | None, axes: dict[str, str], without_points: str = ""
+    finding: CheckResult,
+    mistake: Mistake | None,
+    axes: dict[str, str],
+    without_points: str = "",
+    source: str = "",
 ) -> CheckReport:
-    """Return the report of a check: the smallest input that fails and the mistake that explains it, or the
-    reason in `without_points` why a check that does not fail gives none."""
+    """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
+    code raised, the line of its `source`; or the reason in `without_points` why a check that does not fail
+    gives none."""
     plan = finding.plan
     if not finding.failures and without_points:
         return CheckReport(plan.name, plan.title, "skipped", 0, plan.points, without_points)
@@ -63,6 +69,8 @@ def as_check(
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
         mistake=mistake,
+        pictures=pictures_of(difference, axes),
+        place=place_of(source, failure.line, failure.columns),
     )
 
 

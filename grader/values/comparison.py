@@ -24,6 +24,8 @@ import numpy as np
 from grader.values.arrays import dtype_name, largest, to_numpy
 from grader.values.formatting import describe, describe_type, show, show_pair
 
+Array = np.ndarray[Any, Any]
+
 SAFETY = 64.0
 SHORT = 16  # items of the longest list that is shown; of a longer one, only the length is
 LONGEST_KEY = 40  # characters of a key in the path to a difference
@@ -63,13 +65,15 @@ class Difference:
     """The first difference between an expected and an actual value.
 
     `format_values` returns both as text. It is called when a text is first read, because most differences are
-    never shown. `is_nan` is true if the actual value contains NaN and the expected one does not.
+    never shown. `is_nan` is true if the actual value contains NaN and the expected one does not. `arrays` are
+    the expected array, the actual one, and where they differ, if both have the same shape.
     """
 
     kind: str  # "type", "length", "shape", "dtype", "value"
     format_values: Callable[[], tuple[str, str]]
     where: str = ""
     is_nan: bool = False
+    arrays: tuple[Array, Array, Array] | None = None
 
     @functools.cached_property
     def _texts(self) -> tuple[str, str]:
@@ -187,8 +191,8 @@ def _is_short(items: Sequence[Any]) -> bool:
 
 
 def _difference_of_arrays(
-    wanted: np.ndarray[Any, Any],
-    have: np.ndarray[Any, Any],
+    wanted: Array,
+    have: Array,
     tolerance: Tolerance,
     dtype: str,
     path: str,
@@ -205,26 +209,23 @@ def _difference_of_arrays(
     wrong = ~_is_close(wanted, have, tolerance.relative(dtype), tolerance.floor)
     if not wrong.any():
         return None
+    return value_difference(wanted, have, wrong, path)
+
+
+def value_difference(wanted: Array, have: Array, wrong: Array, path: str = "") -> Difference:
+    """Return the difference of two arrays of the same shape that differ where `wrong` is true."""
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
     where = f"{path}{list(at)}" if at else path
-    return value_difference(wanted, have, at, where)
-
-
-def value_difference(
-    wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], at: tuple[int, ...], where: str
-) -> Difference:
-    """Return the difference of two arrays of the same shape that first differ at the index `at`."""
     is_nan = _holds_nan(have) and not _holds_nan(wanted)
-    return Difference("value", lambda: show_pair(wanted, have, at), where, is_nan)
+    arrays = wanted, have, wrong
+    return Difference("value", lambda: show_pair(wanted, have, at), where, is_nan, arrays)
 
 
-def _holds_nan(array: np.ndarray[Any, Any]) -> bool:
+def _holds_nan(array: Array) -> bool:
     return array.dtype.kind in "fc" and bool(np.isnan(array).any())
 
 
-def _is_close(
-    wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], relative: float, floor: float
-) -> np.ndarray[Any, Any]:
+def _is_close(wanted: Array, have: Array, relative: float, floor: float) -> Array:
     """Return elementwise whether entries are equal, both NaN, or finite and within the tolerance."""
     if relative == 0.0 or wanted.dtype.kind != "f":
         may_be_nan = wanted.dtype.kind in "fc" and have.dtype.kind in "fc"
@@ -263,9 +264,7 @@ def recording_margin() -> Iterator[Margin]:
         _margin.reset(token)
 
 
-def _record_margin(
-    wanted: np.ndarray[Any, Any], have: np.ndarray[Any, Any], allowed: np.ndarray[Any, Any]
-) -> None:
+def _record_margin(wanted: Array, have: Array, allowed: Array) -> None:
     margin = _margin.get()
     if margin is not None:
         shares = np.abs(wanted - have) / np.maximum(allowed, np.finfo(np.float64).tiny)

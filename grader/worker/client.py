@@ -256,9 +256,17 @@ def unwrap(reply: dict[str, Any]) -> Any:
     try:
         kinds = tuple(in_one_line(str(kind)[:80]) for kind in told["kinds"]) or ("Exception",)
         line = told["line"] if type(told["line"]) is int else None
-        raise SubmissionFailed(kinds, in_one_line(str(told["message"])[:2000]), line)
-    except (KeyError, TypeError):
+        message, columns = in_one_line(str(told["message"])[:2000]), _columns(told.get("columns"))
+        raise SubmissionFailed(kinds, message, line, columns)
+    except (KeyError, TypeError, AttributeError):
         raise WorkerLost("The answer could not be read: its error is no error.") from None
+
+
+def _columns(told: Any) -> tuple[int, int] | None:
+    """Return the columns of an error as a pair of integers, or None if they are no such pair."""
+    if type(told) not in (list, tuple) or [type(column) for column in told] != [int, int]:
+        return None
+    return told[0], told[1]
 
 
 def _call_back(reply: dict[str, Any], functions: list[Callable[..., Any]]) -> dict[str, Any]:

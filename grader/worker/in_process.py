@@ -36,7 +36,7 @@ class LocalStudent(Student):
         except Exception as error:
             told = describe_error(error, self._filename)
             message = in_one_line(told["message"])  # as for an error from a worker
-            raise SubmissionFailed(tuple(told["kinds"]), message, told["line"]) from error
+            raise SubmissionFailed(tuple(told["kinds"]), message, told["line"], told["columns"]) from error
 
 
 def _copied(value: Any) -> Any:

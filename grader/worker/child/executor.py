@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import linecache
 import sys
-import traceback
 import types
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -166,14 +166,30 @@ def load_module(name: str, source: str, filename: str = "") -> types.ModuleType:
 
 def describe_error(error: BaseException, filename: str) -> dict[str, Any]:
     """Return an error's class names as `kinds`, its `message`, and the last `line` of `filename` in its
-    traceback, or None."""
-    frames = traceback.walk_tb(error.__traceback__)  # unlike `extract_tb`, this reads no files
-    lines: list[int | None] = [line for frame, line in frames if frame.f_code.co_filename == filename]
+    traceback with the `columns` of the expression in bytes, each or None."""
+    line, columns = _last_place(error.__traceback__, filename)
     try:
         message = str(error)[:2000]
     except Exception:
         message = ""
     if isinstance(error, SyntaxError):
-        lines, message = [error.lineno], str(error.msg)
+        line, columns, message = error.lineno, None, str(error.msg)
     kinds = [kind.__name__ for kind in type(error).__mro__ if kind not in (object, BaseException)]
-    return {"kinds": kinds or ["BaseException"], "message": message, "line": lines[-1] if lines else None}
+    return {"kinds": kinds or ["BaseException"], "message": message, "line": line, "columns": columns}
+
+
+def _last_place(
+    frames: types.TracebackType | None, filename: str
+) -> tuple[int | None, tuple[int, int] | None]:
+    """Return the last line of the file in a traceback, and the columns of an expression within it."""
+    line: int | None = None
+    columns: tuple[int, int] | None = None
+    while frames is not None:  # unlike `traceback.extract_tb`, this reads no files
+        code = frames.tb_frame.f_code
+        if code.co_filename == filename:
+            first, last, start, end = next(islice(code.co_positions(), frames.tb_lasti // 2, None))
+            line, columns = frames.tb_lineno, None
+            if first == last == line and start is not None and end is not None:
+                columns = start, end
+        frames = frames.tb_next
+    return line, columns

@@ -1,0 +1,160 @@
+"""Draw a picture as inline SVG, with a table of its values for screen readers.
+
+The colours are CSS variables, so that a page can choose them for light and dark; `STYLE` has both. A wrong
+cell has a cross and a thick border besides its colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from math import isfinite
+
+from grader.report import Panel, Picture
+
+CELL = {"mask": (22, 22), "matrix": (72, 22), "curve": (72, 22), "bars": (72, 22)}
+MARGIN, HEAD, GAP = 64, 40, 28  # room for row labels, for titles and column labels, and between panels
+BAR = 150  # the length of the longest bar
+DIGITS = 4
+STYLE = """
+:root {
+  --ink: #1a1a1a; --paper: #fff; --faint: #6b6b6b; --bad: #b00020;
+  --plus: 36, 97, 186; --minus: 186, 108, 0;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ink: #ececec; --paper: #16181c; --faint: #a3a3a3; --bad: #ff8a80;
+    --plus: 120, 170, 255; --minus: 255, 176, 80;
+  }
+}
+figure { margin: .6rem 0; overflow-x: auto; }
+figcaption { color: var(--faint); font-size: .9em; }
+svg text { font: 12px ui-monospace, monospace; fill: var(--ink); }
+svg .label { fill: var(--faint); } svg .title { font-weight: bold; }
+svg .cell { stroke: var(--faint); stroke-width: .5; fill: none; }
+svg .plus { fill: rgb(var(--plus)); } svg .minus { fill: rgb(var(--minus)); }
+svg .wrong { fill: none; stroke: var(--bad); stroke-width: 2.5; }
+svg .cross { fill: var(--bad); font-weight: bold; }
+"""
+
+
+def draw(picture: Picture) -> str:
+    """Return a `figure`: the picture as SVG, its caption, and its values in a table that can be unfolded."""
+    parts, left, height = [], 0, 0
+    for panel in picture.panels:
+        wrong = set(picture.wrong) if panel is picture.panels[-1] else set()
+        part, width, tall = (_bars if picture.kind == "bars" else _grid)(picture, panel, wrong, left)
+        parts.append(part)
+        left, height = left + width + GAP, max(height, tall)
+    label = escape(f"{picture.caption}: {' and '.join(panel.title for panel in picture.panels)}")
+    width = max(1, left - GAP)
+    caption = "" if picture.caption == "result" else f"<figcaption>{escape(picture.caption)}</figcaption>"
+    return (
+        f'<figure><svg role="img" aria-label="{label}" width="{width}" height="{height}"'
+        f' viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
+        f"{caption}{_table(picture)}</figure>"
+    )
+
+
+def _grid(picture: Picture, panel: Panel, wrong: set[tuple[int, int]], left: int) -> tuple[str, int, int]:
+    """Return the panel as cells, its width and its height."""
+    wide, tall = CELL[picture.kind]
+    parts = [_text(left + MARGIN, 12, panel.title, "title", "start")]
+    parts += [
+        _text(left + MARGIN + column * wide + wide // 2, HEAD - 6, _short(label), "label")
+        for column, label in enumerate(picture.columns)
+    ]
+    paint = _cell_of_mask if picture.kind == "mask" else _cell_of_matrix(picture)
+    for row, values in enumerate(panel.values):
+        y = HEAD + row * tall
+        parts.append(_text(left + MARGIN - 8, y + 15, _short(picture.rows[row]), "label", "end"))
+        for column, value in enumerate(values):
+            x = left + MARGIN + column * wide
+            parts.append(f'<rect class="cell" x="{x}" y="{y}" width="{wide}" height="{tall}"/>')
+            parts.append(paint(x, y, value))
+            if (row, column) in wrong:
+                parts.append(_cross(x, y, wide, tall))
+    return "".join(parts), MARGIN + len(picture.columns) * wide + 2, HEAD + len(panel.values) * tall + 2
+
+
+def _cell_of_mask(x: int, y: int, value: float) -> str:
+    if not value:
+        return _text(x + 11, y + 15, "·", "label")  # the cross of a wrong cell stands over it
+    return f'<rect class="plus" x="{x + 3}" y="{y + 3}" width="16" height="16"/>'
+
+
+def _cell_of_matrix(picture: Picture) -> Callable[[int, int, float], str]:
+    """Return what draws a number on a ground whose strength is its size, on one scale for all panels."""
+    largest = _largest(picture)
+    wide, tall = CELL["matrix"]
+
+    def paint(x: int, y: int, value: float) -> str:
+        text = _text(x + wide - 6, y + 15, _number(value), "", "end")
+        if not isfinite(value):
+            return text
+        sign, share = "minus" if value < 0 else "plus", 0.55 * abs(value) / largest
+        ground = f'<rect class="{sign}" fill-opacity="{share:.2f}" x="{x + 1}" y="{y + 1}"'
+        return f'{ground} width="{wide - 2}" height="{tall - 2}"/>{text}'
+
+    return paint
+
+
+def _bars(picture: Picture, panel: Panel, wrong: set[tuple[int, int]], left: int) -> tuple[str, int, int]:
+    """Return a horizontal bar for each value of the panel's only row, its width and its height."""
+    largest, tall = _largest(picture), CELL["bars"][1]
+    parts = [_text(left + MARGIN, 12, panel.title, "title", "start")]
+    for column, value in enumerate(panel.values[0]):
+        y = HEAD - 18 + column * tall
+        parts.append(_text(left + MARGIN - 8, y + 15, _short(picture.columns[column]), "label", "end"))
+        length = round(BAR * abs(value) / largest) if isfinite(value) else 0
+        sign = "minus" if value < 0 else "plus"
+        x = left + MARGIN
+        parts.append(f'<rect class="{sign}" x="{x}" y="{y + 3}" width="{length}" height="{tall - 6}"/>')
+        parts.append(_text(x + length + 6, y + 15, _number(value), "", "start"))
+        if (0, column) in wrong:
+            parts.append(_cross(x, y, BAR + 60, tall))
+    return "".join(parts), MARGIN + BAR + 64, HEAD - 16 + len(panel.values[0]) * tall
+
+
+def _cross(x: int, y: int, wide: int, tall: int) -> str:
+    border = f'<rect class="wrong" x="{x + 1}" y="{y + 1}" width="{wide - 2}" height="{tall - 2}"/>'
+    return border + _text(x + 4, y + 14, "✗", "cross", "start")
+
+
+def _text(x: int, y: int, text: str, kind: str, anchor: str = "middle") -> str:
+    named = f' class="{kind}"' if kind else ""
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{named}>{escape(text)}</text>'
+
+
+def _table(picture: Picture) -> str:
+    """Return all values as tables that are folded."""
+    tables = []
+    for panel in picture.panels:
+        head = "".join(f'<th scope="col">{escape(label)}</th>' for label in picture.columns)
+        rows = "".join(
+            f'<tr><th scope="row">{escape(label)}</th>'
+            + "".join(f"<td>{_value(value, picture.kind)}</td>" for value in values)
+            + "</tr>"
+            for label, values in zip(picture.rows, panel.values, strict=True)
+        )
+        tables.append(
+            f"<table><caption>{escape(panel.title)}</caption><tr><td></td>{head}</tr>{rows}</table>"
+        )
+    return f"<details><summary>the values as a table</summary>{''.join(tables)}</details>"
+
+
+def _value(value: float, kind: str) -> str:
+    return ("True" if value else "False") if kind == "mask" else _number(value)
+
+
+def _number(value: float) -> str:
+    return f"{value:.{DIGITS}g}".replace("inf", "∞")
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= 8 else f"{label[:1]}{label.rpartition(' ')[2]}"
+
+
+def _largest(picture: Picture) -> float:
+    sizes = [abs(v) for panel in picture.panels for row in panel.values for v in row if isfinite(v)]
+    return max(sizes, default=0.0) or 1.0

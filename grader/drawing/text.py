@@ -1,0 +1,186 @@
+"""Draw a picture as lines of text: panels side by side, with a cross before every wrong cell.
+
+A shape tells whatever a colour tells: `██` is True and `·` False, `∞` an infinity, `N` NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import isfinite, isnan
+
+from grader.report import Panel, Picture
+
+BLUE, ORANGE, DIM = "34", "33", "2"
+GAP = 4  # spaces between two panels
+MOST_ROWS = 12  # the rows of a table of numbers, and the bars of one panel
+FEW_ROWS = 4  # the rows of panels that may stand below each other
+BAR = 16  # the longest bar
+ASCII = str.maketrans(
+    {"█": "#", "·": ".", "✗": "x", "∞": "inf", "░": ".", "▒": ":", "▓": "+", "…": "~", "│": "|"}
+)
+SHADES = "·░▒▓█"
+
+Paint = Callable[[str, str], str]  # a text and a colour code, as in `formats.terminal.Paint`
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The text of one cell, and whether its value is wrong."""
+
+    text: str
+    wrong: bool = False
+
+
+def draw(picture: Picture, width: int, paint: Paint, ascii_only: bool = False) -> list[str]:
+    """Return the picture as lines of at most `width` characters."""
+    picture = _cropped(picture, MOST_ROWS, len(picture.columns))
+    if picture.kind == "bars":
+        lines = _beside([_bars(picture, panel, paint) for panel in picture.panels], width)
+    else:
+        lines = _tables(picture, width, paint)
+    if picture.caption != "result":
+        lines = [picture.caption, *lines]
+    return [line.translate(ASCII) for line in lines] if ascii_only else lines
+
+
+def tells_apart(picture: Picture) -> bool:
+    """Return whether the texts of all wrong cells differ from the expected ones."""
+    first, last = picture.panels[0], picture.panels[-1]
+    text = _truth if picture.kind == "mask" else _number
+    return all(text(first.values[r][c]) != text(last.values[r][c]) for r, c in picture.wrong)
+
+
+def _tables(picture: Picture, width: int, paint: Paint) -> list[str]:
+    """Return numbers if they fit, side by side or a few rows below each other, else shades."""
+    text = _truth if picture.kind == "mask" else _number
+    blocks = [_table(picture, panel, text, paint) for panel in picture.panels]
+    stacks = picture.kind != "mask" and len(picture.rows) <= FEW_ROWS
+    if _fits(blocks, width) or (stacks and max(map(_width, blocks)) <= width):
+        return _beside(blocks, width)
+    blocks = [_table(picture, panel, _shade(picture), paint) for panel in picture.panels]
+    if _fits(blocks, width) or len(picture.columns) <= FEW_ROWS:
+        return _beside(blocks, width)
+    return _tables(_cropped(picture, MOST_ROWS, 3 * len(picture.columns) // 4), width, paint)
+
+
+def _fits(blocks: list[list[str]], width: int) -> bool:
+    """Return whether the blocks fit side by side."""
+    return sum(map(_width, blocks)) + GAP * (len(blocks) - 1) <= width
+
+
+def _cropped(picture: Picture, rows: int, columns: int) -> Picture:
+    """Return the picture with at most so many rows and columns, among them the first wrong cell."""
+    at = min(picture.wrong, default=(0, 0))
+    top, left = (max(0, place - most + 1) for place, most in zip(at, (rows, columns), strict=True))
+    panels = [
+        Panel(panel.title, tuple(row[left : left + columns] for row in panel.values[top : top + rows]))
+        for panel in picture.panels
+    ]
+    return replace(
+        picture,
+        panels=tuple(panels),
+        rows=picture.rows[top : top + rows],
+        columns=picture.columns[left : left + columns],
+        wrong=tuple(
+            (row - top, column - left)
+            for row, column in picture.wrong
+            if 0 <= row - top < rows and 0 <= column - left < columns
+        ),
+    )
+
+
+def _table(picture: Picture, panel: Panel, text: Callable[[float], str], paint: Paint) -> list[str]:
+    """Return the panel as a title, a line of column labels and a line for each row."""
+    marked = set(picture.wrong) if panel is picture.panels[-1] else set()
+    cells = [
+        [Cell(text(value), (r, c) in marked) for c, value in enumerate(row)]
+        for r, row in enumerate(panel.values)
+    ]
+    columns = _short(picture.columns)
+    room = max([len(cell.text) for row in cells for cell in row] + [len(label) for label in columns])
+    rows = _short(picture.rows)
+    margin = max(map(len, rows))
+    head = " " * (margin + 2) + "".join(f"  {label:>{room}}" for label in columns)
+    lines = [panel.title, paint(head, DIM)]
+    for label, row in zip(rows, cells, strict=True):
+        shown = "".join(_marked(cell, room, paint) for cell in row)
+        lines.append(paint(f"{label:>{margin}} │", DIM) + shown)
+    return lines
+
+
+def _marked(cell: Cell, room: int, paint: Paint) -> str:
+    shown = f"{'✗' * cell.wrong + cell.text:>{room + 1}}"
+    return " " + (paint(shown, ORANGE) if cell.wrong else paint(shown, BLUE) if "█" in shown else shown)
+
+
+def _short(labels: tuple[str, ...]) -> list[str]:
+    """Return the labels with the name of the axis as one letter: `query 3` becomes `q3`."""
+    parts = [label.rpartition(" ") for label in labels]
+    return [f"{name[:1]}{number}" for name, _, number in parts]
+
+
+def _truth(value: float) -> str:
+    return "██" if value else "·"
+
+
+def _number(value: float) -> str:
+    if not isfinite(value):
+        return "N" if isnan(value) else "∞" if value > 0 else "-∞"
+    return f"{value:.4g}"
+
+
+def _shade(picture: Picture) -> Callable[[float], str]:
+    """Return what draws a number as a shade, on one scale for all panels; negative ones have a minus."""
+    sizes = [abs(v) for panel in picture.panels for row in panel.values for v in row if isfinite(v)]
+    largest = max(sizes, default=0.0) or 1.0
+
+    def text(value: float) -> str:
+        if not isfinite(value):
+            return _number(value)
+        shade = SHADES[min(len(SHADES) - 1, round(abs(value) / largest * (len(SHADES) - 1)))]
+        return f"-{shade}" if value < 0 and shade != SHADES[0] else shade * 2 if shade != SHADES[0] else shade
+
+    return text
+
+
+def _bars(picture: Picture, panel: Panel, paint: Paint) -> list[str]:
+    """Return a bar for each value of the panel's only row, on one scale for all panels."""
+    finite = [abs(v) for each in picture.panels for v in each.values[0] if isfinite(v)]
+    largest = max(finite, default=0.0) or 1.0
+    wrong = {column for _, column in picture.wrong} if panel is picture.panels[-1] else set()
+    first = max(0, min(wrong, default=0) - MOST_ROWS + 1)
+    values = panel.values[0][first : first + MOST_ROWS]
+    room = max(len(_number(value)) for value in values)
+    labels = _short(picture.columns)[first : first + MOST_ROWS]
+    lines = [panel.title]
+    for number, (label, value) in enumerate(zip(labels, values, strict=True), first):
+        bar = "█" * round(BAR * abs(value) / largest) if isfinite(value) else ""
+        mark = paint("✗", ORANGE) if number in wrong else " "
+        colour = ORANGE if number in wrong else BLUE
+        lines.append(f"{paint(f'{label:>4}', DIM)} {mark}{_number(value):>{room}} {paint(bar, colour)}")
+    return lines
+
+
+def _beside(blocks: list[list[str]], width: int) -> list[str]:
+    """Return blocks of lines side by side, or one below the other if they do not fit."""
+    if not _fits(blocks, width):
+        return [line for block in blocks for line in block]
+    height = max(map(len, blocks))
+    lines = []
+    for row in range(height):
+        parts = [block[row] if row < len(block) else "" for block in blocks]
+        padded = [
+            part + " " * (_width(block) - _length(part)) for part, block in zip(parts, blocks, strict=True)
+        ]
+        lines.append((" " * GAP).join(padded).rstrip())
+    return lines
+
+
+def _width(block: list[str]) -> int:
+    return max(map(_length, block))
+
+
+def _length(line: str) -> int:
+    """Return the number of characters shown, without colour codes."""
+    return sum(len(part.partition("m")[2]) if n else len(part) for n, part in enumerate(line.split("\x1b[")))
