@@ -6,6 +6,7 @@ cell has a cross and a thick border besides its colour.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from html import escape
 from math import isfinite
@@ -16,6 +17,7 @@ CELL = {"mask": (22, 22), "matrix": (72, 22), "curve": (72, 22), "bars": (72, 22
 MARGIN, HEAD, GAP = 64, 40, 28  # room for row labels, for titles and column labels, and between panels
 BAR = 150  # the length of the longest bar
 DIGITS = 4
+AXIS = re.compile(r"[a-z_]+ \d+")  # the label of an index of a named axis
 STYLE = """
 :root {
   --ink: #1a1a1a; --paper: #fff; --faint: #6b6b6b; --bad: #b00020;
@@ -152,7 +154,8 @@ def _number(value: float) -> str:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= 8 else f"{label[:1]}{label.rpartition(' ')[2]}"
+    """Return a long label such as `position 12` as `p12`."""
+    return f"{label[0]}{label.rpartition(' ')[2]}" if len(label) > 8 and AXIS.fullmatch(label) else label
 
 
 def _largest(picture: Picture) -> float:

@@ -5,6 +5,7 @@ A shape tells whatever a colour tells: `██` is True and `·` False, `∞` an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
@@ -19,6 +20,7 @@ BAR = 16  # the longest bar
 ASCII = str.maketrans(
     {"█": "#", "·": ".", "✗": "x", "∞": "inf", "░": ".", "▒": ":", "▓": "+", "…": "~", "│": "|"}
 )
+AXIS = re.compile(r"[a-z_]+ \d+")  # the label of an index of a named axis
 SHADES = "·░▒▓█"
 
 Paint = Callable[[str, str], str]  # a text and a colour code, as in `formats.terminal.Paint`
@@ -116,8 +118,7 @@ def _marked(cell: Cell, room: int, paint: Paint) -> str:
 
 def _short(labels: tuple[str, ...]) -> list[str]:
     """Return the labels with the name of the axis as one letter: `query 3` becomes `q3`."""
-    parts = [label.rpartition(" ") for label in labels]
-    return [f"{name[:1]}{number}" for name, _, number in parts]
+    return [f"{label[0]}{label.rpartition(' ')[2]}" if AXIS.fullmatch(label) else label for label in labels]
 
 
 def _truth(value: float) -> str:

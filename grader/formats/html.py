@@ -123,7 +123,7 @@ def _source_line(place: Place) -> str:
 
 
 def _held(check: CheckReport) -> str:
-    note = f'<br><span class="quiet">{in_html(check.message)}</span>' if check.message else ""
+    note = f'<div class="quiet">{in_html(check.message)}</div>' if check.message else ""
     return (
         f"<tr><td>{_mark(check.status)}</td><td>{in_html(check.title)}{note}</td>"
         f'<td class="points">{_points(check)}</td></tr>'

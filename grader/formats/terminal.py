@@ -224,10 +224,10 @@ def _shortened(rows: list[str], most: int) -> list[str]:
 
 def _rows(lead: str, text: str, view: View) -> list[str]:
     """Return a value on one line, or a nested array row by row if the line would be too long."""
-    if len(lead) + len(text) <= view.width or "], [" not in text or len(lead) > view.width:
-        return textwrap.wrap(text, view.width, initial_indent=lead, subsequent_indent=" " * len(lead)) or [
-            lead
-        ]
+    if len(lead) + len(text) <= view.width or 2 * len(lead) > view.width:
+        return [lead + text]
+    if "], [" not in text:
+        return textwrap.wrap(text, view.width, initial_indent=lead, subsequent_indent=" " * len(lead))
     first, *others = text.replace("], [", "],\0[").split("\0")
     inside = min(len(first) - len(first.lstrip("[")), DEEPEST)
     return [lead + first, *(" " * (len(lead) + inside - 1 - row.count("[") + 1) + row for row in others)]

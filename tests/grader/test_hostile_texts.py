@@ -5,6 +5,7 @@ import html.parser
 import json
 import re
 from dataclasses import replace
+from typing import get_args
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -13,13 +14,24 @@ from click.testing import CliRunner
 from grader import formats
 from grader.cli.grade import grade
 from grader.formats import fragment, terminal
-from grader.report import CheckReport, KataReport, Mistake, Provenance, Report, from_json
+from grader.report import (
+    CheckReport,
+    KataReport,
+    Mistake,
+    Panel,
+    Picture,
+    PictureKind,
+    Place,
+    Provenance,
+    Report,
+    from_json,
+)
 from grader.report_texts import bounded
 
 LARGEST = 2 * 256_000
 #: The commands that a runner obeys: at the beginning of a line after blanks, and anywhere in it.
 COMMAND = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)
-OWN_COMMAND = re.compile(r"^::(error|warning|notice) [^\n]*$", re.MULTILINE)
+OWN_COMMAND = re.compile(r"^::(error|warning|notice)( |::\d+ more )[^\n]*$", re.MULTILINE)
 #: Control characters except line end and tab, direction marks, zero-width, surrogate and private characters.
 UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\uf8ff\uffff]"
@@ -54,9 +66,15 @@ def report(text):
         CheckReport(text, text, status, 0, 100, text, text, counterexample, text, f"{text}!", text, mistake)
         for status in statuses
     ]
-    unexplained = replace(checks[0], mistake=None)
+    panels = Panel(text, ((0.0, 1.0),)), Panel(text, ((1.0, 1.0),))
+    drawn = [
+        replace(checks[0], pictures=(Picture(kind, text, panels, (text,), (text, text), ((0, 0),)),))
+        for kind in get_args(PictureKind)
+    ]
+    raised = replace(checks[1], mistake=None, place=Place(3, text, 0, len(text)))
+    unexplained = [replace(check, mistake=None, call=str(n)) for n, check in enumerate([checks[0], *drawn])]
     katas = (
-        KataReport(text, text, "failed", 600, 0.5, text, (*checks, unexplained), text, text),
+        KataReport(text, text, "failed", 600, 0.5, text, (*checks, *drawn, raised, *unexplained), text, text),
         KataReport(text, text, "error", 600, 0.5, text),
         KataReport(text, text, "waiting", 600, 0.5, text),
     )
@@ -74,7 +92,7 @@ def documents(found):
     return {
         **texts,
         "classroom decoded": base64.b64decode(classroom).decode(),
-        "terminal with output": terminal.render(found, shows_output=True),
+        "terminal with output": terminal.render(found, terminal.View(shows_output=True)),
         "terminal summary": terminal.render_summary(found),
         **{f"fragment {number}": fragment.render_kata(kata) for number, kata in enumerate(found.katas)},
     }
@@ -154,7 +172,7 @@ def test_pages_and_xml_keep_their_own_tags_alone(text):
 
 @hostile
 def test_a_coloured_report_holds_no_sequence_but_its_colours(text):
-    coloured = terminal.render(report(text), colour=True)
+    coloured = terminal.render(report(text), terminal.View(colour=True))
     plain = re.sub(r"\x1b\[(0|1|2|31|32|33)m", "", coloured)
     assert not UNSEEN.search(plain)
     assert plain == terminal.render(report(text))

@@ -45,7 +45,7 @@ def test_the_json_is_the_contract():
     assert list(data) == [
         "schema_version", "score", "max_score", "device", "isolation", "provenance", "katas",
     ]  # fmt: skip
-    assert (data["schema_version"], data["score"], data["max_score"]) == (1, 0.5, 20.0)
+    assert (data["schema_version"], data["score"], data["max_score"]) == (2, 0.5, 20.0)
     assert data["isolation"] == {
         "process": True,
         "landlock_abi": 0,
@@ -82,13 +82,13 @@ def test_seconds_are_rounded():
 
 @pytest.mark.parametrize(
     ("data", "found"),
-    [(None, "'NoneType'"), ([], "'list'"), ({}, "None"), ({"schema_version": 2}, "2"), ("x", "'str'")],
+    [(None, "'NoneType'"), ([], "'list'"), ({}, "None"), ({"schema_version": 3}, "3"), ("x", "'str'")],
     ids=repr,
 )
 def test_another_schema_is_refused(data, found):
     with pytest.raises(ReportError) as refused:
         from_json(data)
-    assert str(refused.value) == f"This is no report of schema version 1 (found {found})."
+    assert str(refused.value) == f"This is no report of schema version 2 (found {found})."
 
 
 DAMAGES = {

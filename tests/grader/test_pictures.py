@@ -1,0 +1,127 @@
+"""Tests of pictures: what is drawn of a wrong answer, as text and as SVG."""
+
+import math
+
+import numpy as np
+import pytest
+
+from grader.drawing import svg, text
+from grader.grading.pictures import MOST, pictures_of, place_of
+from grader.report import Panel, Picture, Place
+from grader.values.comparison import Tolerance, first_difference
+
+AXES = {"weights": "query key"}
+
+
+def picture(expected, got, path="", axes=None):
+    found = pictures_of(first_difference(expected, got, Tolerance(), path=path), axes or {})
+    assert len(found) == 1
+    return found[0]
+
+
+def drawn(picture, width=80, ascii_only=False):
+    return text.draw(picture, width, lambda shown, _: shown, ascii_only)
+
+
+def test_a_mask_is_drawn_as_a_grid_with_a_cross_before_each_wrong_cell():
+    due = np.tril(np.ones((2, 3), dtype=bool), 1)
+    found = picture(due, np.tril(np.ones((2, 3), dtype=bool)))
+    assert (found.kind, found.wrong) == ("mask", ((0, 1), (1, 2)))
+    assert drawn(found) == [
+        "expected           got",
+        "      0   1   2          0   1   2",
+        "0 │  ██  ██   ·    0 │  ██  ✗·   ·",
+        "1 │  ██  ██  ██    1 │  ██  ██  ✗·",
+    ]
+    assert drawn(found, ascii_only=True)[2] == "0 |  ##  ##   .    0 |  ##  x.   ."
+
+
+def test_rows_and_columns_have_the_names_of_the_axes():
+    found = picture({"weights": np.eye(2)}, {"weights": np.ones((2, 2))}, axes=AXES)
+    assert (found.rows, found.columns) == (("query 0", "query 1"), ("key 0", "key 1"))
+    assert drawn(found)[:3] == [
+        "weights", "expected        got", "      k0  k1          k0  k1"
+    ]  # fmt: skip
+
+
+def test_the_slice_with_the_first_wrong_entry_is_drawn_and_named():
+    due = np.zeros((2, 3, 4, 5))
+    got = due.copy()
+    got[1, 2, 3, 4] = 1
+    found = picture(due, got)
+    assert found.caption == "result[1, 2, :, :]"
+    assert found.wrong == ((3, 4),)
+
+
+def test_of_a_large_matrix_a_window_around_the_first_wrong_entry_is_kept():
+    due = np.zeros((100, 100))
+    got = due.copy()
+    got[70, 90] = 1
+    found = picture(due, got)
+    assert len(found.rows) == len(found.columns) == MOST
+    assert found.caption == "result[54:86, 68:100]"
+    assert "70" in found.rows
+    assert max(map(len, drawn(found))) <= 80
+
+
+@pytest.mark.parametrize("width", [60, 80, 110])
+@pytest.mark.parametrize("shape", [(1, 9), (3, 7), (12, 30), (2, 2)])
+def test_no_line_is_wider_than_the_terminal(width, shape):
+    due = np.random.default_rng(1).normal(size=shape) * 1000
+    assert max(map(len, drawn(picture(due, -due), width))) <= width
+
+
+def test_one_row_is_drawn_as_bars_on_one_scale():
+    found = picture(np.array([0.25, 0.5]), np.array([1.0, 0.5]))
+    assert found.kind == "bars"
+    assert drawn(found) == [
+        "expected               got",
+        "   0  0.25 ████           0 ✗  1 ████████████████",
+        "   1   0.5 ████████       1  0.5 ████████",
+    ]
+
+
+def test_infinities_and_nan_are_drawn_as_signs():
+    found = picture(np.array([[0.5, -np.inf]]), np.array([[np.nan, np.inf]]))
+    assert drawn(found)[2].split("│") == ["0 ", "  0.5   -∞    0 ", " ✗N ✗∞"]
+    assert "∞" in svg.draw(found)
+
+
+def test_a_difference_too_small_to_be_drawn_is_known():
+    assert not text.tells_apart(picture(np.array([[1.0, 2.0]]), np.array([[1.00001, 2.0]])))
+    assert text.tells_apart(picture(np.array([[1.0, 2.0]]), np.array([[1.1, 2.0]])))
+
+
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [(1.0, 2.0), (np.zeros(3), np.zeros(4)), ("a", "b"), (np.array([1j, 2]), np.array([0j, 2]))],
+)
+def test_single_numbers_shapes_texts_and_complex_numbers_are_not_drawn(expected, got):
+    assert pictures_of(first_difference(expected, got, Tolerance()), {}) == ()
+
+
+def test_svg_has_a_cross_and_a_border_on_wrong_cells_and_all_values_in_a_table():
+    drawing = svg.draw(picture(np.array([[1.0, -2.0]]), np.array([[1.0, 3.0]])))
+    assert drawing.count('class="wrong"') == drawing.count("✗") == 1
+    assert "<td>-2</td>" in drawing
+    assert 'role="img"' in drawing
+    assert "style=" not in drawing  # a strict policy forbids it
+
+
+def test_svg_escapes_its_labels():
+    hostile = Picture("mask", "<b>", (Panel("<i>", ((1.0,),)),), ("<u>",), ("&",))
+    assert not {"<b>", "<i>", "<u>"} & {part + ">" for part in svg.draw(hostile).split(">")}
+
+
+def test_a_place_has_the_line_and_its_columns_in_characters():
+    source = "é = 1\nλ = f(é)\n"
+    line = source.splitlines()[1]
+    start, end = (len(line[:n].encode()) for n in (4, 8))
+    assert place_of(source, 2, (start, end)) == Place(2, "λ = f(é)", 4, 8)
+    assert place_of(source, 2, (90, 99)) == Place(2, "λ = f(é)")
+    assert place_of(source, 3, None) is None
+
+
+def test_values_keep_six_digits():
+    found = picture(np.array([[math.pi]] * 2), np.array([[math.e]] * 2))
+    assert found.panels[0].values == ((3.14159,), (3.14159,))

@@ -1,0 +1,117 @@
+"""Tests of a report in the terminal: the cause first, everything else in short."""
+
+from dataclasses import replace
+
+import pytest
+
+from grader.formats import terminal
+from grader.formats.terminal import View
+from grader.report import CheckReport, KataReport, Mistake, Panel, Picture, Place
+
+MISTAKE = Mistake("forgets_to_scale", "The scores are not divided by sqrt(d_k).")
+PANELS = Panel("expected", ((1.0, 2.0),)), Panel("got", ((1.0, 3.0),))
+PICTURE = Picture("matrix", "result", PANELS, ("0",), ("0", "1"), ((0, 1),))
+RIGHT = CheckReport("shape", "The shape is right.", "passed", 50, 50)
+WRONG = CheckReport(
+    "agrees", "Every entry equals the reference.", "failed", 0, 200, "", "f(x, 3)",
+    {"x": "[1.0]    float64 (1,)", "n": "3"}, "[1.0, 2.0]", "[1.0, 3.0]", "[1]",
+)  # fmt: skip
+RAISED = replace(
+    WRONG, status="error", message="The code raised TypeError: no (line 4).", expected=None, got=None,
+    place=Place(4, "    return g(x)", 11, 15),
+)  # fmt: skip
+
+
+def shown(*checks, **view):
+    kata = KataReport("attention", "t", "failed" if checks else "passed", 300, checks=(*checks, RIGHT))
+    return terminal.render_kata(kata, View(**view)).splitlines()
+
+
+def test_a_passed_kata_is_one_line():
+    assert shown() == ["attention  0.5 / 3   ✓ it holds"]
+
+
+def test_the_mistake_comes_first_and_is_told_once():
+    laws = [replace(WRONG, name=f"law {n}", title=f"Law {n} holds.", mistake=MISTAKE) for n in range(4)]
+    assert shown(replace(WRONG, mistake=MISTAKE, pictures=(PICTURE,)), *laws) == [
+        "attention  0.5 / 3   ✗ 5 of 6 checks fail, for one reason",
+        "",
+        "  The scores are not divided by sqrt(d_k).",
+        "",
+        "  ✗ Every entry equals the reference.",
+        "    f(x, 3)",
+        "      x = [1.0]    float64 (1,)",
+        "    expected     got",
+        "         0  1         0  1",
+        "    0 │  1  2    0 │  1 ✗3",
+        "    also fails  Law 0 holds. Law 1 holds. … and 2 more",
+        "",
+        "  a hint      grade --hint attention",
+        "  everything  grade attention --full",
+    ]
+
+
+def test_the_line_that_raised_is_shown_with_a_caret():
+    assert shown(RAISED)[1:9] == [
+        "",
+        "  The code raised TypeError: no (line 4).",
+        "",
+        "  ✗ Every entry equals the reference.",
+        "    f(x, 3)",
+        "      x = [1.0]    float64 (1,)",
+        "    4 │ return g(x)",
+        "      │        ^^^^",
+    ]
+
+
+def test_exceptions_of_one_line_are_one_cause_whatever_the_shapes_in_their_messages():
+    other = replace(RAISED, name="law", message="The code raised TypeError: yes (line 4).")
+    assert shown(RAISED, other)[0].endswith("for one reason")
+    elsewhere = replace(other, place=Place(5, "x"))
+    assert shown(RAISED, elsewhere)[0].endswith("✗ 2 of 3 checks fail")
+
+
+def test_values_that_look_alike_when_drawn_are_written_out():
+    close = replace(PICTURE, panels=(PANELS[0], Panel("got", ((1.0, 2.00001),))))
+    check = replace(WRONG, pictures=(close,), got="[1.0, 2.00001]")
+    assert shown(check)[5:8] == [
+        "    expected  [1.0, 2.0]",
+        "    got       [1.0, 2.00001]",
+        "              first difference at [1]",
+    ]
+
+
+def test_of_many_causes_three_are_shown_and_the_rest_counted():
+    laws = [
+        replace(WRONG, name=f"law {n}", title=f"Law {n} holds.", call=f"f({n})", message=f"Not {n}.")
+        for n in range(6)
+    ]
+    lines = shown(WRONG, *laws)
+    assert "  … and 4 more checks" in lines
+    assert lines.count("    Not 0.") == 1
+
+
+def test_brief_is_one_line_and_full_shows_every_check_with_points():
+    assert shown(WRONG, detail="brief") == ["attention  0.5 / 3   ✗ 1 of 2 checks fail"]
+    lines = shown(WRONG, detail="full")
+    assert "  ✗ Every entry equals the reference.  0 / 2" in lines
+    assert "  ✓ The shape is right.  0.5 / 0.5" in lines
+    assert "      n = 3" in lines
+
+
+@pytest.mark.parametrize("width", [60, 80, 110])
+def test_no_line_is_wider_than_the_terminal(width):
+    long = replace(
+        WRONG, title="Every " + "very " * 30 + "long title.", mistake=Mistake("m", "word " * 60),
+        call="f(" + "argument, " * 20 + ")", expected="0.5 " * 60, got="0.25 " * 60,
+    )  # fmt: skip
+    for detail in ("normal", "full"):
+        assert max(map(len, shown(long, width=width, detail=detail))) <= width
+
+
+def test_notes_of_checks_that_hold_are_shown():
+    noted = replace(RIGHT, message="Line 3 uses torch.softmax.")
+    kata = KataReport("softmax", "t", "passed", 50, checks=(noted,))
+    assert terminal.render_kata(kata).splitlines() == [
+        "softmax  0.5 / 0.5   ✓ it holds", "    note        Line 3 uses torch.softmax."
+    ]  # fmt: skip
