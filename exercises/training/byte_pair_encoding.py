@@ -53,7 +53,7 @@ def train_bpe(text: str, num_merges: int) -> list[tuple[int, int]]:
     """Learn merges from a text.
 
     text:       any text, the empty one too.
-    num_merges: how many merges to learn, 0 or more; never more than there are pairs that occur twice.
+    num_merges: how many merges to learn, 0 or more; never so many that all pairs left occur only once.
     returns:    a list of pairs of ids, tuples or lists, in the order in which they were learnt; empty for a
                 text of fewer than two bytes, whatever num_merges is.
     """
