@@ -1,0 +1,371 @@
+"""byte_pair_encoding: its cases and its laws."""
+
+import itertools
+import re
+from collections import Counter
+
+from grader import expect
+from grader import strategies as st
+from grader.kata import Kata
+
+PIECES = ("ab", "abc", "aab", "cab ", "the ", "hat", "ba", "b", "a", "c", "a b")
+WIDE = ("é", "ñ", "日本", "😀", "á", "ab", "本")
+
+KATA = Kata(
+    "byte_pair_encoding",
+    track="training",
+    entry_points=("train_bpe", "encode", "decode"),
+    title="Tokens from bytes",
+    source="Sennrich, Haddow and Birch 2016, section 3.2; Radford et al. 2019, section 2.2",
+    hints=(
+        "Do the example by hand with a pencil, down to the last line. One step is used by training and by "
+        "encoding alike: which one, and what does it do with a a a?",
+        "Write a function that replaces a pair in a list of ids, from left to right, and steps over both "
+        "ids when it has found one. max over a dict returns the first key of the largest count, and a dict "
+        "keeps the order in which its keys came.",
+        "Training: list(text.encode()), then as often as asked: count zip(ids, ids[1:]), take the largest, "
+        "replace it by 256 + the number of merges so far. Encoding: the same replacement for every merge in "
+        "order, as tuples. Decoding: a list of 256 single bytes, to which each merge appends the bytes of "
+        "its two parts; join, and decode once with errors='replace'.",
+    ),
+    bank_size=48,
+)
+
+
+def learn(text, most):
+    """The merges of a text, `most` or as many as there are pairs that occur twice."""
+    ids, merges = list(text.encode()), []
+    while len(merges) < most and len(ids) > 1:
+        pair, count = Counter(itertools.pairwise(ids)).most_common(1)[0]
+        if count < 2:
+            break
+        ids = replaced(ids, pair, 256 + len(merges))
+        merges.append(pair)
+    return merges
+
+
+def replaced(ids, pair, new_id):
+    """The ids with a pair replaced from left to right."""
+    left, rest = [], list(ids)
+    while rest:
+        found = tuple(rest[:2]) == tuple(pair)
+        left.append(new_id if found else rest[0])
+        del rest[: 2 if found else 1]
+    return left
+
+
+def bytes_of(token, merges):
+    """The bytes that an id stands for."""
+    if token < 256:
+        return bytes([token])
+    return b"".join(bytes_of(part, merges) for part in merges[token - 256])
+
+
+def draw_text(draw, kind):
+    """A text with pieces that come back."""
+    if kind == "short":
+        return draw(st.sampled_from(["", "a", "b"]))
+    if kind == "runs":
+        lengths = draw(st.lists(st.sampled_from([4, 5, 7, 8, 2]), min_size=2, max_size=4))
+        return "".join("ab"[i % 2] * length for i, length in enumerate(lengths)) + "aaaa"
+    pieces = draw(st.sampled_from([WIDE, WIDE[:3]] if kind == "wide" else [PIECES, PIECES[:4], PIECES[-4:]]))
+    return "".join(draw(st.lists(st.sampled_from(pieces), min_size=2, max_size=9)))
+
+
+KINDS = (*["plain"] * 6, "wide", "wide", "runs", "runs", "short", "broken", "lists")
+
+
+@KATA.cases
+def cases(draw):
+    """The arguments of one of the three functions; merges come from another text than that to be encoded."""
+    kind = draw(st.sampled_from(KINDS))
+    asked = (
+        "decode"
+        if kind == "broken"
+        else draw(st.sampled_from(["train", "encode", "decode", "train", "encode"]))
+    )
+    if asked == "train":
+        text = draw_text(draw, kind)
+        most = len(learn(text, 9)) if len(text.encode()) > 1 else 9
+        return {"asked": asked, "text": text, "num_merges": draw(st.integers(0, most))}
+    source = draw_text(draw, "plain" if kind in ("short", "lists", "broken") else kind)
+    merges = learn(source + draw_text(draw, "plain") * 2, draw(st.integers(1, 8)))
+    merges = [list(pair) for pair in merges] if kind == "lists" else merges
+    text = draw_text(draw, kind)
+    if asked == "encode":
+        return {"asked": asked, "text": text, "merges": merges}
+    return {"asked": asked, "ids": draw_ids(draw, kind, text, merges), "merges": merges}
+
+
+def draw_ids(draw, kind, text, merges):
+    """The ids of a text, not always the shortest ones, or any ids."""
+    ids = list(text.encode())
+    for i, pair in enumerate(merges):
+        ids = replaced(ids, pair, 256 + i) if draw(st.integers(0, 3)) else ids
+    if kind != "broken":
+        return ids
+    where = draw(st.integers(0, len(ids)))
+    return [
+        *ids[:where],
+        *draw(st.sampled_from([[195], [255, 254], [230, 151], [128], [240, 159, 152]])),
+        *ids[where:],
+    ]
+
+
+@KATA.corner(points=0.5)
+def merges_as_lists(merges):
+    """Merges may be lists of two ids as well as tuples."""
+    return any(isinstance(pair, list) for pair in merges)
+
+
+@KATA.corner(points=0.5)
+def texts_of_one_byte_or_none(text):
+    """A text may have one byte or none."""
+    return len(text.encode()) < 2
+
+
+@KATA.corner(points=0.5)
+def characters_of_several_bytes(text):
+    """A character may have several bytes, each of which is an id."""
+    return not text.isascii()
+
+
+@KATA.corner(points=0.5)
+def bytes_beyond_ascii(ids, merges):
+    """Tokens may end within a character, and bytes that are no UTF-8 become U+FFFD."""
+    return not b"".join(bytes_of(token, merges) for token in ids).isascii()
+
+
+@KATA.corner(points=0.5)
+def long_runs(text):
+    """A run of one byte is counted with overlaps, and merged from left to right."""
+    return bool(re.search(r"(.)\1\1\1", text))
+
+
+MERGES = [(97, 97), (256, 97), (257, 98)]  # of the statement
+ACCENTS = [(195, 169), (256, 97), (97, 256)]  # é, éa and aé
+
+
+@KATA.example
+def printed_merges():
+    return {"asked": "train", "text": "aaabdaaabac", "num_merges": 3}
+
+
+@KATA.example
+def printed_ids():
+    return {"asked": "encode", "text": "aaabdaaabac", "merges": MERGES}
+
+
+@KATA.example
+def printed_ids_of_a_shorter_text():
+    return {"asked": "encode", "text": "aab", "merges": MERGES}
+
+
+@KATA.example
+def printed_text():
+    return {"asked": "decode", "ids": [258, 195], "merges": MERGES}
+
+
+@KATA.example
+def first_of_two_pairs_in_another_order_of_bytes():
+    """Both pairs occur twice; the first one is neither the smaller nor the later one."""
+    return {"asked": "train", "text": "ca ab ca ab", "num_merges": 1}
+
+
+@KATA.example
+def rank_before_length():
+    """The merge that was learnt first takes the b that a longer token needs."""
+    return {"asked": "encode", "text": "abcabcab", "merges": [(98, 99), (97, 98), (257, 99)]}
+
+
+@KATA.example
+def long_token_from_an_early_pair():
+    """The long token is made of the pair on the right, which was learnt first."""
+    return {"asked": "encode", "text": "abcab", "merges": [(98, 99), (97, 98), (97, 256)]}
+
+
+@KATA.example
+def late_merge_that_occurs_first():
+    return {"asked": "encode", "text": "cabab", "merges": [(97, 98), (99, 97), (256, 256)]}
+
+
+@KATA.example
+def a_merge_that_does_not_occur():
+    return {"asked": "encode", "text": "bcbc", "merges": [(97, 98), (98, 99), (257, 257)]}
+
+
+@KATA.example
+def no_merges_to_learn():
+    return {"asked": "train", "text": "abab", "num_merges": 0}
+
+
+@KATA.example
+def most_frequent_with_a_space():
+    return {"asked": "train", "text": "a a a a bcbc", "num_merges": 3}
+
+
+@KATA.example
+def run_of_seven():
+    return {"asked": "train", "text": "aaaaaaabbbb", "num_merges": 2}
+
+
+@KATA.example
+def run_to_encode():
+    return {"asked": "encode", "text": "baaaaa", "merges": [(97, 97), (256, 97)]}
+
+
+@KATA.example
+def empty_text():
+    return {"asked": "train", "text": "", "num_merges": 2}
+
+
+@KATA.example
+def one_byte():
+    return {"asked": "train", "text": "a", "num_merges": 2}
+
+
+@KATA.example
+def empty_text_to_encode():
+    return {"asked": "encode", "text": "", "merges": MERGES}
+
+
+@KATA.example
+def one_byte_to_encode():
+    return {"asked": "encode", "text": "a", "merges": MERGES}
+
+
+@KATA.example
+def accents():
+    return {"asked": "train", "text": "éaéaé日", "num_merges": 2}
+
+
+@KATA.example
+def accents_to_encode():
+    return {"asked": "encode", "text": "aéaéñ", "merges": ACCENTS}
+
+
+@KATA.example
+def tokens_that_cut_a_character():
+    """The second é comes in two halves."""
+    return {"asked": "decode", "ids": [256, 97, 195, 169], "merges": ACCENTS}
+
+
+@KATA.example
+def bytes_between_characters():
+    return {"asked": "decode", "ids": [255, 256, 230, 151, 97], "merges": ACCENTS}
+
+
+@KATA.example
+def lists_to_encode():
+    return {"asked": "encode", "text": "aaab", "merges": [list(pair) for pair in MERGES]}
+
+
+@KATA.observe
+def observe(student, asked, merges=(), text="", num_merges=0, ids=()):
+    """The answer of one of the three."""
+    if asked == "train":
+        return {"result": student.train_bpe(text, num_merges)}
+    return {"result": student.encode(text, merges) if asked == "encode" else student.decode(ids, merges)}
+
+
+def learnt(student, text, num_merges):
+    """What train_bpe returns, once it is a list of pairs of ids that exist by then."""
+    merges = student.train_bpe(text, num_merges)
+    expect.true(isinstance(merges, list | tuple), "train_bpe must return a list of pairs.")
+    for i, pair in enumerate(merges):
+        is_pair = isinstance(pair, list | tuple) and len(pair) == 2
+        fits = is_pair and all(isinstance(token, int) and 0 <= token < 256 + i for token in pair)
+        expect.true(fits, f"Merge {i} must be a pair of ids below {256 + i}; it is {pair!r}.")
+    return [tuple(pair) for pair in merges]
+
+
+def encoded(student, text, merges):
+    """What encode returns, once it is a list of ids that exist."""
+    ids = student.encode(text, merges)
+    most = 256 + len(merges)
+    fits = isinstance(ids, list | tuple) and all(
+        isinstance(token, int) and 0 <= token < most for token in ids
+    )
+    expect.true(fits, f"encode must return a list of ids below {most}.")
+    return list(ids)
+
+
+def trainings(draw):
+    """A text with some merges to learn."""
+    text = draw_text(draw, draw(st.sampled_from(["plain", "plain", "wide", "runs"])))
+    text += text[: len(text) // 2]
+    return {"text": text, "num_merges": len(learn(text, draw(st.integers(1, 6))))}
+
+
+def encodings(draw):
+    """A text and the merges of another one."""
+    kind = draw(st.sampled_from(["plain", "plain", "wide", "runs"]))
+    return {
+        "text": draw_text(draw, kind),
+        "merges": learn(draw_text(draw, kind) * 2, draw(st.integers(1, 6))),
+    }
+
+
+@KATA.law(points=0.5, cases=encodings)
+def test_decode_undoes_encode(student, text, merges):
+    """decode(encode(text)) is the text, whatever text the merges were learnt from."""
+    got = student.decode(student.encode(text, merges), merges)
+    expect.equal(got, text, f"decode(encode({text!r}))")
+
+
+@KATA.law(points=0.5, cases=trainings)
+def test_encode_follows_training(student, text, num_merges):
+    """encode gives the training text the ids that training left."""
+    merges, ids = learnt(student, text, num_merges), list(text.encode())
+    for i, pair in enumerate(merges):
+        ids = replaced(ids, pair, 256 + i)
+    expect.equal(encoded(student, text, merges), ids, f"encode({text!r}) with the merges learnt from it")
+
+
+@KATA.law(points=0.5, cases=trainings)
+def test_fewer_merges_come_first(student, text, num_merges):
+    """Fewer merges are the first ones of more."""
+    all_merges = learnt(student, text, num_merges)
+    expect.true(
+        len(all_merges) == num_merges, f"{num_merges} merges are due; train_bpe returns {len(all_merges)}."
+    )
+    for fewer in range(num_merges):
+        what = f"train_bpe({text!r}, {fewer}), against the first of {num_merges} merges,"
+        expect.equal(learnt(student, text, fewer), all_merges[:fewer], what)
+
+
+@KATA.law(points=0.5, cases=encodings)
+def test_tokens_hold_the_bytes_of_the_text(student, text, merges):
+    """The bytes of the tokens are those of the text, and no merge is left to be made."""
+    ids = encoded(student, text, merges)
+    held = b"".join(bytes_of(token, merges) for token in ids)
+    expect.equal(list(held), list(text.encode()), f"the list of the bytes of encode({text!r})")
+    for pair in itertools.pairwise(ids):
+        expect.true(pair not in merges, f"encode({text!r}) leaves {pair} side by side, which is a merge.")
+
+
+@KATA.law(points=0.5, cases=trainings)
+def test_merges_are_most_frequent(student, text, num_merges):
+    """No pair is more frequent than the one that is merged."""
+    ids = list(text.encode())
+    for i, pair in enumerate(learnt(student, text, num_merges)):
+        counts = Counter(itertools.pairwise(ids))
+        best, most = counts.most_common(1)[0] if counts else (pair, 0)
+        expect.true(
+            counts[pair] == most,
+            f"Merge {i} of {text!r} is {pair}, which occurs {counts[pair]} times; {best} occurs {most}.",
+        )
+        ids = replaced(ids, pair, 256 + i)
+
+
+@KATA.law(points=0.5, cases=trainings)
+def test_each_merge_shortens_the_text(student, text, num_merges):
+    """Each merge shortens the training text by the number of tokens that it makes."""
+    merges = learnt(student, text, num_merges)
+    for i in range(len(merges)):
+        before, after = (encoded(student, text, merges[:most]) for most in (i, i + 1))
+        made, saved = after.count(256 + i), len(before) - len(after)
+        expect.true(
+            made == saved > 0,
+            f"With merge {i} encode({text!r}) has {made} tokens {256 + i} and is shorter by {saved}.",
+        )
