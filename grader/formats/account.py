@@ -31,7 +31,7 @@ def wrong(kata: KataReport) -> list[CheckReport]:
 @dataclass(frozen=True)
 class Cause:
     """Checks that fail for one reason: one known mistake, one exception, or one wrong answer. The first check
-    shows it."""
+    shows it: one with values or a line of code, if there is any."""
 
     checks: tuple[CheckReport, ...]
 
@@ -45,7 +45,7 @@ def causes(kata: KataReport) -> list[Cause]:
     groups: dict[object, list[CheckReport]] = {}
     for check in wrong(kata):
         groups.setdefault(_reason(check), []).append(check)
-    found = [Cause(tuple(checks)) for checks in groups.values()]
+    found = [Cause(tuple(sorted(checks, key=_shows_nothing))) for checks in groups.values()]
     return sorted(found, key=lambda cause: _rank(cause.first))
 
 
@@ -58,6 +58,10 @@ def _reason(check: CheckReport) -> object:
     if check.status != "failed" or check.expected is None:
         return check.status, check.message or check.name
     return check.call, tuple((check.counterexample or {}).items()), check.got
+
+
+def _shows_nothing(check: CheckReport) -> bool:
+    return check.expected is None and check.place is None
 
 
 def _rank(check: CheckReport) -> int:

@@ -11,6 +11,7 @@ KATA = Kata(
     track="attention",
     entry_points=("causal_mask",),
     title="No looking ahead",
+    axes={"result": "query key"},
     source="Vaswani et al. 2017, section 3.2.3",
     hints=(
         "Write down the position of each query and of each key, then say in words when one may see the "
