@@ -132,7 +132,8 @@ class KataKey:
 
     @cached_property
     def mistakes(self) -> list[RecordedMistake]:
-        """How each known mistake fails. Raises KeyUnusable if the file is damaged."""
+        """The known mistakes with their recorded verdicts and answers. Raises KeyUnusable if the file is
+        damaged."""
         message = self.file.message(self.name, "mistakes")
         try:
             values = message["values"]

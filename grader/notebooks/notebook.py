@@ -43,10 +43,10 @@ def notebook_of(course: Course, infos: list[KataInfo], title: str = "") -> str:
 
 
 def _cells_of(course: Course, info: KataInfo) -> Iterator[Any]:
-    """Yield a kata's three cells.
+    """Yield a kata's three cells: the statement, the answer and the score.
 
-    The answer cell of a kata that ships wrong code has no solution for nbgrader to cut out, so it has no
-    nbgrader metadata and is recognized by its first line.
+    If students are given wrong code to repair, nbgrader must not cut a solution out of the answer cell. That
+    cell has no nbgrader metadata then, and is recognized by its first line, `%%kata` and the kata's name.
     """
     from nbformat import v4
 

@@ -14,7 +14,8 @@ def mime_bundle(kata: KataReport) -> dict[str, str]:
 
 
 def score_of(kata: KataReport, points: float | None = None) -> float:
-    """Return the score in points, scaled to `points` if the cell is not worth the same as the kata."""
+    """Return the score of a kata in points. `points`, if given, is what its cell is worth; the score is scaled
+    to it."""
     score, most = kata.score / 100, kata.max_score / 100
     return score if points is None or points == most else round(points * score / most, 2)
 

@@ -43,7 +43,8 @@ class Budget:
 
 
 class RemoteStudent(Student):
-    """A submission in a worker process. A call that exceeds its time limit loses the worker."""
+    """A submission in a worker process. A call that exceeds its time limit ends the worker, and later calls
+    raise WorkerLost."""
 
     def __init__(
         self,
@@ -91,7 +92,8 @@ class RemoteStudent(Student):
         return answers
 
     def _receive_batch(self, part: list[tuple[Request, Sent | Exception]]) -> list[Outcome | Exception]:
-        """Receive the answers to one batch, up to the first WorkerLost, and charge the time to the budget."""
+        """Return the answers to the requests of one batch. If the worker is lost, the last one is WorkerLost.
+        The time is added to what the submission has spent of its budget."""
         self._batch = self._process.usage()
         answers: list[Outcome | Exception] = []
         for request, sent in part:

@@ -81,7 +81,8 @@ class ForkServer:
                 self._with_pid(spare[1]).kill()
 
     def _with_pid(self, process: Process) -> Process:
-        """Receive the process's pid from the server and set it. Raises OSError, ValueError."""
+        """Return the process with the pid that the server sends. Raises OSError if the server has died, and
+        ValueError if what it sends is no number."""
         try:
             process.pid = int(self._control.recv(32))
         except (OSError, ValueError):
