@@ -105,6 +105,7 @@ class CheckReport:
         mistake: The known mistake that explains the failure.
         pictures: The values as pictures.
         place: Where the submission raised an exception.
+        snippet: Python code that makes the failing call; empty if an object of the grader's takes part in it.
     """
 
     name: str
@@ -121,6 +122,7 @@ class CheckReport:
     mistake: Mistake | None = None
     pictures: tuple[Picture, ...] = ()
     place: Place | None = None
+    snippet: str = ""
 
 
 @dataclass(frozen=True)
@@ -301,7 +303,8 @@ def _picture_to_json(picture: Picture) -> dict[str, Any]:
         }
         for panel in picture.panels
     ]
-    return {**asdict(picture), "panels": panels}
+    labels = {"rows": list(picture.rows), "columns": list(picture.columns)}
+    return {**asdict(picture), **labels, "panels": panels, "wrong": [list(cell) for cell in picture.wrong]}
 
 
 def from_json(data: Any) -> Report:
@@ -344,7 +347,7 @@ def _kata_from_json(data: dict[str, Any]) -> KataReport:
 
 
 def _check_from_json(data: dict[str, Any]) -> CheckReport:
-    data = {"pictures": [], "place": None, **data}
+    data = {"pictures": [], "place": None, "snippet": "", **data}
     plain = {f.name: data[f.name] for f in fields(CheckReport)}
     _require_one_of(get_args(CheckStatus), data["status"])
     plain["score"] = round(data["score"] * 100)

@@ -21,7 +21,7 @@ LARGEST = 240_000  # bytes of one kata as JSON, so that the whole report, indent
 MOST_PRINTED = 80_000  # bytes of JSON for the printed output
 MOST_CHECKS = 64
 MOST_ENTRIES = 40  # arguments of a counterexample
-MOST_DRAWN = 3  # checks of a kata that keep their pictures
+MOST_DRAWN = 3  # checks of a kata that keep their pictures and snippets
 #: The number of characters that are kept, for each kind of text.
 LIMITS = {
     "name": 80,
@@ -36,6 +36,7 @@ LIMITS = {
     "mistake": 2_000,
     "label": 40,
     "line": 400,
+    "snippet": 8_000,
     "output": 20_000,
 }
 STEP = 4_096  # characters that are compared in one step
@@ -174,6 +175,7 @@ def _with_texts(check: CheckReport, limit: Limit, entries: int = sys.maxsize) ->
         mistake and Mistake(_line("name", mistake.id, limit), _line("mistake", mistake.text, limit)),
         tuple(_picture(picture, limit) for picture in check.pictures),
         check.place and _place(check.place, limit),
+        _snippet(check.snippet, limit),
     )
 
 
@@ -187,6 +189,11 @@ def _picture(picture: Picture, limit: Limit) -> Picture:
     )
 
 
+def _snippet(code: str, limit: Limit) -> str:
+    """Return the code, or nothing if it is long or holds what a terminal or a host would obey."""
+    return code if len(code) <= limit("snippet") and harmless(code) == code else ""
+
+
 def _place(place: Place, limit: Limit) -> Place:
     """Return the place with its line made harmless; without columns if that moves the characters."""
     text = _line("line", place.text, limit)
@@ -194,9 +201,9 @@ def _place(place: Place, limit: Limit) -> Place:
 
 
 def _with_few_pictures(checks: tuple[CheckReport, ...]) -> tuple[CheckReport, ...]:
-    """Return the checks; only the first MOST_DRAWN that have pictures keep them."""
-    drawn = [check for check in checks if check.pictures][:MOST_DRAWN]
-    return tuple(check if check in drawn else replace(check, pictures=()) for check in checks)
+    """Return the checks; only the first MOST_DRAWN that have pictures or a snippet keep them."""
+    kept = [check for check in checks if check.pictures or check.snippet][:MOST_DRAWN]
+    return tuple(check if check in kept else replace(check, pictures=(), snippet="") for check in checks)
 
 
 def _counterexample(found: dict[str, str] | None, limit: Limit, entries: int) -> dict[str, str] | None:

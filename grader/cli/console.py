@@ -28,7 +28,7 @@ def view_of(options: GradeOptions) -> View:
         width=max(NARROWEST, min(width, WIDEST)),
         colour=is_terminal and "NO_COLOR" not in os.environ,
         ascii_only=options.ascii_only or "utf" not in (sys.stdout.encoding or "utf-8").lower(),
-        detail="full" if options.full else "brief" if options.brief else "normal",
+        detail=options.detail,
         shows_output=options.show_output,
     )
 
@@ -40,7 +40,7 @@ class Console:
         self.output, self.total, self.number = output, total, 0
         self.view = view
         self.live = output.is_live
-        self.separates = view.detail != "brief"  # whether an empty line follows a report
+        self.separates = view.detail not in ("brief", "snippet")  # whether an empty line follows a report
         self.shows_progress = sys.stderr.isatty()
 
     def start_kata(self, info: KataInfo) -> None:

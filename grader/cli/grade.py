@@ -18,6 +18,7 @@ from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.notebook_cells import is_notebook
 from grader.errors import CourseError
 from grader.formats import NAMES as FORMATS
+from grader.formats import Detail
 
 
 def run(options: GradeOptions) -> int:
@@ -92,16 +93,17 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     show_default=True,
     help="Refuse to grade without a whole sandbox; take what this machine has; use a plain process.",
 )
-@click.option("--full", is_flag=True, help="Show every check with its counterexample.")
-@click.option("--brief", is_flag=True, help="Show one line for each kata.")
+@click.option("--full", "detail", flag_value="full", help="Show every check with its counterexample.")
+@click.option("--brief", "detail", flag_value="brief", help="Show one line for each kata.")
+@click.option("--snippet", "detail", flag_value="snippet", help="Show a failing call as Python code.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
 @click.option("--show-output", is_flag=True, help="Show what the code printed, quoted.")
 @click.option("--key", type=click.Path(path_type=Path), help="Grade with this answer key, file or folder.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The file with a sealed key's secret.")
 @click.option("--output", help="Write the report to this file; several formats go to this folder.")
-def grade(names: tuple[str, ...], **options: Any) -> None:
+def grade(names: tuple[str, ...], detail: Detail | None, **options: Any) -> None:
     """Grade katas: those named, or all that are begun."""
-    sys.exit(run(GradeOptions(names=names, **options)))
+    sys.exit(run(GradeOptions(names=names, detail=detail or "normal", **options)))
 
 
 def compute_in_one_thread() -> None:

@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from grader.course.catalog import open_course
 from grader.errors import CourseError, KataError
+from grader.formats import Detail
 
 WRONG_INPUT, OUR_FAULT = 2, 3
 
@@ -105,8 +106,7 @@ class GradeOptions(NamedTuple):
     output: str | None = None
     isolation: str = "best"
     show_output: bool = False
-    full: bool = False
-    brief: bool = False
+    detail: Detail = "normal"
     ascii_only: bool = False
     all_katas: bool = False
     protect: bool = False

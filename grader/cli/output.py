@@ -64,7 +64,7 @@ class ReportOutput:
             raise CourseError(f"The report cannot be written to {self.output}: {what}.")
 
     def write(self, report: Report, view: terminal.View = terminal.DEFAULT) -> None:
-        """Write the report in every requested format; `view` says how the terminal's looks. Raises CourseError if one cannot be written."""
+        """Write the report in every requested format; `view` is for the terminal's. Raises CourseError."""
         for form in self.forms:
             for number, document in enumerate(documents(form)):
                 text = terminal.render(report, view) if form == "terminal" else document.render(report)

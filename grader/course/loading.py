@@ -34,8 +34,8 @@ def read(path: Path) -> str:
 
 
 def load_file(name: str, path: Path) -> types.ModuleType:
-    """Import one of the course's own files, never a submission, as the module `name`. Raises CourseError if the
-    file is missing, and KataError if it cannot be imported."""
+    """Import one of the course's own files, never a submission, as the module `name`. Raises CourseError if
+    it is missing, and KataError if it cannot be imported."""
     if not path.is_file():
         raise CourseError(f"The file {shorten(path)} is missing.")
     spec = importlib.util.spec_from_file_location(name, path)

@@ -1,9 +1,9 @@
 """Find the known mistake that explains a failed check.
 
-Every known mistake was run on the same cases before, and its verdicts and answers were recorded (`recording`).
-A mistake explains a failed check if its code fails exactly the cases that the submission fails, each with the
-same verdict and the same answer to every call. Two mistakes explain it together if every failing case agrees
-with one of them, and each agrees with a case that the other does not.
+Every known mistake was run on the same cases before, and its verdicts and answers were recorded
+(`recording`). A mistake explains a failed check if its code fails exactly the cases that the submission
+fails, each with the same verdict and the same answer to every call. Two mistakes explain it together if every
+failing case agrees with one of them, and each agrees with a case that the other does not.
 """
 
 from __future__ import annotations

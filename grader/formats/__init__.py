@@ -9,10 +9,13 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from grader.report import Report
 
 SHARED = {"account", "escaping", "fragment", "summary"}  # what several formats use
+#: How much a report in the terminal shows; a snippet is the code of a failing call.
+Detail = Literal["brief", "normal", "full", "snippet"]
 #: The names of all formats.
 NAMES = tuple(sorted({module.name for module in pkgutil.iter_modules(__path__)} - SHARED))
 

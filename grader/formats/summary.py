@@ -50,7 +50,7 @@ def _details(kata: KataReport) -> str:
 
 
 def _cause(cause: Cause) -> str:
-    """Return the first check that fails for a reason with its counterexample, and the titles of the others."""
+    """Return the first check that fails for a reason with its counterexample, and the others' titles."""
     first = cause.first
     title = f"\n**{in_markdown(first.title)}** {points(first.score)} / {points(first.max_score)}\n\n"
     mistake = f"{in_markdown(first.mistake.text)}\n\n" if first.mistake else ""

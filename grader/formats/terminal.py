@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import Literal
 
-from grader.formats import Document, account
+from grader.formats import Detail, Document, account
 from grader.formats.account import WIDEST, Cause
 from grader.formats.escaping import points, quoted
 from grader.report import CheckReport, KataReport, Report
@@ -19,7 +18,6 @@ FEW_PRINTED = 4  # the last lines of the output that it shows
 DEEPEST = 8  # the most opening brackets by which the rows of a nested array are indented
 GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
 MARKS = {"passed": ("✓", GREEN), "skipped": ("·", DIM), "timeout": ("⧗", RED)}
-Detail = Literal["brief", "normal", "full"]
 
 
 class Paint:
@@ -66,6 +64,8 @@ def render_kata(kata: KataReport, view: View = DEFAULT) -> str:
 
 def _kata(kata: KataReport, view: View) -> list[str]:
     failed = account.wrong(kata)
+    if view.detail == "snippet":
+        return _snippet(failed)
     lines = [_headline(kata, view)]
     if view.detail == "brief":
         return lines
@@ -83,6 +83,19 @@ def _kata(kata: KataReport, view: View) -> list[str]:
         lines += ["", f"  a hint      grade --hint {kata.name}"]
         lines += [] if view.detail == "full" else [f"  everything  grade {kata.name} --full"]
     return lines
+
+
+def _snippet(failed: list[CheckReport]) -> list[str]:
+    """Return code that makes the first failing call that code can make."""
+    found = next((check for check in failed if check.snippet), None)
+    if found is None:
+        return (
+            ["# No failing call can be written as code: the grader's own objects take part in it."]
+            if failed
+            else []
+        )
+    expected = f"# expected: {found.expected}" if found.expected else f"# {found.title}"
+    return [*found.snippet.splitlines(), expected]
 
 
 def _headline(kata: KataReport, view: View) -> str:

@@ -131,6 +131,7 @@ class Grader:
         return [replace(checks[0], message=f"{note} The points stand."), *checks[1:]]
 
     def _judge(self, prepared: PreparedKata, submission: Submission) -> tuple[list[CheckReport], str]:
+        source = submission.source
         attempt = SubmissionRun(self.sources, self.device, prepared, submission, self.note_isolation)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
@@ -145,14 +146,8 @@ class Grader:
                     mistakes = matcher.name(findings)
             free = unearned(findings, attempt.session.answers())
             checks = [
-                as_check(
-                    finding,
-                    mistakes.get(finding.plan.name),
-                    prepared.kata.axes,
-                    free.get(finding.plan.name, ""),
-                    submission.source,
-                )
-                for finding in findings
+                as_check(f, prepared.kata, mistakes.get(f.plan.name), free.get(f.plan.name, ""), source)
+                for f in findings
             ]
             return checks, attempt.printed
 

@@ -8,7 +8,8 @@ from grader.checks.base import Check
 from grader.checks.builtin import BUILTIN
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.pictures import pictures_of, place_of
-from grader.kata import Case
+from grader.grading.snippet import snippet_of
+from grader.kata import Case, Kata
 from grader.report import CheckReport, Mistake
 from grader.values.arrays import distinct_values, holds_arrays, is_contiguous
 from grader.values.formatting import describe, show
@@ -40,11 +41,7 @@ def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) 
 
 
 def as_check(
-    finding: CheckResult,
-    mistake: Mistake | None,
-    axes: dict[str, str],
-    without_points: str = "",
-    source: str = "",
+    finding: CheckResult, kata: Kata, mistake: Mistake | None, without_points: str = "", source: str = ""
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
     code raised, the line of its `source`; or the reason in `without_points` why a check that does not fail
@@ -64,13 +61,14 @@ def as_check(
         plan.points,
         message=failure.message,
         call=_show_call(failure),
-        counterexample=_show_case(plan, failure.case, axes) or None,
+        counterexample=_show_case(plan, failure.case, kata.axes) or None,
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
         mistake=mistake,
-        pictures=pictures_of(difference, axes),
+        pictures=pictures_of(difference, kata.axes),
         place=place_of(source, failure.line, failure.columns),
+        snippet=snippet_of(failure, kata.name, kata.entry_points),
     )
 
 

@@ -14,8 +14,7 @@ def mime_bundle(kata: KataReport) -> dict[str, str]:
 
 
 def score_of(kata: KataReport, points: float | None = None) -> float:
-    """Return the score of a kata in points. `points`, if given, is what its cell is worth; the score is scaled
-    to it."""
+    """Return the score of a kata in points, scaled to `points`, what its cell is worth, if that is given."""
     score, most = kata.score / 100, kata.max_score / 100
     return score if points is None or points == most else round(points * score / most, 2)
 

@@ -133,6 +133,7 @@ class RemoteStudent(Student):
             return sent
         try:
             with _as_lost(self._call_seconds):
+                self._require_time_left()
                 self._channel.flush(time.monotonic() + WALL_FACTOR * self._call_seconds)
                 reply = self._answer_to(sent.nonce, request.functions, self._call_seconds)
             return _valid_outcome(unwrap(reply), request)
@@ -143,9 +144,6 @@ class RemoteStudent(Student):
         """Receive the answer to a call, and run the grader's functions that the submission calls before it.
         Raises TooLong after `seconds` of CPU time, or after much more wall time."""
         began: Usage | None = None
-        if self._budget.spent + time.monotonic() - self._batch.wall > self._budget.limit:
-            began = self._process.usage()  # short calls may use up the time of all calls without a long one
-            self._require_time(began, began, seconds)
         while True:
             with suppress(TimedOut):
                 reply = self._reply_to(nonce, time.monotonic() + SLICE)
@@ -156,6 +154,12 @@ class RemoteStudent(Student):
             used = self._process.usage()
             began = began or used
             self._require_time(began, used, seconds)
+
+    def _require_time_left(self) -> None:
+        """Raise TooLong if calls that were too short to be looked at have used up the time of all calls."""
+        if self._budget.spent + time.monotonic() - self._batch.wall > self._budget.limit:
+            used = self._process.usage()
+            self._require_time(used, used, self._call_seconds)
 
     def _require_time(self, began: Usage, used: Usage, seconds: float) -> None:
         if used.cpu - began.cpu > seconds:

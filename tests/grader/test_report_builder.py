@@ -6,11 +6,15 @@ import pytest
 from grader.checks.base import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.report_builder import as_check
+from grader.kata import Kata
 from grader.worker.protocol.codec import Handle
 from grader.worker.proxies import RemoteObject
 from grader.worker.student import Call
 
 ONE = np.eye(2)
+KATA = Kata(
+    "attend", track="attention", entry_points=("attend",), title="T", source="S", hints=("a", "b", "c")
+)
 LIST = [1, 2]
 
 
@@ -19,14 +23,14 @@ def test_what_the_grader_asks_of_its_own_objects_is_not_shown():
     plan = Check("holds", "It holds.", 100, [case], lambda *_: None, None)
     trace = [Call("train", [3], {}), Call("sizes", [0.02], {}, helping=True)]
     assert (
-        as_check(CheckResult(plan, [Failure(case, "failed", "", None, trace)]), None, {}).call == "train(3)"
+        as_check(CheckResult(plan, [Failure(case, "failed", "", None, trace)]), KATA, None).call == "train(3)"
     )
 
 
 def call_shown(case, *args, **kwargs):
     plan = Check("holds", "It holds.", 100, [case], lambda *_: None, None)
     failure = Failure(case, "failed", "", None, [Call("attend", list(args), kwargs)])
-    return as_check(CheckResult(plan, [failure]), None, {}).call
+    return as_check(CheckResult(plan, [failure]), KATA, None).call
 
 
 @pytest.mark.parametrize(

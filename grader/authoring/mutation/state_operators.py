@@ -57,8 +57,7 @@ def kept_by_shape(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST
 
 
 def mask_kept_by_shape(node: ast.Assign | ast.Return, around: ExpressionContext) -> Iterator[ast.AST]:
-    """Yield the assignment with a mask that is computed once for each shape and kept, though it depends on the
-    values of an argument."""
+    """Yield a mask that is computed once for each shape, though it depends on the values of an argument."""
     if isinstance(node.value, ast.Compare) and getattr(node.value.left, "id", "") in around.parameters:
         yield with_part(node, "value", _kept(node.value, around, by=f"({ast.unparse(node.value)}).shape"))
 
