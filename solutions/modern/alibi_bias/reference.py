@@ -19,5 +19,5 @@ def alibi_bias(num_heads: int, query_len: int, key_len: int | None = None) -> np
         raise ValueError(f"key_len={key_len} is smaller than query_len={query_len}")
     key_positions = np.arange(key_len)  # [key_len]
     query_positions = key_positions[key_len - query_len :, None]  # [query_len, 1], the last ones
-    distance = query_positions - key_positions  # [query_len, key_len]
-    return -alibi_slopes(num_heads)[:, None, None] * distance  # [H, query_len, key_len]
+    minus_distance = key_positions - query_positions  # [query_len, key_len]
+    return alibi_slopes(num_heads)[:, None, None] * minus_distance  # [H, query_len, key_len]
