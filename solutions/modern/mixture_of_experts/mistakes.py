@@ -307,8 +307,8 @@ class counts_a_token_once_for_each_choice(_Mixture):
 
 
 class counts_the_first_choice_alone(_Mixture):
-    """Right for top_k = 1; with more, the loss counts the best expert of each token and no other. Every choice
-    counts.
+    """Right for top_k = 1; with more, the loss counts the best expert of each token and no other. Every
+    choice counts.
     """
 
     def _shares(self, logits, chosen):
@@ -475,8 +475,8 @@ class accepts_any_top_k(_Mixture):
 
 
 class accepts_a_top_k_beyond_the_experts(_Mixture):
-    """A top_k above num_experts makes a module, and topk fails later: only the lower border is checked. Refuse it
-    in the constructor with a ValueError.
+    """A top_k above num_experts makes a module, and topk fails later: only the lower border is checked.
+    Refuse it in the constructor with a ValueError.
     """
 
     def _check(self, num_experts, top_k):  # noqa: ARG002 - the mistake

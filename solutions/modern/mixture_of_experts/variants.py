@@ -105,7 +105,7 @@ class gathered_weights(_Parameters):
 
 
 class in_place_on_slices(_Parameters):
-    """A boolean mask for each expert and slot, written into in place; log-softmax; float64 inside the loss."""
+    """A boolean mask for each expert and slot, written into in place; float64 inside the loss."""
 
     def __init__(self, d_model: int, d_ff: int, num_experts: int, top_k: int) -> None:
         assert 1 <= top_k <= num_experts

@@ -141,6 +141,26 @@ def an_expert_for_almost_all():
     return {"d_model": 2, "d_ff": 3, "num_experts": 4, "top_k": 1, "weights": weights, "x": x}
 
 
+def seeded_case(seed, num_experts, top_k):
+    """A pinned case in float64, two sequences of three tokens."""
+    import torch
+
+    weights = mixture_weights(seed, 3, 4, num_experts, "float64")
+    x = torch.from_numpy(np.random.default_rng(seed).standard_normal((2, 3, 3)).round(2))
+    sizes = {"d_model": 3, "d_ff": 4, "num_experts": num_experts, "top_k": top_k}
+    return {**sizes, "weights": weights, "x": x}
+
+
+@KATA.example
+def two_of_four_experts():
+    return seeded_case(0, 4, 2)
+
+
+@KATA.example
+def one_of_three_experts():
+    return seeded_case(1, 3, 1)
+
+
 @KATA.observe
 def observe(student, d_model, d_ff, num_experts, top_k, weights, x):
     result = loaded(student, d_model, d_ff, num_experts, top_k, weights)(x)
