@@ -20,7 +20,7 @@ KATA = Kata(
     library="torch",
     grades_gradients=True,
     roundings=ROUNDINGS,
-    bank_size=10,
+    bank_size=7,
     axes={"x": "batch tokens d_model"},
     hints=(
         "Take the tokens as rows, [B * T, d_model]. topk gives logits and their places in one call. Which "
