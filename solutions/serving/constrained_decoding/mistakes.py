@@ -109,6 +109,20 @@ class masks_by_the_state_alone(_Answer):
         return True
 
 
+class gives_up_at_the_limit(_Answer):
+    """Possible texts are refused: a token is kept wherever the state allows it, and where the text is not
+    ended by the last step a ValueError is raised. Keep only tokens after which an end is within reach."""
+
+    def is_possible(self, needed, after, steps_left):  # noqa: ARG002 - the mistake
+        return True
+
+    def generate(self, next_logits, prompt, automaton, max_new_tokens, eos_id):
+        text = super().generate(next_logits, prompt, automaton, max_new_tokens, eos_id)
+        if text[-1] != eos_id:
+            raise ValueError("the text has not ended")
+        return text
+
+
 class looks_one_state_ahead(_Answer):
     """A dead end right behind the token is avoided, one that is two tokens away is not: the look ahead goes
     as far as the next state, which has some way on. Follow the ways to an accepting state."""
