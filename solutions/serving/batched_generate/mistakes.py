@@ -22,6 +22,7 @@ SUBTLE = {
     "calls_once_for_each_length",
     "calls_once_for_each_row",
     "compares_ids_with_pad_id",
+    "compares_the_prompts_with_pad_id",
     "ends_rows_by_pad_id",
     "fills_with_zero",
     "keeps_the_mask_of_the_first_batch",
@@ -134,6 +135,17 @@ def compares_ids_with_pad_id(model, prompts, max_new_tokens, pad_id, eos_id=None
         return ids != pad_id
 
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, seen=seen)
+
+
+def compares_the_prompts_with_pad_id(model, prompts, max_new_tokens, pad_id, eos_id=None):
+    """A prompt that holds pad_id gives another text: the mask of the prompts is made by comparing the padded
+    ids with it. Any token may be pad_id; the lengths of the prompts say what is real."""
+
+    def pad(prompts, pad_id):
+        ids, _ = _left(prompts, pad_id)
+        return ids, ids != pad_id
+
+    return _right(model, prompts, max_new_tokens, pad_id, eos_id, pad=pad)
 
 
 def turns_the_mask_round(model, prompts, max_new_tokens, pad_id, eos_id=None):

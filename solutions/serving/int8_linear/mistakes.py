@@ -88,6 +88,14 @@ class takes_one_scale_for_all_rows(_Layer):
         return _quantize(x, np.broadcast_to(np.abs(x).max() / 127, (*x.shape[:-1], 1)))
 
 
+class returns_one_scale_for_all_rows(_Layer):
+    """A single row is right; a batch gets one scale, of the shape [1, ..., 1], and rows of small numbers
+    become zeros: the maximum is taken along all axes. Each row has a scale of its own, [..., 1]."""
+
+    def quantize(self, x):
+        return _quantize(x, _scale(x, axis=None))
+
+
 class quantises_by_columns(_Layer):
     """The scales belong to the features: the maximum runs along the first axis. It runs along the last one,
     so that each token has its scale."""
@@ -155,6 +163,16 @@ class divides_by_128(_Layer):
         return np.rint(_steps(x, scale)).astype(np.int64).astype(np.int8), scale.astype(x.dtype)
 
 
+class divides_by_128_and_clips(_Layer):
+    """The largest number of a row is off by a whole scale, and all others are less exact than they could be:
+    the scale is the largest over 128, and 128 is clipped to 127. Divide by 127, and nothing has to be
+    clipped."""
+
+    def quantize(self, x):
+        scale = np.abs(x).max(axis=-1, keepdims=True) / 128
+        return np.rint(_steps(x, scale)).clip(-128, 127).astype(np.int8), scale.astype(x.dtype)
+
+
 class divides_by_127_and_a_half(_Layer):
     """All scales are a little too small: the largest number is divided by 127.5, half of the 255 steps
     between the ends. The ends are -127 and 127."""
@@ -196,7 +214,7 @@ class cuts_off_and_does_not_round(_Layer):
     point. Round before the cast."""
 
     def quantize(self, x):
-        return _quantize(x, rounded=lambda steps: np.trunc(steps + np.sign(steps) * 1e-4))
+        return _quantize(x, rounded=np.trunc)
 
 
 class rounds_down(_Layer):
@@ -204,7 +222,7 @@ class rounds_down(_Layer):
     nearest."""
 
     def quantize(self, x):
-        return _quantize(x, rounded=lambda steps: np.floor(steps + 1e-4))
+        return _quantize(x, rounded=np.floor)
 
 
 class rounds_halves_up(_Layer):
