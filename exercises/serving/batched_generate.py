@@ -31,6 +31,9 @@ Example: prompts [[5, 6, 7], [8]], pad_id 0. The first call shows, and the secon
 
 With max_new_tokens 2 and eos_id 3, and 4 as the next token of row 0, the result is [[5, 6, 7, 2, 4], [8, 3]].
 
+(A report shows a model as a `table`: for each of a row's real tokens table[position, id] is added up, and the
+sum is the row's logits, but for a small number that prevents ties.)
+
 Public code differs: Hugging Face computes positions as cumsum(mask) - 1, with 1 at padding, which is as good.
 Its result keeps the padding and fills ended rows with pad_id; here lists come back.
 

@@ -40,7 +40,8 @@ What goes wrong: a text that runs into a dead end or is cut off at the limit; th
 the steps counted without the eos; a mask that the prompt has moved on.
 
 The prompt does not move the automaton, which is in its start state at the first new token; an `eos_id` in the
-prompt ends nothing. No two logits tie.
+prompt ends nothing. No two logits tie. (A report shows the logits as a `table`: row 0 is what
+constrain_logits gets, and all ids so far decide which row the model answers with.)
 
 Corners with checks of their own: float64's digits, an eos_id of 0, an eos_id in the prompt.
 

@@ -159,7 +159,7 @@ def prompts_with_an_eos():
 @KATA.example
 def prompts_with_the_padding():
     """pad_id is the first, a middle and the last token of a prompt."""
-    return fixed([[4, 1], [1, 4, 2, 3], [3, 4], [1]], 4, 4, 2, seed=5, vocab=5)
+    return fixed([[4, 1], [1, 4, 1, 3], [3, 4], [1]], 4, 4, 2, seed=5, vocab=5)
 
 
 @KATA.example
@@ -216,7 +216,9 @@ def test_order_is_kept(student, table, prompts, max_new_tokens, pad_id, eos_id, 
     texts = generated(student, Model(table), prompts, max_new_tokens, pad_id, eos_id)
     moved = [prompts[row] for row in order]
     again = generated(student, Model(table), moved, max_new_tokens, pad_id, eos_id)
-    expect.equal(again, [texts[row] for row in order], f"the texts of the prompts in the order {order}")
+    expect.equal(
+        again, [texts[row] for row in order], f"the list of texts of the prompts in the order {order}"
+    )
 
 
 @KATA.law(points=0.5)
@@ -225,7 +227,7 @@ def test_padding_changes_nothing(student, table, prompts, max_new_tokens, pad_id
     texts = generated(student, Model(table), prompts, max_new_tokens, pad_id, eos_id)
     for other in (prompts[0][0], 0):
         again = generated(student, Model(table), prompts, max_new_tokens, other, eos_id)
-        expect.equal(again, texts, f"the texts with pad_id={other}, against those with pad_id={pad_id},")
+        expect.equal(again, texts, f"the list of texts with pad_id={other}, against that with {pad_id},")
 
 
 @KATA.law(points=1, cases=ending)

@@ -316,7 +316,7 @@ def test_free_automaton_is_greedy(student, table, automaton, prompt, max_new_tok
         last = len(greedy) == max_new_tokens - 1
         greedy.append(eos_id if last else int(model.logits([*prompt, *greedy]).argmax()))
     new = written(student, model, prompt, automaton, max_new_tokens, eos_id)
-    expect.equal(new, greedy, "the new ids under an automaton that accepts everything")
+    expect.equal(new, greedy, "the list of new ids under an automaton that accepts everything")
 
 
 @KATA.law(points=0.5)

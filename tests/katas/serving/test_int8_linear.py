@@ -212,7 +212,7 @@ def test_whole_numbers_are_exact(student, x, weight):
     expect.close(scale, np.ones_like(scale), "the scale for whole numbers with a largest of 127")
     ones = np.ones((len(weight), 1), x.dtype)
     result = student.int8_linear(x, weight.astype(np.int8), ones)
-    expect.close(result, x @ weight.T, "the products of whole numbers", terms=x.shape[1])
+    expect.close(result, x @ weight.T, "the product of whole numbers", terms=x.shape[1])
 
 
 def several_rows(draw):
@@ -238,6 +238,6 @@ def test_outputs_stand_alone(student, x, w_q, w_scale):
     """An output depends on its own row of the weight, and is in proportion to its scale."""
     result = student.int8_linear(x, w_q, w_scale)
     backwards = student.int8_linear(x, w_q[::-1], w_scale[::-1])
-    expect.close(backwards[..., ::-1], result, "the outputs for the rows of the weight in reverse order")
+    expect.close(backwards[..., ::-1], result, "the result for the rows of the weight in reverse order")
     twice = student.int8_linear(x, w_q, 2 * w_scale)
-    expect.close(twice, 2 * result, "the outputs for 2 times w_scale")
+    expect.close(twice, 2 * result, "the result for 2 times w_scale")

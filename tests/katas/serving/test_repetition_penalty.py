@@ -212,7 +212,7 @@ def test_unseen_tokens_keep_their_logits(student, logits, ids, penalty):
     """Tokens that have not occurred keep their logits to the bit."""
     unseen = ~occurs(logits, ids)
     got = penalised(student, logits, ids, penalty)[unseen]
-    expect.equal(got, logits[unseen], "the logits of the tokens that do not occur")
+    expect.equal(got, logits[unseen], "the logit of a token that does not occur")
 
 
 @KATA.law(points=0.5)
