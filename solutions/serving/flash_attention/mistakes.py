@@ -7,9 +7,9 @@ import torch
 
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {
+    "adds_up_the_blocks",
     "averages_the_blocks",
     "divides_by_no_sum",
-    "forgets_the_scale",
     "keeps_the_last_block_alone",
     "normalises_over_the_queries",
     "takes_no_powers",
@@ -26,7 +26,6 @@ SUBTLE = {
     "leaves_the_mask_on_the_cpu",
     "makes_a_mask_of_all_positions",
     "multiplies_number_by_number",
-    "refuses_more_queries_than_keys_always",
     "scales_the_queries_in_place",
     "starts_the_maximum_at_zero",
     "subtracts_no_maximum",
