@@ -130,9 +130,7 @@ def in_one_buffer(q, k, v, block_size, causal=False):
         for j in range(0, min(tk, tk - tq + i + n) if causal else tk, block_size):
             m = min(block_size, tk - j)
             scores = buffer[..., :n, :m]
-            torch.matmul(
-                rows, k[..., j : j + m, :].mT, out=scores
-            ) if scores.is_contiguous() else scores.copy_(rows @ k[..., j : j + m, :].mT)
+            scores.copy_(rows @ k[..., j : j + m, :].mT)
             scores *= q.shape[-1] ** -0.5
             for row in range(n if causal else 0):
                 scores[..., row, max(0, tk - tq + i + row - j + 1) :] = -torch.inf
