@@ -279,8 +279,8 @@ def reads_the_first_sequence_alone(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, ca
 
 
 def makes_all_keys_again(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
-    """The outputs are right, and each step takes longer than it should: the keys, or the values, of all cached
-    tokens are made from their latents again. Bring the few queries to the latents, and mix latents.
+    """The outputs are right, and each step takes longer than it should: the keys, or the values, of all
+    cached tokens are made from their latents again. Bring the few queries to the latents, and mix latents.
     """
     past = len(cache)
     latents = cache.append(x @ w_dkv)[:, None]
@@ -307,8 +307,8 @@ _HISTORY = []
 
 
 def keeps_its_own_history(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
-    """One sequence is right, and two side by side mix: the latents are kept outside of the cache, in a variable
-    that all sequences share. What append returns belongs to one sequence.
+    """One sequence is right, and two side by side mix: the latents are kept outside of the cache, in a
+    variable that all sequences share. What append returns belongs to one sequence.
     """
 
     def append(cache, latents):
