@@ -19,9 +19,9 @@ makes a larger tensor. What append returns is read before the next call, and may
 Example: window 2, three appends of one token. The third returns columns for the positions 1 and 2 (0 may be
 among them), and len(cache) is 3. A first piece of five tokens returns all five positions.
 
-Elsewhere: Mistral's ring writes position p to slot p mod window; Hugging Face keeps the last window - 1 tokens
-and returns them with the new ones. Either passes. Mistral's first code and the paper's sentence let a query
-see one key further; here it sees `window` keys.
+Elsewhere: Mistral's ring writes position p to slot p mod window; Hugging Face keeps the last window - 1
+tokens and returns them with the new ones. Either passes. Mistral's first code and the paper's sentence let a
+query see one key further; here it sees `window` keys.
 
 What goes wrong: one-token steps are right and a long piece is not (its early tokens find their keys gone);
 everything is right until the sequence is longer than the window (columns are taken for positions); the text
@@ -53,8 +53,8 @@ class RollingKVCache:
 
         k:       [B, H, T_new, d_head].
         v:       [B, H, T_new, d_v].
-        returns: keys [B, H, n, d_head] and values [B, H, n, d_v] as they were given, and positions, int64 [n],
-                 the place of each column in the sequence, counted from 0, all on the device of k.
+        returns: keys [B, H, n, d_head] and values [B, H, n, d_v], as they were given; positions, int64 [n],
+                 the place of each column in the sequence, counted from 0; all on the device of k.
         """
         raise NotImplementedError
 

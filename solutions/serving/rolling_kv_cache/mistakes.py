@@ -20,7 +20,6 @@ SUBTLE = {
     "clips_the_scores",
     "counts_positions_in_int32",
     "hides_with_a_small_penalty",
-    "keeps_a_view_of_the_history",
     "keeps_every_token",
     "keeps_every_token_and_returns_the_last",
     "keeps_the_history_in_float32",
@@ -102,8 +101,8 @@ class forgets_before_the_piece_is_seen(_Cache):
 
 
 class overwrites_the_ring_by_a_long_piece(_Cache):
-    """Right for pieces up to the window. A longer piece is written into a ring, where its last tokens take the
-    place of its first ones, before those are read.
+    """Right for pieces up to the window. A longer piece is written into a ring, where its last tokens take
+    the place of its first ones, before those are read.
     """
 
     def append(self, k, v):
@@ -130,8 +129,8 @@ class keeps_the_first_tokens(_Cache):
 
 
 class keeps_one_token_too_few(_Cache):
-    """A query sees window - 1 tokens where it should see `window`: one token too few is kept. At least the last
-    window - 1 must be left when the next token comes.
+    """A query sees window - 1 tokens where it should see `window`: one token too few is kept. At least the
+    last window - 1 must be left when the next token comes.
     """
 
     def kept(self, joined):
@@ -248,7 +247,9 @@ class shares_one_history(_Cache):
 
 
 class keeps_every_token(_Cache):
-    """The results are right, and memory grows with every token: nothing is ever forgotten, only hidden."""
+    """The results are right, and memory grows with every token: older ones are hidden and not forgotten, or
+    what is kept is a view, which keeps all of the memory behind it alive.
+    """
 
     def kept(self, joined):
         return joined
@@ -260,31 +261,13 @@ class keeps_every_token(_Cache):
 
 
 class keeps_every_token_and_returns_the_last(_Cache):
-    """The results and each step's tensors are right, and the cache holds every token that it was given: a list
-    of pieces is never shortened.
+    """The results and each step's tensors are right, and the cache holds every token that it was given: a
+    list of pieces is never shortened.
     """
 
     def append(self, k, v):
         self.pieces = [*getattr(self, "pieces", []), (k.clone(), v.clone())]
         return super().append(k, v)
-
-
-class keeps_a_view_of_the_history(_Cache):
-    """The results are right, and memory grows with every token: what is kept is a view of a buffer that holds
-    them all. A view keeps all of the memory behind it alive.
-    """
-
-    def __init__(self, window):
-        super().__init__(window)
-        self.whole = None
-
-    def append(self, k, v):
-        old = self.whole or (None, None)
-        self.whole = self.join(old[0], k), self.join(old[1], v)
-        self.length += k.shape[2]
-        last = self.window + k.shape[2] - 1
-        keys, values = (tensor[:, :, -last:] for tensor in self.whole)
-        return keys, values, self.positions(keys.shape[2], k.device)
 
 
 class returns_more_than_it_may(_Cache):
