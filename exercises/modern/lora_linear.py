@@ -32,7 +32,8 @@ the two methods merge. rsLoRA divides alpha by the root of the rank.
 What goes wrong: the update counts twice after merge(); a second merge() adds it again; the bias of the base
 keeps learning; the product lora_b lora_a is made at every call, which costs more than the base itself.
 
-Not graded: loading weights and gradients while merged, how lora_a is drawn, what merge and unmerge return.
+Not graded: loading weights and gradients while merged, how lora_a is drawn, what merge and unmerge return,
+and what train() and eval() do.
 
 Source: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models", section 4.1.
 """

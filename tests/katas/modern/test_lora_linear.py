@@ -172,7 +172,10 @@ def with_other_factors(draw):
 def test_merging_changes_no_result(student, weight, bias, lora_a, lora_b, alpha, x, other_a, other_b):
     """After merge, and after another merge, a call gives the same."""
     base, layer = loaded(student, weight, bias, lora_a, lora_b, alpha)
-    before, width = layer(x), x.shape[-1] + len(lora_a)
+    before, width = layer(x).clone(), x.shape[-1] + len(lora_a)
+    with student.holding_results() as held:
+        layer(x), layer(x + 1)
+    expect.true(not held.overwritten, "A call leaves the result of an earlier one as it was.")
     layer.merge()
     close(layer(x), before, "the result after merge", width)
     close(base(x), before, "the result of the base after merge", width)
