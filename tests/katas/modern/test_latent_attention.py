@@ -116,6 +116,15 @@ def one_token_then_another():
     return worked([1, 1])
 
 
+@KATA.example
+def a_hidden_score_far_above_the_seen():
+    """The first token's own score is -30,000, and the hidden one 20,000."""
+    import torch
+
+    numbers = {"w_q": [[100.0], [100.0]], "w_dkv": [[-3.0], [2.0]], "w_uk": [[100.0]]}
+    return {**worked([2]), **{name: torch.tensor(rows).double() for name, rows in numbers.items()}}
+
+
 def spans(pieces):
     stops = np.cumsum(pieces).tolist()
     return list(zip([0, *stops[:-1]], stops, strict=True))
