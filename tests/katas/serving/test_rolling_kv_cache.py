@@ -23,9 +23,9 @@ KATA = Kata(
         "Join what is held and what is new, return all of it, and only then keep the last `window` columns. "
         "The number of tokens ever seen is a count of its own; the positions of the columns follow from it.",
         "append: join, count, keep a copy of the last `window` columns, return the joined tensors and "
-        "arange(count - columns, count). rolling_attention: queries stand at len(cache) before the append, and on; "
-        "column j is visible from p where p - window < j <= p; scores over the root of d_head, -inf elsewhere, "
-        "softmax, times the values.",
+        "arange(count - columns, count). rolling_attention: the first query stands at len(cache), as it "
+        "is before the append; column j is visible from p where p - window < j <= p; scores over the root of "
+        "d_head, -inf elsewhere, softmax, times the values.",
     ),
     roundings=ROUNDINGS,
     bank_size=30,
