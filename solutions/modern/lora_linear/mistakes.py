@@ -289,8 +289,8 @@ class starts_both_factors_at_zero(_LoRA):
 
 
 class makes_the_factors_in_float32(_LoRA):
-    """A base in float64, or in float16, raises or gets float32 factors: they are made without the base's
-    dtype and device.
+    """A base in float16 gets float32 factors, and a call raises: they are made without the base's dtype and
+    device.
     """
 
     def factors(self, weight, rank):

@@ -125,6 +125,14 @@ def a_hidden_score_far_above_the_seen():
     return {**worked([2]), **{name: torch.tensor(rows).double() for name, rows in numbers.items()}}
 
 
+@KATA.example
+def values_wider_than_keys():
+    import torch
+
+    numbers = {"w_uv": [[10.0, 20.0]], "w_o": [[1.0, 0.0], [0.0, 1.0]]}
+    return {**worked([1, 1]), **{name: torch.tensor(rows).double() for name, rows in numbers.items()}}
+
+
 def spans(pieces):
     stops = np.cumsum(pieces).tolist()
     return list(zip([0, *stops[:-1]], stops, strict=True))

@@ -16,7 +16,7 @@ KATA = Kata(
     source="Hu et al. 2021, section 4.1",
     library="torch",
     grades_gradients=True,
-    grades_device=False,  # a law looks at the factors' device; everything else is a parameter of the base
+    grades_device=False,  # all tensors are parameters, which move with the layer
     axes={"x": "d_in"},
     hints=(
         "How many multiplications does x lora_a^T lora_b^T take from the left to the right, and how many if "
@@ -38,15 +38,16 @@ import torch
 from torch import nn
 
 def linear(weight, bias, trainable):
-    base = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, dtype=weight.dtype)
+    base = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+    base.to(weight)
     with torch.no_grad():
         base.weight.copy_(weight)
         if bias is not None:
             base.bias.copy_(bias)
     return base.requires_grad_(trainable)
 
-def linear_without_data(d_in, d_out):
-    return nn.Linear(d_in, d_out, device="meta", dtype=torch.float16)
+def half_linear(d_in, d_out):
+    return nn.Linear(d_in, d_out, device=device, dtype=torch.float16)
 
 weights = {}
 
@@ -144,12 +145,10 @@ def test_it_begins_as_its_base(student, weight, bias, lora_a, alpha, trainable, 
     expect.equal(sorted(names), ["lora_a", "lora_b"], "the list of trainable parameters")
     base.load_state_dict({"weight": weight + 1}, strict=False)
     close(layer(x), base(x), "the result of a new layer, after its base got other weights,", x.shape[-1])
-    factors = student.anatomy(student.LoRALinear(student.build(BESIDE, "linear_without_data", 3, 2), 2, 1.0))
+    half = student.anatomy(student.LoRALinear(student.build(BESIDE, "half_linear", 3, 2), 2, 1.0))
     for name in ("lora_a", "lora_b"):
-        found = factors["parameters"][name]
-        told = f"`{name}` is on the device and in the dtype of base.weight: meta and float16."
-        has = f"{getattr(found, 'device', '')} and {str(found.dtype).removeprefix('torch.')}"
-        expect.true(has == "meta and float16", f"{told} It is {has}.")
+        has = str(half["parameters"][name].dtype)
+        expect.true(has == "torch.float16", f"With a base in float16, `{name}` is float16. It is {has}.")
 
 
 def require_parameters(parameters, weight, rank):

@@ -90,6 +90,15 @@ def a_long_piece_after_steps():
     return pinned(3, [1, 1, 1, 1, 5, 1])
 
 
+@KATA.example
+def hidden_scores_far_above_the_seen():
+    """The first token's own score is -30,000; those of the hidden ones are -20,000 and 30,000."""
+    import torch
+
+    k = torch.tensor([-300.0, -200.0, 300.0]).reshape(1, 1, 3, 1)
+    return {"q": torch.full_like(k, 100), "k": k, "v": k.abs() / 100, "window": 2, "pieces": [3]}
+
+
 def spans(pieces):
     stops = np.cumsum(pieces).tolist()
     return list(zip([0, *stops[:-1]], stops, strict=True))
