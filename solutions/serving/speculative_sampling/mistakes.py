@@ -9,12 +9,9 @@ CRUDE = {
     "draws_the_rest_from_the_draft",
     "returns_the_last_token_alone",
     "returns_the_new_tokens_alone",
-    "shows_the_draft_the_prompt_alone",
-    "uses_one_round_for_all",
 }
 SUBTLE = {
-    "computes_in_float16",
-    "draws_without_the_uniforms",
+    "drafts_fewer_at_the_end",
     "runs_the_draft_for_nothing",
     "runs_the_target_for_each_draft",
     "subtracts_in_place",
@@ -82,42 +79,60 @@ def _generate(
     return ids[: len(prompt) + max_new_tokens]
 
 
+def _in_both(step):
+    """Return a class with this step and the text that is made of such steps, as most answers are written."""
+
+    def speculative_generate(target, draft, prompt, max_new_tokens, num_draft, uniforms):
+        return _generate(target, draft, prompt, max_new_tokens, num_draft, uniforms, step=step)
+
+    both = {"speculative_step": step, "speculative_generate": speculative_generate}
+    members = {name: staticmethod(function) for name, function in both.items()}
+    return type(step.__name__, (), {**members, "__doc__": step.__doc__, "__module__": __name__})
+
+
+@_in_both
 def accepts_every_token(target_probs, draft_probs, draft_ids, uniforms):
     """All drafted tokens come back, whatever the target says: none is refused, so the text is the draft's.
     Each has to pass its uniform."""
     return _step(target_probs, draft_probs, draft_ids, uniforms, accepts=lambda *_: True)
 
 
+@_in_both
 def accepts_no_token(target_probs, draft_probs, draft_ids, uniforms):
     """One token comes back, whatever was drafted: the first is always refused. Nothing is gained then, and
     the rest of the target is no fair draw by itself."""
     return _step(target_probs, draft_probs, draft_ids, uniforms, accepts=lambda *_: False)
 
 
+@_in_both
 def accepts_below_the_target(target_probs, draft_probs, draft_ids, uniforms):
     """Too few tokens are accepted: the uniform is compared with the target's probability. A token that the
     draft gives seldom has to be accepted the more often; divide by the draft's."""
     return _step(target_probs, draft_probs, draft_ids, uniforms, accepts=lambda p, _, u: u < p)
 
 
+@_in_both
 def divides_the_draft_by_the_target(target_probs, draft_probs, draft_ids, uniforms):
     """Tokens that the target likes are refused and others accepted: the ratio is upside down. Which of the
     two did the guessing, and is to be corrected?"""
     return _step(target_probs, draft_probs, draft_ids, uniforms, accepts=lambda p, q, u: u < q / p)
 
 
+@_in_both
 def accepts_above_the_ratio(target_probs, draft_probs, draft_ids, uniforms):
     """Tokens that the draft gives no more often than the target are refused: the comparison points the wrong
     way. A ratio of 1 or more means always accepted."""
     return _step(target_probs, draft_probs, draft_ids, uniforms, accepts=lambda p, q, u: u > p / q)
 
 
+@_in_both
 def accepts_where_the_target_is_larger(target_probs, draft_probs, draft_ids, uniforms):
     """A token is accepted if the target gives it at least what the draft does, and refused else: the uniform
     does not take part. Below a ratio of 1 it has to be accepted now and then."""
     return _step(target_probs, draft_probs, draft_ids, uniforms, accepts=lambda p, q, _: p >= q)
 
 
+@_in_both
 def accepts_the_greedy_token_alone(target_probs, draft_probs, draft_ids, uniforms):
     """A token is accepted only if it is the target's most likely one: that is right for greedy decoding. Here
     the target's distribution is to come out, so less likely tokens must have their chance."""
@@ -127,6 +142,7 @@ def accepts_the_greedy_token_alone(target_probs, draft_probs, draft_ids, uniform
     return torch.cat([draft_ids, _draw(target_probs[-1], uniforms[-1])])
 
 
+@_in_both
 def uses_one_uniform_for_all(target_probs, draft_probs, draft_ids, uniforms):
     """Right for one drafted token; with more, all are accepted or refused by the same number: the first
     uniform. Each token has its own."""
@@ -134,18 +150,21 @@ def uses_one_uniform_for_all(target_probs, draft_probs, draft_ids, uniforms):
     return _step(target_probs, draft_probs, draft_ids, same)
 
 
+@_in_both
 def draws_the_rest_from_the_target(target_probs, draft_probs, draft_ids, uniforms):
     """A refused token is replaced by a draw from the target itself, so that tokens the draft likes come too
     often: they had their chance before. What is left to draw is what the target has more than the draft."""
     return _step(target_probs, draft_probs, draft_ids, uniforms, rest=lambda p, _: p)
 
 
+@_in_both
 def draws_the_rest_from_the_draft(target_probs, draft_probs, draft_ids, uniforms):
     """A refused token is replaced by another one of the draft's. What is left to draw is what the target has
     more than the draft."""
     return _step(target_probs, draft_probs, draft_ids, uniforms, rest=lambda _, q: q)
 
 
+@_in_both
 def takes_the_size_of_the_difference(target_probs, draft_probs, draft_ids, uniforms):
     """A refused token can be replaced by one that the draft gives too often already: negative differences
     became positive. They count as 0."""
@@ -156,6 +175,7 @@ def takes_the_size_of_the_difference(target_probs, draft_probs, draft_ids, unifo
     return _step(target_probs, draft_probs, draft_ids, uniforms, rest=rest)
 
 
+@_in_both
 def keeps_negative_differences(target_probs, draft_probs, draft_ids, uniforms):
     """The replacement is a wrong token, or none at all: target minus draft has negative entries, which make
     the cumulative sums fall. They count as 0."""
@@ -166,12 +186,14 @@ def keeps_negative_differences(target_probs, draft_probs, draft_ids, uniforms):
     return _step(target_probs, draft_probs, draft_ids, uniforms, rest=rest)
 
 
+@_in_both
 def subtracts_the_target_from_the_draft(target_probs, draft_probs, draft_ids, uniforms):
     """The replacement is always a token that the draft gives too often: the difference is the wrong way
     round. What the target has more is left to draw."""
     return _step(target_probs, draft_probs, draft_ids, uniforms, rest=lambda p, q: _rest(q, p))
 
 
+@_in_both
 def forgets_to_divide_the_rest(target_probs, draft_probs, draft_ids, uniforms):
     """The replacement is too late a token, or none below V: what is left does not sum to 1, and was not
     divided by its sum."""
@@ -184,6 +206,7 @@ def forgets_to_divide_the_rest(target_probs, draft_probs, draft_ids, uniforms):
     )
 
 
+@_in_both
 def takes_the_rest_of_the_next_position(target_probs, draft_probs, draft_ids, uniforms):
     """The replacement is drawn from the target one position too late: the row behind the refused token was
     taken. A refused token's own row says what should stand in its place."""
@@ -196,6 +219,7 @@ def takes_the_rest_of_the_next_position(target_probs, draft_probs, draft_ids, un
     return torch.cat([draft_ids, _draw(target_probs[-1], uniforms[-1])])
 
 
+@_in_both
 def keeps_the_refused_token(target_probs, draft_probs, draft_ids, uniforms):
     """The refused token comes back, and behind it the one that should stand in its place. The result has one
     token more than were accepted."""
@@ -203,6 +227,7 @@ def keeps_the_refused_token(target_probs, draft_probs, draft_ids, uniforms):
     return torch.cat([draft_ids[: len(new)], new[-1:]]) if len(new) <= len(draft_ids) else new
 
 
+@_in_both
 def goes_on_behind_a_refusal(target_probs, draft_probs, draft_ids, uniforms):
     """Drafted tokens behind a refused one come back: the loop goes on. They were guessed after a token that
     is not in the text; the step ends at the first refusal."""
@@ -216,12 +241,14 @@ def goes_on_behind_a_refusal(target_probs, draft_probs, draft_ids, uniforms):
     return torch.cat([*kept, new[-1:]])
 
 
+@_in_both
 def forgets_the_token_after_the_last(target_probs, draft_probs, draft_ids, uniforms):
     """Right where a token is refused; where all are accepted one is missing: the target's last row gives a
     token for nothing."""
     return _step(target_probs, draft_probs, draft_ids, uniforms)[: len(draft_ids)]
 
 
+@_in_both
 def forgets_to_replace(target_probs, draft_probs, draft_ids, uniforms):
     """Right where all are accepted; where one is refused only those before it come back, maybe none. The
     target gives a token in its place, so that every step yields at least one."""
@@ -229,12 +256,14 @@ def forgets_to_replace(target_probs, draft_probs, draft_ids, uniforms):
     return new if len(new) > len(draft_ids) else new[:-1]
 
 
+@_in_both
 def draws_the_last_from_the_row_before(target_probs, draft_probs, draft_ids, uniforms):
     """Right where a token is refused; where all are accepted the last token is drawn from the row of the last
     drafted one. The target has one row more than the draft; what is it for?"""
     return _step(torch.cat([target_probs[:-1], target_probs[-2:-1]]), draft_probs, draft_ids, uniforms)
 
 
+@_in_both
 def draws_with_the_refused_uniform(target_probs, draft_probs, draft_ids, uniforms):
     """Right where all are accepted; a replacement is drawn with the uniform that refused the token, which is
     a large one. A draw takes the last."""
@@ -245,6 +274,7 @@ def draws_with_the_refused_uniform(target_probs, draft_probs, draft_ids, uniform
     return torch.cat([new[:-1], _draw(_rest(target_probs[i], draft_probs[i]), uniforms[i])])
 
 
+@_in_both
 def takes_the_likeliest_of_the_rest(target_probs, draft_probs, draft_ids, uniforms):
     """The token that the step adds is always the most likely one: `argmax` stands where a draw is due. The
     text is then less varied than the target's."""
@@ -253,6 +283,7 @@ def takes_the_likeliest_of_the_rest(target_probs, draft_probs, draft_ids, unifor
     )
 
 
+@_in_both
 def draws_one_token_too_late(target_probs, draft_probs, draft_ids, uniforms):
     """Each drawn token is the one behind the right one: one was added to the number of cumulative
     probabilities below the uniform. The first token counts from 0."""
@@ -265,6 +296,7 @@ def draws_one_token_too_late(target_probs, draft_probs, draft_ids, uniforms):
     )
 
 
+@_in_both
 def draws_one_token_too_early(target_probs, draft_probs, draft_ids, uniforms):
     """Each drawn token is the one before the right one: the last whose cumulative probability does not exceed
     the uniform was taken. It is the first that does."""
@@ -277,6 +309,7 @@ def draws_one_token_too_early(target_probs, draft_probs, draft_ids, uniforms):
     )
 
 
+@_in_both
 def draws_without_the_uniforms(target_probs, draft_probs, draft_ids, uniforms):
     """The accepted tokens are right, the drawn one changes from call to call: it comes from PyTorch's own
     generator. The last uniform decides it."""
@@ -289,17 +322,20 @@ def draws_without_the_uniforms(target_probs, draft_probs, draft_ids, uniforms):
     )
 
 
+@_in_both
 def returns_the_last_token_alone(target_probs, draft_probs, draft_ids, uniforms):
     """Only the drawn token comes back; the accepted ones are missing before it."""
     return _step(target_probs, draft_probs, draft_ids, uniforms)[-1:]
 
 
+@_in_both
 def returns_floats(target_probs, draft_probs, draft_ids, uniforms):
     """The tokens are right and are no int64: they were joined with floats. An id must be usable as an
     index."""
     return _step(target_probs, draft_probs, draft_ids, uniforms).to(uniforms.dtype)
 
 
+@_in_both
 def subtracts_in_place(target_probs, draft_probs, draft_ids, uniforms):
     """The caller's target_probs hold the difference after the call: `-=` or a method with an underscore
     writes into the caller's memory."""
@@ -308,17 +344,12 @@ def subtracts_in_place(target_probs, draft_probs, draft_ids, uniforms):
     return new
 
 
+@_in_both
 def trusts_the_memory_layout(target_probs, draft_probs, draft_ids, uniforms):
     """Where the probabilities are a transposed view the call fails, elsewhere it is right: `view` needs
     contiguous memory. `reshape` and `flatten` do not."""
     shape = target_probs.shape
     return _step(target_probs.view(-1).view(shape), draft_probs, draft_ids, uniforms)
-
-
-def computes_in_float16(target_probs, draft_probs, draft_ids, uniforms):
-    """Right but for uniforms that lie a few thousandths from a border: the probabilities were made float16 on
-    the way. Leave them in their dtype."""
-    return _step(target_probs.bfloat16(), draft_probs.bfloat16(), draft_ids, uniforms.bfloat16())
 
 
 def shows_the_draft_the_prompt_alone(target, draft, prompt, max_new_tokens, num_draft, uniforms):

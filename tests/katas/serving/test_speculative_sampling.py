@@ -31,8 +31,8 @@ KATA = Kata(
         "more than the draft at that position; or with one from the target's last row. Which rows of "
         "target(ids and drafted) belong to the drafted tokens?",
         "Step: go through the drafted tokens; while uniforms[i] is below the ratio of target to draft, go "
-        "on. At the first that is not, clamp target - draft at 0, divide by the sum, take the cumulative sum and "
-        "count how many do not exceed the last uniform: that is the token. Generate: while tokens are "
+        "on. At the first that is not, clamp target - draft at 0, divide by the sum, take the cumulative sum "
+        "and count how many do not exceed the last uniform: that is the token. Generate: while tokens are "
         "missing, draft num_draft tokens one by one, run the target once, keep its last num_draft + 1 rows, "
         "take a step with the rest of the round's row, append. Cut at the end.",
     ),
@@ -106,13 +106,16 @@ def uniforms_of(rng, shape):
 
 
 def draw_step(rng, vocab, num_draft, dtype):
-    """The arguments of a step, of those that follow a seed the first whose uniforms are apart."""
+    """The arguments of a step, of those that follow a seed the first whose uniforms are apart. Most refuse a
+    token, since there answers can go wrong in more ways."""
+    refuses = rng.random() < 0.75
     while True:
         target, draft = (hundredths(rng, num_draft + extra, vocab, 1.0) for extra in (1, 0))
         ids = np.array([rng.choice(np.flatnonzero(row > 0)) for row in draft])
         uniforms = uniforms_of(rng, num_draft + 1)
         rounded = [array.astype(dtype).astype(float) for array in (target, draft)]
-        if step(*rounded, ids, uniforms)[1] > APART:
+        tokens, apart = step(*rounded, ids, uniforms)
+        if apart > APART and (len(tokens) <= num_draft) == refuses:
             return {
                 "target_probs": target.astype(dtype),
                 "draft_probs": draft.astype(dtype),
@@ -144,7 +147,7 @@ def draw_text(rng, vocab, num_draft, max_new_tokens, dtype, make=None):
 def cases(draw, asked=("step", "step", "text")):
     """A step, and a text of several rounds; one of the two is asked for."""
     rng, dtype = np.random.default_rng(draw(st.integers(0, 2**16))), draw(st.float_dtypes())
-    vocab, num_draft = draw(st.integers(2, 5)), draw(st.integers(1, 4))
+    vocab, num_draft = draw(st.integers(3, 7)), draw(st.integers(1, 4))
     arguments = draw_step(rng, vocab, num_draft, dtype)
     max_new_tokens = draw(st.sampled_from([3, 1, 2, 4, 6, 9, 0]))
     text = draw_text(rng, draw(st.integers(2, 4)), draw(st.integers(1, 3)), max_new_tokens, dtype)
@@ -365,6 +368,25 @@ def test_target_runs_once_a_round(
     tables = target_table.double().numpy(), draft_table.double().numpy()
     _, due, _ = simulate(*tables, prompt.tolist(), max_new_tokens, num_draft, streams.double().numpy())
     expect.true(len(calls) == due, f"{due} rounds take {due} runs of the target; it ran {len(calls)} times.")
+
+
+def two_lengths(draw):
+    """A text, and a length at which it may end earlier; neither meets a border."""
+    rng, dtype = np.random.default_rng(draw(st.integers(0, 2**16))), draw(st.float_dtypes())
+    case = draw_text(rng, 4, draw(st.integers(2, 3)), draw(st.integers(2, 8)), dtype)
+    return {**case, "shorter": draw(st.integers(1, case["max_new_tokens"] - 1))}
+
+
+@KATA.law(points=0.5, cases=two_lengths)
+def test_shorter_text_is_the_beginning(
+    student, target_table, draft_table, prompt, max_new_tokens, num_draft, streams, shorter
+):
+    """The same uniforms give a shorter text that is the beginning of the longer one."""
+    arguments = target_table, draft_table, prompt
+    longer = tokens_of(generated(student, [], *arguments, max_new_tokens, num_draft, streams))
+    text = tokens_of(generated(student, [], *arguments, shorter, num_draft, streams))
+    what = f"the text of {shorter} new tokens, against the beginning of that of {max_new_tokens},"
+    expect.equal(text, longer[: len(prompt) + shorter], what)
 
 
 @KATA.law(points=0.5)
