@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -217,6 +218,10 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
     gradients, arguments = outcome.gradients, outcome.arguments
     if type(outcome.flops) is not int or type(outcome.overwritten) is not bool:
         return False
+    if request.memory and type(outcome.value) is not int:
+        return False
+    if not _describes_tensors(outcome.tensors_made, request.tensors_made):
+        return False
     if not (gradients is None or type(gradients) is dict):
         return False
     if arguments is None:
@@ -224,6 +229,15 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
     if type(arguments) is not list or [type(part) for part in arguments] != [list, dict]:
         return False
     return len(arguments[0]) == len(request.args) and arguments[1].keys() == request.kwargs.keys()
+
+
+def _describes_tensors(made: Any, requested: bool) -> bool:
+    """True if `made` has the form of `Outcome.tensors_made`, or is None where the request asks for none."""
+    if not requested:
+        return made is None
+    if type(made) is not list or [type(part) for part in made] != [int, int, list, str]:
+        return False
+    return all(type(length) is int for length in made[2]) and bool(re.fullmatch(r"[\w.]{0,80}", made[3]))
 
 
 @contextmanager

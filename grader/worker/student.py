@@ -4,6 +4,8 @@
     cache = student.KVCache()              a proxy for an object in the worker; len(cache), cache.append(…)
     student.build(SOURCE, "Model", 8)      a proxy for an object from the grader's source text
     with student.counting_flops() as work: work.flops
+    with student.counting_largest_tensor() as made: made.largest, made.written
+    student.memory_of(cache)               how many numbers its tensors hold
     with student.recording_gradients() as tape: tape.gradients
     with student.pretending_device() as life: life.devices
 
@@ -37,11 +39,30 @@ class Call:
     helping: bool = False
 
 
+@dataclass(frozen=True)
+class LargestTensor:
+    """The largest tensor that the calls of a `with` block have made, and the operation that made it. As text:
+    `a tensor of shape [2, 96, 96], made by aten.bmm`."""
+
+    elements: int = 0
+    shape: tuple[int, ...] = ()
+    operation: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"a tensor of shape {list(self.shape)}, made by {self.operation}"
+            if self.elements
+            else "no tensor"
+        )
+
+
 @dataclass
 class Measured:
     """The measurements of all calls in one `with` block."""
 
     flops: int = 0
+    largest: LargestTensor = LargestTensor()
+    written: int = 0
     gradients: list[dict[str, Any]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)  # the calls that `gradients` belong to, in order
     devices: list[str] = field(default_factory=list)
@@ -84,6 +105,11 @@ class Student:
         """Count the floating-point operations of the calls in the block; needs PyTorch."""
         return self._with("count_flops")
 
+    def counting_largest_tensor(self) -> Any:
+        """Record the `largest` tensor that a call in the block makes, and count the numbers `written` by all
+        operations. The calls run without gradients; needs PyTorch."""
+        return self._with("tensors_made")
+
     def recording_gradients(self) -> Any:
         """Differentiate each call in the block with respect to its floating arguments and parameters."""
         return self._with("gradients")
@@ -124,6 +150,7 @@ class Student:
 
     def _note(self, outcome: Outcome, call: Call) -> None:
         self._measured.flops += outcome.flops
+        self._note_tensors(*outcome.tensors_made or (0, 0, (), ""))
         call.gradients = outcome.gradients
         if outcome.gradients is not None:
             self._measured.gradients.append(outcome.gradients)
@@ -131,6 +158,11 @@ class Student:
         self._measured.overwritten = self._measured.overwritten or outcome.overwritten
         if outcome.arguments is not None:
             self._measured.changed += _changed(call.args, call.kwargs, outcome.arguments)
+
+    def _note_tensors(self, written: int, elements: int, shape: Sequence[int], operation: str) -> None:
+        self._measured.written += written
+        if elements > self._measured.largest.elements:
+            self._measured.largest = LargestTensor(elements, tuple(shape), operation)
 
     def build(self, source: str, name: str, *args: Any, **kwargs: Any) -> Any:
         """Execute the grader's source text in the worker, call its `name` and return the result. This makes
@@ -145,6 +177,11 @@ class Student:
         """Return the `parameters` and `buffers` of a PyTorch module by name, `shared` names, `training`."""
         found = self.perform(Request("", bare(module._handle), anatomy=True)).value
         return {**found, "parameters": dict(found["parameters"])}
+
+    def memory_of(self, target: RemoteObject) -> int:
+        """Return how many numbers an object in the worker holds: the elements of all tensors that can be
+        reached from it, whole storages, each counted once; needs PyTorch."""
+        return int(self.perform(Request("", bare(target._handle), memory=True)).value)
 
     def read(self, name: str, target: Handle) -> Any:
         """Return an attribute of an object in the worker."""

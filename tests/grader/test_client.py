@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from grader.expect import SubmissionFailed
-from grader.worker.client import RemoteStudent, WorkerLost, unwrap
+from grader.worker.client import RemoteStudent, WorkerLost, _is_valid, unwrap
 from grader.worker.process import Process
 from grader.worker.protocol.channel import Channel
 from grader.worker.protocol.codec import encode
+from grader.worker.protocol.messages import Outcome, Request
 
 CACHE = """
     import numpy as np
@@ -195,6 +196,59 @@ class TestTorchBoth:
             assert student.f(a, b).tolist() == [[3.0] * 4] * 2
         assert life.devices == []
 
+    def test_the_tensors_made_are_measured_over_all_calls(self, meet_torch):
+        import torch
+
+        student = meet_torch("def f(a): return (a @ a.mT).sum(-1)")
+        with student.counting_largest_tensor() as made:
+            student.f(torch.ones(2, 8, 3))
+            student.f(torch.ones(2, 3))
+        assert (made.largest.elements, made.largest.shape) == (128, (2, 8, 8))
+        assert str(made.largest) == "a tensor of shape [2, 8, 8], made by aten.bmm"
+        assert made.written == 128 + 16 + 4 + 2
+
+    def test_a_call_that_makes_no_tensor_has_no_largest(self, meet_torch):
+        import torch
+
+        student = meet_torch("def f(a): return a.T")
+        with student.counting_largest_tensor() as made:
+            student.f(torch.ones(2, 3))
+        assert (made.largest.elements, str(made.largest), made.written) == (0, "no tensor", 0)
+
+    def test_the_memory_of_an_object_is_that_of_its_tensors(self, meet_torch):
+        import torch
+
+        student = meet_torch(
+            """
+            class Cache:
+                def __init__(self): self.pieces = []
+                def append(self, piece): self.pieces.append(piece[:1])
+            """
+        )
+        one, two = student.Cache(), student.Cache()
+        one.append(torch.ones(5))
+        one.append(torch.ones(2))
+        assert [student.memory_of(one), student.memory_of(two)] == [7, 0]
+
+    def test_a_module_of_the_grader_s_own_can_be_an_argument_of_a_constructor(self, meet_torch):
+        import torch
+
+        student = meet_torch(
+            """
+            from torch import nn
+            class Wrapped(nn.Module):
+                def __init__(self, base, factor):
+                    super().__init__()
+                    self.base, self.factor = base, factor
+                def forward(self, x): return self.factor * self.base(x)
+            """
+        )
+        base = student.build("from torch.nn import Linear", "Linear", 2, 1)
+        wrapped = student.Wrapped(base, 3.0)
+        wrapped.load_state_dict({"base.weight": torch.ones(1, 2), "base.bias": torch.ones(1)})
+        assert wrapped(torch.ones(1, 2)).tolist() == [[9]]
+        assert base(torch.ones(1, 2)).tolist() == [[3]]
+
     def test_a_subclass_of_tensor_arrives_as_the_plain_tensor(self, meet_torch):
         import torch
 
@@ -221,6 +275,28 @@ class TestTorchBoth:
             value = layer(torch.ones(1, 2))
         assert value.tolist() == [[5]]
         assert [sorted(gradients) for gradients in tape.gradients] == [["args[0]", "weight"]]
+
+
+@pytest.mark.parametrize(
+    ("made", "valid"),
+    [
+        ([6, 6, [2, 3], "aten.add"], True),
+        ([0, 0, [], ""], True),
+        (None, False),
+        ([6, 6, [2, 3]], False),
+        ([6, "6", [2, 3], "aten.add"], False),
+        ([6, 6, [2, True], "aten.add"], False),
+        ([6, 6, [2, 3], "aten.add\n::error::"], False),
+    ],
+)
+def test_a_count_of_tensors_that_has_another_form_is_no_outcome(made, valid):
+    assert _is_valid(Outcome(tensors_made=made), Request(tensors_made=True)) == valid
+    assert not _is_valid(Outcome(tensors_made=[6, 6, [2, 3], "aten.add"]), Request())
+
+
+@pytest.mark.parametrize(("held", "valid"), [(6, True), (6.0, False), ("6", False), (None, False)])
+def test_a_memory_that_is_no_whole_number_is_no_outcome(held, valid):
+    assert _is_valid(Outcome(value=held), Request(memory=True)) == valid
 
 
 @pytest.mark.parametrize(

@@ -270,7 +270,9 @@ requests = st.fixed_dictionaries(
     {},
     optional={
         **dict.fromkeys(("name", "target", "args", "kwargs", "echo", "read", "other"), values),
-        **dict.fromkeys(("anatomy", "count_flops", "gradients", "fake_device"), st.just(0)),  # need PyTorch
+        **dict.fromkeys(("anatomy", "count_flops", "tensors_made"), st.just(0)),  # these need PyTorch
+        **dict.fromkeys(("gradients", "fake_device"), st.just(0)),
+        "memory": st.booleans(),
     },
 )
 

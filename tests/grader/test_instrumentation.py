@@ -91,6 +91,8 @@ def is_free(operation):
         value, flops = with_flops(operation, args, {})
     except (RuntimeError, IndexError, TypeError, ValueError):
         return False
+    if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+        return not flops  # a sparse tensor has no storage of its own
     shares = isinstance(value, torch.Tensor) and any(
         value.untyped_storage().data_ptr() == arg.untyped_storage().data_ptr() for arg in args
     )

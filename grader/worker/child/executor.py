@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.worker.child import instrumentation
+from grader.worker.child import instrumentation, memory
 from grader.worker.child.on_fake_device import call_on_fake_device
 from grader.worker.protocol.codec import (
     DTYPES,
@@ -57,6 +57,8 @@ class Executor:
             return Outcome(value=self.plain(getattr(owner, request.name)))
         if request.anatomy:
             return Outcome(value=self.plain(instrumentation.anatomy(owner)))
+        if request.memory:
+            return Outcome(value=memory.elements_held(owner, apart_from=[self, self.module]))
         args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
         function = owner if request.name == "__call__" else getattr(owner, request.name)
         outcome = Outcome()
@@ -64,6 +66,8 @@ class Executor:
             value, outcome.gradients = instrumentation.with_gradients(function, args, kwargs)
         elif request.count_flops:
             value, outcome.flops = instrumentation.with_flops(function, args, kwargs)
+        elif request.tensors_made:
+            value, outcome.tensors_made = memory.with_tensors_made(function, args, kwargs)
         elif request.fake_device:
             value = call_on_fake_device(function, args, kwargs)
         else:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 Function = Callable[..., Any]
+#: Gets an operation and its arguments before it runs, and returns a function that gets its result.
+Observer = Callable[[Any, list[Any]], Callable[[Any], None]]
 
 LARGEST_BUFFER = 2**16  # entries of a buffer; larger ones are not sent
 
@@ -41,22 +43,30 @@ def with_flops(function: Function, args: list[Any], kwargs: dict[str, Any]) -> t
     tensors and operations without a floating-point tensor, such as making a mask, count nothing. Work in
     NumPy or plain Python is not counted.
     """
-    counter = _counting_mode()()
-    with counter:
+    work: list[int] = []
+    with observed_operations(lambda func, given: lambda result: work.append(_work(func, given, result))):
         value = function(*args, **kwargs)
-    return value, int(counter.flops)
+    return value, sum(work)
+
+
+def observed_operations(observe: Observer) -> Any:
+    """Return a context in which `observe` sees each of PyTorch's basic operations. It does not see work in
+    NumPy, in plain Python and in other threads."""
+    return _observing_mode()(observe)
 
 
 @functools.cache
-def _counting_mode() -> Any:
+def _observing_mode() -> Any:
     import torch
     from torch.utils import _python_dispatch
 
     composite = torch._C.DispatchKey.CompositeImplicitAutograd
     mode: Any = _python_dispatch.TorchDispatchMode
 
-    class Counting(mode):  # type: ignore[misc]  # PyTorch's modes are untyped
-        flops = 0
+    class Observing(mode):  # type: ignore[misc]  # PyTorch's modes are untyped
+        def __init__(self, observe: Observer) -> None:
+            super().__init__()
+            self.observe = observe
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
@@ -67,18 +77,22 @@ def _counting_mode() -> Any:
             if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), composite):
                 with self:  # in `inference_mode` composite operations arrive here undivided
                     return func._op_dk(composite, *args, **kwargs)
+            as_plain_tensors = torch._C.DisableTorchFunctionSubclass  # a subclass could lie about its shape
+            with as_plain_tensors():
+                note = self.observe(func, [*args, *kwargs.values()])
             result = func(*args, **kwargs)
-            self.flops += _work(func, [*args, *kwargs.values()], result)
+            with as_plain_tensors():
+                note(result)
             return result
 
-    return Counting
+    return Observing
 
 
 def _work(func: Any, args: list[Any], result: Any) -> int:
     """Return the number of floating-point operations of one of PyTorch's basic operations."""
     read, written = _floating(args), _floating([result])
     name = func.overloadpacket.__name__.rstrip("_")
-    if not read or func.is_view or name in VIEWS:
+    if not read or is_view(func):
         return 0
     elements = _elements(written)
     if name in PRODUCTS:
@@ -93,6 +107,11 @@ def _work(func: Any, args: list[Any], result: Any) -> int:
     if _is_linear(func, name, len(sizes)):
         return max(elements, *sizes, 1)
     return max(elements, 1) * max([1, *(int(size) for tensor in read for size in tensor.shape)])
+
+
+def is_view(func: Any) -> bool:
+    """True if the result of a basic operation is a view of its argument."""
+    return bool(func.is_view) or func.overloadpacket.__name__.rstrip("_") in VIEWS
 
 
 def _elements(tensors: list[Any]) -> int:

@@ -12,7 +12,8 @@ from grader.worker.protocol.codec import Handle
 @dataclass
 class Request:
     """One request: call `name` of `target`, which is the submission if None, or `read` it as an attribute, or
-    list the parameters of a module (`anatomy`), or call `name` of the grader's source text (`build`)."""
+    list the parameters of a module (`anatomy`), or count the numbers that it holds (`memory`), or call `name`
+    of the grader's source text (`build`)."""
 
     name: str = ""
     target: Handle | None = None
@@ -20,9 +21,11 @@ class Request:
     kwargs: dict[str, Any] = field(default_factory=dict)
     read: bool = False
     anatomy: bool = False
+    memory: bool = False
     build: str = ""
     echo: bool = False  # return the arguments as they are after the call
     count_flops: bool = False
+    tensors_made: bool = False
     gradients: bool = False
     fake_device: bool = False
     hold: bool = False  # keep the result, and report whether the next call changes it
@@ -43,6 +46,8 @@ class Outcome:
     value: Any = None
     arguments: Any = None
     flops: int = 0
+    #: The numbers written by all operations; elements, shape and operation of the largest tensor made.
+    tensors_made: list[Any] | None = None
     gradients: dict[str, Any] | None = None
     overwritten: bool = False  # the call changed the result that was held
 
@@ -53,6 +58,8 @@ class Outcome:
             fields["arguments"] = self.arguments
         if self.flops:
             fields["flops"] = self.flops
+        if self.tensors_made is not None:
+            fields["tensors_made"] = self.tensors_made
         if self.gradients is not None:
             fields["gradients"] = self.gradients
         if self.overwritten:
