@@ -264,7 +264,7 @@ def takes_the_maximum_of_the_whole_matrix(scores):
 
 
 def forgets_the_maximum(scores):
-    """Scores of ordinary size are right; large ones give NaN, since exp overflows, or all of its values are 0.
+    """Scores of ordinary size are right; large ones give NaN: exp overflows, or all of its values are 0.
     The largest score of a row was subtracted in the code that was given. Keep that.
     """
     return _from(scores, 0)
