@@ -246,8 +246,8 @@ def keeps_the_largest_mask(x, w_q, w_k, w_v):
 
 
 def masks_with_minus_ten_thousand(x, w_q, w_k, w_v):
-    """Scores of ordinary size are right; where those of a query lie below -10,000, the future has weight again:
-    its scores are set to -10,000, and are the largest. The mask was right before.
+    """Scores of ordinary size are right; where those of a query lie below -10,000, the future has weight
+    again: its scores are set to -10,000, and are the largest. The mask was right before.
     """
     return _attend(x, w_q, w_k, w_v, fill=-10_000)
 
@@ -258,8 +258,9 @@ def _of_powers(powers):
 
 
 def subtracts_the_maximum_of_the_whole_matrix(x, w_q, w_k, w_v):
-    """The sums are taken along the rows, and the maximum is still that of the whole matrix: where rows lie some
-    hundreds apart, each exp of the lower ones is 0, and they are NaN. Which steps of the softmax know the axis?
+    """The sums are taken along the rows, and the maximum is still that of the whole matrix: where rows lie
+    some hundreds apart, each exp of the lower ones is 0, and they are NaN. Which steps of the softmax know
+    the axis?
     """
     return _attend(x, w_q, w_k, w_v, softmax=lambda scores: _of_powers(np.exp(scores - scores.max())))
 
@@ -273,7 +274,7 @@ def forgets_the_maximum(x, w_q, w_k, w_v):
 
 
 def clips_the_scores(x, w_q, w_k, w_v):
-    """Scores of ordinary size are right; keys whose scores lie far apart get the same weight, since the scores
-    are clipped before exp. The row's maximum, subtracted, keeps exp in range and changes no weight.
+    """Scores of ordinary size are right; keys whose scores lie far apart get the same weight, since the
+    scores are clipped before exp. The row's maximum, subtracted, keeps exp in range and changes no weight.
     """
     return _attend(x, w_q, w_k, w_v, softmax=lambda scores: _of_powers(np.exp(scores.clip(-50, 50))))
