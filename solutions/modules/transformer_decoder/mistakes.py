@@ -19,6 +19,7 @@ SUBTLE = {
     "drops_half_by_default",
     "drops_no_embedding",
     "drops_no_sublayer",
+    "hides_memory_in_evaluation_only",
     "hides_the_future_after_training_only",
     "keeps_memory_masks_by_shape",
     "keeps_the_first_dtype",
@@ -294,6 +295,15 @@ class ignores_the_memory_mask(_Decoder):
 
     def other_mask(self, given):
         return torch.ones_like(given)[:, None, None, :]
+
+
+class hides_memory_in_evaluation_only(_Decoder):
+    """In training the padding of the source is read like the other tokens, after model.eval() it is not. It
+    is hidden in both modes: look for what depends on self.training.
+    """
+
+    def other_mask(self, given):
+        return super().other_mask(given | self.training)
 
 
 class hides_whole_heads(_Decoder):

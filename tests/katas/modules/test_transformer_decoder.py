@@ -354,6 +354,8 @@ def test_earlier_calls_change_nothing(
     same(used(ids, memory), plain, "the result without masks, after calls with masks,")
     used.train()
     same(used(ids, memory), plain, "the result in training mode with dropout=0")
+    got = used(ids, memory, tgt_mask, memory_mask)
+    same(got, masked, "the result with masks, in training mode with dropout=0,")
     used.eval()
     got = student.build(SEED, "first_result", used, [ids, memory, tgt_mask, memory_mask], other)
     same(got, masked, "the result of a call, after another call with other inputs,")
