@@ -23,6 +23,7 @@ SUBTLE = {
     "expects_padding_at_the_end",
     "hides_the_future_after_training_only",
     "keeps_masks_by_shape",
+    "keeps_positions_by_their_length",
     "keeps_the_first_dtype",
     "keeps_the_largest_mask",
     "keeps_the_mask_of_the_source",
@@ -519,6 +520,16 @@ class keeps_the_first_dtype(_Transformer):
     def decode(self, tgt, memory, src):
         logits = super().decode(tgt, memory, src)
         return logits.to(vars(self).setdefault("dtype", logits.dtype))
+
+
+class keeps_positions_by_their_length(_Transformer):
+    """Right until the model changes its dtype; then a length that was met before raises, since its positions
+    are kept from the first call with the dtype and the device of that time. Cut the table in every call.
+    """
+
+    def positions(self, ids, dtype):
+        kept = vars(self).setdefault("kept", {})
+        return kept.setdefault(ids.shape[1], super().positions(ids, dtype))
 
 
 class stops_the_positions_at_even_widths(_Transformer):

@@ -22,6 +22,7 @@ SUBTLE = {
     "hides_memory_in_evaluation_only",
     "hides_the_future_after_training_only",
     "keeps_memory_masks_by_shape",
+    "keeps_positions_by_their_length",
     "keeps_the_first_dtype",
     "keeps_the_largest_mask",
     "keeps_the_scaled_table_of_old_weights",
@@ -484,6 +485,16 @@ class keeps_the_first_dtype(_Decoder):
     def forward(self, *inputs, **masks):
         logits = super().forward(*inputs, **masks)
         return logits.to(vars(self).setdefault("dtype", logits.dtype))
+
+
+class keeps_positions_by_their_length(_Decoder):
+    """Right until the model changes its dtype; then a length that was met before raises, since its positions
+    are kept from the first call with the dtype and the device of that time. Cut the table in every call.
+    """
+
+    def positions(self, ids):
+        kept = vars(self).setdefault("kept", {})
+        return kept.setdefault(ids.shape[1], super().positions(ids))
 
 
 class stops_the_positions_at_even_widths(_Decoder):

@@ -415,6 +415,11 @@ def test_earlier_calls_change_nothing(
     same(used(src, tgt), logits.double(), "the result after the model became float64")
     used.float()
     same(used(src, tgt), logits, "the result after the model became float32 again")
+    narrowed = loaded(student, sizes, new_weights)
+    narrowed.double()
+    narrowed(src, tgt)
+    narrowed.float()
+    same(narrowed(src, tgt), logits, "the result in float32, where the first call was in float64,")
 
 
 def heads_that_do_not_divide(draw):
