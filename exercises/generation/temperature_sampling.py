@@ -30,7 +30,7 @@ divides probabilities, which changes nothing once they are normalised; the gener
 each call, so that every draw is the same; the ids come as [B, 1].
 
 Corners with checks of their own: any memory layout, float64's digits, temperature 0, extreme scores, a batch
-of one row.
+of one row, a vocabulary of 50,257 tokens.
 
 Source: Ackley, Hinton and Sejnowski 1985, "A Learning Algorithm for Boltzmann Machines", section 2 (the
 temperature of a distribution); Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",

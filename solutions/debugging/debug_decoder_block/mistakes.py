@@ -13,6 +13,7 @@ SUBTLE = {
     "clips_the_scores",
     "hides_the_future_in_training_only",
     "keeps_the_first_mask",
+    "masks_with_minus_ten_thousand",
     "overflows_on_large_scores",
     "returns_one_buffer",
     "subtracts_one_maximum_for_all",
@@ -316,3 +317,16 @@ class subtracts_one_maximum_for_all(_Block):
     """
 
     attention_class = _OneMaximum
+
+
+class _MaskedWithLittle(_Attention):
+    def _weights(self, scores, later):
+        return scores.masked_fill(later, -10_000).softmax(-1)
+
+
+class masks_with_minus_ten_thousand(_Block):
+    """Scores of ordinary size are right; where those of a query lie below -10,000, it sees the future, whose
+    scores are set to -10,000. The mask was right before.
+    """
+
+    attention_class = _MaskedWithLittle

@@ -13,15 +13,18 @@ CRUDE = {
     "takes_one_softmax_of_the_whole_matrix",
 }
 SUBTLE = {
+    "forgets_the_maximum",
     "keeps_the_weights_of_a_length",
     "masks_the_first_matrix_only",
     "masks_with_a_small_number",
+    "masks_with_minus_ten_thousand",
     "normalises_axis_one",
     "overwrites_the_scores",
     "returns_one_buffer",
     "squeezes_axes_of_length_one",
     "subtracts_a_small_number",
     "takes_the_length_from_the_first_axis",
+    "takes_the_maximum_of_the_whole_matrix",
     "widens_float32",
 }
 
@@ -235,3 +238,33 @@ def keeps_the_weights_of_a_length(scores):
     computed in one call is kept for the next. Only a mask can be kept, by its length.
     """
     return _KEPT.setdefault((scores.shape, scores.dtype), _before(scores)).copy()
+
+
+def masks_with_minus_ten_thousand(scores):
+    """Scores of ordinary size are right; where those of a row lie below -10,000, the future has weight again:
+    its scores are set to -10,000, and are the largest. What lies below every number?
+    """
+    return _before(scores, fill=-10_000)
+
+
+def _from(scores, largest):
+    """The mask, then a softmax from which this number is subtracted."""
+    with np.errstate(all="ignore"):
+        masked = np.where(_visible(scores), scores, -np.inf).astype(scores.dtype)
+        powers = np.exp(masked - largest)
+        return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def takes_the_maximum_of_the_whole_matrix(scores):
+    """The weights are right until rows lie some hundreds apart; then the lower ones are NaN. One maximum is
+    subtracted from all rows, and each exp of a row far below it is 0. Each row has a maximum of its own.
+    """
+    masked = np.where(_visible(scores), scores, -np.inf)
+    return _from(scores, masked.max(axis=(-2, -1), keepdims=True).astype(scores.dtype))
+
+
+def forgets_the_maximum(scores):
+    """Scores of ordinary size are right; large ones give NaN: exp overflows, or all of its values are 0.
+    The largest score of a row was subtracted in the code that was given. Keep that.
+    """
+    return _from(scores, 0)

@@ -12,9 +12,13 @@ CRUDE = {
     "normalises_the_columns_at_the_old_scale",
 }
 SUBTLE = {
+    "clips_the_scores",
+    "forgets_the_maximum",
     "keeps_the_largest_mask",
+    "masks_with_minus_ten_thousand",
     "overwrites_the_queries_weights",
     "squeezes_axes_of_length_one",
+    "subtracts_the_maximum_of_the_whole_matrix",
     "widens_float32",
 }
 
@@ -239,3 +243,38 @@ def keeps_the_largest_mask(x, w_q, w_k, w_v):
     if not _KEPT or len(_KEPT[-1]) < len(x):
         _KEPT.append(_future(len(x)))
     return _attend(x, w_q, w_k, w_v, hidden=_KEPT[-1][-len(x) :, : len(x)])
+
+
+def masks_with_minus_ten_thousand(x, w_q, w_k, w_v):
+    """Scores of ordinary size are right; where those of a query lie below -10,000, the future has weight
+    again: its scores are set to -10,000, and are the largest. The mask was right before.
+    """
+    return _attend(x, w_q, w_k, w_v, fill=-10_000)
+
+
+def _of_powers(powers):
+    with np.errstate(all="ignore"):
+        return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def subtracts_the_maximum_of_the_whole_matrix(x, w_q, w_k, w_v):
+    """The sums are taken along the rows, and the maximum is still that of the whole matrix: where rows lie
+    some hundreds apart, each exp of the lower ones is 0, and they are NaN. Which steps of the softmax know
+    the axis?
+    """
+    return _attend(x, w_q, w_k, w_v, softmax=lambda scores: _of_powers(np.exp(scores - scores.max())))
+
+
+def forgets_the_maximum(x, w_q, w_k, w_v):
+    """Scores of ordinary size are right; large ones give NaN: exp overflows, or all of its values are 0.
+    A maximum was subtracted in the code that was given: keep that, a maximum for each row.
+    """
+    with np.errstate(all="ignore"):
+        return _attend(x, w_q, w_k, w_v, softmax=lambda scores: _of_powers(np.exp(scores)))
+
+
+def clips_the_scores(x, w_q, w_k, w_v):
+    """Scores of ordinary size are right; keys whose scores lie far apart get the same weight, since the
+    scores are clipped before exp. The row's maximum, subtracted, keeps exp in range and changes no weight.
+    """
+    return _attend(x, w_q, w_k, w_v, softmax=lambda scores: _of_powers(np.exp(scores.clip(-50, 50))))

@@ -7,6 +7,7 @@ import torch
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"adds_up_probabilities", "is_greedy", "ranks_by_the_last_token"}
 SUBTLE = {
+    "counts_tokens_in_sixteen_bits",
     "extends_the_prompt_in_place",
     "gives_ended_beams_a_place_for_ever",
     "ignores_an_eos_of_zero",
@@ -372,3 +373,11 @@ def reads_numbers_by_numpy(next_log_probs, prompt, beam_size, max_new_tokens, eo
         return torch.from_numpy(next_log_probs(ids).numpy())
 
     return _search(read, prompt, beam_size, max_new_tokens, eos_id)
+
+
+def counts_tokens_in_sixteen_bits(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
+    """Small vocabularies are right; of 50,257 tokens those beyond 32,767 come back as other ids, negative
+    ones too: ids are held in int16, which ends there. Ids are int64.
+    """
+    ids, total = _search(next_log_probs, prompt, beam_size, max_new_tokens, eos_id)
+    return torch.tensor(ids).to(torch.int16).tolist(), total

@@ -8,6 +8,7 @@ import torch
 CRUDE = {"reads_the_first_position", "shows_the_prompt_at_every_step"}
 SUBTLE = {
     "always_writes_a_token",
+    "chooses_in_sixteen_bits",
     "forgets_the_mode_when_all_rows_end",
     "leaves_dropout_on",
     "leaves_the_model_in_evaluation_mode",
@@ -16,6 +17,7 @@ SUBTLE = {
     "lets_the_prompt_end_a_row",
     "records_gradients",
     "runs_on_and_cuts_afterwards",
+    "starts_the_flags_from_the_mode",
     "switches_the_outer_module_alone",
     "takes_eos_of_zero_for_none",
 }
@@ -316,3 +318,26 @@ def drops_the_last_eos(model, ids, max_new_tokens, context_length, eos_id=None):
     new = text[:, ids.shape[1] :]
     over = eos_id is not None and new.shape[1] > 0 and bool((new == eos_id).any(dim=1).all())
     return text[:, :-1] if over else text
+
+
+def starts_the_flags_from_the_mode(model, ids, max_new_tokens, context_length, eos_id=None):
+    """With an eos_id, a model that comes in training mode writes eos_id at once, and one in evaluation mode
+    is right: the flags of ended rows take up the mode that was noted. They are false at first.
+    """
+
+    def ended_at_first(ids, _):
+        return torch.full((len(ids),), was_training, device=ids.device)
+
+    was_training = model.training
+    return _generate(model, ids, max_new_tokens, context_length, eos_id, ended_at_first=ended_at_first)
+
+
+def chooses_in_sixteen_bits(model, ids, max_new_tokens, context_length, eos_id=None):
+    """Small vocabularies are right, and of 50,257 tokens a wrong one is chosen where others are nearly as
+    likely: the logits are compared in float16 or bfloat16. Take the argmax in the dtype they come in.
+    """
+
+    def choose(logits):
+        return logits[:, -1].half().argmax(dim=-1)
+
+    return _generate(model, ids, max_new_tokens, context_length, eos_id, choose=choose)

@@ -10,6 +10,8 @@ SUBTLE = {
     "compares_probabilities_at_zero",
     "divides_by_zero",
     "divides_the_logits_in_place",
+    "counts_tokens_in_sixteen_bits",
+    "draws_from_the_fifty_likeliest",
     "draws_one_number_for_two_rows",
     "ignores_the_generator",
     "is_greedy_at_low_temperatures",
@@ -313,3 +315,22 @@ def clips_the_logits(logits, temperature, generator=None):
     if temperature == 0:
         return logits.argmax(dim=-1)
     return _draw((logits / temperature).clamp(-80, 80).softmax(dim=-1), generator)
+
+
+def draws_from_the_fifty_likeliest(logits, temperature, generator=None):
+    """Small vocabularies are right; of 50,257 tokens no more than 50 are ever drawn: the others are cut off
+    before the softmax. Top-k is a filter of its own; here every token keeps its probability.
+    """
+    _require(temperature)
+    likeliest = logits.topk(min(50, logits.shape[-1]), dim=-1)
+    if temperature == 0:
+        return logits.argmax(dim=-1)
+    places = _right(likeliest.values, temperature, generator)
+    return likeliest.indices.gather(-1, places[:, None])[:, 0]
+
+
+def counts_tokens_in_sixteen_bits(logits, temperature, generator=None):
+    """Small vocabularies are right; of 50,257 tokens those beyond 32,767 come back as other ids, negative
+    ones too: ids are held in int16, which ends there. Ids are int64.
+    """
+    return _sampled(logits, temperature, generator).to(torch.int16).long()

@@ -27,6 +27,7 @@ SUBTLE = {
     "measures_the_batch",
     "never_trains_id_zero",
     "reads_the_last_row_beyond_the_end",
+    "refuses_in_training_only",
     "refuses_the_full_length",
     "starts_again_beyond_the_end",
 }
@@ -190,6 +191,16 @@ class refuses_the_full_length(_Embedding):
     def _check(self, ids):
         if ids.shape[1] >= self.max_len:
             raise ValueError("too long")
+
+
+class refuses_in_training_only(_Embedding):
+    """A sequence that is too long is refused in training mode, and after `eval()` the look-up raises an
+    IndexError. It is when a model writes that a text grows too long: compare T with max_len in both modes.
+    """
+
+    def _check(self, ids):
+        if self.training:
+            super()._check(ids)
 
 
 class measures_the_batch(_Embedding):

@@ -12,6 +12,7 @@ SUBTLE = {
     "always_takes_a_step",
     "keeps_the_mode",
     "keeps_the_optimiser_for_later",
+    "reads_losses_by_numpy",
     "reads_targets_in_memory_order",
     "trains_in_evaluation_mode",
     "zeroes_gradients_after_the_step",
@@ -170,6 +171,19 @@ def returns_tensors(model, inputs, targets, steps, lr=1e-2):
     memory. A number is asked for.
     """
     return [torch.tensor(loss) for loss in _train(model, inputs, targets, steps, lr)]
+
+
+def reads_losses_by_numpy(model, inputs, targets, steps, lr=1e-2):
+    """The first step raises: the loss carries the graph of the model, and `.numpy()` refuses that. Read the
+    number by `.item()`, or call `.detach()` first.
+    """
+
+    def measure(logits, targets):
+        loss = _loss(logits, targets)
+        loss.numpy()
+        return loss
+
+    return _train(model, inputs, targets, steps, lr, measure=measure)
 
 
 def keeps_the_mode(model, inputs, targets, steps, lr=1e-2):

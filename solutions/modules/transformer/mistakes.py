@@ -23,9 +23,11 @@ SUBTLE = {
     "expects_padding_at_the_end",
     "hides_the_future_after_training_only",
     "keeps_masks_by_shape",
+    "keeps_positions_by_their_length",
     "keeps_the_first_dtype",
     "keeps_the_largest_mask",
     "keeps_the_mask_of_the_source",
+    "keeps_the_table_of_an_earlier_model",
     "keeps_the_memory_of_old_weights",
     "makes_the_mask_on_the_cpu",
     "masks_with_minus_ten_thousand",
@@ -519,6 +521,28 @@ class keeps_the_first_dtype(_Transformer):
     def decode(self, tgt, memory, src):
         logits = super().decode(tgt, memory, src)
         return logits.to(vars(self).setdefault("dtype", logits.dtype))
+
+
+class keeps_positions_by_their_length(_Transformer):
+    """Right until the model changes its dtype; then a length that was met before raises, since its positions
+    are kept from the first call with the dtype and the device of that time. Cut the table in every call.
+    """
+
+    def positions(self, ids, dtype):
+        kept = vars(self).setdefault("kept", {})
+        return kept.setdefault(ids.shape[1], super().positions(ids, dtype))
+
+
+class keeps_the_table_of_an_earlier_model(_Transformer):
+    """Right for one model; a second one of the same width raises where its texts are longer than max_len of
+    the first: the table of positions is kept by its width. Its length depends on max_len.
+    """
+
+    tables = {}  # noqa: RUF012 - the mistake
+
+    def __init__(self, *sizes, **more):
+        super().__init__(*sizes, **more)
+        self.pe = self.tables.setdefault(self.pe.shape[1], self.pe)
 
 
 class stops_the_positions_at_even_widths(_Transformer):

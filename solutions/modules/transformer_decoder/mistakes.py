@@ -19,8 +19,10 @@ SUBTLE = {
     "drops_half_by_default",
     "drops_no_embedding",
     "drops_no_sublayer",
+    "hides_memory_in_evaluation_only",
     "hides_the_future_after_training_only",
     "keeps_memory_masks_by_shape",
+    "keeps_positions_by_their_length",
     "keeps_the_first_dtype",
     "keeps_the_largest_mask",
     "keeps_the_scaled_table_of_old_weights",
@@ -296,6 +298,15 @@ class ignores_the_memory_mask(_Decoder):
         return torch.ones_like(given)[:, None, None, :]
 
 
+class hides_memory_in_evaluation_only(_Decoder):
+    """In training the padding of the source is read like the other tokens, after model.eval() it is not. It
+    is hidden in both modes: look for what depends on self.training.
+    """
+
+    def other_mask(self, given):
+        return super().other_mask(given | self.training)
+
+
 class hides_whole_heads(_Decoder):
     """With a batch of one the memory mask is right, with more it raises or masks by head: [B, 1, T_src] meets
     scores [B, H, T_tgt, T_src], and its batch axis is taken for the heads. Count the axes that it needs.
@@ -474,6 +485,16 @@ class keeps_the_first_dtype(_Decoder):
     def forward(self, *inputs, **masks):
         logits = super().forward(*inputs, **masks)
         return logits.to(vars(self).setdefault("dtype", logits.dtype))
+
+
+class keeps_positions_by_their_length(_Decoder):
+    """Right until the model changes its dtype; then a length that was met before raises, since its positions
+    are kept from the first call with the dtype and the device of that time. Cut the table in every call.
+    """
+
+    def positions(self, ids):
+        kept = vars(self).setdefault("kept", {})
+        return kept.setdefault(ids.shape[1], super().positions(ids))
 
 
 class stops_the_positions_at_even_widths(_Decoder):

@@ -16,6 +16,7 @@ SUBTLE = {
     "drops_attention_weights_instead",
     "drops_the_sum",
     "forgets_dropout",
+    "hides_memory_in_evaluation_only",
     "hides_the_future_after_training_only",
     "hides_the_future_in_any_mask",
     "keeps_memory_masks_by_shape",
@@ -197,6 +198,15 @@ class ignores_the_memory_mask(_Layer):
 
     def _read(self, x, memory, mask):
         return super()._read(x, memory, None if mask is None else torch.ones_like(mask))
+
+
+class hides_memory_in_evaluation_only(_Layer):
+    """In training mode hidden memory tokens are read like the others, after layer.eval() they are not. They
+    are hidden in both modes: look for what depends on self.training.
+    """
+
+    def _read(self, x, memory, mask):
+        return super()._read(x, memory, None if self.training else mask)
 
 
 class hides_the_memory_that_may_be_read(_Layer):

@@ -173,6 +173,12 @@ def loud_queries_and_keys():
     return pinned(6, loudness=20)
 
 
+@KATA.example
+def scores_in_the_thousands():
+    """Penalties of ten thousand are too small here."""
+    return pinned(0, loudness=100)
+
+
 @KATA.observe
 def observe(student, d_model, num_heads, d_ff, weights, x):
     return {"result": loaded(student, d_model, num_heads, d_ff, weights)(x)}

@@ -12,7 +12,7 @@ KATA = Kata(
     entry_points=("causal_attention_weights",),
     title="A mask that leaks, and comes too late",
     source="Vaswani et al. 2017, section 3.2.3",
-    ships_wrong_code="141dfd03bf8f",
+    ships_wrong_code="6b422cf3dde6",
     axes={"scores": "batch heads queries keys"},
     roundings=2,
     bank_size=48,
@@ -32,15 +32,39 @@ FOUR_TOKENS = np.array(
     [[2.0, 1.5, 0.5, 1.0], [1.0, 2.5, 1.5, 0.5], [0.5, 1.0, 3.0, 2.0], [1.5, 0.5, 1.0, 2.5]]
 )
 THREE_TOKENS = np.array([[2.0, 5.0, 4.0], [1.0, 2.0, 6.0], [0.5, 1.0, 2.0]])
+FAR = 80  # beyond it, exp leaves the range of float32
 
 
 @KATA.cases
-def cases(draw, most_axes=2):
-    """Scores of moderate size, with any leading axes; memory in any order."""
+def cases(draw):
+    """Scores of moderate size, with any leading axes; and large ones; memory in any order."""
+    return extreme_case(draw) if draw(st.integers(0, 3)) == 3 else plain_case(draw)
+
+
+def plain_case(draw, most_axes=2):
+    """Scores of moderate size."""
     leading = draw(st.sampled_from([[], [], [2], [3], [2, 3], [1, 2], [3, 1]][: 2 + 3 * most_axes]))
     tokens = draw(st.sampled_from([2, 3, 4, 5, 1]))
     scores = st.arrays((*leading, tokens, tokens), draw(st.float_dtypes()), draw(st.sampled_from([1.0, 3.0])))
     return {"scores": draw(st.permuted(scores))}
+
+
+def extreme_case(draw):
+    """Scores of which one that is visible leads by 250 or more, so that an earlier maximum is right as well.
+    Rows lie further apart, and some below -10,000."""
+    tokens, dtype = draw(st.sampled_from([2, 3, 4, 1])), draw(st.float_dtypes())
+    scores = np.zeros((tokens, tokens), dtype)
+    for query, row in enumerate(scores):
+        row += draw(st.sampled_from([0, 1000, -1000, -30_000, 1_000_000]))
+        row -= [250 * draw(st.integers(1, 3)) for _ in row]
+        row[draw(st.integers(0, query))] += 1000
+    return {"scores": draw(st.permuted(st.just(scores)))}
+
+
+@KATA.corner(points=0.5)
+def extreme_scores(scores):
+    """Scores beyond what exp can take give weights as well."""
+    return bool(np.abs(scores).max() > FAR)
 
 
 @KATA.corner(points=0.5)
@@ -97,7 +121,7 @@ def test_rows_sum_to_one(student, scores):
 
 def other_futures(draw):
     """The kata's cases, and what is added to the scores of the future."""
-    case = cases(draw, most_axes=0)
+    case = plain_case(draw, most_axes=0)
     return {**case, "change": draw(st.sampled_from([-8.0, -3.0, 2.0, 5.0]))}
 
 

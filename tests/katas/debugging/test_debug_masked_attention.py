@@ -12,7 +12,7 @@ KATA = Kata(
     entry_points=("masked_attention",),
     title="Masked attention with two faults",
     source="Vaswani et al. 2017, sections 3.2.1 and 3.2.3",
-    ships_wrong_code="35082b50b72f",
+    ships_wrong_code="648afd6f131a",
     axes={
         "x": "tokens d_model",
         "w_q": "d_model d_k",
@@ -35,11 +35,17 @@ KATA = Kata(
     ),
 )
 
-LARGEST_SCORE = 16.0  # before scaling: what is graded is the code, not its stability
+LARGEST_SCORE = 16.0  # before scaling
+FAR = 80  # beyond it, exp leaves the range of float32
 
 
 @KATA.cases
 def cases(draw):
+    """A sequence and three matrices, with scores of moderate size; and with large ones."""
+    return extreme_case(draw) if draw(st.integers(0, 4)) == 4 else plain_case(draw)
+
+
+def plain_case(draw):
     """A sequence and three matrices, whose widths mostly differ; scores of moderate size."""
     dtype = draw(st.float_dtypes())
     tokens, d_model, d_k, d_v = draw(st.shapes(4))
@@ -50,6 +56,27 @@ def cases(draw):
     w_v = draw(st.arrays((d_model, d_v), dtype))
     named = {"x": x, "w_q": w_q.astype(dtype), "w_k": w_k, "w_v": w_v}
     return {name: draw(st.permuted(st.just(array))) for name, array in named.items()}
+
+
+def extreme_case(draw):
+    """Tokens and keys are the unit vectors, so that w_q holds the scores before they are scaled. Of each row
+    one that is visible leads by far. Rows lie further apart, and some below -10,000."""
+    tokens, dtype = draw(st.sampled_from([2, 3, 4, 1])), draw(st.float_dtypes())
+    w_q, unit = np.zeros((tokens, tokens), dtype), np.eye(tokens, dtype=dtype)
+    for query, row in enumerate(w_q):
+        row += draw(st.sampled_from([0, 2000, -2000, -60_000, 1_000_000]))
+        row -= [500 * draw(st.integers(1, 3)) for _ in row]
+        row[draw(st.integers(0, query))] += 2000
+    w_v = draw(st.arrays((tokens, draw(st.sampled_from([2, 3]))), dtype))
+    named = {"x": unit, "w_q": w_q, "w_k": unit, "w_v": w_v}
+    return {name: draw(st.permuted(st.just(array))) for name, array in named.items()}
+
+
+@KATA.corner(points=0.5)
+def extreme_scores(x, w_q, w_k):
+    """Scores beyond what exp can take give weights as well."""
+    scores = (x @ w_q) @ (x @ w_k).T / w_k.shape[1] ** 0.5
+    return bool(np.abs(scores).max() > FAR)
 
 
 @KATA.corner(points=0.5)
@@ -105,7 +132,7 @@ def test_weights_of_a_query_sum_to_one(student, x, w_q, w_k):
 
 def with_empty_features(draw):
     """The kata's cases, and some features of x that are 0 for every token."""
-    case = cases(draw)
+    case = plain_case(draw)
     zeros = draw(st.integers(1, 6))
     return {**case, "features": np.zeros((len(case["x"]), zeros), dtype=case["x"].dtype)}
 

@@ -296,7 +296,7 @@ def wide_searches(draw):
     return draw_search(draw, vocab, beam_size, steps, [None, *range(1, vocab)])
 
 
-@KATA.law(points=1, cases=wide_searches)
+@KATA.law(points=0.5, cases=wide_searches)
 def test_enough_beams_find_the_best(student, tree, prompt, beam_size, max_new_tokens, eos_id):
     """With as many beams as there are sequences, the most likely sequence of all is found."""
     ids = range(tree.shape[-1])
@@ -395,3 +395,27 @@ def test_log_probs_may_carry_a_graph(student):
     expect.equal(list(tokens), [0, 1, 2, 0, 1], "the ids")
     due = 4 * (2 - math.log(1 + math.e + math.e**2))
     expect.close(total, due, "the log-probability", terms=12, dtype="float32")
+
+
+WHOLE = 50_257  # tokens of GPT-2
+#: Likely tokens after these ids, with their probabilities; the other tokens share the rest.
+LIKELY = {(1,): {40_000: 0.5, WHOLE - 1: 0.4}, (1, WHOLE - 1): {45_000: 0.9}}
+
+
+@KATA.law(points=0.5)
+def test_holds_a_whole_vocabulary(student):
+    """Of 50,257 tokens the best sequence is found, which is the second beam's."""
+    import torch
+
+    def next_log_probs(ids):
+        rows = []
+        for seq in ids.tolist():
+            likely = LIKELY.get(tuple(seq), {})
+            row = torch.full((WHOLE,), (1 - sum(likely.values())) / (WHOLE - len(likely)))
+            row[list(likely)] = torch.tensor(list(likely.values()))
+            rows.append(row.log())
+        return torch.stack(rows)
+
+    ids, total = student.beam_search(next_log_probs, [1], beam_size=2, max_new_tokens=2)
+    expect.equal(list(ids), [1, WHOLE - 1, 45_000], "the ids")
+    expect.close(total, math.log(0.36), "the log-probability, log 0.4 + log 0.9,", terms=2, dtype="float32")

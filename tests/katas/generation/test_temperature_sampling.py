@@ -46,6 +46,7 @@ def seed_the_own(seed):
 CERTAIN = 50.0  # a logit that leads by so much, after the division, is drawn but for a chance below 1e-20
 ROWS = 8_000  # drawn in one call, where draws are counted
 MANY = 64  # rows whose draws cannot all coincide
+WHOLE = 50_257  # tokens of GPT-2
 
 # Two statistics, each beyond its threshold by chance with a probability below 4 exp(-32) = 5.1e-14:
 # - of n independent draws, each a hit with probability p, a share q are hits: n * KL(q || p) exceeds x with a
@@ -53,8 +54,8 @@ MANY = 64  # rows whose draws cannot all coincide
 # - of n rows drawn alike, a share a of the n/2 neighbours agree, and a share u of all pairs: each is farther
 #   than t from its mean, which is one and the same, with a probability below 2 exp(-n t^2) (Hoeffding 1963,
 #   for sums and for U-statistics), so |a - u| exceeds 2t with a probability below 4 exp(-n t^2).
-# A grading makes at most 18 counts (3 rows of 6 tokens) in each of 12 cases of the one law, and two in each
-# of the other: 240 in all, so a false alarm less than once in 8e10 submissions.
+# A grading makes at most 18 counts (3 rows of 6 tokens) in each of 12 cases of the one law, two in each of
+# the other, and one of a whole vocabulary: 241 in all, so a false alarm less than once in 8e10 submissions.
 SURPRISE = 32.0
 
 
@@ -212,7 +213,7 @@ def spread_logits(draw):
     }
 
 
-@KATA.law(points=1.5, cases=spread_logits)
+@KATA.law(points=1, cases=spread_logits)
 def test_draws_follow_the_softmax(student, logits, temperature, seed):
     """Every token is drawn as often as softmax(logits / temperature) says."""
     import torch
@@ -307,3 +308,26 @@ def test_refuses_a_negative_temperature(student, logits, temperature):
     student.build(GENERATORS, "seed_the_own", 0)
     why = f"at temperature={temperature:g} the least likely token would be the most likely"
     expect.refuses(student.sample, logits, temperature, why=why)
+
+
+@KATA.law(points=0.5)
+def test_draws_from_a_whole_vocabulary(student):
+    """Of 50,257 tokens any may be drawn, and one that leads so far that it must be is drawn."""
+    import torch
+
+    ahead = 500
+    logits = (torch.arange(WHOLE) < ahead).float().mul(0.01).repeat(16, 1)
+    ids, share = (
+        drawn(student, logits, 1.0, generator(student, 0)),
+        float(logits[0].softmax(-1)[:ahead].sum()),
+    )
+    first = int((ids < ahead).sum())
+    expect.true(
+        surprise(first, len(ids), share) < SURPRISE,
+        f"{ahead} of {WHOLE} tokens are a little likelier than the others and have {share:.1%} of the mass; "
+        f"{first} of {len(ids)} ids are theirs. Chance strays so far less than once in 10^13.",
+    )
+    due = np.array([WHOLE - 1, 40_000, 2**15])
+    leading = torch.zeros(len(due), WHOLE).scatter(1, torch.from_numpy(due)[:, None], 2 * CERTAIN)
+    ids = drawn(student, leading, 1.0, generator(student, 0))
+    expect.equal(ids, due, f"the ids, where one of {WHOLE} logits is {2 * CERTAIN:g} and all others are 0")

@@ -196,11 +196,13 @@ def sequences_too_long(draw):
             "pos_embed.weight": table(draw, max_len, d_model, "float32"),
         },
         "ids": ids_below(draw, vocab_size, batch, tokens),
+        "training": draw(st.booleans()),
     }
 
 
 @KATA.law(points=0.5, cases=sequences_too_long)
-def test_refuses_too_many_tokens(student, vocab_size, d_model, max_len, weights, ids):
+def test_refuses_too_many_tokens(student, vocab_size, d_model, max_len, weights, ids, training):
     """A sequence of more than max_len tokens raises a ValueError."""
     module = loaded(student, vocab_size, d_model, max_len, weights)
+    module.train(training)
     expect.refuses(module, ids, why=f"T={ids.shape[1]} is greater than max_len={max_len}")

@@ -354,6 +354,8 @@ def test_earlier_calls_change_nothing(
     same(used(ids, memory), plain, "the result without masks, after calls with masks,")
     used.train()
     same(used(ids, memory), plain, "the result in training mode with dropout=0")
+    got = used(ids, memory, tgt_mask, memory_mask)
+    same(got, masked, "the result with masks, in training mode with dropout=0,")
     used.eval()
     got = student.build(SEED, "first_result", used, [ids, memory, tgt_mask, memory_mask], other)
     same(got, masked, "the result of a call, after another call with other inputs,")
@@ -364,6 +366,11 @@ def test_earlier_calls_change_nothing(
     same(used(ids, memory.double()), plain.double(), "the result after the model became float64")
     used.float()
     same(used(ids, memory), plain, "the result after the model became float32 again")
+    narrowed = loaded(student, sizes, new_weights)
+    narrowed.double()
+    narrowed(ids, memory.double())
+    narrowed.float()
+    same(narrowed(ids, memory), plain, "the result in float32, where the first call was in float64,")
 
 
 def heads_that_do_not_divide(draw):

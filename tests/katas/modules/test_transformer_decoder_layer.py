@@ -362,6 +362,8 @@ def test_earlier_calls_change_nothing(
     same(run(used, x, memory), plain, "the result without masks, after calls with masks,")
     used.train()
     same(run(used, x, memory), plain, "the result in training mode with dropout=0")
+    got = used(x, memory, tgt_mask, memory_mask)
+    same(got, masked, "the result with masks, in training mode with dropout=0,")
     used.eval()
     got = student.build(FREEZE, "first_result", used, [x, memory, tgt_mask, memory_mask], other)
     same(got, masked, "the result of a call, after another call with other inputs,")
