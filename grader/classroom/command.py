@@ -39,6 +39,7 @@ class ClassOptions:
     secret: Path | None = None
     gradebook: str | None = None
     each: bool = False
+    absent: str = "zero"
 
     def grader_options(self, course: Course, infos: list[KataInfo]) -> GraderOptions:
         """Return the options of the grading processes."""
@@ -48,7 +49,7 @@ class ClassOptions:
 
 
 def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) -> int:
-    """Grade the class and write all results; return how many files the grader failed to judge."""
+    """Grade the class and write all results; return how many files were not judged."""
     collector = Collector(options.submissions)
     roster = read_roster(options.roster) if options.roster else None
     with closing(open_store(options.store, options.output)) as store:
@@ -56,11 +57,12 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
         with closing(open_pool(options.engine, for_graders, options.graders or 0, options.address)) as pool:
             counts = _run(infos, collector, roster, pool, store, options.each)
         begun = begun_katas(store, infos)
-        statistics = files.write_outputs(options.output, store, begun, options.device)
+        absent = "0" if options.absent == "zero" else ""
+        statistics = files.write_outputs(options.output, store, begun, options.device, absent)
         if options.gradebook:
             files.write_gradebook(options.gradebook, store, begun, options.device)
         click.echo(render(statistics, counts, options.output), nl=False)
-    return counts.faults
+    return statistics.unjudged
 
 
 def _run(

@@ -16,7 +16,7 @@ from typing import IO
 
 from grader.classroom import webpage
 from grader.classroom.analytics import ClassStatistics, KataStatistics
-from grader.classroom.gradebooks import Canvas, Moodle
+from grader.classroom.gradebooks import ByHand, Canvas, Moodle
 from grader.classroom.store import Store
 from grader.classroom.student_reports import StudentReport, class_reports
 from grader.course.catalog import CourseError, KataInfo
@@ -29,8 +29,13 @@ PAGES = "students"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 
 
-def write_outputs(folder: Path, store: Store, infos: list[KataInfo], device: str) -> ClassStatistics:
-    """Write all files, one student at a time, and return the statistics of the class."""
+def write_outputs(
+    folder: Path, store: Store, infos: list[KataInfo], device: str, absent: str = "0"
+) -> ClassStatistics:
+    """Write all files, one student at a time, and return the statistics of the class.
+
+    `absent` is the cell of the gradebooks for what was not handed in: "0", or "" for a blank.
+    """
     statistics = ClassStatistics({info.name: KataStatistics(info) for info in infos})
     statistics.find_groups(store)
     try:
@@ -38,14 +43,15 @@ def write_outputs(folder: Path, store: Store, infos: list[KataInfo], device: str
         with ExitStack() as files:
             lines = files.enter_context(atomic_writer(folder / "reports.jsonl"))
             books = [
-                book(files.enter_context(atomic_writer(folder / book.file)), infos)
+                book(files.enter_context(atomic_writer(folder / book.file)), infos, absent)
                 for book in (Canvas, Moodle)
             ]
+            by_hand = ByHand(files.enter_context(atomic_writer(folder / ByHand.file)))
             rows = webpage.Rows(infos)
             for graded in class_reports(store, infos, device):
                 page = page_name(graded.member.id)
                 _write_student(folder / PAGES / page, graded, lines)
-                for book in books:
+                for book in (*books, by_hand):
                     book.add(graded)
                 rows.add(graded, f"{PAGES}/{page}")
                 statistics.add(graded)
@@ -59,7 +65,12 @@ def write_outputs(folder: Path, store: Store, infos: list[KataInfo], device: str
 
 
 def _write_student(path: Path, graded: StudentReport, lines: IO[str]) -> None:
-    line = {"student": graded.member.id, "name": graded.member.name, "report": to_json(graded.report)}
+    line = {
+        "student": graded.member.id,
+        "name": graded.member.name,
+        "unjudged": sorted(graded.unjudged),
+        "report": to_json(graded.report),
+    }
     lines.write(sound(json.dumps(line, ensure_ascii=False)) + "\n")
     with atomic_writer(path) as page:
         page.write(html.render(graded.report))
@@ -86,8 +97,7 @@ def atomic_writer(path: Path) -> Iterator[IO[str]]:
 
 
 def write_gradebook(url: str, store: Store, infos: list[KataInfo], device: str) -> None:
-    """Write the scores into nbgrader's database."""
-    scores: Mapping[str, Report] = {
-        graded.member.id: graded.report for graded in class_reports(store, infos, device) if graded.handed_in
-    }
-    write_scores(url, scores, infos)
+    """Write the scores into nbgrader's database, except those of katas that were not judged."""
+    reports = [graded for graded in class_reports(store, infos, device) if graded.handed_in]
+    scores: Mapping[str, Report] = {graded.member.id: graded.report for graded in reports}
+    write_scores(url, scores, infos, {graded.member.id: graded.unjudged for graded in reports})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from grader.classroom.roster import Member
-from grader.classroom.store import JUDGED, Store, StoredResult
+from grader.classroom.store import BEGUN, HANDED_IN, Store, StoredResult
 from grader.course.catalog import KataInfo
 from grader.grading.prerequisites import waiting
 from grader.report import Isolation, KataReport, Provenance, Report, from_json
@@ -19,16 +19,21 @@ OUR_FAULT = "This is our fault, not yours: it could not be judged yet."
 
 @dataclass(frozen=True)
 class StudentReport:
-    """A student's report. `handed_in` is False for a member of the roster who submitted nothing."""
+    """A student's report. `handed_in` is False for a member of the roster who submitted nothing.
+
+    `unjudged` names the katas whose score means nothing, because the grader failed to judge the file or that
+    of a kata that it needs.
+    """
 
     member: Member
     report: Report
     handed_in: bool
+    unjudged: frozenset[str] = frozenset()
 
 
 def begun_katas(store: Store, infos: list[KataInfo]) -> list[KataInfo]:
-    """Return the katas that at least one student of this run has begun."""
-    query = f"SELECT DISTINCT h.kata FROM {JUDGED} WHERE h.run = :run AND v.status <> 'not_started'"
+    """Return the katas that at least one student of this run has begun, judged or not."""
+    query = f"SELECT DISTINCT h.kata FROM {HANDED_IN} WHERE h.run = :run AND {BEGUN}"
     begun = {name for (name,) in store.rows(query)}
     return [info for info in infos if info.name in begun]
 
@@ -36,7 +41,17 @@ def begun_katas(store: Store, infos: list[KataInfo]) -> list[KataInfo]:
 def class_reports(store: Store, infos: list[KataInfo], device: str) -> Iterator[StudentReport]:
     """Yield each student's report on these katas, sorted by id."""
     for member, results in store.students():
-        yield StudentReport(member, _report(results, infos, device), bool(results))
+        unjudged = _unjudged(results, infos)
+        yield StudentReport(member, _report(results, infos, device), bool(results), unjudged)
+
+
+def _unjudged(results: list[StoredResult], infos: list[KataInfo]) -> frozenset[str]:
+    """Return the katas that were not judged, and those that wait for one of them."""
+    handed_in = {one.kata for one in results}
+    lost = {one.kata for one in results if not one.is_judged}
+    while more := {info.name for info in infos if lost & set(info.needs)} & handed_in - lost:
+        lost |= more
+    return frozenset(lost)
 
 
 def _report(results: list[StoredResult], infos: list[KataInfo], device: str) -> Report:

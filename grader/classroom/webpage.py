@@ -17,6 +17,7 @@ from grader.classroom.student_reports import StudentReport
 from grader.course.catalog import KataInfo
 from grader.formats import account
 from grader.formats.escaping import in_html, points
+from grader.report import KataReport
 from grader.values.formatting import counted
 
 MOST_ROWS = 2000  # students on the page; the gradebooks list all students of a larger class
@@ -55,17 +56,19 @@ class Rows:
         if len(self._rows) >= MOST_ROWS:
             self.left_out += 1
             return
-        cells = "".join(
-            f'<td class="{MARKS[kata.status]}">{points(kata.score) if kata.status != "not_started" else "·"}'
-            for kata in graded.report.katas
-        )
+        cells = "".join(_cell(kata, kata.name in graded.unjudged) for kata in graded.report.katas)
         name = in_html(graded.member.name or graded.member.id)
-        total = points(graded.report.score)
+        total = "?" if graded.unjudged else points(graded.report.score)
         self._rows.append(f'<tr><td><a href="{in_html(page)}">{name}</a><td class="r">{total}{cells}\n')
 
     def table(self) -> str:
         more = f'<p class="quiet">{self.left_out} more are in the gradebooks.</p>' if self.left_out else ""
         return f'<table class="all">{self._head}{"".join(self._rows)}</table>{more}\n'
+
+
+def _cell(kata: KataReport, unjudged: bool) -> str:
+    told = "·" if kata.status == "not_started" else points(kata.score)
+    return '<td class="e">?' if unjudged else f'<td class="{MARKS[kata.status]}">{told}'
 
 
 def render(stats: ClassStatistics, rows: Rows) -> str:
@@ -78,7 +81,7 @@ def render(stats: ClassStatistics, rows: Rows) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src'
         f" 'unsafe-inline'\"><title>The class</title><style>{STYLE}</style></head>\n"
-        f"<body><h1>The class</h1>\n<p>{told}.</p>\n"
+        f"<body><h1>The class</h1>\n<p>{told}.</p>\n{_unjudged(stats)}"
         f"<table>{''.join(map(_row, katas))}</table>\n"
         f"<h2>What is not understood</h2>\n{''.join(map(_kata, katas))}"
         f"<h2>What no mistake explains</h2>\n{_unexplained(stats.unexplained)}"
@@ -87,11 +90,22 @@ def render(stats: ClassStatistics, rows: Rows) -> str:
     )
 
 
+def _unjudged(stats: ClassStatistics) -> str:
+    if not stats.unjudged:
+        return ""
+    return (
+        f"<p><strong>{counted(stats.unjudged, 'file')} could not be judged, through a fault of the grader."
+        "</strong> Their cells are blank in the gradebooks, and no total is written for these students;"
+        ' <a href="by_hand.csv">by_hand.csv</a> lists them. Run the same command again.</p>\n'
+    )
+
+
 def _row(kata: KataStatistics) -> str:
     name, passed = in_html(kata.info.name), kata.statuses["passed"]
     mean = round(kata.points / kata.tried) if kata.tried else 0
     bar = f'<span class="bar"><i style="width:{_percent(passed, kata.tried)}%"></i></span>'
-    unread = f"{kata.statuses['error']} unreadable" if kata.statuses["error"] else ""
+    counts = {"unreadable": kata.statuses["error"], "not judged": kata.unjudged}
+    unread = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     return (
         f'<tr><td><a href="#{name}">{name}</a><td>{bar}<td class="r">{passed} of {kata.tried} pass'
         f'<td class="r">mean {points(mean)} / {points(kata.info.max_score)}'

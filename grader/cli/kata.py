@@ -173,6 +173,13 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
 )
 @click.option("--key", type=click.Path(path_type=Path), help="Grade with an answer key.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The file that opens a sealed key.")
+@click.option(
+    "--absent",
+    type=click.Choice(["zero", "blank"]),
+    default="zero",
+    show_default=True,
+    help="What the gradebooks say for what was not handed in.",
+)
 @click.option("--gradebook", help="Write the scores into nbgrader's database at this URL too.")
 @click.option("--each", is_flag=True, help="Print every result as it comes.")
 @course_option

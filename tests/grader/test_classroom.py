@@ -13,15 +13,16 @@ from grader.classroom.collector import Collector
 from grader.classroom.files import page_name, write_outputs
 from grader.classroom.gradebooks import cell
 from grader.classroom.roster import Member, Roster
-from grader.classroom.run import ClassRun
+from grader.classroom.run import ClassRun, RunCounts
 from grader.classroom.similarity import shape
 from grader.classroom.store import Store, StoreUnusable
 from grader.classroom.student_reports import begun_katas, class_reports, with_waiting_katas
 from grader.classroom.summary import render
-from grader.classroom.task import GraderOptions, Task, Verdict, judge, verdict_of
+from grader.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, verdict_of
 from grader.cli.kata import kata
 from grader.course.catalog import CourseError
 from grader.grading.grader import Grader
+from grader.grading.startup import LibraryMissing
 from grader.report import CheckReport, Isolation, KataReport, Mistake, Report, from_json
 
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
@@ -171,6 +172,83 @@ def test_our_own_fault_costs_nobody_a_point_and_is_tried_again(info, hand_in, st
     assert ada.report.katas[0].message == "This is our fault, not yours: it could not be judged yet."
     again = reopened(store)
     assert run(info, hand_in({"ada": "passes"}), again)[1] == ["passes\n"]
+
+
+@pytest.fixture
+def lost(info, hand_in, store):
+    """A class in which Ada's file passes, Bob's could not be judged, and Zoe handed in nothing."""
+    pool = FakePool(info)
+    judge_it = pool.verdict
+    fault = Verdict("error", 0, 0, "", fault="OSError: no room")
+    pool.verdict = lambda task: fault if b"lost" in task.data else judge_it(task)
+    roster = Roster([Member(name, name.title()) for name in ("ada", "bob", "zoe")])
+    run(info, hand_in({"ada": "passes", "bob": "lost"}), store, roster, pool)
+
+
+def rows_of(path):
+    return list(csv.reader(path.open(encoding="utf-8")))
+
+
+@pytest.mark.usefixtures("lost")
+def test_a_fault_of_the_grader_is_a_blank_cell_and_not_a_0(info, store, tmp_path):
+    statistics = write_outputs(tmp_path, store, begun_katas(store, [info]), "cpu")
+    assert [row[-1] for row in rows_of(tmp_path / "canvas.csv")[2:]] == ["10", "", "0"]
+    assert [row[-2:] for row in rows_of(tmp_path / "moodle.csv")[1:]] == [["10", "10"], ["", ""], ["0", "0"]]
+    assert rows_of(tmp_path / "by_hand.csv")[1:] == [
+        ["bob", "Bob", "double", "This is our fault, not yours: it could not be judged yet."]
+    ]
+    page = (tmp_path / "class.html").read_text()
+    assert "1 file could not be judged, through a fault of the grader." in page
+    assert "1 not judged" in page
+    assert "unreadable" not in page
+    assert '<td class="r">?<td class="e">?' in page
+    assert statistics.katas["double"].tried == 1
+    assert "1 file could not be judged: by_hand.csv lists them." in render(statistics, RunCounts(), tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "reports.jsonl").read_text().splitlines()]
+    assert [line["unjudged"] for line in lines] == [[], ["double"], []]
+
+
+@pytest.mark.usefixtures("lost")
+def test_what_was_not_handed_in_is_blank_if_the_instructor_wants_it(info, store, tmp_path):
+    write_outputs(tmp_path, store, [info], "cpu", absent="")
+    assert [row[-1] for row in rows_of(tmp_path / "canvas.csv")[2:]] == ["10", "", ""]
+    assert [row[-2:] for row in rows_of(tmp_path / "moodle.csv")[1:]] == [["10", "10"], ["", ""], ["", ""]]
+
+
+def test_a_kata_that_could_be_judged_for_nobody_is_listed_all_the_same(info, hand_in, store):
+    faulty = FakePool(info)
+    faulty.verdict = lambda _task: Verdict("error", 0, 0, "", fault="OSError: no room")
+    run(info, hand_in({"ada": "passes"}), store, pool=faulty)
+    assert begun_katas(store, [info]) == [info]
+
+
+def test_a_file_that_was_put_aside_is_a_blank_cell(info, hand_in, store):
+    deadly = FakePool(info)
+    deadly.verdict = lambda _task: put_aside(info)
+    run(info, hand_in({"ada": "passes"}), store, pool=deadly)
+    (ada,) = class_reports(store, [info], "cpu")
+    assert ada.unjudged == {"double"}
+    assert run(info, hand_in({"ada": "passes"}), reopened(store))[1] == [], "it is not tried again"
+
+
+def test_a_kata_that_waits_for_one_that_was_not_judged_is_not_judged_either(info, store):
+    other = replace(info, name="twice", needs=("double",))
+    store.enrol(Member("ada"))
+    for name in ("double", "twice"):
+        store.add_submission("ada", name, "source", "1")
+    passed = KataReport(
+        "twice", "attention", "passed", 1000, checks=(CheckReport("a", "A.", "passed", 1, 1),)
+    )
+    store.add_verdict("twice", "source", "1", verdict_of(Report((passed,))))
+    (ada,) = class_reports(store, [info, other], "cpu")
+    assert ada.unjudged == {"double", "twice"}
+
+
+def test_a_kata_whose_library_is_missing_is_not_judged(tiny_course, monkeypatch):
+    center = tiny_course.kata_info("center")
+    monkeypatch.setattr("grader.grading.startup.importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(LibraryMissing, match="PyTorch is not installed"):
+        judge(Grader(tiny_course, {}), center, Task("center", b"class Center: pass"))
 
 
 def test_the_roster_shows_absent_and_unlisted_students(info, hand_in, store):
