@@ -17,6 +17,7 @@ from typing import IO
 from grader.classroom import webpage
 from grader.classroom.analytics import ClassStatistics, KataStatistics
 from grader.classroom.gradebooks import ByHand, Canvas, Moodle
+from grader.classroom.run import RunCounts
 from grader.classroom.store import Store
 from grader.classroom.student_reports import StudentReport, class_reports
 from grader.course.catalog import CourseError, KataInfo
@@ -30,11 +31,17 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 
 
 def write_outputs(
-    folder: Path, store: Store, infos: list[KataInfo], device: str, absent: str = "0"
+    folder: Path,
+    store: Store,
+    infos: list[KataInfo],
+    device: str,
+    counts: RunCounts | None = None,
+    absent: str = "0",
 ) -> ClassStatistics:
     """Write all files, one student at a time, and return the statistics of the class.
 
-    `absent` is the cell of the gradebooks for what was not handed in: "0", or "" for a blank.
+    `counts` are those of the store's run. `absent` is the cell of the gradebooks for what was not handed in:
+    "0", or "" for a blank.
     """
     statistics = ClassStatistics({info.name: KataStatistics(info) for info in infos})
     statistics.find_groups(store)
@@ -48,7 +55,7 @@ def write_outputs(
             ]
             by_hand = ByHand(files.enter_context(atomic_writer(folder / ByHand.file)))
             rows = webpage.Rows(infos)
-            for graded in class_reports(store, infos, device):
+            for graded in class_reports(store, infos, device, counts):
                 page = page_name(graded.member.id)
                 _write_student(folder / PAGES / page, graded, lines)
                 for book in (*books, by_hand):
@@ -69,6 +76,8 @@ def _write_student(path: Path, graded: StudentReport, lines: IO[str]) -> None:
         "student": graded.member.id,
         "name": graded.member.name,
         "unjudged": sorted(graded.unjudged),
+        "unrecognised": list(graded.unrecognised),
+        "late": list(graded.late),
         "report": to_json(graded.report),
     }
     lines.write(sound(json.dumps(line, ensure_ascii=False)) + "\n")
@@ -96,8 +105,8 @@ def atomic_writer(path: Path) -> Iterator[IO[str]]:
         draft.unlink(missing_ok=True)
 
 
-def write_gradebook(url: str, store: Store, infos: list[KataInfo], device: str) -> None:
-    """Write the scores into nbgrader's database, except those of katas that were not judged."""
-    reports = [graded for graded in class_reports(store, infos, device) if graded.handed_in]
+def write_gradebook(url: str, store: Store, infos: list[KataInfo], device: str, counts: RunCounts) -> None:
+    """Write the scores into nbgrader's database, except those that are unknown."""
+    reports = [graded for graded in class_reports(store, infos, device, counts) if graded.handed_in]
     scores: Mapping[str, Report] = {graded.member.id: graded.report for graded in reports}
-    write_scores(url, scores, infos, {graded.member.id: graded.unjudged for graded in reports})
+    write_scores(url, scores, infos, {graded.member.id: graded.unknown for graded in reports})

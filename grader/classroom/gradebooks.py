@@ -19,9 +19,9 @@ FORMULA = ("=", "+", "-", "@")
 
 
 def score_cells(graded: StudentReport, absent: str) -> list[str]:
-    """Return a cell per kata: its points, blank if it was not judged, `absent` if it was not handed in."""
+    """Return a cell per kata: its points, blank if it is unknown, `absent` if it was not handed in."""
     return [
-        "" if kata.name in graded.unjudged
+        "" if kata.name in graded.unknown
         else absent if kata.status == "not_started"
         else points(kata.score)
         for kata in graded.report.katas
@@ -29,8 +29,8 @@ def score_cells(graded: StudentReport, absent: str) -> list[str]:
 
 
 def total_cell(graded: StudentReport, cells: list[str]) -> str:
-    """Return the points of all katas; blank if one was not judged, since the total would be too low."""
-    return points(graded.report.score) if any(cells) and not graded.unjudged else ""
+    """Return the points of all katas; blank if one is unknown, since the total would be too low."""
+    return points(graded.report.score) if any(cells) and not graded.unknown else ""
 
 
 class Canvas:
@@ -79,6 +79,9 @@ class ByHand:
         for name in sorted(graded.unjudged):
             told = [cell(graded.member.id), cell(graded.member.name), name]
             self._rows.writerow([*told, cell(messages.get(name, ""))])
+        if graded.unrecognised:
+            why = f"Handed in, not recognised: {', '.join(graded.unrecognised)}"
+            self._rows.writerow([cell(graded.member.id), cell(graded.member.name), "", cell(why)])
 
 
 def cell(text: str) -> str:

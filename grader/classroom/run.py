@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 
-from grader.classroom.collector import Collector, SubmittedFile, best_files
+from grader.classroom.collector import Collector, SubmittedFile, answers_in
 from grader.classroom.grader_pool import GraderPool
+from grader.classroom.kata_names import KataNames
 from grader.classroom.platform_filenames import StudentName
 from grader.classroom.roster import Member, Roster
 from grader.classroom.store import Store
@@ -17,11 +19,15 @@ from grader.course.catalog import KataInfo
 from grader.course.submission import SubmissionRejected
 
 MOST_NOTES = 20
+MOST_UNRECOGNISED = 20  # files of one student
 
 
 @dataclass
 class RunCounts:
-    """The counts and notes of a run, which are printed at its end."""
+    """The counts and notes of a run, which are printed at its end.
+
+    `unrecognised` and `late` hold, by student, the files that answer no kata and the katas handed in late.
+    """
 
     students: int = 0
     judged: int = 0
@@ -31,6 +37,8 @@ class RunCounts:
     faults: int = 0
     notes: list[str] = field(default_factory=list)
     omitted_notes: int = 0
+    unrecognised: dict[str, list[str]] = field(default_factory=dict)
+    late: dict[str, list[str]] = field(default_factory=dict)
 
     def note(self, text: str) -> None:
         """Add a sentence for the instructor; after the first few, notes are only counted."""
@@ -50,8 +58,12 @@ class ClassRun:
         roster: Roster | None,
         pool: GraderPool,
         store: Store,
+        other_katas: Iterable[str] = (),
+        stubs: Mapping[str, bytes] = MappingProxyType({}),
     ) -> None:
+        """`other_katas` are katas of the course that are not graded now; `stubs` the files handed out."""
         self.katas, self.collector, self.roster = infos, collector, roster
+        self.names, self.stubs = KataNames([*infos, *other_katas]), stubs
         self.pool, self.store = pool, store
         self.counts = RunCounts()
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool
@@ -81,8 +93,11 @@ class ClassRun:
                 done()
                 continue
             self._pending[member.id] = 1  # keeps the count above 0 while files are read
-            for file in best_files(files, self.katas, partial(self._note_for, member)):
-                yield from self._task(member, file)
+            answers = answers_in(files, self.names, partial(self._note_for, member), self.stubs)
+            self._note_unrecognised(member, answers.unrecognised)
+            for file in answers.files:
+                if file.kata in self.katas:
+                    yield from self._task(member, file)
             self._finish_one(member.id, done)
 
     def _finish_one(self, member: str, done: Callable[[], None]) -> None:
@@ -93,6 +108,13 @@ class ClassRun:
 
     def _note_for(self, member: Member, text: str) -> None:
         self.counts.note(f"{member.id}: {text}")
+
+    def _note_unrecognised(self, member: Member, files: list[str]) -> None:
+        if files:
+            shown = files[:MOST_UNRECOGNISED]
+            more = [f"{len(files) - len(shown)} more"] if len(files) > len(shown) else []
+            self.counts.unrecognised[member.id] = [*shown, *more]
+            self._note_for(member, f"handed in, not recognised: {', '.join([*shown[:3], *more])}.")
 
     def _member(self, student: StudentName) -> Member | None:
         """Enrol and return the student; None if this member's submission was already seen."""
@@ -114,6 +136,8 @@ class ClassRun:
         if file.duplicates:
             places = ", ".join("/".join(place) for place in file.duplicates)
             self.counts.note(f"{member.id} has {file.kata} also as {places}; graded: {'/'.join(file.place)}.")
+        if file.late:
+            self.counts.late.setdefault(member.id, []).append(file.kata)
         try:
             task, verdict = Task(file.kata, file.read()), None
         except SubmissionRejected as refused:

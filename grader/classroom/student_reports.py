@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from grader.classroom.roster import Member
+from grader.classroom.run import RunCounts
 from grader.classroom.store import BEGUN, HANDED_IN, Store, StoredResult
 from grader.course.catalog import KataInfo
 from grader.grading.prerequisites import waiting
@@ -22,13 +23,22 @@ class StudentReport:
     """A student's report. `handed_in` is False for a member of the roster who submitted nothing.
 
     `unjudged` names the katas whose score means nothing, because the grader failed to judge the file or that
-    of a kata that it needs.
+    of a kata that it needs. `unrecognised` are files that answer no kata by their names, and `late` the katas
+    that were handed in late.
     """
 
     member: Member
     report: Report
     handed_in: bool
     unjudged: frozenset[str] = frozenset()
+    unrecognised: Sequence[str] = ()
+    late: Sequence[str] = ()
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """The katas that must not be a 0: not judged, or perhaps among the files that were not recognised."""
+        missing = {kata.name for kata in self.report.katas if kata.status == "not_started"}
+        return self.unjudged | missing if self.unrecognised else self.unjudged
 
 
 def begun_katas(store: Store, infos: list[KataInfo]) -> list[KataInfo]:
@@ -38,11 +48,16 @@ def begun_katas(store: Store, infos: list[KataInfo]) -> list[KataInfo]:
     return [info for info in infos if info.name in begun]
 
 
-def class_reports(store: Store, infos: list[KataInfo], device: str) -> Iterator[StudentReport]:
-    """Yield each student's report on these katas, sorted by id."""
+def class_reports(
+    store: Store, infos: list[KataInfo], device: str, counts: RunCounts | None = None
+) -> Iterator[StudentReport]:
+    """Yield each student's report on these katas, sorted by id; `counts` are those of the store's run."""
+    seen = counts or RunCounts()
     for member, results in store.students():
-        unjudged = _unjudged(results, infos)
-        yield StudentReport(member, _report(results, infos, device), bool(results), unjudged)
+        report, others = _report(results, infos, device), seen.unrecognised.get(member.id, ())
+        late = seen.late.get(member.id, ())
+        handed_in = bool(results or others)
+        yield StudentReport(member, report, handed_in, _unjudged(results, infos), others, late)
 
 
 def _unjudged(results: list[StoredResult], infos: list[KataInfo]) -> frozenset[str]:

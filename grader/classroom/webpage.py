@@ -50,15 +50,18 @@ class Rows:
         self._head = f'<tr><th class="who">student</th><th class="who r">points</th>{names}</tr>\n'
         self._rows: list[str] = []
         self.left_out = 0
+        self.unrecognised: list[str] = []
 
     def add(self, graded: StudentReport, page: str) -> None:
         """Add a row for a student; `page` is the link to their page."""
         if len(self._rows) >= MOST_ROWS:
             self.left_out += 1
             return
-        cells = "".join(_cell(kata, kata.name in graded.unjudged) for kata in graded.report.katas)
+        cells = "".join(_cell(kata, graded) for kata in graded.report.katas)
         name = in_html(graded.member.name or graded.member.id)
-        total = "?" if graded.unjudged else points(graded.report.score)
+        if graded.unrecognised:
+            self.unrecognised.append(f"<tr><td>{name}<td>{in_html(', '.join(graded.unrecognised))}</tr>\n")
+        total = "?" if graded.unknown else points(graded.report.score)
         self._rows.append(f'<tr><td><a href="{in_html(page)}">{name}</a><td class="r">{total}{cells}\n')
 
     def table(self) -> str:
@@ -66,9 +69,12 @@ class Rows:
         return f'<table class="all">{self._head}{"".join(self._rows)}</table>{more}\n'
 
 
-def _cell(kata: KataReport, unjudged: bool) -> str:
+def _cell(kata: KataReport, graded: StudentReport) -> str:
     told = "·" if kata.status == "not_started" else points(kata.score)
-    return '<td class="e">?' if unjudged else f'<td class="{MARKS[kata.status]}">{told}'
+    late = " <small>late</small>" if kata.name in graded.late else ""
+    if kata.name in graded.unknown:
+        return f'<td class="e">?{late}'
+    return f'<td class="{MARKS[kata.status]}">{told}{late}'
 
 
 def render(stats: ClassStatistics, rows: Rows) -> str:
@@ -86,6 +92,7 @@ def render(stats: ClassStatistics, rows: Rows) -> str:
         f"<h2>What is not understood</h2>\n{''.join(map(_kata, katas))}"
         f"<h2>What no mistake explains</h2>\n{_unexplained(stats.unexplained)}"
         f"<h2>The same to the token after renaming</h2>\n{_similar(stats)}"
+        f"{_unrecognised(rows.unrecognised)}"
         f"<h2>Everybody</h2>\n{_absent(stats)}{rows.table()}</body></html>\n"
     )
 
@@ -179,6 +186,18 @@ def _similar(stats: ClassStatistics) -> str:
 def _similar_row(group: SimilarFiles) -> str:
     told = f'{in_html(group.kata)}<td class="r">{group.tokens} tokens<td>{in_html(group.status)}'
     return f"<tr><td>{told}<td>{_names(group.students, group.files)}</tr>\n"
+
+
+def _unrecognised(rows: list[str]) -> str:
+    if not rows:
+        return ""
+    told = (
+        "<h2>Handed in, not recognised</h2>\n"
+        '<p class="quiet">The names of these files say no kata, or more than one. Look at them, rename those'
+        " that are answers, and run the same command again. Until then what these students lack is blank in"
+        " the gradebooks.</p>\n"
+    )
+    return f"{told}<table>{''.join(rows)}</table>\n"
 
 
 def _absent(stats: ClassStatistics) -> str:

@@ -251,6 +251,34 @@ def test_a_kata_whose_library_is_missing_is_not_judged(tiny_course, monkeypatch)
         judge(Grader(tiny_course, {}), center, Task("center", b"class Center: pass"))
 
 
+def test_a_file_that_is_not_recognised_is_listed_and_leaves_blank_cells(info, store, tmp_path, write):
+    files = {"ada/answer.py": "passes", "bob/double.py": "passes", "eve/readme.md": "hello"}
+    counts, _ = run(info, Collector(write(tmp_path / "in", files)), store)
+    assert counts.notes == ["ada: handed in, not recognised: answer.py."]
+    statistics = write_outputs(tmp_path, store, [info], "cpu", counts)
+    assert [row[-1] for row in rows_of(tmp_path / "canvas.csv")[2:]] == ["", "10", "0"]
+    assert rows_of(tmp_path / "by_hand.csv")[1:] == [["ada", "", "", "Handed in, not recognised: answer.py"]]
+    page = (tmp_path / "class.html").read_text()
+    assert "<h2>Handed in, not recognised</h2>" in page
+    assert "<tr><td>ada<td>answer.py</tr>" in page
+    assert statistics.absent == ["eve"]
+
+
+def test_a_kata_that_is_not_graded_now_is_no_unrecognised_file(info, store, tmp_path, write):
+    collector = Collector(write(tmp_path / "in", {"ada/center.py": "1", "ada/double.py": "passes"}))
+    graded = ClassRun({info.name: info}, collector, None, FakePool(info), store, ["center", "double"])
+    assert graded.grade(lambda: None, lambda *_: None).unrecognised == {}
+
+
+def test_a_late_file_is_marked_on_the_page(info, store, tmp_path, write):
+    collector = Collector(write(tmp_path / "in", {"doejane_LATE_7_90_double.py": "passes"}))
+    counts, _ = run(info, collector, store)
+    write_outputs(tmp_path, store, [info], "cpu", counts)
+    assert '<td class="p">10 <small>late</small>' in (tmp_path / "class.html").read_text()
+    (line,) = (tmp_path / "reports.jsonl").read_text().splitlines()
+    assert json.loads(line)["late"] == ["double"]
+
+
 def test_the_roster_shows_absent_and_unlisted_students(info, hand_in, store):
     roster = Roster([Member("a1", "Ada"), Member("b2", "Bob")])
     counts, _ = run(info, hand_in({"Ada": "passes", "eve": "fails"}), store, roster)
