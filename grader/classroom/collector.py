@@ -99,6 +99,40 @@ class Collector:
         for student in sorted(self._sources, key=lambda student: student.key):
             yield student, (file for source in self._sources[student] for file in source())
 
+    def require_one_student_each(self, names: KataNames, is_member: Callable[[StudentName], bool]) -> None:
+        """Raise CourseError if every submission holds the folders of several students.
+
+        This happens if the folder above the submissions was named. A member of the roster is one student.
+        """
+        folder = ""
+        for student, files in self.students():
+            katas: dict[str, set[Parts]] = {}
+            for found, place in ((kata_at(file.inner, names), file.inner) for file in files):
+                if found:
+                    katas.setdefault(found[1], set()).add(_folder_of(place))
+            apart = next((places for places in katas.values() if _are_apart(places)), None)
+            if is_member(student) or (katas and apart is None):
+                return
+            if apart is not None and not folder:
+                above = os.path.commonpath(["/".join((student.key, *place)) for place in apart])
+                folder = f"{self.label}/{above}"
+        if folder:
+            raise CourseError(
+                f"{folder} holds one kata in several folders, as if each were a student's."
+                f" Name the folder of the students: kata grade {folder}"
+            )
+
+
+def _folder_of(place: Parts) -> Parts:
+    """Return the folder of a file, or that of the repository if it is one of its exercises."""
+    return place[:-3] if place[-3:-2] == ("exercises",) else place[:-1]
+
+
+def _are_apart(folders: set[Parts]) -> bool:
+    """Return whether there are several folders, none of which is inside another."""
+    within = [one for one in folders for other in folders if one != other and one[: len(other)] == other]
+    return len(folders) > 1 and not within
+
 
 @dataclass(frozen=True)
 class Answers:

@@ -78,6 +78,7 @@ def _run(
     stubs = {info.name: path.read_bytes() for info in infos if (path := course.stub(info)).is_file()}
     katas = {info.name: info for info in infos}
     run = ClassRun(katas, collector, roster, pool, store, course.katas, stubs)
+    run.require_one_student_each()
     quiet = each or not sys.stderr.isatty()
     with click.progressbar(length=len(collector), label="Grading", file=sys.stderr, hidden=quiet) as bar:
         return run.grade(lambda: bar.update(1), _print_result if each else _print_nothing)

@@ -69,6 +69,13 @@ class ClassRun:
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool
         self._pending: Counter[str] = Counter()  # files per student that are not graded yet
 
+    def require_one_student_each(self) -> None:
+        """Raise CourseError if the folder above the submissions was named."""
+        roster = self.roster
+        self.collector.require_one_student_each(
+            self.names, lambda student: bool(roster and roster.member(student))
+        )
+
     def grade(self, done: Callable[[], None], judged: Callable[[str, Task, Verdict], None]) -> RunCounts:
         """Grade the files without a verdict; call `done` after each student, `judged` for each verdict."""
         for task, verdict in self.pool.judge(self._tasks(done)):

@@ -191,6 +191,39 @@ def test_of_two_files_the_last_is_graded_and_the_other_reported(tmp_path, write)
     assert (submitted.read().strip(), submitted.duplicates) == (b"new", (("ps1", "softmax.py"),))
 
 
+def require_one_student_each(folder, members=()):
+    Collector(folder).require_one_student_each(NAMES, lambda student: student.key in members)
+
+
+def test_a_folder_too_deep_is_refused_with_the_folder_to_name(tmp_path, write, monkeypatch):
+    files = ["2026/class/ada/softmax.py", "2026/class/bob/exercises/attention/softmax.py"]
+    write(tmp_path / "in", dict.fromkeys(files, "1"))
+    monkeypatch.chdir(tmp_path)
+    told = (
+        "in/2026/class holds one kata in several folders, as if each were a student's."
+        " Name the folder of the students: kata grade in/2026/class"
+    )
+    with pytest.raises(CourseError) as refused:
+        require_one_student_each(tmp_path / "in")
+    assert str(refused.value) == told
+    require_one_student_each(tmp_path / "in" / "2026" / "class")
+    require_one_student_each(tmp_path / "in", members=["2026"])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["a/ps1/softmax.py", "a/ps2/top_p.py"],
+        ["a/softmax.py", "a/old/softmax.py"],
+        ["a/src/softmax.py", "a/src/old/softmax.py"],
+        ["a/ps1/softmax.py", "a/ps2/softmax.py", "b/softmax.py"],
+        ["a/notes.txt"],
+    ],
+)
+def test_one_student_with_several_folders_is_one_student(tmp_path, write, files):
+    require_one_student_each(write(tmp_path, dict.fromkeys(files, "1")))
+
+
 @pytest.mark.parametrize(
     "name", ["../ada/softmax.py", "/ada/softmax.py", "ada/../../softmax.py", "C:/ada/softmax.py"]
 )
