@@ -94,9 +94,14 @@ class Collector:
                 one = partial(iter, [FoundFile(found.inner, read, found.late, found.upload)])
                 self._sources.setdefault(found.student, []).append(one)
 
+    @property
+    def names(self) -> list[StudentName]:
+        """The students, sorted by name."""
+        return sorted(self._sources, key=lambda student: student.key)
+
     def students(self) -> Iterator[tuple[StudentName, Iterator[FoundFile]]]:
         """Yield the students, sorted by name, each with all submitted files."""
-        for student in sorted(self._sources, key=lambda student: student.key):
+        for student in self.names:
             yield student, (file for source in self._sources[student] for file in source())
 
     def require_one_student_each(self, names: KataNames, is_member: Callable[[StudentName], bool]) -> None:

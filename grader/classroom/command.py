@@ -58,7 +58,8 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
             counts = _run(course, infos, collector, roster, pool, store, options.each)
         begun = begun_katas(store, infos)
         absent = "0" if options.absent == "zero" else ""
-        statistics = files.write_outputs(options.output, store, begun, options.device, counts, absent)
+        where = (options.output, store, begun, options.device)
+        statistics = files.write_outputs(*where, counts, roster, absent)
         if options.gradebook:
             files.write_gradebook(options.gradebook, store, begun, options.device, counts)
         click.echo(render(statistics, counts, options.output), nl=False)

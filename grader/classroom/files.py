@@ -17,6 +17,7 @@ from typing import IO
 from grader.classroom import webpage
 from grader.classroom.analytics import ClassStatistics, KataStatistics
 from grader.classroom.gradebooks import ByHand, Canvas, Moodle
+from grader.classroom.roster import Roster
 from grader.classroom.run import RunCounts
 from grader.classroom.store import Store
 from grader.classroom.student_reports import StudentReport, class_reports
@@ -36,6 +37,7 @@ def write_outputs(
     infos: list[KataInfo],
     device: str,
     counts: RunCounts | None = None,
+    roster: Roster | None = None,
     absent: str = "0",
 ) -> ClassStatistics:
     """Write all files, one student at a time, and return the statistics of the class.
@@ -50,16 +52,17 @@ def write_outputs(
         with ExitStack() as files:
             lines = files.enter_context(atomic_writer(folder / "reports.jsonl"))
             books = [
-                book(files.enter_context(atomic_writer(folder / book.file)), infos, absent)
+                book(files.enter_context(atomic_writer(folder / book.file)), infos, roster, absent)
                 for book in (Canvas, Moodle)
             ]
-            by_hand = ByHand(files.enter_context(atomic_writer(folder / ByHand.file)))
+            by_hand = ByHand(files.enter_context(atomic_writer(folder / ByHand.file)), roster)
             rows = webpage.Rows(infos)
             for graded in class_reports(store, infos, device, counts):
                 page = page_name(graded.member.id)
                 _write_student(folder / PAGES / page, graded, lines)
-                for book in (*books, by_hand):
+                for book in books:
                     book.add(graded)
+                by_hand.add(graded)
                 rows.add(graded, f"{PAGES}/{page}")
                 statistics.add(graded)
             files.enter_context(atomic_writer(folder / "class.html")).write(webpage.render(statistics, rows))

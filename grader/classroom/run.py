@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
@@ -26,7 +26,8 @@ MOST_UNRECOGNISED = 20  # files of one student
 class RunCounts:
     """The counts and notes of a run, which are printed at its end.
 
-    `unrecognised` and `late` hold, by student, the files that answer no kata and the katas handed in late.
+    `unrecognised` and `late` hold, by student, the files that answer no kata and the katas handed in late;
+    `unclear` says whose submission could not be told from another's.
     """
 
     students: int = 0
@@ -39,6 +40,7 @@ class RunCounts:
     omitted_notes: int = 0
     unrecognised: dict[str, list[str]] = field(default_factory=dict)
     late: dict[str, list[str]] = field(default_factory=dict)
+    unclear: dict[str, str] = field(default_factory=dict)
 
     def note(self, text: str) -> None:
         """Add a sentence for the instructor; after the first few, notes are only counted."""
@@ -68,6 +70,7 @@ class ClassRun:
         self.counts = RunCounts()
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool
         self._pending: Counter[str] = Counter()  # files per student that are not graded yet
+        self._matched = self._match(roster, collector.names) if roster else {}
 
     def require_one_student_each(self) -> None:
         """Raise CourseError if the folder above the submissions was named."""
@@ -125,8 +128,9 @@ class ClassRun:
 
     def _member(self, student: StudentName) -> Member | None:
         """Enrol and return the student; None if this member's submission was already seen."""
-        known = self.roster.member(student) if self.roster else None
-        member = known or Member(student.key, platform_id=student.platform_id)
+        known = self._matched.get(student)
+        number = student.platform_id
+        member = replace(known, platform_id=number) if known else Member(student.key, platform_id=number)
         if self.roster and known is None:
             self.counts.unlisted += 1
             self.counts.note(f"{student.key} is not in the roster; graded all the same.")
@@ -136,6 +140,37 @@ class ClassRun:
         self.store.enrol(member)
         self.counts.students += 1
         return member
+
+    def _match(self, roster: Roster, students: list[StudentName]) -> dict[StudentName, Member]:
+        """Return the member of the roster for each student, if there is no doubt who it is."""
+        matched = {student: found for student in students if (found := roster.identified(student))}
+        taken = {member.id for member in matched.values()}
+        named: dict[str, list[StudentName]] = {}  # students by the ids of those who have their name
+        for student in students:
+            namesakes = [] if student in matched else roster.namesakes(student)
+            for member in namesakes:
+                named.setdefault(member.id, []).append(student)
+            if len(namesakes) == 1 and namesakes[0].id not in taken:
+                matched[student] = namesakes[0]
+        for member in roster.members:
+            claims = named.get(member.id, [])
+            if member.id not in taken and (len(claims) > 1 or (claims and claims[0] not in matched)):
+                self._ask_whose(member, claims, matched)
+        return matched
+
+    def _ask_whose(
+        self, member: Member, claims: list[StudentName], matched: dict[StudentName, Member]
+    ) -> None:
+        """Leave a member's katas blank, whose name is not enough to say which submission is theirs."""
+        for student in claims:
+            matched.pop(student, None)
+        submissions = " or ".join(student.key for student in claims)
+        told = (
+            f"{submissions} may be theirs, as far as the name {member.name} tells."
+            " Write the right one into a column `submission` of the roster."
+        )
+        self.counts.unclear[member.id] = told
+        self.counts.note(f"{member.id}: {told}")
 
     def _task(self, member: Member, file: SubmittedFile) -> Iterator[Task]:
         """Yield the task of a file, unless its verdict is stored, it is unreadable or it is being graded."""

@@ -23,8 +23,8 @@ class StudentReport:
     """A student's report. `handed_in` is False for a member of the roster who submitted nothing.
 
     `unjudged` names the katas whose score means nothing, because the grader failed to judge the file or that
-    of a kata that it needs. `unrecognised` are files that answer no kata by their names, and `late` the katas
-    that were handed in late.
+    of a kata that it needs. `unrecognised` are files that answer no kata by their names, `late` the katas
+    that were handed in late, and `unclear` says why nobody knows which submission is the student's.
     """
 
     member: Member
@@ -33,12 +33,13 @@ class StudentReport:
     unjudged: frozenset[str] = frozenset()
     unrecognised: Sequence[str] = ()
     late: Sequence[str] = ()
+    unclear: str = ""
 
     @property
     def unknown(self) -> frozenset[str]:
-        """The katas that must not be a 0: not judged, or perhaps among the files that were not recognised."""
+        """The katas that must not be a 0: not judged, or handed in where it was not found."""
         missing = {kata.name for kata in self.report.katas if kata.status == "not_started"}
-        return self.unjudged | missing if self.unrecognised else self.unjudged
+        return self.unjudged | missing if self.unrecognised or self.unclear else self.unjudged
 
 
 def begun_katas(store: Store, infos: list[KataInfo]) -> list[KataInfo]:
@@ -55,9 +56,9 @@ def class_reports(
     seen = counts or RunCounts()
     for member, results in store.students():
         report, others = _report(results, infos, device), seen.unrecognised.get(member.id, ())
-        late = seen.late.get(member.id, ())
-        handed_in = bool(results or others)
-        yield StudentReport(member, report, handed_in, _unjudged(results, infos), others, late)
+        late, unclear = seen.late.get(member.id, ()), seen.unclear.get(member.id, "")
+        handed_in = bool(results or others or unclear)
+        yield StudentReport(member, report, handed_in, _unjudged(results, infos), others, late, unclear)
 
 
 def _unjudged(results: list[StoredResult], infos: list[KataInfo]) -> frozenset[str]:

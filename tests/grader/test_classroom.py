@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from grader.classroom.collector import Collector
 from grader.classroom.files import page_name, write_outputs
 from grader.classroom.gradebooks import cell
-from grader.classroom.roster import Member, Roster
+from grader.classroom.platform_filenames import StudentName
+from grader.classroom.roster import Member, Roster, read_roster
 from grader.classroom.run import ClassRun, RunCounts
 from grader.classroom.similarity import shape
 from grader.classroom.store import Store, StoreUnusable
@@ -287,11 +288,97 @@ def test_the_roster_shows_absent_and_unlisted_students(info, hand_in, store):
     assert scores(store, info) == {"a1": 10, "b2": 0, "eve": 0}
 
 
-def test_of_two_folders_of_one_person_the_first_is_graded(info, hand_in, store):
+def test_an_id_counts_more_than_a_name_and_nothing_is_left_out(info, hand_in, store):
     roster = Roster([Member("a1", "Ada")])
-    counts, asked = run(info, hand_in({"Ada": "passes", "a1": "fails"}), store, roster)
+    counts, _ = run(info, hand_in({"Ada": "passes", "a1": "fails"}), store, roster)
+    assert counts.notes == ["Ada is not in the roster; graded all the same."]
+    assert scores(store, info) == {"a1": 0, "Ada": 10}
+
+
+def test_two_entries_with_one_id_are_told(info, store, tmp_path, write):
+    roster = Roster([Member("a1", "Ada", others=("ada@school.org",))])
+    files = {"a1/double.py": "passes", "ada@school.org/double.py": "fails"}
+    counts, asked = run(info, Collector(write(tmp_path / "in", files)), store, roster)
     assert asked == ["passes\n"]
-    assert counts.notes == ["a1 is a1, whose submission was graded; this one was not."]
+    assert counts.notes == ["ada@school.org is a1, whose submission was graded; this one was not."]
+
+
+JANES = {"Jane Doe_17_assignsubmission_file_": "passes", "Jane Doe_18_assignsubmission_file_": "fails"}
+MOODLE = "First name,Last name,ID number,Email address{}\nJane,Doe,j1,a@s.org{}\nJane,Doe,j2,b@s.org{}\n"
+
+
+def of_moodle(tmp_path, more=("", "", "")):
+    (tmp_path / "roster.csv").write_text(MOODLE.format(*more))
+    return read_roster(tmp_path / "roster.csv")
+
+
+def test_two_people_of_one_name_are_not_mixed_up(info, hand_in, store, tmp_path):
+    roster = of_moodle(tmp_path)
+    counts, _ = run(info, hand_in(JANES), store, roster)
+    told = (
+        "Jane Doe_17 or Jane Doe_18 may be theirs, as far as the name Jane Doe tells."
+        " Write the right one into a column `submission` of the roster."
+    )
+    assert counts.notes[:2] == [f"j1: {told}", f"j2: {told}"]
+    write_outputs(tmp_path, store, [info], "cpu", counts, roster)
+    assert rows_of(tmp_path / "moodle.csv")[1:] == [
+        ["Jane", "Doe", "j1", "a@s.org", "", ""],
+        ["Jane", "Doe", "j2", "b@s.org", "", ""],
+    ]
+    assert rows_of(tmp_path / "by_hand.csv")[1:] == [
+        ["Jane Doe_17", "", "double", "Not in the roster: 10 points."],
+        ["Jane Doe_18", "", "double", "Not in the roster: 0 points."],
+        ["j1", "Jane Doe", "", told],
+        ["j2", "Jane Doe", "", told],
+    ]
+
+
+def test_the_instructor_says_who_is_who(info, hand_in, store, tmp_path):
+    roster = of_moodle(tmp_path, (",submission", "", ",Jane Doe_17"))
+    counts, _ = run(info, hand_in(JANES), store, roster)
+    assert (counts.notes, scores(store, info)) == ([], {"j2": 10, "j1": 0})
+
+
+def test_two_submissions_for_one_name_are_not_mixed_up(info, hand_in, store):
+    counts, _ = run(info, hand_in(JANES), store, Roster([Member("j1", "Jane Doe")]))
+    assert counts.unclear.keys() == {"j1"}
+    assert scores(store, info) == {"j1": 0, "Jane Doe_17": 10, "Jane Doe_18": 0}
+
+
+def test_canvas_gets_its_own_columns_back(info, store, tmp_path, write):
+    (tmp_path / "roster.csv").write_text(
+        "Student,ID,SIS User ID,SIS Login ID,Section,Quiz\n"
+        '    Points Possible,,,,,3\n"Doe, Jane",17,s17,jdoe,A,1\n"Roe, Bob",18,,broe,A,\n'
+        '"Student, Test",99,,,A,\n'
+    )
+    roster = read_roster(tmp_path / "roster.csv")
+    collector = Collector(write(tmp_path / "in", {"doejane_17_4_double.py": "passes"}))
+    counts, _ = run(info, collector, store, roster)
+    write_outputs(tmp_path, store, [info], "cpu", counts, roster)
+    assert rows_of(tmp_path / "canvas.csv")[2:] == [
+        ["Roe, Bob", "18", "", "broe", "A", "0"],
+        ["Doe, Jane", "17", "s17", "jdoe", "A", "10"],
+    ]
+
+
+def test_the_number_in_moodle_s_file_names_is_no_id_number(tmp_path):
+    roster = of_moodle(tmp_path)
+    assert roster.member(StudentName("Eve_j1", ("j1", "Eve"), "j1")) is None
+    (tmp_path / "sheet.csv").write_text("Identifier,Full name,Email address\nParticipant 17,Eve,e@s.org\n")
+    sheet = read_roster(tmp_path / "sheet.csv")
+    assert sheet.member(StudentName("Eva_17", ("17", "Eva"), "17")).id == "e@s.org"
+
+
+def test_an_email_address_is_an_id_where_moodle_has_no_number(tmp_path):
+    (tmp_path / "r.csv").write_text("First name;Last name;ID number;Email address\nAda;Lee;;ada@s.org\n")
+    (member,) = read_roster(tmp_path / "r.csv").members
+    assert (member.id, member.name) == ("ada@s.org", "Ada Lee")
+
+
+def test_a_row_without_an_id_is_not_dropped(tmp_path):
+    (tmp_path / "r.csv").write_text("id,name\n,Ada\n")
+    with pytest.raises(CourseError, match=r"lists Ada without an id\."):
+        read_roster(tmp_path / "r.csv")
 
 
 # the store
