@@ -45,6 +45,12 @@ class SubmittedFile:
     duplicates: tuple[Parts, ...] = ()  # other files that might have been meant
     late: bool = False
 
+    @property
+    def note(self) -> str:
+        """A sentence about the other files that might have been meant."""
+        places = ", ".join("/".join(place) for place in self.duplicates)
+        return f"{self.kata} is also in {places}; graded: {'/'.join(self.place)}."
+
 
 class FoundFile(NamedTuple):
     """A file of a student: its path inside the submission, a function that reads it, what Canvas says."""
@@ -228,6 +234,12 @@ def _folder_of_students(folder: Path) -> Path:
             f"{shorten(folder)} looks like one student's repository; name the folder that holds all of them."
         )
     return folder / "submitted" if (folder / "submitted").is_dir() else folder
+
+
+def files_below(path: Path) -> Iterator[FoundFile]:
+    """Yield the files of one submission, which is a folder or a zip file."""
+    name = StudentName(path.name)
+    return _walk(path, Owned(name, () if path.is_dir() else (path.name,)))
 
 
 def _walk(path: Path, found: Owned) -> Iterator[FoundFile]:

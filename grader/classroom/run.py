@@ -176,8 +176,7 @@ class ClassRun:
         """Yield the task of a file, unless its verdict is stored, it is unreadable or it is being graded."""
         judging = self.pool.judging[file.kata]
         if file.duplicates:
-            places = ", ".join("/".join(place) for place in file.duplicates)
-            self.counts.note(f"{member.id} has {file.kata} also as {places}; graded: {'/'.join(file.place)}.")
+            self._note_for(member, file.note)
         if file.late:
             self.counts.late.setdefault(member.id, []).append(file.kata)
         try:

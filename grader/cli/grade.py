@@ -30,9 +30,9 @@ def run(options: GradeOptions) -> int:
         return _protect(course)
     if options.hint:
         return _give_hint(course, infos)
-    from grader.cli.run import grade_files
+    from grader.cli.run import grade_files, grade_submission
 
-    return grade_files(course, infos, options)
+    return (grade_submission if options.submission else grade_files)(course, infos, options)
 
 
 def _list(course: Course) -> int:
@@ -68,6 +68,11 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.command(cls=GuardedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, type=KataNames())
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
+@click.option(
+    "--submission",
+    type=click.Path(path_type=Path),
+    help="Grade what this folder or zip file holds: files are found by their names, as in a class.",
+)
 @course_option
 @click.option("--exercises", type=click.Path(path_type=Path), help="The folder of exercises.")
 @click.option("--all", "all_katas", is_flag=True, help="Grade every kata; those not begun get no points.")

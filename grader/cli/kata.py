@@ -11,6 +11,7 @@ import click
 from grader.cases.generation import SEED
 from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
 from grader.course.catalog import open_course, shorten
+from grader.formats.gradescope import VISIBILITIES
 from grader.grading.startup import require_library
 from grader.values.formatting import counted
 
@@ -124,6 +125,13 @@ def key(
 )
 @click.option(
     "--gradescope", type=click.Path(path_type=Path), help="Write Gradescope's zip to this file too."
+)
+@click.option(
+    "--visibility",
+    type=click.Choice(VISIBILITIES),
+    default=VISIBILITIES[0],
+    show_default=True,
+    help="When Gradescope shows the tests to students.",
 )
 @click.option("--classroom50", type=click.Path(path_type=Path), help="Write Classroom 50's bundle here too.")
 @course_option

@@ -95,6 +95,7 @@ class GradeOptions(NamedTuple):
 
     names: tuple[str, ...] = ()
     file: Path | None = None
+    submission: Path | None = None
     course: Path | None = None
     exercises: Path | None = None
     list_katas: bool = False

@@ -8,7 +8,7 @@ to standard output, the summary to `$GITHUB_STEP_SUMMARY`, Classroom's result to
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,7 +29,8 @@ class ReportOutput:
     The terminal format is written to a file only if it is the only format and `--output` is given.
     """
 
-    def __init__(self, forms: tuple[str, ...], output: str | None) -> None:
+    def __init__(self, forms: tuple[str, ...], output: str | None, notes: Sequence[str] = ()) -> None:
+        self._notes = notes
         file_formats = [form for form in forms if form != "terminal"]
         #: Whether each report is printed as soon as its kata is graded.
         self.is_live = "terminal" in forms and (bool(file_formats) or output is None)
@@ -73,7 +74,7 @@ class ReportOutput:
             if form == "terminal":
                 self._write_document(form, "report.txt", terminal.render(report, shows_output=shows_output))
                 continue
-            documents = registry.documents(form, report, _environment())
+            documents = registry.documents(form, report, _environment(), self._notes)
             for file, text in documents.items():
                 self._write_document(form, file, text)
 

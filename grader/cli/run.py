@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -14,14 +15,30 @@ from grader.cli.progress import is_begun, welcome
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.notebook_cells import is_notebook, katas_in
 from grader.course.submission import SubmissionRejected
+from grader.formats.escaping import one_line
 from grader.grading.prerequisites import open_needs
 from grader.grading.startup import require_library
 from grader.report import Isolation, Report
 
 
-def grade_files(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
-    """Grade the named katas, or all that are begun, and return the exit code."""
-    output = ReportOutput(options.forms, options.output)
+def grade_submission(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
+    """Grade the files of a submission, however they are laid out, and return the exit code."""
+    from grader.classroom.single import laid_out  # zipfile is slow to import
+
+    assert options.submission is not None
+    if options.file or options.exercises or options.watch:
+        raise CourseError("`--submission` goes without --file, --exercises and --watch.")
+    with laid_out(course, options.submission) as (laid, notes):
+        for note in notes:
+            click.echo(one_line(note), err=True)
+        return grade_files(laid, infos, options, notes)
+
+
+def grade_files(
+    course: Course, infos: list[KataInfo], options: GradeOptions, notes: Sequence[str] = ()
+) -> int:
+    """Grade the named katas, or all that are begun, and return the exit code. `notes` are for the host."""
+    output = ReportOutput(options.forms, options.output, notes)
     paths = _chosen_files(course, infos, options)
     if not paths:
         return _show_welcome(course, options, output)

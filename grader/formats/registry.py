@@ -6,7 +6,7 @@ The module of a format is imported when it is used, because the terminal format 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from grader.report import Report
 
@@ -26,11 +26,14 @@ FILES = {
 NAMES = tuple(FILES)
 
 
-def documents(form: str, report: Report, setting: Mapping[str, str]) -> dict[str, str]:
+def documents(
+    form: str, report: Report, setting: Mapping[str, str], notes: Sequence[str] = ()
+) -> dict[str, str]:
     """Render all files of a format and return the texts by file name, the main file first. `setting` holds
-    the host's variables about the submission; only `classroom50` uses it."""
+    the host's variables; `classroom50` and `gradescope` use it. `notes` say which files were graded."""
+    more = {"classroom50": (setting,), "gradescope": (setting, notes)}
     found = {}
     for file, name in FILES[form].items():
         module = importlib.import_module(f"grader.formats.{name}")
-        found[file] = module.render(report, setting) if name == "classroom50" else module.render(report)
+        found[file] = module.render(report, *more.get(name, ()))
     return found

@@ -294,7 +294,8 @@ def test_protect_names_the_judging_files_that_were_changed(release, tmp_path, mo
 @pytest.fixture
 def installed(release, tmp_path):
     """A release whose wheel is installed: `run(*words, cwd)` runs a command with it."""
-    result = release("--gradescope", tmp_path / "dojo.zip", "--classroom50", tmp_path / "bundle")
+    gradescope = ("--gradescope", tmp_path / "dojo.zip", "--visibility", "after_published")
+    result = release(*gradescope, "--classroom50", tmp_path / "bundle")
     assert result.exit_code == 0, result.output
     [wheel] = (tmp_path / "out" / "vendor").iterdir()
     with zipfile.ZipFile(wheel) as archive:
@@ -334,27 +335,79 @@ def test_a_student_gets_the_same_verdicts_as_the_instructor(
     assert {c["mistake"]["id"] for c in kata["checks"] if c["mistake"]} == ({mistake} if mistake else set())
 
 
+def write_script(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+
+
+def notebook(source):
+    return {"cells": [{"cell_type": "code", "source": source, "metadata": {}}], "nbformat": 4}
+
+
+OLD_PYTHON = """
+case "$*" in
+    *version_info*) exit 1;;
+    *"-m venv"*) mkdir -p "${@: -1}/bin"; cp "$0" "${@: -1}/bin/python"
+        echo "$UV" > "${@: -1}/bin/uv"; chmod +x "${@: -1}/bin/uv";;
+esac
+"""
+UV = '#!/bin/bash\nmkdir -p "${@: -1}/bin"; cp $TOOLS/new "${@: -1}/bin/python"'
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script of Gradescope's Linux images")
+@pytest.mark.parametrize("has_uv", [True, False])
+def test_the_gradescope_image_gets_a_python_that_is_new_enough(has_uv, release, tmp_path):
+    assert release("--gradescope", tmp_path / "dojo.zip").exit_code == 0
+    host, tools = tmp_path / "autograder", tmp_path / "tools"
+    with zipfile.ZipFile(tmp_path / "dojo.zip") as archive:
+        archive.extractall(host / "source")
+    for name in ("python3", "python3.11", "python3.12", "python3.13", "python3.14"):
+        write_script(tools / name, OLD_PYTHON)
+    write_script(tools / "new", 'echo "$@" > $TOOLS/installed')
+    write_script(tools / "apt-get", "exit 100")
+    environment = {"PATH": f"{tools}:/usr/bin:/bin", "AUTOGRADER": str(host), "TOOLS": str(tools)}
+    environment["UV"] = UV if has_uv else "#!/bin/bash\nexit 1"
+    command = ["bash", host / "source" / "setup.sh"]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    if has_uv:
+        assert ran.returncode == 0, ran.stderr
+        assert (tools / "installed").read_text() == "-I -m pip install --quiet -r requirements.txt\n"
+    else:
+        assert ran.returncode == 1
+        assert ran.stderr.startswith("No Python 3.11 or newer could be installed: choose an image")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script of Gradescope's Linux images")
 @pytest.mark.usefixtures("installed")
 def test_the_gradescope_zip_grades_a_submission(tmp_path):
     host = tmp_path / "autograder"
-    (host / "submission" / "anywhere").mkdir(parents=True)
-    (host / "submission" / "anywhere" / "double.py").write_text(WRONG)
+    (host / "submission" / "backup").mkdir(parents=True)
+    (host / "submission" / "backup" / "double.py").write_text(RIGHT)
+    (host / "submission" / "Double.py").write_text(RIGHT)
+    (host / "submission" / "double.ipynb").write_text(json.dumps(notebook("%%kata double\n" + WRONG)))
+    (host / "submission" / "double-1.ipynb").write_text(json.dumps(notebook("%%kata double\n" + RIGHT)))
+    (host / "submission" / "double.py").write_text(Path("exercises/attention/double.py").read_text())
+    (host / "submission" / "answer.py").write_text(RIGHT)
     with zipfile.ZipFile(tmp_path / "dojo.zip") as archive:
         archive.extractall(host / "source")
-    script = host / "venv" / "bin" / "grade"
-    script.parent.mkdir(parents=True)
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m grader.cli.grade "$@"\n')
-    script.chmod(0o755)
+    write_script(host / "venv" / "bin" / "python", f'shift\nexec {sys.executable} "$@"')
+    (host / "submission_metadata.json").write_text('{"assignment": {"total_points": "20.0"}}')
     environment = {**os.environ, "AUTOGRADER": str(host), "PYTHONPATH": str(tmp_path / "site")}
     ran = subprocess.run(
         ["bash", host / "source" / "run_autograder"], env=environment, capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
     results = json.loads((host / "results" / "results.json").read_text())
-    assert 0 < results["score"] < 10
-    assert any(test["status"] == "failed" for test in results["tests"])
+    assert results["score"] == 10
+    assert results["output"].splitlines() == [
+        "10 of 10 points",
+        "double is also in double.ipynb; graded: double-1.ipynb.",
+        "Handed in, not recognised: answer.py.",
+    ]
+    assert {test["visibility"] for test in results["tests"]} == {"after_published"}
+    assert "katas are worth 10 points, and the assignment 20: set its points to 10." in ran.stdout
 
 
 @pytest.mark.slow

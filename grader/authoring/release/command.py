@@ -16,6 +16,7 @@ from grader.authoring.release.repository import (
     write_release,
 )
 from grader.course.catalog import Course, shorten
+from grader.formats.escaping import points
 from grader.values.formatting import counted
 
 
@@ -27,6 +28,7 @@ def release_course(
     hosts: tuple[str, ...],
     sealed: Path | None,
     gradescope: Path | None,
+    visibility: str,
     classroom50: Path | None,
 ) -> None:
     """Write the repository and the hosts' files, and print what was written. Raises CourseError."""
@@ -40,8 +42,9 @@ def release_course(
     for name in outcome.removed:
         click.echo(f"removed, since it is no longer part of the release: {name}")
     if gradescope is not None:
-        keys.save(gradescope, gradescope_zip(core))
-        click.echo(f"Upload {shorten(gradescope)} to Gradescope.")
+        keys.save(gradescope, gradescope_zip(core, visibility))
+        worth = points(sum(info.max_score for info in infos))
+        click.echo(f"Upload {shorten(gradescope)} to Gradescope, to an assignment of {worth} points.")
     if classroom50 is not None:
         for name, data in classroom50_bundle(core).items():
             keys.save(classroom50 / name, data)

@@ -79,9 +79,13 @@ def student_files(
     return files
 
 
-def gradescope_zip(core: dict[str, bytes]) -> bytes:
-    """Return Gradescope's autograder as a zip: its scripts and the core files."""
-    scripts = {name: _template(name).encode() for name in ("setup.sh", "run_autograder")}
+def gradescope_zip(core: dict[str, bytes], visibility: str = "visible") -> bytes:
+    """Return Gradescope's autograder as a zip: its scripts and the core files.
+
+    `visibility` says when students see the tests.
+    """
+    texts = {"VISIBILITY": visibility, "KEY": ""}
+    scripts = {name: _template(name, **texts).encode() for name in ("setup.sh", "run_autograder")}
     return zipped({**scripts, **core}, executable=tuple(scripts))
 
 
