@@ -42,6 +42,7 @@ class LocalPool:
 
     def __init__(self, options: GraderOptions, size: int = 0) -> None:
         self.options = options
+        os.environ["PYTHONSAFEPATH"] = "1"  # the fork server must not import what lies in this folder
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(PRELOADED)
         self._losses: dict[tuple[str, str], int] = {}

@@ -1,7 +1,7 @@
 """Render a report for Classroom 50: `result.json` in the schema `classroom50/result/v1`.
 
 Its scores are integers, so one point of the course is 100 there and nothing is rounded. The text for the
-student, `release-body.md`, comes from `summary`.
+student, `release-body.md`, comes from `release_body`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ FILES = {
     "html": {"report.html": "html"},
     "github": {"annotations.txt": "github", "summary.md": "summary"},
     "classroom": {"classroom.txt": "classroom"},
-    "classroom50": {"result.json": "classroom50", "release-body.md": "summary"},
+    "classroom50": {"result.json": "classroom50", "release-body.md": "release_body"},
     "gradescope": {"results.json": "gradescope"},
     "prairielearn": {"results.json": "prairielearn"},
     "exercism": {"results.json": "exercism"},

@@ -73,7 +73,7 @@ def _has_cuda() -> bool:
     import subprocess
 
     question = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)"
-    return subprocess.run([sys.executable, "-c", question], capture_output=True).returncode == 0
+    return subprocess.run([sys.executable, "-P", "-c", question], capture_output=True).returncode == 0
 
 
 def open_grader(

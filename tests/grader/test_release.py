@@ -1,9 +1,11 @@
 """Tests that a release has no solutions, grades as the course does, and keeps a student's work."""
 
 import ast
+import importlib.util
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -15,6 +17,7 @@ from click.testing import CliRunner
 
 from grader.answer_keys import encryption
 from grader.answer_keys.file import MAGIC, KeyFile
+from grader.authoring.release import repository
 from grader.authoring.release.wheel import build_wheel
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
@@ -422,6 +425,44 @@ def test_the_classroom50_bundle_grades_the_students_checkout(installed, tmp_path
     assert (result["score"], result["max-score"]) == (1000, 1000)
     assert (tmp_path / "student" / "release-body.md").read_text().startswith("## 10 of 10 points")
     compile((tmp_path / "bundle" / "autograder.py").read_text(), "autograder.py", "exec")
+
+
+SHADOWS = ("venv", "token", "pip", "grader", "tempfile", "numpy", "json")
+
+
+def test_the_classroom50_autograder_never_imports_from_the_checkout(release, tmp_path, monkeypatch):
+    assert release("--classroom50", tmp_path / "bundle").exit_code == 0
+    student = tmp_path / "student"
+    student.mkdir()
+    for name in SHADOWS:
+        (student / f"{name}.py").write_text("raise SystemExit('forged')")
+    monkeypatch.chdir(student)
+    program = student.parent / "bundle" / "autograder.py"
+    spec = importlib.util.spec_from_file_location("autograder", program)
+    autograder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(autograder)
+    real, started = subprocess.run, []
+
+    def run(command, **options):
+        started.append((command, options))
+        if command[0] == sys.executable:  # the only one that must work here: it makes the environment
+            return real([*command, "--without-pip"], **options)
+        return subprocess.CompletedProcess(command, 0, stdout="")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    autograder.main()
+    pythons = [command for command, _ in started if command[0] != "git"]
+    assert [command[1:4] for command in pythons] == [
+        ["-I", "-m", "venv"], ["-I", "-m", "pip"], ["-I", "-m", "grader.cli.grade"],
+    ]  # fmt: skip
+    assert {options["cwd"] for _, options in started} == {tmp_path / "bundle"}
+
+
+@pytest.mark.parametrize("template", sorted(repository.TEMPLATES.iterdir()), ids=lambda path: path.name)
+def test_every_python_that_a_template_starts_is_isolated(template):
+    started = re.findall(r"python[\d.]*\"? +(-\S+)", template.read_text())
+    if template.name not in ("README.md",):  # which a student types
+        assert set(started) <= {"-I"}
 
 
 def test_commands_in_the_texts_for_students_work(release, tmp_path):
