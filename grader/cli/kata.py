@@ -124,6 +124,9 @@ def key(
     "--sealed", type=click.Path(path_type=Path), help="A sealed key for the workflow to grade with."
 )
 @click.option(
+    "--secret", type=click.Path(path_type=Path), help="The file of its secret.  [default: SEALED.secret]"
+)
+@click.option(
     "--gradescope", type=click.Path(path_type=Path), help="Write Gradescope's zip to this file too."
 )
 @click.option(

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from grader.cli.console import Console
-from grader.cli.options import FAILED, PASSED, WRONG_INPUT, GradeOptions
+from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions
 from grader.cli.output import ReportOutput
 from grader.cli.progress import is_begun, welcome
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
@@ -70,15 +70,13 @@ def _chosen_files(
 
 
 def _katas_of_notebooks(course: Course, notebooks: list[Path]) -> list[tuple[KataInfo, Path]]:
-    """Return the katas that notebooks answer. Raises CourseError if one answers none or is unreadable."""
+    """Return the katas that notebooks answer. Raises SubmissionRejected if a notebook answers none."""
     found = []
     for file in notebooks:
-        try:
-            names = katas_in(file, course.katas)
-        except SubmissionRejected as refused:
-            raise CourseError(str(refused)) from None
+        names = katas_in(file, course.katas)
         if not names:
-            raise CourseError(f"{shorten(file)} answers no kata: no cell begins with %%kata and a name.")
+            told = f"{shorten(file)} answers no kata: no cell begins with %%kata and a name."
+            raise SubmissionRejected(told)
         found += [(course.katas[name], file) for name in names]
     return found
 
@@ -112,7 +110,7 @@ def exit_code(report: Report) -> int:
     """Return 0 if all katas passed, 1 if one did not, 2 if a file could not be graded."""
     statuses = {kata.status for kata in report.katas}
     if "error" in statuses:
-        return WRONG_INPUT
+        return UNGRADABLE
     return PASSED if statuses <= {"passed"} else FAILED
 
 

@@ -605,7 +605,7 @@ def test_wrong_input_is_one_sentence(tiny_course, tmp_path, monkeypatch, wish, t
     (tmp_path / "class" / "ada").mkdir(parents=True)
     wish = tuple(str(tmp_path / "class") if word == "." else word for word in wish)
     found = invoke(*wish, "--output", tmp_path / "grades")
-    assert (found.exit_code, found.output) == (2, told + "\n")
+    assert (found.exit_code, found.output) == (4, told + "\n")
 
 
 def test_a_grader_that_cannot_be_opened_says_why(tiny_course, hand_in, tmp_path, monkeypatch):
@@ -614,7 +614,7 @@ def test_a_grader_that_cannot_be_opened_says_why(tiny_course, hand_in, tmp_path,
     wish = (tmp_path / "submissions", "--kata", "double", "--output", tmp_path / "grades")
     found = invoke(*wish, "--key", tmp_path / "none.key")
     assert (found.exit_code, found.output) == (
-        2,
+        4,
         "The key none.key cannot be read: no such file or directory.\n",
     )
 

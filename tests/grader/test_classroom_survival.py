@@ -102,7 +102,7 @@ def test_a_full_disk_is_reported_and_loses_nothing(start, undisturbed, tmp_path)
 
     running = start(tmp_path, preexec_fn=limit)
     told, _ = running.communicate(timeout=120)
-    assert running.returncode == 2, told
+    assert running.returncode == 4, told
     assert "cannot be read or written: " in told
     assert told.endswith("What was graded before is kept; the same command goes on from there.\n")
     told, _ = start(tmp_path).communicate(timeout=120)

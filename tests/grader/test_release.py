@@ -214,15 +214,59 @@ def test_the_wheel_can_be_installed_with_pip(tmp_path):
 
 def test_a_sealed_key_is_used_by_the_workflow_and_kept_apart_from_open_keys(release, tmp_path):
     pytest.importorskip("cryptography", reason="an optional part of the installation")
-    (tmp_path / "ci.key").write_bytes(encryption.seal(b"x", encryption.new_secret()))
-    assert release("--sealed", tmp_path / "ci.key").exit_code == 0
+    seal("double", tmp_path / "ci.key")
+    result = release("--sealed", tmp_path / "ci.key")
+    assert result.exit_code == 0, result.output
     workflow = (tmp_path / "out" / ".github" / "workflows" / "grade.yml").read_text()
     assert "--key .github/sealed.key" in workflow
     assert "DOJO_SEAL: ${{ secrets.DOJO_SEAL }}" in workflow
     assert "cryptography" in (tmp_path / "out" / "requirements.txt").read_text()
     refused = release("--sealed", tmp_path / "out" / "keys" / "double.key")
-    assert refused.exit_code == 2
+    assert refused.exit_code == 4
     assert refused.stderr == "double.key is no sealed key; make one with: kata key --seal\n"
+
+
+def seal(name, path):
+    result = CliRunner().invoke(run_kata, ["key", name, "--seal", "--output", str(path)])
+    assert result.exit_code == 0, result.output
+
+
+def test_a_sealed_key_that_cannot_grade_is_not_released(release, tmp_path, monkeypatch):
+    monkeypatch.delenv("DOJO_SEAL", raising=False)
+    pytest.importorskip("cryptography", reason="an optional part of the installation")
+    key, secret = tmp_path / "ci.key", tmp_path / "ci.key.secret"
+    release(folder="elsewhere")  # changes the working folder to the course
+    seal("double", key)
+    lacking = release("--sealed", key, name="center")
+    assert (lacking.exit_code, lacking.stderr) == (4, "ci.key holds no answers to `center`.\n")
+    secret.write_text(encryption.new_secret())
+    assert "does not open with the secret in ci.key.secret" in release("--sealed", key).stderr
+    secret.unlink()
+    assert "ci.key is sealed: put its secret into the variable DOJO_SEAL" in release("--sealed", key).stderr
+    assert not (tmp_path / "out").exists()
+
+
+def step_of(workflow, name):
+    """The commands of a step of a released workflow."""
+    text = (workflow).read_text()
+    found = re.search(rf"name: {name}\n(?:.*\n)*?        run: \|\n((?:          .*\n)+)", text)
+    return textwrap.dedent(found[1])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script of GitHub's Linux runners")
+@pytest.mark.parametrize(
+    ("host", "name", "red"), [("actions", "Grade", {1, 2}), ("classroom", "Katas", set())]
+)
+def test_a_workflow_that_could_not_grade_is_red(host, name, red, release, tmp_path):
+    assert release("--host", host).exit_code == 0
+    workflow = tmp_path / "out" / ".github" / "workflows" / repository.WORKFLOWS[host]
+    for code in range(5):
+        write_script(tmp_path / "bin" / "grade", f"exit {code}")
+        environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+        command = ["bash", "-e", "-c", step_of(workflow, name)]
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert (ran.returncode != 0) == (code in red | {3, 4})
+        assert ran.stdout.startswith("::error title=Not graded::") == (code in (3, 4))
 
 
 def test_a_stub_that_is_begun_is_not_released(release, tiny_course):
@@ -233,7 +277,7 @@ def test_a_stub_that_is_begun_is_not_released(release, tiny_course):
         result = release()
     finally:
         stub.write_text(before)
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert result.stderr == (
         "exercises/attention/double.py is begun; a release hands out the untouched stub.\n"
     )
@@ -242,7 +286,7 @@ def test_a_stub_that_is_begun_is_not_released(release, tiny_course):
 def test_a_release_into_a_folder_with_solutions_is_refused(release, tmp_path):
     (tmp_path / "out" / "solutions").mkdir(parents=True)
     result = release()
-    assert (result.exit_code, files_of(tmp_path / "out")) == (2, set())
+    assert (result.exit_code, files_of(tmp_path / "out")) == (4, set())
 
 
 # --- releasing again over a student's work ----------------------------------------------------------
@@ -500,6 +544,6 @@ def test_a_kata_is_not_released_without_those_that_it_needs(write, tmp_path, mon
     monkeypatch.chdir(tmp_path / "in")
     result = CliRunner().invoke(run_kata, ["release", str(tmp_path / "out"), "double"])
     assert (result.exit_code, result.stderr) == (
-        2, "`center` is needed by these katas, and is not among them; name it too.\n",
+        4, "`center` is needed by these katas, and is not among them; name it too.\n",
     )  # fmt: skip
     assert not (tmp_path / "out").exists()

@@ -27,12 +27,14 @@ def release_course(
     seed: int,
     hosts: tuple[str, ...],
     sealed: Path | None,
+    secret: Path | None,
     gradescope: Path | None,
     visibility: str,
     classroom50: Path | None,
 ) -> None:
     """Write the repository and the hosts' files, and print what was written. Raises CourseError."""
-    infos, sealed_key = keys.chosen_katas(course, names), read_sealed(sealed)
+    infos = keys.chosen_katas(course, names)
+    sealed_key = read_sealed(course, infos, sealed, secret)
     core = core_files(course, infos, seed, bool(sealed_key))
     outcome = write_release(folder, student_files(course, core, infos, hosts, sealed_key))
     made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"

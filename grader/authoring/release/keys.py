@@ -42,7 +42,7 @@ def write_sealed(course: Course, infos: list[KataInfo], output: Path, secret_fil
     key if no file is given.
     """
     require_solutions(course, infos)
-    file = secret_file or output.with_name(output.name + ".secret")
+    file = secret_file or secret_beside(output)
     kept = secret_file is not None and file.exists()
     secret = encryption.read_secret(file) if kept else encryption.new_secret()
     encryption.seal(b"", secret)  # fail for a missing package or a bad secret before minutes of drawing
@@ -56,6 +56,11 @@ def write_sealed(course: Course, infos: list[KataInfo], output: Path, secret_fil
         f"{shorten(output)} is sealed. Its secret is in {shorten(file)}: give it to the workflow as"
         f" {encryption.VARIABLE}, and to nobody else."
     )
+
+
+def secret_beside(key: Path) -> Path:
+    """Return the file where `kata key --seal` writes the secret of a key."""
+    return key.with_name(f"{key.name}.secret")
 
 
 def chosen_katas(course: Course, names: Iterable[str]) -> list[KataInfo]:

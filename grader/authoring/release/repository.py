@@ -10,6 +10,7 @@ from pathlib import Path
 
 from grader.answer_keys.encryption import VARIABLE, is_sealed
 from grader.answer_keys.file import write
+from grader.answer_keys.lookup import open_keyring
 from grader.authoring.release import keys
 from grader.authoring.release.wheel import build_wheel, zipped
 from grader.course import release_manifest
@@ -94,12 +95,17 @@ def classroom50_bundle(core: dict[str, bytes]) -> dict[str, bytes]:
     return {"autograder.py": _template("autograder.py.txt").encode(), **core}
 
 
-def read_sealed(path: Path | None) -> bytes:
-    """Return the bytes of a sealed key, or b"" for no path. Raises CourseError if it is not sealed."""
+def read_sealed(course: Course, infos: list[KataInfo], path: Path | None, secret: Path | None) -> bytes:
+    """Return the bytes of a sealed key, or b"" for no path.
+
+    Raises CourseError if it is not sealed, and KeyUnusable if a workflow could not grade these katas with it.
+    """
     if path is None:
         return b""
     if not path.is_file() or not is_sealed(path.read_bytes()):
         raise CourseError(f"{shorten(path)} is no sealed key; make one with: kata key --seal")
+    beside = keys.secret_beside(path)
+    open_keyring(course, infos, path, secret or (beside if beside.is_file() else None))
     return path.read_bytes()
 
 
