@@ -116,6 +116,7 @@ class GradeOptions(NamedTuple):
     show_output: bool = False
     all_katas: bool = False
     protect: bool = False
+    against: Path | None = None
     key: Path | None = None
     secret: Path | None = None
 

@@ -16,11 +16,13 @@ import click
 
 from grader.course.catalog import CourseError
 from grader.formats import registry, terminal
+from grader.formats.escaping import in_markdown
 from grader.report import Report
 
 #: Environment variables that name a file of the runner; text is appended to these files.
 CHANNELS = {"summary.md": "GITHUB_STEP_SUMMARY", "classroom.txt": "GITHUB_OUTPUT"}
 HOSTED = ("github", "classroom")
+MOST_LINES = 100
 
 
 class ReportOutput:
@@ -87,6 +89,15 @@ class ReportOutput:
         on_stdout = self.output is None and not channel and file == next(iter(registry.FILES[form]))
         if on_stdout or file == "annotations.txt":
             click.echo(text, nl=False)
+
+
+def append_to_summary(lines: Sequence[str]) -> None:
+    """Say in the job summary of a workflow that these files, which judge, are not as they came."""
+    channel = os.environ.get(CHANNELS["summary.md"], "")
+    if channel and lines:
+        told = "\n".join(f"- {in_markdown(line, 300)}" for line in lines[:MOST_LINES])
+        head = "## Files that judge are not as they came\n\nThe score below says less than it seems to.\n\n"
+        _write(Path(channel), f"{head}{told}\n\n", append=True)
 
 
 def _environment() -> Mapping[str, str]:

@@ -331,8 +331,53 @@ def test_protect_names_the_judging_files_that_were_changed(release, tmp_path, mo
     changed = CliRunner().invoke(run_grade, ["--protect"])
     assert changed.exit_code == 1
     assert changed.stdout.splitlines() == [
-        "changed: .github/workflows/grade.yml", "changed: tests/katas/attention/test_double.py",
+        "missing: .github/workflows/grade.yml", "changed: tests/katas/attention/test_double.py",
     ]  # fmt: skip
+
+
+ADDED = (
+    "solutions/attention/double/reference.py", "conftest.py", ".github/workflows/other.yml", "pytest.ini",
+    "keys/other.key", "tests/katas/attention/__pycache__/test_double.cpython-311.pyc", "numpy.py",
+)  # fmt: skip
+
+
+def test_protect_names_what_was_added_and_what_hides_in_the_list(release, tmp_path, monkeypatch):
+    release()
+    release(folder="theirs")
+    theirs, out = tmp_path / "theirs", tmp_path / "out"
+    for name in (*ADDED, "notes.md", "exercises/attention/double.py"):
+        (theirs / name).parent.mkdir(parents=True, exist_ok=True)
+        (theirs / name).write_bytes(b"\0\0\0\0\1\0\0\0 forged")
+    own = theirs / "tests" / "katas" / "attention" / "__pycache__" / "own.cpython-311.pyc"
+    own.write_bytes(b"\0\0\0\0\0\0\0\0 made by Python")
+    listed = json.loads((theirs / release_manifest.NAME).read_text())
+    listed["files"]["pytest.ini"] = release_manifest.digest((theirs / "pytest.ini").read_bytes())
+    (theirs / release_manifest.NAME).write_text(json.dumps(listed))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    options = ["--protect", "--course", str(theirs)]
+    alone = CliRunner().invoke(run_grade, options)
+    assert alone.stdout.splitlines() == [f"added: {name}" for name in sorted(ADDED) if name != "pytest.ini"]
+    compared = CliRunner().invoke(run_grade, [*options, "--against", str(out)])
+    assert compared.exit_code == 1
+    assert compared.stdout.splitlines() == [
+        f"changed: {release_manifest.NAME}", *(f"added: {name}" for name in sorted(ADDED)),
+    ]  # fmt: skip
+    assert "- added: solutions/attention/double/reference.py" in (
+        (tmp_path / "summary.md").read_text().replace("&#95;", "_")
+    )
+
+
+def test_a_students_copy_never_reads_solutions(release, tmp_path, monkeypatch):
+    release()
+    out = tmp_path / "out"
+    forged = out / "solutions" / "attention" / "double" / "reference.py"
+    forged.parent.mkdir(parents=True)
+    forged.write_text(WRONG)
+    (out / "exercises" / "attention" / "double.py").write_text(WRONG)
+    monkeypatch.chdir(out)
+    ran = CliRunner().invoke(run_grade, ["double", "--format", "json"])
+    assert json.loads(ran.stdout)["score"] < 10
+    assert "--key keys" in (out / ".github" / "workflows" / "grade.yml").read_text()
 
 
 # --- as a student, without the instructor's repository ----------------------------------------------

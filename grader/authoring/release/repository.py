@@ -21,6 +21,7 @@ from grader.grading.prerequisites import with_needs
 
 TEMPLATES = Path(__file__).parent / "templates"
 SEALED = ".github/sealed.key"
+OPEN_KEYS = " --key keys"  # so that solutions beside them are never read
 HOSTS = ("actions", "classroom")
 WORKFLOWS = {"actions": "grade.yml", "classroom": "classroom.yml"}
 PLAIN = {
@@ -69,7 +70,7 @@ def student_files(
     files = dict(core)
     files["README.md"] = _readme(course.syllabus, infos).encode()
     files |= {name: _template(template).encode() for name, template in PLAIN.items()}
-    key, secret = "", ""
+    key, secret = OPEN_KEYS, ""
     if sealed:
         files[SEALED] = sealed
         key = f" --key {SEALED}"
@@ -85,7 +86,7 @@ def gradescope_zip(core: dict[str, bytes], visibility: str = "visible") -> bytes
 
     `visibility` says when students see the tests.
     """
-    texts = {"VISIBILITY": visibility, "KEY": ""}
+    texts = {"VISIBILITY": visibility, "KEY": OPEN_KEYS}
     scripts = {name: _template(name, **texts).encode() for name in ("setup.sh", "run_autograder")}
     return zipped({**scripts, **core}, executable=tuple(scripts))
 
