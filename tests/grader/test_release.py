@@ -548,6 +548,14 @@ def test_the_classroom50_autograder_never_imports_from_the_checkout(release, tmp
 
 
 @pytest.mark.parametrize("template", sorted(repository.TEMPLATES.iterdir()), ids=lambda path: path.name)
+def test_every_action_is_pinned_by_its_digest(template):
+    used = re.findall(r"uses: (.+)", template.read_text())
+    moving = [one for one in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", one)]
+    # nobody could confirm a digest of the reporter, whose service is retired
+    assert [one for one in moving if one != "classroom-resources/autograding-grading-reporter@v1"] == []
+
+
+@pytest.mark.parametrize("template", sorted(repository.TEMPLATES.iterdir()), ids=lambda path: path.name)
 def test_every_python_that_a_template_starts_is_isolated(template):
     started = re.findall(r"python[\d.]*\"? +(-\S+)", template.read_text())
     if template.name not in ("README.md",):  # which a student types
