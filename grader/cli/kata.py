@@ -111,6 +111,7 @@ def key(
 @click.option(
     "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
 )
+@click.option("--hidden-seed", type=int, help="Let the hosts grade with other cases, drawn from this.")
 @click.option(
     "--host",
     "hosts",

@@ -246,6 +246,34 @@ def test_a_sealed_key_that_cannot_grade_is_not_released(release, tmp_path, monke
     assert not (tmp_path / "out").exists()
 
 
+def key_in(data, name="keys/double.key"):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return archive.read(name)
+
+
+def test_hosts_grade_with_hidden_cases(release, tmp_path, monkeypatch):
+    pytest.importorskip("cryptography", reason="an optional part of the installation")
+    monkeypatch.delenv("DOJO_SEAL", raising=False)
+    out, archive, bundle = tmp_path / "out", tmp_path / "dojo.zip", tmp_path / "bundle"
+    hidden = ("--hidden-seed", 7, "--gradescope", archive, "--classroom50", bundle)
+    result = release(*hidden)
+    assert result.exit_code == 0, result.output
+    assert "its secret DOJO_SEAL is in out.secret." in result.stdout
+    own, theirs = (out / "keys" / "double.key").read_bytes(), key_in(archive.read_bytes())
+    assert own != theirs == (bundle / "keys" / "double.key").read_bytes()
+    workflow = (out / ".github" / "workflows" / "grade.yml").read_text()
+    assert "--key .github/sealed.key" in workflow
+    secret = (tmp_path / "out.secret").read_text()
+    opened = encryption.unseal((out / repository.SEALED).read_bytes(), "the key", tmp_path / "out.secret")
+    assert (
+        KeyFile(opened, "").message("double", "answers").keys()
+        == KeyFile(theirs, "").message("double", "answers").keys()
+    )
+    assert not [name for name in files_of(out) if secret.strip().encode() in (out / name).read_bytes()]
+    assert release(*hidden).exit_code == 0
+    assert (tmp_path / "out.secret").read_text() == secret, "a second release keeps the secret"
+
+
 def step_of(workflow, name):
     """The commands of a step of a released workflow."""
     text = (workflow).read_text()

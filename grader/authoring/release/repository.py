@@ -9,7 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from grader.answer_keys.encryption import VARIABLE, is_sealed
-from grader.answer_keys.file import write
 from grader.answer_keys.lookup import open_keyring
 from grader.authoring.release import keys
 from grader.authoring.release.wheel import build_wheel, zipped
@@ -55,8 +54,7 @@ def core_files(
     if conftest.is_file():
         files["tests/katas/conftest.py"] = conftest.read_bytes()
     keys.require_solutions(course, infos)
-    for entry in keys.with_progress(keys.draw_entries(course, infos, seed)):
-        files[f"keys/{entry.name}.key"] = write([entry], seed, keys.made_by())
+    files |= keys.key_files(keys.with_progress(keys.draw_entries(course, infos, seed)), seed)
     name, wheel = build_wheel()
     files[f"vendor/{name}"] = wheel
     files["requirements.txt"] = _requirements(course, infos, name, is_sealed_too).encode()
