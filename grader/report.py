@@ -231,12 +231,14 @@ class Report:
         device: The device that PyTorch katas were graded on.
         isolation: The layers of the sandbox that were in force.
         provenance: The versions that the report was made with.
+        notes: Which of the files handed in were graded, and which were not.
     """
 
     katas: tuple[KataReport, ...]
     device: str = "cpu"
     isolation: Isolation = field(default_factory=Isolation)
     provenance: Provenance = field(default_factory=Provenance)
+    notes: tuple[str, ...] = ()
 
     @property
     def score(self) -> int:
@@ -268,6 +270,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "device": report.device,
         "isolation": asdict(report.isolation),
         "provenance": asdict(report.provenance),
+        "notes": list(report.notes),
         "katas": [_kata_to_json(kata) for kata in report.katas],
     }
 
@@ -331,6 +334,7 @@ def from_json(data: Any) -> Report:
             device=data["device"],
             isolation=Isolation(**data["isolation"]),
             provenance=Provenance(**data["provenance"]),
+            notes=tuple(data.get("notes", ())),
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise ReportError(f"The report is damaged: {error!r}.") from None

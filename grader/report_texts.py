@@ -78,7 +78,9 @@ def legible(report: Report) -> Report:
     """Return the report with every text made harmless."""
     provenance = Provenance(*(harmless(text, one_line=True) for text in astuple(report.provenance)))
     device = harmless(report.device, one_line=True)
-    return replace(report, katas=tuple(map(legible_kata, report.katas)), device=device, provenance=provenance)
+    notes = tuple(harmless(note, one_line=True) for note in report.notes)
+    katas = tuple(map(legible_kata, report.katas))
+    return replace(report, katas=katas, device=device, provenance=provenance, notes=notes)
 
 
 def legible_kata(kata: KataReport) -> KataReport:

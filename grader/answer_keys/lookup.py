@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grader.answer_keys.file import MAGIC, KataKey, KeyFile, KeyUnusable
 from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.release_manifest import is_release
 
 FOLDER = "keys"
 SUFFIX = ".key"
@@ -48,10 +49,12 @@ def open_keyring(
 ) -> Keyring | None:
     """Open the keys at `path`; without a path, those of a course that has no solutions, otherwise none.
 
-    Raises KeyUnusable if one of the katas cannot be graded with the keys.
+    Solutions in a student's copy are not the course's: its keys count. Raises KeyUnusable if one of the katas
+    cannot be graded with the keys.
     """
     if path is None:
-        if all(course.solution(info, "reference").is_file() for info in infos):
+        has_solutions = all(course.solution(info, "reference").is_file() for info in infos)
+        if has_solutions and not is_release(course.root):
             return None
         path = course.root / FOLDER
     ring = Keyring([_open(file, secret) for file in _files(path)], shorten(path))

@@ -28,6 +28,7 @@ class KataStatistics:
     failing: Counter[str] = field(default_factory=Counter)  # keyed by the check's title
     mistakes: Counter[str] = field(default_factory=Counter)  # keyed by the mistake's id
     texts: dict[str, str] = field(default_factory=dict)  # the mistakes' texts, keyed by id
+    unjudged: int = 0  # files that the grader failed to judge
 
     @property
     def tried(self) -> int:
@@ -85,7 +86,15 @@ class ClassStatistics:
             self.absent_count += 1
             self.absent += [graded.member.name or graded.member.id] if self.absent_count <= 100 else []
         for kata in graded.report.katas:
-            self.katas[kata.name].add(kata)
+            if kata.name in graded.unjudged:
+                self.katas[kata.name].unjudged += 1
+            else:
+                self.katas[kata.name].add(kata)
+
+    @property
+    def unjudged(self) -> int:
+        """The number of files, over all katas, that were not judged."""
+        return sum(kata.unjudged for kata in self.katas.values())
 
     def find_groups(self, store: Store) -> None:
         """Query the store for the groups of unexplained and of similar files."""

@@ -46,7 +46,8 @@ def limit_of(name: str) -> int:
 def safe_parts(name: str) -> Parts:
     """Return the parts of a member's path; empty if it is absolute, leaves the archive or is malformed."""
     path = PurePosixPath(name.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or any(":" in part or "\0" in part for part in path.parts):
+    has_drive = len(path.parts) > 1 and path.parts[0].endswith(":")
+    if path.is_absolute() or has_drive or ".." in path.parts or any("\0" in part for part in path.parts):
         return ()
     return path.parts
 

@@ -7,13 +7,27 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Container, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import NamedTuple
 
 from grader.classroom import archive
-from grader.classroom.platform_filenames import IGNORED_FOLDERS, Parts, StudentName, kata_at, owner
+from grader.classroom.kata_names import EXACT, KataNames, resubmission
+from grader.classroom.platform_filenames import (
+    IGNORED_FOLDERS,
+    SUFFIXES,
+    Owned,
+    Parts,
+    Place,
+    StudentName,
+    kata_at,
+    may_be_an_answer,
+    owner,
+)
 from grader.course.catalog import CourseError, shorten
 from grader.course.notebook_cells import SUFFIX, answer_in, cells_in
 from grader.course.submission import SubmissionRejected, read_bytes
@@ -28,10 +42,23 @@ class SubmittedFile:
     kata: str
     place: Parts
     read: Callable[[], bytes]
-    duplicates: tuple[Parts, ...] = ()  # other files of the same rank
+    duplicates: tuple[Parts, ...] = ()  # other files that might have been meant
+    late: bool = False
+
+    @property
+    def note(self) -> str:
+        """A sentence about the other files that might have been meant."""
+        places = ", ".join("/".join(place) for place in self.duplicates)
+        return f"{self.kata} is also in {places}; graded: {'/'.join(self.place)}."
 
 
-Found = tuple[Parts, Callable[[], bytes]]
+class FoundFile(NamedTuple):
+    """A file of a student: its path inside the submission, a function that reads it, what Canvas says."""
+
+    inner: Parts
+    read: Callable[[], bytes]
+    late: bool = False
+    upload: int = 0
 
 
 class Collector:
@@ -41,7 +68,7 @@ class Collector:
         self.label = shorten(path)
         if not path.exists():
             raise CourseError(f"There is no folder or zip file {self.label}.")
-        self._sources: dict[StudentName, list[Callable[[], Iterator[Found]]]] = {}
+        self._sources: dict[StudentName, list[Callable[[], Iterator[FoundFile]]]] = {}
         if path.is_dir():
             self._add_folder(_folder_of_students(path))
         else:
@@ -60,9 +87,9 @@ class Collector:
             is_folder = entry.is_dir(follow_symlinks=False)
             found = owner((entry.name, "") if is_folder else (entry.name,))
             if found:
-                whose, inner = found
-                walk = partial(_walk, Path(entry.path), tuple(part for part in inner if part))
-                self._sources.setdefault(whose, []).append(walk)
+                found = found._replace(inner=tuple(part for part in found.inner if part))
+                walk = partial(_walk, Path(entry.path), found)
+                self._sources.setdefault(found.student, []).append(walk)
 
     def _add_zip(self, path: Path) -> None:
         whole = list(archive.members(str(path), self.label))
@@ -70,38 +97,110 @@ class Collector:
         for parts, read in sorted(whole, key=lambda member: member[0]):
             found = owner(parts[1:] if has_common_folder else parts)
             if found:
-                one = partial(iter, [(found[1], read)])
-                self._sources.setdefault(found[0], []).append(one)
+                one = partial(iter, [FoundFile(found.inner, read, found.late, found.upload)])
+                self._sources.setdefault(found.student, []).append(one)
 
-    def students(self) -> Iterator[tuple[StudentName, Iterator[Found]]]:
+    @property
+    def names(self) -> list[StudentName]:
+        """The students, sorted by name."""
+        return sorted(self._sources, key=lambda student: student.key)
+
+    def students(self) -> Iterator[tuple[StudentName, Iterator[FoundFile]]]:
         """Yield the students, sorted by name, each with all submitted files."""
-        for student in sorted(self._sources, key=lambda student: student.key):
+        for student in self.names:
             yield student, (file for source in self._sources[student] for file in source())
 
+    def require_one_student_each(self, names: KataNames, is_member: Callable[[StudentName], bool]) -> None:
+        """Raise CourseError if every submission holds the folders of several students.
 
-def best_files(
-    files: Iterator[Found], katas: Container[str], note: Callable[[str], None] = lambda _: None
-) -> list[SubmittedFile]:
+        This happens if the folder above the submissions was named. A member of the roster is one student.
+        """
+        folder = ""
+        for student, files in self.students():
+            katas: dict[str, set[Parts]] = {}
+            for found, place in ((kata_at(file.inner, names), file.inner) for file in files):
+                if found:
+                    katas.setdefault(found[1], set()).add(_folder_of(place))
+            apart = next((places for places in katas.values() if _are_apart(places)), None)
+            if is_member(student) or (katas and apart is None):
+                return
+            if apart is not None and not folder:
+                above = os.path.commonpath(["/".join((student.key, *place)) for place in apart])
+                folder = f"{self.label}/{above}"
+        if folder:
+            raise CourseError(
+                f"{folder} holds one kata in several folders, as if each were a student's."
+                f" Name the folder of the students: kata grade {folder}"
+            )
+
+
+def _folder_of(place: Parts) -> Parts:
+    """Return the folder of a file, or that of the repository if it is one of its exercises."""
+    return place[:-3] if place[-3:-2] == ("exercises",) else place[:-1]
+
+
+def _are_apart(folders: set[Parts]) -> bool:
+    """Return whether there are several folders, none of which is inside another."""
+    within = [one for one in folders for other in folders if one != other and one[: len(other)] == other]
+    return len(folders) > 1 and not within
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one student handed in: the best file for each kata, and what a person must look at."""
+
+    files: list[SubmittedFile]
+    unrecognised: list[str]  # paths of files that may be answers
+
+
+def answers_in(
+    files: Iterator[FoundFile],
+    names: KataNames,
+    note: Callable[[str], None] = lambda _: None,
+    stubs: Mapping[str, bytes] = MappingProxyType({}),
+) -> Answers:
     """Return the file in the best place for each kata, sorted by kata.
 
-    `note` is called with a message for each nested zip that cannot be read.
+    `note` is called with a message for each nested zip that cannot be read. `stubs` holds the files that were
+    handed out: an untouched one counts only if there is no other.
     """
-    ranked: dict[str, list[tuple[int, Parts, Callable[[], bytes]]]] = {}
-    for inner, read in _with_zips_opened(files, note):
-        found = kata_at(inner)
-        if found and found[1] in katas:
-            ranked.setdefault(found[1], []).append((found[0], inner, read))
-    return [_best(kata, ranked[kata]) for kata in sorted(ranked)]
+    ranked: dict[str, list[tuple[Place, FoundFile]]] = {}
+    others = []
+    for file in _with_zips_opened(files, note):
+        found = kata_at(file.inner, names)
+        if found:
+            ranked.setdefault(found[1], []).append((found[0], file))
+        elif may_be_an_answer(file.inner, names):
+            others.append("/".join(file.inner))
+    return Answers([_best(kata, ranked[kata], stubs.get(kata)) for kata in sorted(ranked)], others)
 
 
-def _best(kata: str, places: list[tuple[int, Parts, Callable[[], bytes]]]) -> SubmittedFile:
-    """Return the best file; of two of equal rank the last by name, since platforms number resubmissions."""
-    places.sort(key=lambda place: (-place[0], place[1]))
-    rank, inner, read = places[-1]
-    others = tuple(place[1] for place in places[:-1] if place[0] == rank)
-    if inner[-1].endswith(SUFFIX):
-        read = partial(_from_notebook, read, kata, inner[-1])
-    return SubmittedFile(kata, inner, read, others)
+def _best(kata: str, found: list[tuple[Place, FoundFile]], stub: bytes | None) -> SubmittedFile:
+    """Return the file in the best place; of several in equal places the one that was handed in last."""
+    begun = [one for one in found if not _is_stub(one[1], stub)] if len(found) > 1 else found
+    found = begun or found
+    place = min(place for place, _ in found)
+    file = max((file for at, file in found if at == place), key=_recency)
+    is_usual = place.exactness == EXACT and place.depth <= 1
+    others = tuple(other.inner for at, other in found if other is not file and (at == place or not is_usual))
+    read = file.read
+    if place.suffix == SUFFIXES.index(SUFFIX):
+        read = partial(_from_notebook, read, kata, file.inner[-1])
+    return SubmittedFile(kata, file.inner, read, others, file.late)
+
+
+def _is_stub(file: FoundFile, stub: bytes | None) -> bool:
+    try:
+        return stub is not None and file.read().split() == stub.split()
+    except SubmissionRejected:
+        return False
+
+
+def _recency(file: FoundFile) -> tuple[int, tuple[int, ...], list[tuple[int, str]]]:
+    """Return a key that is larger for a later file: by Canvas's number, by `-2` in the name, by the path."""
+    parts = re.findall(r"\d+|\D+", "/".join(file.inner))
+    natural = [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+    return file.upload, resubmission(PurePosixPath(file.inner[-1]).stem), natural
 
 
 def _from_notebook(read: Callable[[], bytes], kata: str, label: str) -> bytes:
@@ -109,16 +208,17 @@ def _from_notebook(read: Callable[[], bytes], kata: str, label: str) -> bytes:
     return answer_in(cells_in(read(), label), kata, label).encode("utf-8", "replace")
 
 
-def _with_zips_opened(files: Iterator[Found], note: Callable[[str], None]) -> Iterator[Found]:
+def _with_zips_opened(files: Iterator[FoundFile], note: Callable[[str], None]) -> Iterator[FoundFile]:
     """Yield the files; a zip file of a student is replaced by the files in it."""
-    for inner, read in files:
-        if len(inner) == 1 and inner[0].endswith(".zip"):
+    for file in files:
+        if len(file.inner) == 1 and file.inner[0].endswith(".zip"):
             try:
-                yield from archive.members(io.BytesIO(read()), inner[0])
+                for inner, read in archive.members(io.BytesIO(file.read()), file.inner[0]):
+                    yield FoundFile(inner, read, file.late, file.upload)
             except (CourseError, SubmissionRejected) as error:
                 note(f"Nothing was found in it: {error}")
         else:
-            yield inner, read
+            yield file
 
 
 def _has_common_folder(places: list[Parts]) -> bool:
@@ -136,17 +236,23 @@ def _folder_of_students(folder: Path) -> Path:
     return folder / "submitted" if (folder / "submitted").is_dir() else folder
 
 
-def _walk(path: Path, inner: Parts) -> Iterator[Found]:
+def files_below(path: Path) -> Iterator[FoundFile]:
+    """Yield the files of one submission, which is a folder or a zip file."""
+    name = StudentName(path.name)
+    return _walk(path, Owned(name, () if path.is_dir() else (path.name,)))
+
+
+def _walk(path: Path, found: Owned) -> Iterator[FoundFile]:
     """Yield every file below a path, or the path itself if it is a file; do not follow links to folders."""
     if not path.is_dir():
-        yield inner, _reader(path)
+        yield FoundFile(found.inner, _reader(path), found.late, found.upload)
         return
     for folder, folders, names in os.walk(path):
         below = Path(folder).relative_to(path).parts
         kept = sorted(name for name in folders if name not in IGNORED_FOLDERS and not name.startswith("."))
         folders[:] = kept if len(below) < DEEPEST else []
         for name in sorted(names):
-            yield (*inner, *below, name), _reader(Path(folder, name))
+            yield FoundFile((*found.inner, *below, name), _reader(Path(folder, name)))
 
 
 def _reader(path: Path) -> Callable[[], bytes]:

@@ -39,6 +39,7 @@ class ClassOptions:
     secret: Path | None = None
     gradebook: str | None = None
     each: bool = False
+    absent: str = "zero"
 
     def grader_options(self, course: Course, infos: list[KataInfo]) -> GraderOptions:
         """Return the options of the grading processes."""
@@ -48,22 +49,25 @@ class ClassOptions:
 
 
 def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) -> int:
-    """Grade the class and write all results; return how many files the grader failed to judge."""
+    """Grade the class and write all results; return how many files were not judged."""
     collector = Collector(options.submissions)
     roster = read_roster(options.roster) if options.roster else None
     with closing(open_store(options.store, options.output)) as store:
         for_graders = options.grader_options(course, infos)
         with closing(open_pool(options.engine, for_graders, options.graders or 0, options.address)) as pool:
-            counts = _run(infos, collector, roster, pool, store, options.each)
+            counts = _run(course, infos, collector, roster, pool, store, options.each)
         begun = begun_katas(store, infos)
-        statistics = files.write_outputs(options.output, store, begun, options.device)
+        absent = "0" if options.absent == "zero" else ""
+        where = (options.output, store, begun, options.device)
+        statistics = files.write_outputs(*where, counts, roster, absent)
         if options.gradebook:
-            files.write_gradebook(options.gradebook, store, begun, options.device)
+            files.write_gradebook(options.gradebook, store, begun, options.device, counts)
         click.echo(render(statistics, counts, options.output), nl=False)
-    return counts.faults
+    return statistics.unjudged
 
 
 def _run(
+    course: Course,
     infos: list[KataInfo],
     collector: Collector,
     roster: Roster | None,
@@ -72,7 +76,10 @@ def _run(
     each: bool,
 ) -> RunCounts:
     """Grade the files, with a progress bar on standard error if it is a terminal."""
-    run = ClassRun({info.name: info for info in infos}, collector, roster, pool, store)
+    stubs = {info.name: path.read_bytes() for info in infos if (path := course.stub(info)).is_file()}
+    katas = {info.name: info for info in infos}
+    run = ClassRun(katas, collector, roster, pool, store, course.katas, stubs)
+    run.require_one_student_each()
     quiet = each or not sys.stderr.isatty()
     with click.progressbar(length=len(collector), label="Grading", file=sys.stderr, hidden=quiet) as bar:
         return run.grade(lambda: bar.update(1), _print_result if each else _print_nothing)

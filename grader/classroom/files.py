@@ -16,7 +16,9 @@ from typing import IO
 
 from grader.classroom import webpage
 from grader.classroom.analytics import ClassStatistics, KataStatistics
-from grader.classroom.gradebooks import Canvas, Moodle
+from grader.classroom.gradebooks import ByHand, Canvas, Moodle
+from grader.classroom.roster import Roster
+from grader.classroom.run import RunCounts
 from grader.classroom.store import Store
 from grader.classroom.student_reports import StudentReport, class_reports
 from grader.course.catalog import CourseError, KataInfo
@@ -29,8 +31,20 @@ PAGES = "students"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 
 
-def write_outputs(folder: Path, store: Store, infos: list[KataInfo], device: str) -> ClassStatistics:
-    """Write all files, one student at a time, and return the statistics of the class."""
+def write_outputs(
+    folder: Path,
+    store: Store,
+    infos: list[KataInfo],
+    device: str,
+    counts: RunCounts | None = None,
+    roster: Roster | None = None,
+    absent: str = "0",
+) -> ClassStatistics:
+    """Write all files, one student at a time, and return the statistics of the class.
+
+    `counts` are those of the store's run. `absent` is the cell of the gradebooks for what was not handed in:
+    "0", or "" for a blank.
+    """
     statistics = ClassStatistics({info.name: KataStatistics(info) for info in infos})
     statistics.find_groups(store)
     try:
@@ -38,15 +52,17 @@ def write_outputs(folder: Path, store: Store, infos: list[KataInfo], device: str
         with ExitStack() as files:
             lines = files.enter_context(atomic_writer(folder / "reports.jsonl"))
             books = [
-                book(files.enter_context(atomic_writer(folder / book.file)), infos)
+                book(files.enter_context(atomic_writer(folder / book.file)), infos, roster, absent)
                 for book in (Canvas, Moodle)
             ]
+            by_hand = ByHand(files.enter_context(atomic_writer(folder / ByHand.file)), roster)
             rows = webpage.Rows(infos)
-            for graded in class_reports(store, infos, device):
+            for graded in class_reports(store, infos, device, counts):
                 page = page_name(graded.member.id)
                 _write_student(folder / PAGES / page, graded, lines)
                 for book in books:
                     book.add(graded)
+                by_hand.add(graded)
                 rows.add(graded, f"{PAGES}/{page}")
                 statistics.add(graded)
             files.enter_context(atomic_writer(folder / "class.html")).write(webpage.render(statistics, rows))
@@ -59,7 +75,14 @@ def write_outputs(folder: Path, store: Store, infos: list[KataInfo], device: str
 
 
 def _write_student(path: Path, graded: StudentReport, lines: IO[str]) -> None:
-    line = {"student": graded.member.id, "name": graded.member.name, "report": to_json(graded.report)}
+    line = {
+        "student": graded.member.id,
+        "name": graded.member.name,
+        "unjudged": sorted(graded.unjudged),
+        "unrecognised": list(graded.unrecognised),
+        "late": list(graded.late),
+        "report": to_json(graded.report),
+    }
     lines.write(sound(json.dumps(line, ensure_ascii=False)) + "\n")
     with atomic_writer(path) as page:
         page.write(html.render(graded.report))
@@ -85,9 +108,8 @@ def atomic_writer(path: Path) -> Iterator[IO[str]]:
         draft.unlink(missing_ok=True)
 
 
-def write_gradebook(url: str, store: Store, infos: list[KataInfo], device: str) -> None:
-    """Write the scores into nbgrader's database."""
-    scores: Mapping[str, Report] = {
-        graded.member.id: graded.report for graded in class_reports(store, infos, device) if graded.handed_in
-    }
-    write_scores(url, scores, infos)
+def write_gradebook(url: str, store: Store, infos: list[KataInfo], device: str, counts: RunCounts) -> None:
+    """Write the scores into nbgrader's database, except those that are unknown."""
+    reports = [graded for graded in class_reports(store, infos, device, counts) if graded.handed_in]
+    scores: Mapping[str, Report] = {graded.member.id: graded.report for graded in reports}
+    write_scores(url, scores, infos, {graded.member.id: graded.unknown for graded in reports})

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from multiprocessing import connection
 from typing import Any
 
-from grader.classroom.task import GraderOptions, Task, Verdict, judge, judging_digest, refusal
+from grader.classroom.task import GraderOptions, Task, Verdict, judge, judging_digest, put_aside
 from grader.course.catalog import CourseError
-from grader.course.submission import SubmissionRejected
 from grader.grading.startup import COMPLAINTS, open_grader
 
 TRIES = 2  # grading processes that one submission may end before it is set aside
@@ -43,6 +42,7 @@ class LocalPool:
 
     def __init__(self, options: GraderOptions, size: int = 0) -> None:
         self.options = options
+        os.environ["PYTHONSAFEPATH"] = "1"  # the fork server must not import what lies in this folder
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(PRELOADED)
         self._losses: dict[tuple[str, str], int] = {}
@@ -109,15 +109,13 @@ class LocalPool:
             return self._lost(grader.task)
 
     def _lost(self, task: Task) -> Verdict | None:
-        """Count a lost grader; return a refusal if the task has ended too many of them, else None."""
+        """Count a lost grader; put the task aside if it has ended too many of them, else return None."""
         name = (task.kata, task.digest)
         self._losses[name] = self._losses.get(name, 0) + 1
         if self._losses[name] < TRIES:
             return None
         info = self.options.course.kata_info(task.kata)
-        return refusal(
-            info, SubmissionRejected(f"{info.name}.py ended the grading process twice, and was put aside.")
-        )
+        return put_aside(info)
 
     def _replace(self, grader: GraderProcess) -> None:
         grader.channel.close()

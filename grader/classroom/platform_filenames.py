@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
-CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<id>\d+)_\d+_(?P<file>.+)")
-MOODLE = re.compile(r"(?P<name>[^_]+(?:_[^_]+)*?)_(?P<id>\d+)_assignsubmission_file_?(?P<file>.*)")
-#: What platforms and browsers append to the name of a resubmitted file: `-1`, ` (2)`.
-RESUBMITTED = re.compile(r"(-\d+| ?\(\d+\))$")
+from grader.classroom.kata_names import KataNames
+
+CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_(?P<upload>\d+)_(?P<file>.+)")
+MOODLE = re.compile(
+    r"(?P<name>[^_]+(?:_[^_]+)*?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<file>.*)"
+)
 SUFFIXES = (".py", ".ipynb")
+#: Suffixes of what may hold an answer that cannot be read.
+PACKED = (".zip", ".rar", ".7z", ".gz", ".tar", ".tgz")
+#: Files that belong to a project and answer no kata.
+PROJECT_FILES = ("conftest.py", "setup.py", "__init__.py", "__main__.py")
 NO_STUDENTS = ("__MACOSX",)
 #: Folders of a student's repository that contain no exercises and may be very large.
 IGNORED_FOLDERS = ("node_modules", "site-packages", "venv", "__pycache__", "solutions", "tests")
@@ -34,8 +41,17 @@ class StudentName:
         return (self.key, *self.aliases)
 
 
-def owner(parts: Parts) -> tuple[StudentName, Parts] | None:
-    """Return the student who submitted the file and its path inside that submission.
+class Owned(NamedTuple):
+    """A student's file: its path inside the submission, and what Canvas says about it in its name."""
+
+    student: StudentName
+    inner: Parts
+    late: bool = False
+    upload: int = 0  # a number that is larger for a later upload
+
+
+def owner(parts: Parts) -> Owned | None:
+    """Return the student who submitted the file, and its path inside that submission.
 
     `parts` is the path below the folder of submissions. Returns None if the file belongs to no student.
     """
@@ -45,37 +61,65 @@ def owner(parts: Parts) -> tuple[StudentName, Parts] | None:
     moodle = MOODLE.fullmatch(top)
     if moodle:
         inner = ((moodle["file"],) if moodle["file"] else ()) + parts[1:]
-        return (_on_platform(moodle), inner) if inner else None
+        return Owned(_on_platform(moodle), inner) if inner else None
     if len(parts) > 1:
-        return StudentName(top), parts[1:]
+        return Owned(StudentName(top), parts[1:])
     canvas = CANVAS.fullmatch(top)
     if canvas:
-        return _on_platform(canvas), (canvas["file"],)
-    return (StudentName(top[: -len(".zip")]), parts) if top.endswith(".zip") else None
+        upload = int(canvas["upload"])
+        return Owned(_on_platform(canvas), (canvas["file"],), canvas["late"] is not None, upload)
+    return Owned(StudentName(top[: -len(".zip")]), parts) if top.endswith(".zip") else None
 
 
 def _on_platform(found: re.Match[str]) -> StudentName:
     return StudentName(f"{found['name']}_{found['id']}", (found["id"], found["name"]), found["id"])
 
 
-def kata_at(inner: Parts) -> tuple[int, str] | None:
-    """Return the rank of a file's place (0 is best) and the name of the kata that it answers, or None.
+class Place(NamedTuple):
+    """Where a file lies that answers a kata; a smaller place is a better one.
 
-    The best place is that in a student's repository, then the top folder, then one folder below.
+    `exactness` comes from `KataNames.find`. `depth` is 0 in a repository's `exercises`, 1 in the top folder
+    of the submission, and one more for each folder below. `suffix` is 0 for Python and 1 for a notebook.
     """
-    stem, dot, suffix = inner[-1].rpartition(".")
-    if dot + suffix not in SUFFIXES or any(part.startswith(".") for part in inner):
+
+    exactness: int
+    depth: int
+    suffix: int
+
+
+def kata_at(inner: Parts, names: KataNames) -> tuple[Place, str] | None:
+    """Return a file's place and the name of the kata that it answers, or None."""
+    stem, suffix = _split(inner[-1])
+    if suffix not in SUFFIXES or _is_ignored(inner):
         return None
-    rank = 2 * _rank(inner[:-1]) + SUFFIXES.index(dot + suffix)
-    return (rank, RESUBMITTED.sub("", stem)) if rank < 2 * _NO_PLACE else None
+    found = names.find(stem)
+    return (Place(found[0], _depth(inner[:-1]), SUFFIXES.index(suffix)), found[1]) if found else None
 
 
-_NO_PLACE = 3
+def may_be_an_answer(inner: Parts, names: KataNames) -> bool:
+    """Return whether a file that answers no kata might be meant as an answer, so that a person must look."""
+    name = inner[-1]
+    stem, suffix = _split(name)
+    if _is_ignored(inner) or name in PROJECT_FILES:
+        return False
+    named = names.find(stem) or names.find(_split(stem)[0])  # softmax.py.txt
+    return suffix in SUFFIXES + PACKED or bool(named) or name.startswith("onlinetext")
 
 
-def _rank(folders: Parts) -> int:
-    if len(folders) >= 2 and folders[-2] == "exercises":
-        return 0
-    if any(folder in IGNORED_FOLDERS for folder in folders):
-        return _NO_PLACE
-    return min(len(folders) + 1, _NO_PLACE)
+def _split(name: str) -> tuple[str, str]:
+    stem, dot, suffix = name.rpartition(".")
+    return (stem, (dot + suffix).casefold()) if dot else (name, "")
+
+
+def _is_ignored(inner: Parts) -> bool:
+    """Return whether the file is hidden, or in a folder with nothing of the student's own.
+
+    A file in `exercises` is not: a student may keep the whole repository in a folder of any name.
+    """
+    if any(part.startswith(".") for part in inner):
+        return True
+    return _depth(inner[:-1]) > 0 and any(folder in IGNORED_FOLDERS for folder in inner[:-1])
+
+
+def _depth(folders: Parts) -> int:
+    return 0 if len(folders) >= 2 and folders[-2] == "exercises" else len(folders) + 1

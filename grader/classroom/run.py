@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 
-from grader.classroom.collector import Collector, SubmittedFile, best_files
+from grader.classroom.collector import Collector, SubmittedFile, answers_in
 from grader.classroom.grader_pool import GraderPool
+from grader.classroom.kata_names import KataNames
 from grader.classroom.platform_filenames import StudentName
 from grader.classroom.roster import Member, Roster
 from grader.classroom.store import Store
@@ -17,11 +19,16 @@ from grader.course.catalog import KataInfo
 from grader.course.submission import SubmissionRejected
 
 MOST_NOTES = 20
+MOST_UNRECOGNISED = 20  # files of one student
 
 
 @dataclass
 class RunCounts:
-    """The counts and notes of a run, which are printed at its end."""
+    """The counts and notes of a run, which are printed at its end.
+
+    `unrecognised` and `late` hold, by student, the files that answer no kata and the katas handed in late;
+    `unclear` says whose submission could not be told from another's.
+    """
 
     students: int = 0
     judged: int = 0
@@ -31,6 +38,9 @@ class RunCounts:
     faults: int = 0
     notes: list[str] = field(default_factory=list)
     omitted_notes: int = 0
+    unrecognised: dict[str, list[str]] = field(default_factory=dict)
+    late: dict[str, list[str]] = field(default_factory=dict)
+    unclear: dict[str, str] = field(default_factory=dict)
 
     def note(self, text: str) -> None:
         """Add a sentence for the instructor; after the first few, notes are only counted."""
@@ -50,12 +60,24 @@ class ClassRun:
         roster: Roster | None,
         pool: GraderPool,
         store: Store,
+        other_katas: Iterable[str] = (),
+        stubs: Mapping[str, bytes] = MappingProxyType({}),
     ) -> None:
+        """`other_katas` are katas of the course that are not graded now; `stubs` the files handed out."""
         self.katas, self.collector, self.roster = infos, collector, roster
+        self.names, self.stubs = KataNames([*infos, *other_katas]), stubs
         self.pool, self.store = pool, store
         self.counts = RunCounts()
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool
         self._pending: Counter[str] = Counter()  # files per student that are not graded yet
+        self._matched = self._match(roster, collector.names) if roster else {}
+
+    def require_one_student_each(self) -> None:
+        """Raise CourseError if the folder above the submissions was named."""
+        roster = self.roster
+        self.collector.require_one_student_each(
+            self.names, lambda student: bool(roster and roster.member(student))
+        )
 
     def grade(self, done: Callable[[], None], judged: Callable[[str, Task, Verdict], None]) -> RunCounts:
         """Grade the files without a verdict; call `done` after each student, `judged` for each verdict."""
@@ -81,8 +103,11 @@ class ClassRun:
                 done()
                 continue
             self._pending[member.id] = 1  # keeps the count above 0 while files are read
-            for file in best_files(files, self.katas, partial(self._note_for, member)):
-                yield from self._task(member, file)
+            answers = answers_in(files, self.names, partial(self._note_for, member), self.stubs)
+            self._note_unrecognised(member, answers.unrecognised)
+            for file in answers.files:
+                if file.kata in self.katas:
+                    yield from self._task(member, file)
             self._finish_one(member.id, done)
 
     def _finish_one(self, member: str, done: Callable[[], None]) -> None:
@@ -94,10 +119,18 @@ class ClassRun:
     def _note_for(self, member: Member, text: str) -> None:
         self.counts.note(f"{member.id}: {text}")
 
+    def _note_unrecognised(self, member: Member, files: list[str]) -> None:
+        if files:
+            shown = files[:MOST_UNRECOGNISED]
+            more = [f"{len(files) - len(shown)} more"] if len(files) > len(shown) else []
+            self.counts.unrecognised[member.id] = [*shown, *more]
+            self._note_for(member, f"handed in, not recognised: {', '.join([*shown[:3], *more])}.")
+
     def _member(self, student: StudentName) -> Member | None:
         """Enrol and return the student; None if this member's submission was already seen."""
-        known = self.roster.member(student) if self.roster else None
-        member = known or Member(student.key, platform_id=student.platform_id)
+        known = self._matched.get(student)
+        number = student.platform_id
+        member = replace(known, platform_id=number) if known else Member(student.key, platform_id=number)
         if self.roster and known is None:
             self.counts.unlisted += 1
             self.counts.note(f"{student.key} is not in the roster; graded all the same.")
@@ -108,12 +141,44 @@ class ClassRun:
         self.counts.students += 1
         return member
 
+    def _match(self, roster: Roster, students: list[StudentName]) -> dict[StudentName, Member]:
+        """Return the member of the roster for each student, if there is no doubt who it is."""
+        matched = {student: found for student in students if (found := roster.identified(student))}
+        taken = {member.id for member in matched.values()}
+        named: dict[str, list[StudentName]] = {}  # students by the ids of those who have their name
+        for student in students:
+            namesakes = [] if student in matched else roster.namesakes(student)
+            for member in namesakes:
+                named.setdefault(member.id, []).append(student)
+            if len(namesakes) == 1 and namesakes[0].id not in taken:
+                matched[student] = namesakes[0]
+        for member in roster.members:
+            claims = named.get(member.id, [])
+            if member.id not in taken and (len(claims) > 1 or (claims and claims[0] not in matched)):
+                self._ask_whose(member, claims, matched)
+        return matched
+
+    def _ask_whose(
+        self, member: Member, claims: list[StudentName], matched: dict[StudentName, Member]
+    ) -> None:
+        """Leave a member's katas blank, whose name is not enough to say which submission is theirs."""
+        for student in claims:
+            matched.pop(student, None)
+        submissions = " or ".join(student.key for student in claims)
+        told = (
+            f"{submissions} may be theirs, as far as the name {member.name} tells."
+            " Write the right one into a column `submission` of the roster."
+        )
+        self.counts.unclear[member.id] = told
+        self.counts.note(f"{member.id}: {told}")
+
     def _task(self, member: Member, file: SubmittedFile) -> Iterator[Task]:
         """Yield the task of a file, unless its verdict is stored, it is unreadable or it is being graded."""
         judging = self.pool.judging[file.kata]
         if file.duplicates:
-            places = ", ".join("/".join(place) for place in file.duplicates)
-            self.counts.note(f"{member.id} has {file.kata} also as {places}; graded: {'/'.join(file.place)}.")
+            self._note_for(member, file.note)
+        if file.late:
+            self.counts.late.setdefault(member.id, []).append(file.kata)
         try:
             task, verdict = Task(file.kata, file.read()), None
         except SubmissionRejected as refused:

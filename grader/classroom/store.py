@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from grader.classroom.roster import Member
-from grader.classroom.task import Verdict
+from grader.classroom.task import PUT_ASIDE, Verdict
 from grader.course.catalog import CourseError
 from grader.grading.startup import LibraryMissing
 
@@ -28,9 +28,10 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS handed_in (run INTEGER, student VARCHAR(200), kata VARCHAR(100),"
     " source VARCHAR(64) NOT NULL, judging VARCHAR(64) NOT NULL, PRIMARY KEY (run, student, kata))",
 )
-JUDGED = (
-    "handed_in AS h JOIN verdicts AS v ON v.kata = h.kata AND v.source = h.source AND v.judging = h.judging"
-)
+_SAME = "v.kata = h.kata AND v.source = h.source AND v.judging = h.judging"
+JUDGED = f"handed_in AS h JOIN verdicts AS v ON {_SAME}"
+HANDED_IN = f"handed_in AS h LEFT JOIN verdicts AS v ON {_SAME}"
+BEGUN = "(v.status IS NULL OR v.status <> 'not_started')"
 
 
 class StoreUnusable(CourseError):
@@ -53,6 +54,12 @@ class StoredResult:
 
     kata: str
     report: str | None
+    status: str | None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the score says something about the file."""
+        return self.report is not None and self.status != PUT_ASIDE
 
 
 class Store:
@@ -138,9 +145,10 @@ class Store:
     def students(self) -> Iterator[tuple[Member, list[StoredResult]]]:
         """Yield each student of this run with their results, sorted by id."""
         query = (
-            "SELECT s.student, s.name, s.section, s.platform_id, h.kata, v.report FROM students AS s"
+            "SELECT s.student, s.name, s.section, s.platform_id, h.kata, v.report, v.status"
+            " FROM students AS s"
             " LEFT JOIN handed_in AS h ON h.run = s.run AND h.student = s.student"
-            " LEFT JOIN verdicts AS v ON v.kata = h.kata AND v.source = h.source AND v.judging = h.judging"
+            f" LEFT JOIN verdicts AS v ON {_SAME}"
             " WHERE s.run = :run ORDER BY s.student"
         )
         member, found = None, list[StoredResult]()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from grader.classroom.roster import Member
-from grader.classroom.store import JUDGED, Store, StoredResult
+from grader.classroom.run import RunCounts
+from grader.classroom.store import BEGUN, HANDED_IN, Store, StoredResult
 from grader.course.catalog import KataInfo
 from grader.grading.prerequisites import waiting
 from grader.report import Isolation, KataReport, Provenance, Report, from_json
@@ -19,24 +20,54 @@ OUR_FAULT = "This is our fault, not yours: it could not be judged yet."
 
 @dataclass(frozen=True)
 class StudentReport:
-    """A student's report. `handed_in` is False for a member of the roster who submitted nothing."""
+    """A student's report. `handed_in` is False for a member of the roster who submitted nothing.
+
+    `unjudged` names the katas whose score means nothing, because the grader failed to judge the file or that
+    of a kata that it needs. `unrecognised` are files that answer no kata by their names, `late` the katas
+    that were handed in late, and `unclear` says why nobody knows which submission is the student's.
+    """
 
     member: Member
     report: Report
     handed_in: bool
+    unjudged: frozenset[str] = frozenset()
+    unrecognised: Sequence[str] = ()
+    late: Sequence[str] = ()
+    unclear: str = ""
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """The katas that must not be a 0: not judged, or handed in where it was not found."""
+        missing = {kata.name for kata in self.report.katas if kata.status == "not_started"}
+        return self.unjudged | missing if self.unrecognised or self.unclear else self.unjudged
 
 
 def begun_katas(store: Store, infos: list[KataInfo]) -> list[KataInfo]:
-    """Return the katas that at least one student of this run has begun."""
-    query = f"SELECT DISTINCT h.kata FROM {JUDGED} WHERE h.run = :run AND v.status <> 'not_started'"
+    """Return the katas that at least one student of this run has begun, judged or not."""
+    query = f"SELECT DISTINCT h.kata FROM {HANDED_IN} WHERE h.run = :run AND {BEGUN}"
     begun = {name for (name,) in store.rows(query)}
     return [info for info in infos if info.name in begun]
 
 
-def class_reports(store: Store, infos: list[KataInfo], device: str) -> Iterator[StudentReport]:
-    """Yield each student's report on these katas, sorted by id."""
+def class_reports(
+    store: Store, infos: list[KataInfo], device: str, counts: RunCounts | None = None
+) -> Iterator[StudentReport]:
+    """Yield each student's report on these katas, sorted by id; `counts` are those of the store's run."""
+    seen = counts or RunCounts()
     for member, results in store.students():
-        yield StudentReport(member, _report(results, infos, device), bool(results))
+        report, others = _report(results, infos, device), seen.unrecognised.get(member.id, ())
+        late, unclear = seen.late.get(member.id, ()), seen.unclear.get(member.id, "")
+        handed_in = bool(results or others or unclear)
+        yield StudentReport(member, report, handed_in, _unjudged(results, infos), others, late, unclear)
+
+
+def _unjudged(results: list[StoredResult], infos: list[KataInfo]) -> frozenset[str]:
+    """Return the katas that were not judged, and those that wait for one of them."""
+    handed_in = {one.kata for one in results}
+    lost = {one.kata for one in results if not one.is_judged}
+    while more := {info.name for info in infos if lost & set(info.needs)} & handed_in - lost:
+        lost |= more
+    return frozenset(lost)
 
 
 def _report(results: list[StoredResult], infos: list[KataInfo], device: str) -> Report:

@@ -27,6 +27,8 @@ def _head(statistics: ClassStatistics, counts: RunCounts) -> str:
         told += f" {statistics.absent_count} of the students handed nothing in."
     if counts.unlisted:
         told += f" {counts.unlisted} of them {'is' if counts.unlisted == 1 else 'are'} not in the roster."
+    if statistics.unjudged:
+        told += f" {_count(statistics.unjudged, 'file')} could not be judged: by_hand.csv lists them."
     return told + "\n\n"
 
 

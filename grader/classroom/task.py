@@ -19,7 +19,7 @@ from grader.course.submission import Submission, SubmissionRejected, decoded, pa
 from grader.formats import account
 from grader.formats.escaping import sound
 from grader.grading.grader import Grader
-from grader.grading.startup import grade_read
+from grader.grading.startup import grade_read, require_installed
 from grader.report import CheckReport, KataReport, Report, to_json
 
 
@@ -76,7 +76,8 @@ class Verdict:
 
 
 def judge(judging: Grader, info: KataInfo, task: Task) -> Verdict:
-    """Grade one source; return a verdict on every source, readable or not."""
+    """Grade one source; return a verdict on every source, readable or not. Raises LibraryMissing."""
+    require_installed(info)
     sources: list[Submission] = []
 
     def read() -> Submission:
@@ -104,6 +105,16 @@ class StubUnchanged(Exception):
 def stub_of(course: Course, info: KataInfo) -> str:
     path = course.stub(info)
     return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+#: The stored status of a file that ended too many grading processes. Its report says `error`.
+PUT_ASIDE = "put_aside"
+
+
+def put_aside(info: KataInfo) -> Verdict:
+    """Return the verdict on a file that nobody could judge, so that no later run tries it again."""
+    told = f"{info.name}.py ended the grading process twice, and was put aside."
+    return replace(refusal(info, SubmissionRejected(told)), status=PUT_ASIDE)
 
 
 def refusal(info: KataInfo, refused: SubmissionRejected) -> Verdict:

@@ -17,6 +17,7 @@ from grader.classroom.student_reports import StudentReport
 from grader.course.catalog import KataInfo
 from grader.formats import account
 from grader.formats.escaping import in_html, points
+from grader.report import KataReport
 from grader.values.formatting import counted
 
 MOST_ROWS = 2000  # students on the page; the gradebooks list all students of a larger class
@@ -49,23 +50,31 @@ class Rows:
         self._head = f'<tr><th class="who">student</th><th class="who r">points</th>{names}</tr>\n'
         self._rows: list[str] = []
         self.left_out = 0
+        self.unrecognised: list[str] = []
 
     def add(self, graded: StudentReport, page: str) -> None:
         """Add a row for a student; `page` is the link to their page."""
         if len(self._rows) >= MOST_ROWS:
             self.left_out += 1
             return
-        cells = "".join(
-            f'<td class="{MARKS[kata.status]}">{points(kata.score) if kata.status != "not_started" else "·"}'
-            for kata in graded.report.katas
-        )
+        cells = "".join(_cell(kata, graded) for kata in graded.report.katas)
         name = in_html(graded.member.name or graded.member.id)
-        total = points(graded.report.score)
+        if graded.unrecognised:
+            self.unrecognised.append(f"<tr><td>{name}<td>{in_html(', '.join(graded.unrecognised))}</tr>\n")
+        total = "?" if graded.unknown else points(graded.report.score)
         self._rows.append(f'<tr><td><a href="{in_html(page)}">{name}</a><td class="r">{total}{cells}\n')
 
     def table(self) -> str:
         more = f'<p class="quiet">{self.left_out} more are in the gradebooks.</p>' if self.left_out else ""
         return f'<table class="all">{self._head}{"".join(self._rows)}</table>{more}\n'
+
+
+def _cell(kata: KataReport, graded: StudentReport) -> str:
+    told = "·" if kata.status == "not_started" else points(kata.score)
+    late = " <small>late</small>" if kata.name in graded.late else ""
+    if kata.name in graded.unknown:
+        return f'<td class="e">?{late}'
+    return f'<td class="{MARKS[kata.status]}">{told}{late}'
 
 
 def render(stats: ClassStatistics, rows: Rows) -> str:
@@ -78,12 +87,23 @@ def render(stats: ClassStatistics, rows: Rows) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src'
         f" 'unsafe-inline'\"><title>The class</title><style>{STYLE}</style></head>\n"
-        f"<body><h1>The class</h1>\n<p>{told}.</p>\n"
+        f"<body><h1>The class</h1>\n<p>{told}.</p>\n{_unjudged(stats)}"
         f"<table>{''.join(map(_row, katas))}</table>\n"
         f"<h2>What is not understood</h2>\n{''.join(map(_kata, katas))}"
         f"<h2>What no mistake explains</h2>\n{_unexplained(stats.unexplained)}"
         f"<h2>The same to the token after renaming</h2>\n{_similar(stats)}"
+        f"{_unrecognised(rows.unrecognised)}"
         f"<h2>Everybody</h2>\n{_absent(stats)}{rows.table()}</body></html>\n"
+    )
+
+
+def _unjudged(stats: ClassStatistics) -> str:
+    if not stats.unjudged:
+        return ""
+    return (
+        f"<p><strong>{counted(stats.unjudged, 'file')} could not be judged, through a fault of the grader."
+        "</strong> Their cells are blank in the gradebooks, and no total is written for these students;"
+        ' <a href="by_hand.csv">by_hand.csv</a> lists them. Run the same command again.</p>\n'
     )
 
 
@@ -91,7 +111,8 @@ def _row(kata: KataStatistics) -> str:
     name, passed = in_html(kata.info.name), kata.statuses["passed"]
     mean = round(kata.points / kata.tried) if kata.tried else 0
     bar = f'<span class="bar"><i style="width:{_percent(passed, kata.tried)}%"></i></span>'
-    unread = f"{kata.statuses['error']} unreadable" if kata.statuses["error"] else ""
+    counts = {"unreadable": kata.statuses["error"], "not judged": kata.unjudged}
+    unread = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     return (
         f'<tr><td><a href="#{name}">{name}</a><td>{bar}<td class="r">{passed} of {kata.tried} pass'
         f'<td class="r">mean {points(mean)} / {points(kata.info.max_score)}'
@@ -165,6 +186,18 @@ def _similar(stats: ClassStatistics) -> str:
 def _similar_row(group: SimilarFiles) -> str:
     told = f'{in_html(group.kata)}<td class="r">{group.tokens} tokens<td>{in_html(group.status)}'
     return f"<tr><td>{told}<td>{_names(group.students, group.files)}</tr>\n"
+
+
+def _unrecognised(rows: list[str]) -> str:
+    if not rows:
+        return ""
+    told = (
+        "<h2>Handed in, not recognised</h2>\n"
+        '<p class="quiet">The names of these files say no kata, or more than one. Look at them, rename those'
+        " that are answers, and run the same command again. Until then what these students lack is blank in"
+        " the gradebooks.</p>\n"
+    )
+    return f"{told}<table>{''.join(rows)}</table>\n"
 
 
 def _absent(stats: ClassStatistics) -> str:

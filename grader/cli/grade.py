@@ -19,6 +19,7 @@ from grader.course.notebook_cells import is_notebook
 from grader.errors import CourseError
 from grader.formats import NAMES as FORMATS
 from grader.formats import Detail
+from grader.formats.escaping import one_line
 
 
 def run(options: GradeOptions) -> int:
@@ -28,12 +29,12 @@ def run(options: GradeOptions) -> int:
     if options.list_katas:
         return _list(course)
     if options.protect:
-        return _protect(course)
+        return _protect(course, options.against)
     if options.hint:
         return _give_hint(course, infos)
-    from grader.cli.run import grade_files
+    from grader.cli.run import grade_files, grade_submission
 
-    return grade_files(course, infos, options)
+    return (grade_submission if options.submission else grade_files)(course, infos, options)
 
 
 def _list(course: Course) -> int:
@@ -44,16 +45,18 @@ def _list(course: Course) -> int:
     return PASSED
 
 
-def _protect(course: Course) -> int:
-    """Print the files of the release that judge submissions and were changed."""
-    from grader.course.release_manifest import changed_files
+def _protect(course: Course, against: Path | None) -> int:
+    """Print how the files that judge differ from the release, also into the summary of a workflow."""
+    from grader.cli.output import append_to_summary
+    from grader.course.release_manifest import differences
 
-    changed = changed_files(course.root)
-    for name in changed:
-        click.echo(f"changed: {name}")
-    if not changed:
+    found = differences(course.root, against)
+    for line in found:
+        click.echo(one_line(line))
+    if not found:
         click.echo("Every file that judges is as it came.")
-    return FAILED if changed else PASSED
+    append_to_summary(found)
+    return FAILED if found else PASSED
 
 
 def _give_hint(course: Course, infos: list[KataInfo]) -> int:
@@ -69,10 +72,16 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.command(cls=GuardedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, type=KataNames())
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
+@click.option(
+    "--submission",
+    type=click.Path(path_type=Path),
+    help="Grade what this folder or zip file holds: files are found by their names, as in a class.",
+)
 @course_option
 @click.option("--exercises", type=click.Path(path_type=Path), help="The folder of exercises.")
 @click.option("--all", "all_katas", is_flag=True, help="Grade every kata; those not begun get no points.")
-@click.option("--protect", is_flag=True, help="List the files of a release that were changed.")
+@click.option("--protect", is_flag=True, help="List what was changed in a release or added to it.")
+@click.option("--against", type=click.Path(path_type=Path), help="With --protect: compare with this release.")
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
 @click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")

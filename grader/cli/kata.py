@@ -11,6 +11,7 @@ import click
 from grader.cases.generation import SEED
 from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
 from grader.course.catalog import open_course, shorten
+from grader.formats.gradescope import VISIBILITIES
 from grader.grading.startup import require_library
 from grader.values.formatting import counted
 
@@ -112,6 +113,7 @@ def key(
 @click.option(
     "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
 )
+@click.option("--hidden-seed", type=int, help="Let the hosts grade with other cases, drawn from this.")
 @click.option(
     "--host",
     "hosts",
@@ -125,7 +127,17 @@ def key(
     "--sealed", type=click.Path(path_type=Path), help="A sealed key for the workflow to grade with."
 )
 @click.option(
+    "--secret", type=click.Path(path_type=Path), help="The file of its secret.  [default: SEALED.secret]"
+)
+@click.option(
     "--gradescope", type=click.Path(path_type=Path), help="Write Gradescope's zip to this file too."
+)
+@click.option(
+    "--visibility",
+    type=click.Choice(VISIBILITIES),
+    default=VISIBILITIES[0],
+    show_default=True,
+    help="When Gradescope shows the tests to students.",
 )
 @click.option("--classroom50", type=click.Path(path_type=Path), help="Write Classroom 50's bundle here too.")
 @course_option
@@ -175,6 +187,13 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
 )
 @click.option("--key", type=click.Path(path_type=Path), help="Grade with an answer key.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The file that opens a sealed key.")
+@click.option(
+    "--absent",
+    type=click.Choice(["zero", "blank"]),
+    default="zero",
+    show_default=True,
+    help="What the gradebooks say for what was not handed in.",
+)
 @click.option("--gradebook", help="Write the scores into nbgrader's database at this URL too.")
 @click.option("--each", is_flag=True, help="Print every result as it comes.")
 @course_option

@@ -11,10 +11,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from grader.course.catalog import open_course
+from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError, KataError
 from grader.formats import Detail
 
-WRONG_INPUT, OUR_FAULT = 2, 3
+#: Exit codes. A host may give 0 points for code 2; 3 and 4 say nothing about the submission.
+PASSED, FAILED, UNGRADABLE, OUR_FAULT, WRONG_INPUT = range(5)
+click.UsageError.exit_code = WRONG_INPUT  # click's own code is 2
 
 #: The option `--course`, which sets the parameter `course`.
 course_option = click.option(
@@ -26,12 +29,18 @@ course_option = click.option(
 
 
 class WrongInput(click.ClickException):
-    """Wrong input on the command line or on disk: prints one sentence and exits with code 2."""
+    """A wrong command line, course, key or machine: prints one sentence and exits with code 4."""
 
     exit_code = WRONG_INPUT
 
     def show(self, file: Any = None) -> None:
         click.echo(self.format_message(), file=file or sys.stderr)
+
+
+class Ungradable(WrongInput):
+    """A submission that cannot be graded: prints one sentence and exits with code 2."""
+
+    exit_code = UNGRADABLE
 
 
 class KataNames(click.ParamType[str]):
@@ -53,7 +62,7 @@ class KataNames(click.ParamType[str]):
 
 
 class GuardedCommand(click.Command):
-    """A command that exits with code 2 for wrong input and with code 3 for a fault of the grader."""
+    """A command that exits with 2 for an unreadable submission, 3 for our own fault, 4 for wrong input."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -66,6 +75,8 @@ class GuardedCommand(click.Command):
             BrokenPipeError,  # the reader, such as `head`, has closed the pipe; click exits quietly
         ):
             raise
+        except SubmissionRejected as refused:
+            raise Ungradable(str(refused)) from None
         except Exception as error:
             if _is_user_error(error):
                 raise WrongInput(str(error)) from None
@@ -88,14 +99,12 @@ def _is_user_error(error: Exception) -> bool:
     return isinstance(error, COMPLAINTS)
 
 
-PASSED, FAILED, WRONG_INPUT = range(3)
-
-
 class GradeOptions(NamedTuple):
     """The arguments and options of `grade`."""
 
     names: tuple[str, ...] = ()
     file: Path | None = None
+    submission: Path | None = None
     course: Path | None = None
     exercises: Path | None = None
     list_katas: bool = False
@@ -110,6 +119,7 @@ class GradeOptions(NamedTuple):
     ascii_only: bool = False
     all_katas: bool = False
     protect: bool = False
+    against: Path | None = None
     key: Path | None = None
     secret: Path | None = None
 

@@ -8,13 +8,18 @@ to standard output, the summary to `$GITHUB_STEP_SUMMARY`, Classroom's result to
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from grader.course.catalog import CourseError
 from grader.formats import Document, documents, terminal
+from grader.formats.escaping import in_markdown
 from grader.report import Report
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+MOST_LINES = 100
 
 
 class ReportOutput:
@@ -83,6 +88,15 @@ class ReportOutput:
 def _has_channel(form: str) -> bool:
     """Return whether the host reads the format from a channel of its own."""
     return any(document.channel or document.is_printed for document in documents(form))
+
+
+def append_to_summary(lines: Sequence[str]) -> None:
+    """Say in the job summary of a workflow that these files, which judge, are not as they came."""
+    channel = os.environ.get(SUMMARY, "")
+    if channel and lines:
+        told = "\n".join(f"- {in_markdown(line, 300)}" for line in lines[:MOST_LINES])
+        head = "## Files that judge are not as they came\n\nThe score below says less than it seems to.\n\n"
+        _write(Path(channel), f"{head}{told}\n\n", append=True)
 
 
 def _write(path: Path, text: str, append: bool = False) -> None:

@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 import click
 
 from grader.cli.console import Console, view_of
-from grader.cli.options import FAILED, PASSED, WRONG_INPUT, GradeOptions
+from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions
 from grader.cli.output import ReportOutput
 from grader.cli.progress import is_begun, welcome
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.notebook_cells import is_notebook, katas_in
 from grader.course.submission import SubmissionRejected
+from grader.formats.escaping import one_line
 from grader.grading.prerequisites import open_needs
 from grader.grading.startup import require_library
 from grader.report import Isolation, Report
 
 
-def grade_files(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
-    """Grade the named katas, or all that are begun, and return the exit code."""
+def grade_submission(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
+    """Grade the files of a submission, however they are laid out, and return the exit code."""
+    from grader.classroom.single import laid_out  # zipfile is slow to import
+
+    assert options.submission is not None
+    if options.file or options.exercises or options.watch:
+        raise CourseError("`--submission` goes without --file, --exercises and --watch.")
+    with laid_out(course, options.submission) as (laid, notes):
+        for note in notes:
+            click.echo(one_line(note), err=True)
+        return grade_files(laid, infos, options, notes)
+
+
+def grade_files(
+    course: Course, infos: list[KataInfo], options: GradeOptions, notes: Sequence[str] = ()
+) -> int:
+    """Grade the named katas, or all that are begun, and return the exit code. `notes` are for the host."""
     output = ReportOutput(options.forms, options.output)
     paths = _chosen_files(course, infos, options)
     if not paths:
-        return _show_welcome(course, options, output)
+        return _show_welcome(course, options, output, notes)
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
     console = Console(output, len(paths), view_of(options))
     if options.watch:
         from grader.cli.watch import watch  # watchfiles is slow to import
 
         return watch(course, paths, console, options.grader_options)
-    return grade_once(course, paths, options, console)
+    return grade_once(course, paths, options, console, notes)
 
 
 def _chosen_files(
@@ -53,15 +70,13 @@ def _chosen_files(
 
 
 def _katas_of_notebooks(course: Course, notebooks: list[Path]) -> list[tuple[KataInfo, Path]]:
-    """Return the katas that notebooks answer. Raises CourseError if one answers none or is unreadable."""
+    """Return the katas that notebooks answer. Raises SubmissionRejected if a notebook answers none."""
     found = []
     for file in notebooks:
-        try:
-            names = katas_in(file, course.katas)
-        except SubmissionRejected as refused:
-            raise CourseError(str(refused)) from None
+        names = katas_in(file, course.katas)
         if not names:
-            raise CourseError(f"{shorten(file)} answers no kata: no cell begins with %%kata and a name.")
+            told = f"{shorten(file)} answers no kata: no cell begins with %%kata and a name."
+            raise SubmissionRejected(told)
         found += [(course.katas[name], file) for name in names]
     return found
 
@@ -75,7 +90,11 @@ def _only_info(course: Course, infos: list[KataInfo], file: Path) -> KataInfo:
 
 
 def grade_once(
-    course: Course, paths: list[tuple[KataInfo, Path]], options: GradeOptions, console: Console
+    course: Course,
+    paths: list[tuple[KataInfo, Path]],
+    options: GradeOptions,
+    console: Console,
+    notes: Sequence[str] = (),
 ) -> int:
     """Grade each file, print each report as it is made, and write the whole report at the end."""
     needs, source = open_needs(course, paths, **options.grader_options)
@@ -86,7 +105,7 @@ def grade_once(
             katas.append(needs.grade(info, path))
             console.finish_kata(katas[-1])
         grader = needs.grader
-        report = Report(tuple(katas), options.device, grader.isolation, grader.provenance)
+        report = Report(tuple(katas), options.device, grader.isolation, grader.provenance, tuple(notes))
     console.finish(report)
     return exit_code(report)
 
@@ -95,15 +114,15 @@ def exit_code(report: Report) -> int:
     """Return 0 if all katas passed, 1 if one did not, 2 if a file could not be graded."""
     statuses = {kata.status for kata in report.katas}
     if "error" in statuses:
-        return WRONG_INPUT
+        return UNGRADABLE
     return PASSED if statuses <= {"passed"} else FAILED
 
 
-def _show_welcome(course: Course, options: GradeOptions, output: ReportOutput) -> int:
+def _show_welcome(course: Course, options: GradeOptions, output: ReportOutput, notes: Sequence[str]) -> int:
     """Print the welcome text, or write a report of unstarted katas if a file format was requested."""
     if output.forms:
         empty = [info.unjudged("not_started") for info in course.katas.values()]
-        output.write(Report(tuple(empty), options.device, Isolation()))
+        output.write(Report(tuple(empty), options.device, Isolation(), notes=tuple(notes)))
         return PASSED
     first = next(iter(course.katas.values()), None)
     if first is None:

@@ -1,19 +1,24 @@
 """Write and read the manifest of a release: its files with their digests.
 
 A second release uses it to find the files that a student has changed. `grade --protect` uses it to find
-changed files that decide about points.
+files that decide about points and were changed or added.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 from grader.course.catalog import CourseError
 
 NAME = ".dojo-release.json"
 OWN = "exercises/"  # the only files that a student may change
+#: Where an added file can change a verdict, and the names of such files in the top folder.
+FOLDERS = ("tests", "keys", "vendor", "solutions", "grader", ".github")
+PATTERNS = ("*.py", "*.pth", "*.toml", "*.ini", "*.cfg", "requirements*.txt")
 
 
 def digest(data: bytes) -> str:
@@ -39,14 +44,52 @@ def read_list(root: Path) -> dict[str, str]:
         raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
 
 
-def changed_files(root: Path) -> list[str]:
-    """Return the files outside of `exercises/` that are missing or differ from the release. Raises
-    CourseError if the folder is not a release."""
-    listed = read_list(root)
+def is_release(root: Path) -> bool:
+    """Return whether the folder is a student's copy of a course."""
+    return (root / NAME).is_file()
+
+
+def differences(root: Path, against: Path | None = None) -> list[str]:
+    """Return what differs from the release among the files that can judge: `changed: …`, `missing: …`,
+    `added: …`.
+
+    The release is the instructor's folder `against`, or else what the folder says about itself, which a
+    student can change as well. Raises CourseError if there is no release.
+    """
+    listed = read_list(against or root)
     if not listed:
         raise CourseError("This folder is no release: there is no list of its files.")
+    if against is not None:
+        listed = {name: _digest_of(against / name) for name in (*listed, NAME)}
     protected = {name: value for name, value in listed.items() if not name.startswith(OWN)}
-    return sorted(name for name, value in protected.items() if _digest_of(root / name) != value)
+    found = {
+        name: "changed" if (root / name).is_file() else "missing"
+        for name, value in protected.items()
+        if _digest_of(root / name) != value
+    }
+    found |= {name: "added" for name in _that_can_judge(root) if name not in listed and name != NAME}
+    return [f"{what}: {name}" for name, what in sorted(found.items())]
+
+
+def _that_can_judge(root: Path) -> Iterator[str]:
+    """Yield the files that could change a verdict if they were added."""
+    inside = (path for folder in FOLDERS for path in (root / folder).rglob("*"))
+    for path in (*root.iterdir(), *inside):
+        name = path.relative_to(root).as_posix()
+        matches = "/" in name or any(fnmatch(name, pattern) for pattern in PATTERNS)
+        if matches and (path.is_symlink() or path.is_file()) and not _is_own_bytecode(path):
+            yield name
+
+
+def _is_own_bytecode(path: Path) -> bool:
+    """Return whether Python made this file itself and checks that it belongs to its source.
+
+    Python never checks bytecode with a flag in its second word, so such a file can stand in for its source.
+    """
+    if path.suffix != ".pyc" or path.parent.name != "__pycache__" or path.is_symlink():
+        return False
+    with path.open("rb") as file:
+        return file.read(8)[4:] == bytes(4)
 
 
 def _digest_of(path: Path) -> str:

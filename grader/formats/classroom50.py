@@ -1,7 +1,7 @@
 """Render a report for Classroom 50: `result.json` in the schema `classroom50/result/v1`.
 
 Its scores are integers, so one point of the course is 100 there and nothing is rounded. The text for the
-student, `release-body.md`, comes from `summary`.
+student, `release-body.md`, comes from `release_body`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from grader.formats import Document, account, summary
+from grader.formats import Document, account, release_body
 from grader.formats.escaping import one_line
 from grader.report import KataReport, Report
 from grader.report_texts import legible
@@ -58,4 +58,4 @@ def _test(kata: KataReport) -> dict[str, Any]:
     }
 
 
-DOCUMENTS = [Document("result.json", render), Document("release-body.md", summary.render)]
+DOCUMENTS = [Document("result.json", render), Document("release-body.md", release_body.render)]

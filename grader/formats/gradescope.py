@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from typing import Any
 
 from grader.formats import Document, account
@@ -13,17 +15,26 @@ from grader.report_texts import legible
 LONGEST = 10_000
 
 
-def render(report: Report) -> str:
+#: The variable with the visibility of the tests, and its values.
+VARIABLE = "DOJO_VISIBILITY"
+VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
+
+
+def render(report: Report, setting: Mapping[str, str] = os.environ) -> str:
     """Return the results as JSON. The total score is included, so that Gradescope does not add fractions."""
     report = legible(report)
+    total = f"{points(report.score)} of {points(report.max_score)} points"
+    shown = setting.get(VARIABLE, "")
+    visibility = shown if shown in VISIBILITIES else VISIBILITIES[0]
+    tests = [test for index, kata in enumerate(report.katas, 1) for test in _tests(kata, index)]
     results = {
         "score": number(report.score),
         "execution_time": round(sum(kata.seconds for kata in report.katas)),
-        "output": f"{points(report.score)} of {points(report.max_score)} points",
+        "output": plain("\n".join([total, *report.notes]), LONGEST),
         "output_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "tests": [test for index, kata in enumerate(report.katas, 1) for test in _tests(kata, index)],
+        "tests": [{**test, "visibility": visibility} for test in tests],
         "extra_data": {"device": report.device},
     }
     return json.dumps(results, indent=2, ensure_ascii=False) + "\n"
@@ -62,7 +73,6 @@ def _test(
         "output": plain(told, LONGEST),
         "output_format": "text",
         "tags": [kata.track],
-        "visibility": "visible",
     }
 
 

@@ -13,21 +13,29 @@ from grader.report_texts import legible
 LARGEST = 900_000  # bytes; GitHub shows no summary of more than 1 MiB
 LONGEST = 20_000  # the most characters for one check
 MARKS = {"passed": "✅", "failed": "❌", "error": "⚠️", "not_started": "⬜", "waiting": "⏳"}
-CUT = "\nThe rest does not fit here: the report in the terminal has it.\n"
+LEFT_OUT = "\nLeft out here, because there is no room: {}. The report in the terminal has it.\n"
 
 
-def render(report: Report) -> str:
-    """Return the table of all katas, and the failed checks of as many katas as the size limit allows."""
+def render(report: Report, largest: int = LARGEST, longest: int = LONGEST) -> str:
+    """Return the table of all katas, and the failed checks of as many katas as fit into `largest` bytes.
+
+    `longest` is the most characters for one check. The last line names the katas that did not fit.
+    """
     report = legible(report)
-    text = _table(report)
-    room = LARGEST - len(text.encode()) - len(CUT)
+    text, left_out = _table(report), []
+    room = largest - len(text.encode()) - len(_left_out([kata.name for kata in report.katas]).encode())
     for kata in report.katas:
-        part = _details(kata)
-        room -= len(part.encode())
-        if room < 0:
-            return text + CUT
-        text += part
-    return text
+        part = _details(kata, longest)
+        if len(part.encode()) <= room:
+            room -= len(part.encode())
+            text += part
+        else:
+            left_out.append(kata.name)
+    return text + (_left_out(left_out) if left_out else "")
+
+
+def _left_out(names: list[str]) -> str:
+    return LEFT_OUT.format(", ".join(map(in_markdown, names)))
 
 
 def _table(report: Report) -> str:
@@ -40,8 +48,8 @@ def _table(report: Report) -> str:
     return head + "| | kata | points | |\n|---|---|---:|---|\n" + "".join(rows)
 
 
-def _details(kata: KataReport) -> str:
-    blocks = list(map(_cause, account.causes(kata)))
+def _details(kata: KataReport, longest: int) -> str:
+    blocks = [_cause(cause, longest) for cause in account.causes(kata)]
     if not blocks:
         return ""
     head = f"\n<details><summary>{in_markdown(kata.name)}</summary>\n"
@@ -49,11 +57,11 @@ def _details(kata: KataReport) -> str:
     return head + "".join(blocks) + f"\nNext: `{next_command}`\n\n</details>\n"
 
 
-def _cause(cause: Cause) -> str:
+def _cause(cause: Cause, longest: int) -> str:
     """Return the first check that fails for a reason with its counterexample, and the others' titles."""
     first = cause.first
     title = f"\n**{in_markdown(first.title)}** {points(first.score)} / {points(first.max_score)}\n\n"
     mistake = f"{in_markdown(first.mistake.text)}\n\n" if first.mistake else ""
-    facts = fenced(account.drawn(replace(first, mistake=None)), LONGEST)
-    others = in_markdown(" ".join(check.title for check in cause.checks[1:]), LONGEST)
+    facts = fenced(account.drawn(replace(first, mistake=None)), longest)
+    others = in_markdown(" ".join(check.title for check in cause.checks[1:]), longest)
     return f"{title}{mistake}{facts}\n" + (f"\nAlso fails for this reason: {others}\n" if others else "")

@@ -43,13 +43,18 @@ COMPLAINTS = (CourseError, KataError, KeyUnusable, LibraryMissing, DeviceMissing
 def require_library(infos: list[KataInfo], device: str) -> None:
     """Raise LibraryMissing if a kata needs PyTorch and it is not installed, and DeviceMissing if `device` is
     "cuda" and there is no GPU."""
-    lacking = [info for info in infos if lacks_library(info)]
-    if lacking:
-        raise LibraryMissing(_what_to_install(lacking[0]))
+    for info in infos:
+        require_installed(info)
     if device == "cuda" and not _has_cuda():
         raise DeviceMissing(
             "There is no CUDA device on this machine; leave out --device to grade on the CPU."
         )
+
+
+def require_installed(info: KataInfo) -> None:
+    """Raise LibraryMissing if the kata needs PyTorch and it is not installed."""
+    if lacks_library(info):
+        raise LibraryMissing(_what_to_install(info))
 
 
 def lacks_library(info: KataInfo) -> bool:
@@ -68,7 +73,7 @@ def _has_cuda() -> bool:
     import subprocess
 
     question = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)"
-    return subprocess.run([sys.executable, "-c", question], capture_output=True).returncode == 0
+    return subprocess.run([sys.executable, "-P", "-c", question], capture_output=True).returncode == 0
 
 
 def open_grader(

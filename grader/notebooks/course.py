@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.answer_keys.file import write
 from grader.authoring.release import keys
 from grader.authoring.release.repository import core_files
 from grader.course.catalog import Course, KataInfo
@@ -51,5 +50,4 @@ def _is_file_of(path: str, info: KataInfo) -> bool:
 
 def _keys(course: Course, infos: list[KataInfo], seed: int) -> dict[str, bytes]:
     """Draw keys with hidden cases for the top of the course, which is not handed out to students."""
-    entries = keys.with_progress(keys.draw_entries(course, infos, seed))
-    return {f"keys/{entry.name}.key": write([entry], seed, keys.made_by()) for entry in entries}
+    return keys.key_files(keys.with_progress(keys.draw_entries(course, infos, seed)), seed)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from grader.course.catalog import CourseError, KataInfo
@@ -20,16 +21,23 @@ from grader.notebooks.optional_dependency import require
 from grader.report import KataReport, Report
 
 
-def write_scores(url: str, scores: Mapping[str, Report], katas: Sequence[KataInfo]) -> None:
+def write_scores(
+    url: str,
+    scores: Mapping[str, Report],
+    katas: Sequence[KataInfo],
+    unjudged: Mapping[str, Container[str]] = MappingProxyType({}),
+) -> None:
     """Write each student's score for each kata, 0 if the report lacks it; manual scores are kept.
 
-    Raises CourseError if the gradebook cannot be opened or written.
+    `unjudged` names, for each student, the katas whose scores are left as they are. Raises CourseError if the
+    gradebook cannot be opened or written.
     """
     with _opened(url) as gradebook:
         for info in katas:
             _add_kata(gradebook, info)
         for student, report in scores.items():
-            _add_student(gradebook, student, {kata.name: kata for kata in report.katas}, katas)
+            judged = [info for info in katas if info.name not in unjudged.get(student, ())]
+            _add_student(gradebook, student, {kata.name: kata for kata in report.katas}, judged)
 
 
 @contextmanager

@@ -12,16 +12,18 @@ from click.testing import CliRunner
 from grader.classroom.collector import Collector
 from grader.classroom.files import page_name, write_outputs
 from grader.classroom.gradebooks import cell
-from grader.classroom.roster import Member, Roster
-from grader.classroom.run import ClassRun
+from grader.classroom.platform_filenames import StudentName
+from grader.classroom.roster import Member, Roster, read_roster
+from grader.classroom.run import ClassRun, RunCounts
 from grader.classroom.similarity import shape
 from grader.classroom.store import Store, StoreUnusable
 from grader.classroom.student_reports import begun_katas, class_reports, with_waiting_katas
 from grader.classroom.summary import render
-from grader.classroom.task import GraderOptions, Task, Verdict, judge, verdict_of
+from grader.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, verdict_of
 from grader.cli.kata import kata
 from grader.course.catalog import CourseError
 from grader.grading.grader import Grader
+from grader.grading.startup import LibraryMissing
 from grader.report import CheckReport, Isolation, KataReport, Mistake, Report, from_json
 
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
@@ -173,6 +175,111 @@ def test_our_own_fault_costs_nobody_a_point_and_is_tried_again(info, hand_in, st
     assert run(info, hand_in({"ada": "passes"}), again)[1] == ["passes\n"]
 
 
+@pytest.fixture
+def lost(info, hand_in, store):
+    """A class in which Ada's file passes, Bob's could not be judged, and Zoe handed in nothing."""
+    pool = FakePool(info)
+    judge_it = pool.verdict
+    fault = Verdict("error", 0, 0, "", fault="OSError: no room")
+    pool.verdict = lambda task: fault if b"lost" in task.data else judge_it(task)
+    roster = Roster([Member(name, name.title()) for name in ("ada", "bob", "zoe")])
+    run(info, hand_in({"ada": "passes", "bob": "lost"}), store, roster, pool)
+
+
+def rows_of(path):
+    return list(csv.reader(path.open(encoding="utf-8")))
+
+
+@pytest.mark.usefixtures("lost")
+def test_a_fault_of_the_grader_is_a_blank_cell_and_not_a_0(info, store, tmp_path):
+    statistics = write_outputs(tmp_path, store, begun_katas(store, [info]), "cpu")
+    assert [row[-1] for row in rows_of(tmp_path / "canvas.csv")[2:]] == ["10", "", "0"]
+    assert [row[-2:] for row in rows_of(tmp_path / "moodle.csv")[1:]] == [["10", "10"], ["", ""], ["0", "0"]]
+    assert rows_of(tmp_path / "by_hand.csv")[1:] == [
+        ["bob", "Bob", "double", "This is our fault, not yours: it could not be judged yet."]
+    ]
+    page = (tmp_path / "class.html").read_text()
+    assert "1 file could not be judged, through a fault of the grader." in page
+    assert "1 not judged" in page
+    assert "unreadable" not in page
+    assert '<td class="r">?<td class="e">?' in page
+    assert statistics.katas["double"].tried == 1
+    assert "1 file could not be judged: by_hand.csv lists them." in render(statistics, RunCounts(), tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "reports.jsonl").read_text().splitlines()]
+    assert [line["unjudged"] for line in lines] == [[], ["double"], []]
+
+
+@pytest.mark.usefixtures("lost")
+def test_what_was_not_handed_in_is_blank_if_the_instructor_wants_it(info, store, tmp_path):
+    write_outputs(tmp_path, store, [info], "cpu", absent="")
+    assert [row[-1] for row in rows_of(tmp_path / "canvas.csv")[2:]] == ["10", "", ""]
+    assert [row[-2:] for row in rows_of(tmp_path / "moodle.csv")[1:]] == [["10", "10"], ["", ""], ["", ""]]
+
+
+def test_a_kata_that_could_be_judged_for_nobody_is_listed_all_the_same(info, hand_in, store):
+    faulty = FakePool(info)
+    faulty.verdict = lambda _task: Verdict("error", 0, 0, "", fault="OSError: no room")
+    run(info, hand_in({"ada": "passes"}), store, pool=faulty)
+    assert begun_katas(store, [info]) == [info]
+
+
+def test_a_file_that_was_put_aside_is_a_blank_cell(info, hand_in, store):
+    deadly = FakePool(info)
+    deadly.verdict = lambda _task: put_aside(info)
+    run(info, hand_in({"ada": "passes"}), store, pool=deadly)
+    (ada,) = class_reports(store, [info], "cpu")
+    assert ada.unjudged == {"double"}
+    assert run(info, hand_in({"ada": "passes"}), reopened(store))[1] == [], "it is not tried again"
+
+
+def test_a_kata_that_waits_for_one_that_was_not_judged_is_not_judged_either(info, store):
+    other = replace(info, name="twice", needs=("double",))
+    store.enrol(Member("ada"))
+    for name in ("double", "twice"):
+        store.add_submission("ada", name, "source", "1")
+    passed = KataReport(
+        "twice", "attention", "passed", 1000, checks=(CheckReport("a", "A.", "passed", 1, 1),)
+    )
+    store.add_verdict("twice", "source", "1", verdict_of(Report((passed,))))
+    (ada,) = class_reports(store, [info, other], "cpu")
+    assert ada.unjudged == {"double", "twice"}
+
+
+def test_a_kata_whose_library_is_missing_is_not_judged(tiny_course, monkeypatch):
+    center = tiny_course.kata_info("center")
+    monkeypatch.setattr("grader.grading.startup.importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(LibraryMissing, match="PyTorch is not installed"):
+        judge(Grader(tiny_course, {}), center, Task("center", b"class Center: pass"))
+
+
+def test_a_file_that_is_not_recognised_is_listed_and_leaves_blank_cells(info, store, tmp_path, write):
+    files = {"ada/answer.py": "passes", "bob/double.py": "passes", "eve/readme.md": "hello"}
+    counts, _ = run(info, Collector(write(tmp_path / "in", files)), store)
+    assert counts.notes == ["ada: handed in, not recognised: answer.py."]
+    statistics = write_outputs(tmp_path, store, [info], "cpu", counts)
+    assert [row[-1] for row in rows_of(tmp_path / "canvas.csv")[2:]] == ["", "10", "0"]
+    assert rows_of(tmp_path / "by_hand.csv")[1:] == [["ada", "", "", "Handed in, not recognised: answer.py"]]
+    page = (tmp_path / "class.html").read_text()
+    assert "<h2>Handed in, not recognised</h2>" in page
+    assert "<tr><td>ada<td>answer.py</tr>" in page
+    assert statistics.absent == ["eve"]
+
+
+def test_a_kata_that_is_not_graded_now_is_no_unrecognised_file(info, store, tmp_path, write):
+    collector = Collector(write(tmp_path / "in", {"ada/center.py": "1", "ada/double.py": "passes"}))
+    graded = ClassRun({info.name: info}, collector, None, FakePool(info), store, ["center", "double"])
+    assert graded.grade(lambda: None, lambda *_: None).unrecognised == {}
+
+
+def test_a_late_file_is_marked_on_the_page(info, store, tmp_path, write):
+    collector = Collector(write(tmp_path / "in", {"doejane_LATE_7_90_double.py": "passes"}))
+    counts, _ = run(info, collector, store)
+    write_outputs(tmp_path, store, [info], "cpu", counts)
+    assert '<td class="p">10 <small>late</small>' in (tmp_path / "class.html").read_text()
+    (line,) = (tmp_path / "reports.jsonl").read_text().splitlines()
+    assert json.loads(line)["late"] == ["double"]
+
+
 def test_the_roster_shows_absent_and_unlisted_students(info, hand_in, store):
     roster = Roster([Member("a1", "Ada"), Member("b2", "Bob")])
     counts, _ = run(info, hand_in({"Ada": "passes", "eve": "fails"}), store, roster)
@@ -181,11 +288,97 @@ def test_the_roster_shows_absent_and_unlisted_students(info, hand_in, store):
     assert scores(store, info) == {"a1": 10, "b2": 0, "eve": 0}
 
 
-def test_of_two_folders_of_one_person_the_first_is_graded(info, hand_in, store):
+def test_an_id_counts_more_than_a_name_and_nothing_is_left_out(info, hand_in, store):
     roster = Roster([Member("a1", "Ada")])
-    counts, asked = run(info, hand_in({"Ada": "passes", "a1": "fails"}), store, roster)
+    counts, _ = run(info, hand_in({"Ada": "passes", "a1": "fails"}), store, roster)
+    assert counts.notes == ["Ada is not in the roster; graded all the same."]
+    assert scores(store, info) == {"a1": 0, "Ada": 10}
+
+
+def test_two_entries_with_one_id_are_told(info, store, tmp_path, write):
+    roster = Roster([Member("a1", "Ada", others=("ada@school.org",))])
+    files = {"a1/double.py": "passes", "ada@school.org/double.py": "fails"}
+    counts, asked = run(info, Collector(write(tmp_path / "in", files)), store, roster)
     assert asked == ["passes\n"]
-    assert counts.notes == ["a1 is a1, whose submission was graded; this one was not."]
+    assert counts.notes == ["ada@school.org is a1, whose submission was graded; this one was not."]
+
+
+JANES = {"Jane Doe_17_assignsubmission_file_": "passes", "Jane Doe_18_assignsubmission_file_": "fails"}
+MOODLE = "First name,Last name,ID number,Email address{}\nJane,Doe,j1,a@s.org{}\nJane,Doe,j2,b@s.org{}\n"
+
+
+def of_moodle(tmp_path, more=("", "", "")):
+    (tmp_path / "roster.csv").write_text(MOODLE.format(*more))
+    return read_roster(tmp_path / "roster.csv")
+
+
+def test_two_people_of_one_name_are_not_mixed_up(info, hand_in, store, tmp_path):
+    roster = of_moodle(tmp_path)
+    counts, _ = run(info, hand_in(JANES), store, roster)
+    told = (
+        "Jane Doe_17 or Jane Doe_18 may be theirs, as far as the name Jane Doe tells."
+        " Write the right one into a column `submission` of the roster."
+    )
+    assert counts.notes[:2] == [f"j1: {told}", f"j2: {told}"]
+    write_outputs(tmp_path, store, [info], "cpu", counts, roster)
+    assert rows_of(tmp_path / "moodle.csv")[1:] == [
+        ["Jane", "Doe", "j1", "a@s.org", "", ""],
+        ["Jane", "Doe", "j2", "b@s.org", "", ""],
+    ]
+    assert rows_of(tmp_path / "by_hand.csv")[1:] == [
+        ["Jane Doe_17", "", "double", "Not in the roster: 10 points."],
+        ["Jane Doe_18", "", "double", "Not in the roster: 0 points."],
+        ["j1", "Jane Doe", "", told],
+        ["j2", "Jane Doe", "", told],
+    ]
+
+
+def test_the_instructor_says_who_is_who(info, hand_in, store, tmp_path):
+    roster = of_moodle(tmp_path, (",submission", "", ",Jane Doe_17"))
+    counts, _ = run(info, hand_in(JANES), store, roster)
+    assert (counts.notes, scores(store, info)) == ([], {"j2": 10, "j1": 0})
+
+
+def test_two_submissions_for_one_name_are_not_mixed_up(info, hand_in, store):
+    counts, _ = run(info, hand_in(JANES), store, Roster([Member("j1", "Jane Doe")]))
+    assert counts.unclear.keys() == {"j1"}
+    assert scores(store, info) == {"j1": 0, "Jane Doe_17": 10, "Jane Doe_18": 0}
+
+
+def test_canvas_gets_its_own_columns_back(info, store, tmp_path, write):
+    (tmp_path / "roster.csv").write_text(
+        "Student,ID,SIS User ID,SIS Login ID,Section,Quiz\n"
+        '    Points Possible,,,,,3\n"Doe, Jane",17,s17,jdoe,A,1\n"Roe, Bob",18,,broe,A,\n'
+        '"Student, Test",99,,,A,\n'
+    )
+    roster = read_roster(tmp_path / "roster.csv")
+    collector = Collector(write(tmp_path / "in", {"doejane_17_4_double.py": "passes"}))
+    counts, _ = run(info, collector, store, roster)
+    write_outputs(tmp_path, store, [info], "cpu", counts, roster)
+    assert rows_of(tmp_path / "canvas.csv")[2:] == [
+        ["Roe, Bob", "18", "", "broe", "A", "0"],
+        ["Doe, Jane", "17", "s17", "jdoe", "A", "10"],
+    ]
+
+
+def test_the_number_in_moodle_s_file_names_is_no_id_number(tmp_path):
+    roster = of_moodle(tmp_path)
+    assert roster.member(StudentName("Eve_j1", ("j1", "Eve"), "j1")) is None
+    (tmp_path / "sheet.csv").write_text("Identifier,Full name,Email address\nParticipant 17,Eve,e@s.org\n")
+    sheet = read_roster(tmp_path / "sheet.csv")
+    assert sheet.member(StudentName("Eva_17", ("17", "Eva"), "17")).id == "e@s.org"
+
+
+def test_an_email_address_is_an_id_where_moodle_has_no_number(tmp_path):
+    (tmp_path / "r.csv").write_text("First name;Last name;ID number;Email address\nAda;Lee;;ada@s.org\n")
+    (member,) = read_roster(tmp_path / "r.csv").members
+    assert (member.id, member.name) == ("ada@s.org", "Ada Lee")
+
+
+def test_a_row_without_an_id_is_not_dropped(tmp_path):
+    (tmp_path / "r.csv").write_text("id,name\n,Ada\n")
+    with pytest.raises(CourseError, match=r"lists Ada without an id\."):
+        read_roster(tmp_path / "r.csv")
 
 
 # the store
@@ -412,7 +605,7 @@ def test_wrong_input_is_one_sentence(tiny_course, tmp_path, monkeypatch, wish, t
     (tmp_path / "class" / "ada").mkdir(parents=True)
     wish = tuple(str(tmp_path / "class") if word == "." else word for word in wish)
     found = invoke(*wish, "--output", tmp_path / "grades")
-    assert (found.exit_code, found.output) == (2, told + "\n")
+    assert (found.exit_code, found.output) == (4, told + "\n")
 
 
 def test_a_grader_that_cannot_be_opened_says_why(tiny_course, hand_in, tmp_path, monkeypatch):
@@ -421,7 +614,7 @@ def test_a_grader_that_cannot_be_opened_says_why(tiny_course, hand_in, tmp_path,
     wish = (tmp_path / "submissions", "--kata", "double", "--output", tmp_path / "grades")
     found = invoke(*wish, "--key", tmp_path / "none.key")
     assert (found.exit_code, found.output) == (
-        2,
+        4,
         "The key none.key cannot be read: no such file or directory.\n",
     )
 

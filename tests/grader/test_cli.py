@@ -99,22 +99,22 @@ def test_a_file_that_cannot_be_graded_has_a_json_report_too(run):
 
 def test_an_unknown_kata_is_answered_with_the_nearest_name(run):
     result = run(name="softmx")
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert result.stderr == "There is no kata called `softmx`. Did you mean `softmax`?\n"
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "code", "sentence"),
     [
-        (["--file", "nowhere.py"], "There is no file nowhere.py."),
-        (["--file", "."], "is a folder; a Python file is needed."),
-        (["--exercises", "nowhere"], "There is no exercises folder at nowhere."),
-        (["--output", "no/such/folder.json"], "The report cannot be written to no/such/folder.json"),
+        (["--file", "nowhere.py"], 4, "There is no file nowhere.py."),
+        (["--file", "."], 2, "is a folder; a Python file is needed."),
+        (["--exercises", "nowhere"], 4, "There is no exercises folder at nowhere."),
+        (["--output", "no/such/folder.json"], 4, "The report cannot be written to no/such/folder.json"),
     ],
 )
-def test_wrong_paths_are_one_sentence_and_exit_code_2(run, options, sentence):
+def test_wrong_paths_are_one_sentence_and_an_exit_code(run, options, code, sentence):
     result = run(None, *options)
-    assert result.exit_code == 2
+    assert result.exit_code == code
     assert sentence in result.stderr
     assert result.stderr.count("\n") == 1
 
@@ -181,7 +181,7 @@ def as_program(*words, **options):
 
 def test_the_quick_exit_keeps_the_exit_code_and_the_output():
     listed, unknown = as_program("--list"), as_program("nope")
-    assert (listed.returncode, unknown.returncode) == (0, 2)
+    assert (listed.returncode, unknown.returncode) == (0, 4)
     assert "softmax" in listed.stdout
     assert unknown.stderr.startswith("There is no kata called `nope`.")
 
@@ -203,7 +203,7 @@ def test_another_course_can_be_graded(run, tiny_course, tmp_path, monkeypatch):
 
 def test_a_folder_without_a_course_is_reported(run, tmp_path):
     done = run(None, "--course", str(tmp_path))
-    assert done.exit_code == 2
+    assert done.exit_code == 4
     assert done.stderr == (
         f"There is no course in {tmp_path}: it has no folder tests/katas."
         f" Start one: kata new --course {tmp_path} TRACK/NAME\n"

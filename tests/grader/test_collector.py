@@ -6,19 +6,20 @@ import zipfile
 
 import pytest
 
-from grader.classroom.collector import Collector, best_files
+from grader.classroom.collector import Collector, answers_in
+from grader.classroom.kata_names import KataNames
 from grader.classroom.platform_filenames import StudentName, kata_at, owner
 from grader.classroom.roster import Member, Roster, read_roster
 from grader.course.catalog import CourseError
 from grader.course.submission import MAX_BYTES, SubmissionRejected
 
-KATAS = {"softmax", "top_p"}
+NAMES = KataNames(["softmax", "top_p", "decoder_block", "debug_decoder_block"])
 
 
 def collected(path):
     """Who submitted in which katas, and what they hold."""
     return {
-        student.key: {one.kata: one.read().decode().strip() for one in best_files(files, KATAS)}
+        student.key: {one.kata: one.read().decode().strip() for one in answers_in(files, NAMES).files}
         for student, files in Collector(path).students()
     }
 
@@ -38,12 +39,13 @@ def zipped(path, files):
         ("doejane_LATE_4711_90210_softmax-2.py", "doejane_4711", "softmax-2.py"),
         ("Jane Doe_4711_assignsubmission_file_/softmax.py", "Jane Doe_4711", "softmax.py"),
         ("Jane Doe_4711_assignsubmission_file_softmax.py", "Jane Doe_4711", "softmax.py"),
+        ("Jane Doe_4711_assignsubmission_onlinetext_/onlinetext.html", "Jane Doe_4711", "onlinetext.html"),
         ("ada.zip", "ada", "ada.zip"),
     ],
 )
 def test_a_platform_s_file_name_identifies_the_student(place, student, inner):
-    found, parts = owner(tuple(place.split("/")))
-    assert (found.key, "/".join(parts)) == (student, inner)
+    found = owner(tuple(place.split("/")))
+    assert (found.student.key, "/".join(found.inner)) == (student, inner)
 
 
 @pytest.mark.parametrize("place", [".git/config", "__MACOSX/x.py", "notes.txt", "softmax.py"])
@@ -51,22 +53,58 @@ def test_other_files_belong_to_no_student(place):
     assert owner(tuple(place.split("/"))) is None
 
 
+def found_at(place):
+    return kata_at(tuple(place.split("/")), NAMES)
+
+
 def test_a_repository_is_a_better_place_than_a_loose_file_and_a_notebook():
-    places = ["exercises/attention/softmax.py", "softmax.py", "softmax.ipynb", "ps1/softmax.py"]
-    ranks = [kata_at(tuple(place.split("/"))) for place in places]
-    assert ranks == [(0, "softmax"), (2, "softmax"), (3, "softmax"), (4, "softmax")]
+    places = [
+        "exercises/attention/softmax.py", "softmax.py", "softmax.ipynb", "ps1/softmax.py",
+        "project/src/softmax.py", "Softmax.py", "src/Softmax.py", "my_softmax.py",
+    ]  # fmt: skip
+    found = [found_at(place) for place in places]
+    assert [kata for _, kata in found] == ["softmax"] * 8
+    assert [place for place, _ in found] == sorted(place for place, _ in found)
 
 
 @pytest.mark.parametrize(
-    "place", ["a/b/softmax.py", "solutions/softmax.py", ".old/softmax.py", "softmax.txt"]
+    "place", ["solutions/softmax.py", ".old/softmax.py", "softmax.txt", "tests/softmax.py"]
 )
 def test_other_places_hold_no_answer(place):
-    assert kata_at(tuple(place.split("/"))) is None
+    assert found_at(place) is None
 
 
-@pytest.mark.parametrize("name", ["softmax-1.py", "softmax (2).py"])
-def test_a_file_handed_in_again_keeps_its_kata(name):
-    assert kata_at((name,))[1] == "softmax"
+@pytest.mark.parametrize(
+    "name",
+    [
+        "softmax-1", "softmax (2)", "softmax(2)", "softmax-1 (2)", "Softmax", "SOFTMAX-1", "my_softmax",
+        "softmax_final", "Copy of softmax", "hw1-softmax", "soft_max", "ada.softmax", "softmax: my answer",
+    ],
+)  # fmt: skip
+def test_a_name_that_can_only_be_one_kata_is_recognised(name):
+    assert NAMES.find(name)[1] == "softmax"
+
+
+def test_the_longest_kata_in_a_name_counts():
+    assert NAMES.find("my_debug_decoder_block")[1] == "debug_decoder_block"
+    assert NAMES.find("TopP")[1] == NAMES.find("top-p-final")[1] == "top_p"
+
+
+@pytest.mark.parametrize("name", ["softmax_and_top_p", "test_softmax", "softmaxes", "answer", ""])
+def test_a_name_that_says_no_kata_or_two_is_not_recognised(name):
+    assert NAMES.find(name) is None
+
+
+def test_a_file_that_may_be_an_answer_is_listed(tmp_path, write):
+    names = [
+        "answer.py", "softmax.py.txt", "both/softmax_and_top_p.py", "all.rar", "notes.md", ".git/x.py",
+        "tests/y.py", "conftest.py", "top_p.py",
+    ]  # fmt: skip
+    write(tmp_path, {f"ada/{name}": "1" for name in names})
+    ((_, files),) = Collector(tmp_path).students()
+    answers = answers_in(files, NAMES)
+    assert [file.kata for file in answers.files] == ["top_p"]
+    assert answers.unrecognised == ["all.rar", "answer.py", "softmax.py.txt", "both/softmax_and_top_p.py"]
 
 
 def test_repositories_flat_folders_and_a_students_zip_lie_side_by_side(tmp_path, write):
@@ -110,11 +148,80 @@ def test_a_folder_around_all_students_is_no_student(tmp_path):
     assert set(found) == {"ada", "bob"}
 
 
+def graded(path, files):
+    """The file that is graded if these are handed in by one student."""
+    ((_, found),) = Collector(zipped(path / "x.zip", dict.fromkeys(files, "1"))).students()
+    (file,) = answers_in(found, NAMES).files
+    return "/".join(file.place), file.late
+
+
+@pytest.mark.parametrize(
+    ("files", "latest"),
+    [
+        (["ada/softmax.py", "ada/softmax-1.py"], "softmax-1.py"),
+        (["ada/softmax.py", "ada/softmax (1).py"], "softmax (1).py"),
+        (["ada/softmax-9.py", "ada/softmax-10.py"], "softmax-10.py"),
+        (["ada/softmax-2.py", "ada/softmax-1 (3).py"], "softmax-2.py"),
+        (["x/ada/ps9/softmax.py", "x/ada/ps10/softmax.py"], "ps10/softmax.py"),
+        (["doejane_7_90_softmax.py", "doejane_7_110_softmax.py"], "softmax.py"),
+        (["doejane_7_90_softmax-1.py", "doejane_7_80_softmax-2.py"], "softmax-1.py"),
+    ],
+)
+def test_of_resubmissions_the_latest_is_graded(tmp_path, files, latest):
+    assert graded(tmp_path, files)[0] == latest
+
+
+def test_canvas_s_mark_of_lateness_is_kept(tmp_path):
+    files = ["doejane_7_90_softmax.py", "doejane_LATE_7_110_softmax-1.py"]
+    assert graded(tmp_path, files) == ("softmax-1.py", True)
+    assert graded(tmp_path, files[:1]) == ("softmax.py", False)
+
+
+def test_an_untouched_stub_counts_only_if_there_is_no_other_file(tmp_path, write):
+    write(tmp_path, {"ada/exercises/attention/softmax.py": "stub", "ada/softmax.py": "answer"})
+    ((_, files),) = Collector(tmp_path).students()
+    (file,) = answers_in(files, NAMES, stubs={"softmax": b"stub\r\n"}).files
+    assert file.place == ("softmax.py",)
+
+
 def test_of_two_files_the_last_is_graded_and_the_other_reported(tmp_path, write):
     write(tmp_path, {"ada/ps1/softmax.py": "old", "ada/ps2/softmax.py": "new"})
     ((_, files),) = Collector(tmp_path).students()
-    (submitted,) = best_files(files, KATAS)
+    (submitted,) = answers_in(files, NAMES).files
     assert (submitted.read().strip(), submitted.duplicates) == (b"new", (("ps1", "softmax.py"),))
+
+
+def require_one_student_each(folder, members=()):
+    Collector(folder).require_one_student_each(NAMES, lambda student: student.key in members)
+
+
+def test_a_folder_too_deep_is_refused_with_the_folder_to_name(tmp_path, write, monkeypatch):
+    files = ["2026/class/ada/softmax.py", "2026/class/bob/exercises/attention/softmax.py"]
+    write(tmp_path / "in", dict.fromkeys(files, "1"))
+    monkeypatch.chdir(tmp_path)
+    told = (
+        "in/2026/class holds one kata in several folders, as if each were a student's."
+        " Name the folder of the students: kata grade in/2026/class"
+    )
+    with pytest.raises(CourseError) as refused:
+        require_one_student_each(tmp_path / "in")
+    assert str(refused.value) == told
+    require_one_student_each(tmp_path / "in" / "2026" / "class")
+    require_one_student_each(tmp_path / "in", members=["2026"])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["a/ps1/softmax.py", "a/ps2/top_p.py"],
+        ["a/softmax.py", "a/old/softmax.py"],
+        ["a/src/softmax.py", "a/src/old/softmax.py"],
+        ["a/ps1/softmax.py", "a/ps2/softmax.py", "b/softmax.py"],
+        ["a/notes.txt"],
+    ],
+)
+def test_one_student_with_several_folders_is_one_student(tmp_path, write, files):
+    require_one_student_each(write(tmp_path, dict.fromkeys(files, "1")))
 
 
 @pytest.mark.parametrize(
@@ -123,6 +230,11 @@ def test_of_two_files_the_last_is_graded_and_the_other_reported(tmp_path, write)
 def test_a_path_that_leads_out_of_a_zip_is_ignored(tmp_path, name):
     found = collected(zipped(tmp_path / "x.zip", {name: "out", "bob/softmax.py": "1"}))
     assert found == {"bob": {"softmax": "1"}}
+
+
+def test_a_colon_in_a_name_of_a_zip_is_no_drive(tmp_path):
+    found = collected(zipped(tmp_path / "x.zip", {"ada/softmax: final.py": "1"}))
+    assert found == {"ada": {"softmax": "1"}}
 
 
 def test_a_link_in_a_zip_is_refused(tmp_path):
@@ -145,13 +257,15 @@ def test_a_zip_that_unpacks_to_gigabytes_is_read_no_further_than_allowed(tmp_pat
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("ada/softmax.py", b"#" * (64 << 20))
     ((_, files),) = Collector(tmp_path / "x.zip").students()
-    assert len(best_files(files, KATAS)[0].read()) == MAX_BYTES + 1
+    assert len(answers_in(files, NAMES).files[0].read()) == MAX_BYTES + 1
 
 
 def test_a_damaged_member_costs_its_student_alone(tmp_path):
     path = zipped(tmp_path / "x.zip", {"ada/softmax.py": "damaged", "bob/softmax.py": "1"})
     path.write_bytes(path.read_bytes().replace(b"damaged", b"damaGed"))
-    read = {student.key: best_files(files, KATAS)[0].read for student, files in Collector(path).students()}
+    read = {
+        student.key: answers_in(files, NAMES).files[0].read for student, files in Collector(path).students()
+    }
     assert read["bob"]() == b"1"
     with pytest.raises(SubmissionRejected, match=r"softmax\.py cannot be read from its zip file: Bad CRC-32"):
         read["ada"]()
@@ -161,7 +275,7 @@ def test_a_students_damaged_zip_is_reported(tmp_path):
     (tmp_path / "ada.zip").write_bytes(b"no zip")
     ((_, files),) = Collector(tmp_path).students()
     told = []
-    assert best_files(files, KATAS, told.append) == []
+    assert answers_in(files, NAMES, told.append).files == []
     assert told == ["Nothing was found in it: ada.zip cannot be read as a zip file: File is not a zip file."]
 
 

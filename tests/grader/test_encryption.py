@@ -140,6 +140,6 @@ def test_a_named_secret_stays_when_the_cases_rotate(seal, tmp_path):
 def test_a_sealed_key_grades_with_the_variable_and_says_so_without(seal, tmp_path, monkeypatch):
     seal()
     result = grade(tmp_path)
-    assert (result.exit_code, result.stderr) == (2, CASES["no secret"][2] + "\n")
+    assert (result.exit_code, result.stderr) == (4, CASES["no secret"][2] + "\n")
     monkeypatch.setenv("DOJO_SEAL", (tmp_path / "ci.key.secret").read_text())
     assert grade(tmp_path).exit_code == 0

@@ -144,6 +144,15 @@ def test_what_the_classroom_reporter_prints_cannot_command_the_runner():
     assert not [line for line in lines if line.lstrip().startswith("::") or "##[" in line]
 
 
+def test_a_release_body_fits_into_a_release_with_failures_first():
+    long = [replace(EVIL, name=f"k{i}", checks=EVIL.checks * 9) for i in range(40)]
+    body = formats.documents("classroom50")[1].render(Report((RIGHT, STUB, *long)))
+    assert 50_000 < len(body.encode()) <= 60_000
+    assert body.index("| k39 |") < body.index("| beam |") < body.index("| softmax |")
+    assert body.splitlines()[-1].startswith("Left out here, because there is no room: k")
+    assert body.endswith("k39. The report in the terminal has it.\n")
+
+
 def test_a_classroom_record_fits_one_string_of_the_environment():
     report = Report(tuple(replace(EVIL, name=f"k{i}", output="x" * 10_000) for i in range(60)))
     big = Report(tuple(replace(k, checks=(replace(k.checks[0], got="€" * 9_000),)) for k in report.katas))
@@ -326,7 +335,8 @@ def test_the_summary_stays_below_a_mebibyte_and_says_that_it_was_cut():
     big = Report(tuple(replace(EVIL, name=f"k{i}", checks=checks) for i in range(10)))
     text = summary.render(big)
     assert len(text.encode()) < 1_000_000
-    assert text.endswith("The rest does not fit here: the report in the terminal has it.\n")
+    told = "Left out here, because there is no room: k1, k2, k3, k4, k5, k6, k7, k8, k9."
+    assert text.endswith(f"{told} The report in the terminal has it.\n")
 
 
 class Tags(html.parser.HTMLParser):

@@ -73,6 +73,14 @@ def test_manual_scores_are_kept(tiny_course, tmp_path, opened):
         assert (grade.auto_score, grade.score, grade.needs_manual_grade) == (5.0, 4.0, True)
 
 
+def test_the_score_of_a_kata_that_was_not_judged_is_kept(tiny_course, tmp_path, opened):
+    double, path = tiny_course.kata_info("double"), str(tmp_path / "gradebook.db")
+    write_scores(path, {"ann": report(tiny_course, double=300)}, [double])
+    write_scores(path, {"ann": report(tiny_course, double=0)}, [double], {"ann": {"double"}})
+    with opened() as gradebook:
+        assert gradebook.find_grade("double-score", "double", "attention", "ann").auto_score == 3.0
+
+
 UNUSABLE = {
     "missing/gradebook.db": r"cannot be written: \(sqlite3.OperationalError\) unable to open database file$",
     "text.db": r"cannot be written: \(sqlite3.DatabaseError\) file is not a database$",

@@ -122,7 +122,7 @@ def test_an_unknown_kata_is_told_without_numpy():
         "finally: print('numpy' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert (found.returncode, found.stdout) == (2, "False\n")
+    assert (found.returncode, found.stdout) == (4, "False\n")
 
 
 def test_an_answer_that_passes_is_graded_without_hypothesis_and_pytorch(imported, tiny_course):

@@ -216,20 +216,20 @@ def test_an_unusable_key_is_one_sentence_and_exit_code_2_and_never_a_score(
 ):
     (tmp_path / "double.key").write_bytes(breaking(double_key))
     result = run("--key", tmp_path / "double.key")
-    assert (result.exit_code, result.stderr, result.stdout) == (2, sentence + "\n", "")
+    assert (result.exit_code, result.stderr, result.stdout) == (4, sentence + "\n", "")
 
 
 def test_a_missing_key_is_one_sentence(run, tmp_path):
     result = run("--key", tmp_path / "no.key")
     assert (result.exit_code, result.stderr) == (
-        2,
+        4,
         "The key no.key cannot be read: no such file or directory.\n",
     )
 
 
 def test_a_folder_without_a_key_for_the_kata_is_one_sentence(run, tmp_path):
     result = run("--key", tmp_path)
-    assert (result.exit_code, result.stderr) == (2, f"{tmp_path.name} holds no answers to `double`.\n")
+    assert (result.exit_code, result.stderr) == (4, f"{tmp_path.name} holds no answers to `double`.\n")
 
 
 def test_a_course_without_solutions_is_graded_with_its_keys(run):
@@ -269,7 +269,7 @@ def test_a_passing_grade_unpacks_no_mistakes_and_imports_nothing_heavy(released,
 def test_a_key_needs_solutions_to_be_made(released, monkeypatch):
     monkeypatch.chdir(released.root)
     result = CliRunner().invoke(run_kata, ["key", "double"])
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert result.stderr == "A key is made from the solutions, and `double` has none here.\n"
 
 

@@ -271,7 +271,7 @@ def test_a_missing_package_is_named(tiny_course, tmp_path, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
     result = CliRunner().invoke(run_kata, ["notebooks", str(tmp_path / "out")])
     told = "`kata notebooks` needs nbformat: pip install 'decoder-dojo[notebooks]'\n"
-    assert (result.exit_code, result.stderr) == (2, told)
+    assert (result.exit_code, result.stderr) == (4, told)
     assert not (tmp_path / "out").exists()
 
 

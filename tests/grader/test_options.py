@@ -4,7 +4,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from grader.cli.grade import grade
+from grader.cli.kata import kata
 from grader.cli.options import GuardedCommand
+from grader.course.submission import SubmissionRejected
 from grader.grading.startup import COMPLAINTS
 
 FAULT = (
@@ -29,9 +32,16 @@ def answer(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", COMPLAINTS, ids=lambda kind: kind.__name__)
-def test_wrong_input_is_one_sentence_and_exit_code_2(answer, kind):
+def test_wrong_input_is_one_sentence_and_exit_code_4(answer, kind):
     result = answer(kind("Do this."))
-    assert (result.exit_code, result.stderr, result.stdout) == (2, "Do this.\n", "")
+    assert (result.exit_code, result.stderr, result.stdout) == (4, "Do this.\n", "")
+
+
+def test_exit_code_2_is_for_a_submission_that_cannot_be_graded_alone(answer):
+    result = answer(SubmissionRejected("It is a link."))
+    assert (result.exit_code, result.stderr) == (2, "It is a link.\n")
+    for main, words in ((grade, ["--no-such-option"]), (kata, ["no-such-command"]), (kata, ["release"])):
+        assert CliRunner().invoke(main, words).exit_code == 4
 
 
 def test_a_fault_of_the_grader_is_reported_with_exit_code_3(answer):

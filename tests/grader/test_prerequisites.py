@@ -84,5 +84,5 @@ def test_needs_in_a_circle_are_refused(write, tmp_path):
 
 def test_an_unknown_need_is_refused(grade):
     code, said = grade(kata("four", "duble"), "four")
-    assert code == 2
+    assert code == 4
     assert said == "`four` needs `duble`, and there is no such kata.\n"

@@ -1,9 +1,11 @@
 """Tests that a release has no solutions, grades as the course does, and keeps a student's work."""
 
 import ast
+import importlib.util
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -15,6 +17,7 @@ from click.testing import CliRunner
 
 from grader.answer_keys import encryption
 from grader.answer_keys.file import MAGIC, KeyFile
+from grader.authoring.release import repository
 from grader.authoring.release.wheel import build_wheel
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
@@ -211,15 +214,87 @@ def test_the_wheel_can_be_installed_with_pip(tmp_path):
 
 def test_a_sealed_key_is_used_by_the_workflow_and_kept_apart_from_open_keys(release, tmp_path):
     pytest.importorskip("cryptography", reason="an optional part of the installation")
-    (tmp_path / "ci.key").write_bytes(encryption.seal(b"x", encryption.new_secret()))
-    assert release("--sealed", tmp_path / "ci.key").exit_code == 0
+    seal("double", tmp_path / "ci.key")
+    result = release("--sealed", tmp_path / "ci.key")
+    assert result.exit_code == 0, result.output
     workflow = (tmp_path / "out" / ".github" / "workflows" / "grade.yml").read_text()
     assert "--key .github/sealed.key" in workflow
     assert "DOJO_SEAL: ${{ secrets.DOJO_SEAL }}" in workflow
     assert "cryptography" in (tmp_path / "out" / "requirements.txt").read_text()
     refused = release("--sealed", tmp_path / "out" / "keys" / "double.key")
-    assert refused.exit_code == 2
+    assert refused.exit_code == 4
     assert refused.stderr == "double.key is no sealed key; make one with: kata key --seal\n"
+
+
+def seal(name, path):
+    result = CliRunner().invoke(run_kata, ["key", name, "--seal", "--output", str(path)])
+    assert result.exit_code == 0, result.output
+
+
+def test_a_sealed_key_that_cannot_grade_is_not_released(release, tmp_path, monkeypatch):
+    monkeypatch.delenv("DOJO_SEAL", raising=False)
+    pytest.importorskip("cryptography", reason="an optional part of the installation")
+    key, secret = tmp_path / "ci.key", tmp_path / "ci.key.secret"
+    release(folder="elsewhere")  # changes the working folder to the course
+    seal("double", key)
+    lacking = release("--sealed", key, name="center")
+    assert (lacking.exit_code, lacking.stderr) == (4, "ci.key holds no answers to `center`.\n")
+    secret.write_text(encryption.new_secret())
+    assert "does not open with the secret in ci.key.secret" in release("--sealed", key).stderr
+    secret.unlink()
+    assert "ci.key is sealed: put its secret into the variable DOJO_SEAL" in release("--sealed", key).stderr
+    assert not (tmp_path / "out").exists()
+
+
+def key_in(data, name="keys/double.key"):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return archive.read(name)
+
+
+def test_hosts_grade_with_hidden_cases(release, tmp_path, monkeypatch):
+    pytest.importorskip("cryptography", reason="an optional part of the installation")
+    monkeypatch.delenv("DOJO_SEAL", raising=False)
+    out, archive, bundle = tmp_path / "out", tmp_path / "dojo.zip", tmp_path / "bundle"
+    hidden = ("--hidden-seed", 7, "--gradescope", archive, "--classroom50", bundle)
+    result = release(*hidden)
+    assert result.exit_code == 0, result.output
+    assert "its secret DOJO_SEAL is in out.secret." in result.stdout
+    own, theirs = (out / "keys" / "double.key").read_bytes(), key_in(archive.read_bytes())
+    assert own != theirs == (bundle / "keys" / "double.key").read_bytes()
+    workflow = (out / ".github" / "workflows" / "grade.yml").read_text()
+    assert "--key .github/sealed.key" in workflow
+    secret = (tmp_path / "out.secret").read_text()
+    opened = encryption.unseal((out / repository.SEALED).read_bytes(), "the key", tmp_path / "out.secret")
+    assert (
+        KeyFile(opened, "").message("double", "answers").keys()
+        == KeyFile(theirs, "").message("double", "answers").keys()
+    )
+    assert not [name for name in files_of(out) if secret.strip().encode() in (out / name).read_bytes()]
+    assert release(*hidden).exit_code == 0
+    assert (tmp_path / "out.secret").read_text() == secret, "a second release keeps the secret"
+
+
+def step_of(workflow, name):
+    """The commands of a step of a released workflow."""
+    text = (workflow).read_text()
+    found = re.search(rf"name: {name}\n(?:.*\n)*?        run: \|\n((?:          .*\n)+)", text)
+    return textwrap.dedent(found[1])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script of GitHub's Linux runners")
+@pytest.mark.parametrize(
+    ("host", "name", "red"), [("actions", "Grade", {1, 2}), ("classroom", "Katas", set())]
+)
+def test_a_workflow_that_could_not_grade_is_red(host, name, red, release, tmp_path):
+    assert release("--host", host).exit_code == 0
+    workflow = tmp_path / "out" / ".github" / "workflows" / repository.WORKFLOWS[host]
+    for code in range(5):
+        write_script(tmp_path / "bin" / "grade", f"exit {code}")
+        environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+        command = ["bash", "-e", "-c", step_of(workflow, name)]
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert (ran.returncode != 0) == (code in red | {3, 4})
+        assert ran.stdout.startswith("::error title=Not graded::") == (code in (3, 4))
 
 
 def test_a_stub_that_is_begun_is_not_released(release, tiny_course):
@@ -230,7 +305,7 @@ def test_a_stub_that_is_begun_is_not_released(release, tiny_course):
         result = release()
     finally:
         stub.write_text(before)
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert result.stderr == (
         "exercises/attention/double.py is begun; a release hands out the untouched stub.\n"
     )
@@ -239,7 +314,7 @@ def test_a_stub_that_is_begun_is_not_released(release, tiny_course):
 def test_a_release_into_a_folder_with_solutions_is_refused(release, tmp_path):
     (tmp_path / "out" / "solutions").mkdir(parents=True)
     result = release()
-    assert (result.exit_code, files_of(tmp_path / "out")) == (2, set())
+    assert (result.exit_code, files_of(tmp_path / "out")) == (4, set())
 
 
 # --- releasing again over a student's work ----------------------------------------------------------
@@ -284,8 +359,53 @@ def test_protect_names_the_judging_files_that_were_changed(release, tmp_path, mo
     changed = CliRunner().invoke(run_grade, ["--protect"])
     assert changed.exit_code == 1
     assert changed.stdout.splitlines() == [
-        "changed: .github/workflows/grade.yml", "changed: tests/katas/attention/test_double.py",
+        "missing: .github/workflows/grade.yml", "changed: tests/katas/attention/test_double.py",
     ]  # fmt: skip
+
+
+ADDED = (
+    "solutions/attention/double/reference.py", "conftest.py", ".github/workflows/other.yml", "pytest.ini",
+    "keys/other.key", "tests/katas/attention/__pycache__/test_double.cpython-311.pyc", "numpy.py",
+)  # fmt: skip
+
+
+def test_protect_names_what_was_added_and_what_hides_in_the_list(release, tmp_path, monkeypatch):
+    release()
+    release(folder="theirs")
+    theirs, out = tmp_path / "theirs", tmp_path / "out"
+    for name in (*ADDED, "notes.md", "exercises/attention/double.py"):
+        (theirs / name).parent.mkdir(parents=True, exist_ok=True)
+        (theirs / name).write_bytes(b"\0\0\0\0\1\0\0\0 forged")
+    own = theirs / "tests" / "katas" / "attention" / "__pycache__" / "own.cpython-311.pyc"
+    own.write_bytes(b"\0\0\0\0\0\0\0\0 made by Python")
+    listed = json.loads((theirs / release_manifest.NAME).read_text())
+    listed["files"]["pytest.ini"] = release_manifest.digest((theirs / "pytest.ini").read_bytes())
+    (theirs / release_manifest.NAME).write_text(json.dumps(listed))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    options = ["--protect", "--course", str(theirs)]
+    alone = CliRunner().invoke(run_grade, options)
+    assert alone.stdout.splitlines() == [f"added: {name}" for name in sorted(ADDED) if name != "pytest.ini"]
+    compared = CliRunner().invoke(run_grade, [*options, "--against", str(out)])
+    assert compared.exit_code == 1
+    assert compared.stdout.splitlines() == [
+        f"changed: {release_manifest.NAME}", *(f"added: {name}" for name in sorted(ADDED)),
+    ]  # fmt: skip
+    assert "- added: solutions/attention/double/reference.py" in (
+        (tmp_path / "summary.md").read_text().replace("&#95;", "_")
+    )
+
+
+def test_a_students_copy_never_reads_solutions(release, tmp_path, monkeypatch):
+    release()
+    out = tmp_path / "out"
+    forged = out / "solutions" / "attention" / "double" / "reference.py"
+    forged.parent.mkdir(parents=True)
+    forged.write_text(WRONG)
+    (out / "exercises" / "attention" / "double.py").write_text(WRONG)
+    monkeypatch.chdir(out)
+    ran = CliRunner().invoke(run_grade, ["double", "--format", "json"])
+    assert json.loads(ran.stdout)["score"] < 10
+    assert "--key keys" in (out / ".github" / "workflows" / "grade.yml").read_text()
 
 
 # --- as a student, without the instructor's repository ----------------------------------------------
@@ -294,7 +414,8 @@ def test_protect_names_the_judging_files_that_were_changed(release, tmp_path, mo
 @pytest.fixture
 def installed(release, tmp_path):
     """A release whose wheel is installed: `run(*words, cwd)` runs a command with it."""
-    result = release("--gradescope", tmp_path / "dojo.zip", "--classroom50", tmp_path / "bundle")
+    gradescope = ("--gradescope", tmp_path / "dojo.zip", "--visibility", "after_published")
+    result = release(*gradescope, "--classroom50", tmp_path / "bundle")
     assert result.exit_code == 0, result.output
     [wheel] = (tmp_path / "out" / "vendor").iterdir()
     with zipfile.ZipFile(wheel) as archive:
@@ -334,27 +455,79 @@ def test_a_student_gets_the_same_verdicts_as_the_instructor(
     assert {c["mistake"]["id"] for c in kata["checks"] if c["mistake"]} == ({mistake} if mistake else set())
 
 
+def write_script(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+
+
+def notebook(source):
+    return {"cells": [{"cell_type": "code", "source": source, "metadata": {}}], "nbformat": 4}
+
+
+OLD_PYTHON = """
+case "$*" in
+    *version_info*) exit 1;;
+    *"-m venv"*) mkdir -p "${@: -1}/bin"; cp "$0" "${@: -1}/bin/python"
+        echo "$UV" > "${@: -1}/bin/uv"; chmod +x "${@: -1}/bin/uv";;
+esac
+"""
+UV = '#!/bin/bash\nmkdir -p "${@: -1}/bin"; cp $TOOLS/new "${@: -1}/bin/python"'
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script of Gradescope's Linux images")
+@pytest.mark.parametrize("has_uv", [True, False])
+def test_the_gradescope_image_gets_a_python_that_is_new_enough(has_uv, release, tmp_path):
+    assert release("--gradescope", tmp_path / "dojo.zip").exit_code == 0
+    host, tools = tmp_path / "autograder", tmp_path / "tools"
+    with zipfile.ZipFile(tmp_path / "dojo.zip") as archive:
+        archive.extractall(host / "source")
+    for name in ("python3", "python3.11", "python3.12", "python3.13", "python3.14"):
+        write_script(tools / name, OLD_PYTHON)
+    write_script(tools / "new", 'echo "$@" > $TOOLS/installed')
+    write_script(tools / "apt-get", "exit 100")
+    environment = {"PATH": f"{tools}:/usr/bin:/bin", "AUTOGRADER": str(host), "TOOLS": str(tools)}
+    environment["UV"] = UV if has_uv else "#!/bin/bash\nexit 1"
+    command = ["bash", host / "source" / "setup.sh"]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    if has_uv:
+        assert ran.returncode == 0, ran.stderr
+        assert (tools / "installed").read_text() == "-I -m pip install --quiet -r requirements.txt\n"
+    else:
+        assert ran.returncode == 1
+        assert ran.stderr.startswith("No Python 3.11 or newer could be installed: choose an image")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script of Gradescope's Linux images")
 @pytest.mark.usefixtures("installed")
 def test_the_gradescope_zip_grades_a_submission(tmp_path):
     host = tmp_path / "autograder"
-    (host / "submission" / "anywhere").mkdir(parents=True)
-    (host / "submission" / "anywhere" / "double.py").write_text(WRONG)
+    (host / "submission" / "backup").mkdir(parents=True)
+    (host / "submission" / "backup" / "double.py").write_text(RIGHT)
+    (host / "submission" / "Double.py").write_text(RIGHT)
+    (host / "submission" / "double.ipynb").write_text(json.dumps(notebook("%%kata double\n" + WRONG)))
+    (host / "submission" / "double-1.ipynb").write_text(json.dumps(notebook("%%kata double\n" + RIGHT)))
+    (host / "submission" / "double.py").write_text(Path("exercises/attention/double.py").read_text())
+    (host / "submission" / "answer.py").write_text(RIGHT)
     with zipfile.ZipFile(tmp_path / "dojo.zip") as archive:
         archive.extractall(host / "source")
-    script = host / "venv" / "bin" / "grade"
-    script.parent.mkdir(parents=True)
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m grader.cli.grade "$@"\n')
-    script.chmod(0o755)
+    write_script(host / "venv" / "bin" / "python", f'shift\nexec {sys.executable} "$@"')
+    (host / "submission_metadata.json").write_text('{"assignment": {"total_points": "20.0"}}')
     environment = {**os.environ, "AUTOGRADER": str(host), "PYTHONPATH": str(tmp_path / "site")}
     ran = subprocess.run(
         ["bash", host / "source" / "run_autograder"], env=environment, capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
     results = json.loads((host / "results" / "results.json").read_text())
-    assert 0 < results["score"] < 10
-    assert any(test["status"] == "failed" for test in results["tests"])
+    assert results["score"] == 10
+    assert results["output"].splitlines() == [
+        "10 of 10 points",
+        "double is also in double.ipynb; graded: double-1.ipynb.",
+        "Handed in, not recognised: answer.py.",
+    ]
+    assert {test["visibility"] for test in results["tests"]} == {"after_published"}
+    assert "katas are worth 10 points, and the assignment 20: set its points to 10." in ran.stdout
 
 
 @pytest.mark.slow
@@ -369,6 +542,52 @@ def test_the_classroom50_bundle_grades_the_students_checkout(installed, tmp_path
     assert (result["score"], result["max-score"]) == (1000, 1000)
     assert (tmp_path / "student" / "release-body.md").read_text().startswith("## 10 of 10 points")
     compile((tmp_path / "bundle" / "autograder.py").read_text(), "autograder.py", "exec")
+
+
+SHADOWS = ("venv", "token", "pip", "grader", "tempfile", "numpy", "json")
+
+
+def test_the_classroom50_autograder_never_imports_from_the_checkout(release, tmp_path, monkeypatch):
+    assert release("--classroom50", tmp_path / "bundle").exit_code == 0
+    student = tmp_path / "student"
+    student.mkdir()
+    for name in SHADOWS:
+        (student / f"{name}.py").write_text("raise SystemExit('forged')")
+    monkeypatch.chdir(student)
+    program = student.parent / "bundle" / "autograder.py"
+    spec = importlib.util.spec_from_file_location("autograder", program)
+    autograder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(autograder)
+    real, started = subprocess.run, []
+
+    def run(command, **options):
+        started.append((command, options))
+        if command[0] == sys.executable:  # the only one that must work here: it makes the environment
+            return real([*command, "--without-pip"], **options)
+        return subprocess.CompletedProcess(command, 0, stdout="")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    autograder.main()
+    pythons = [command for command, _ in started if command[0] != "git"]
+    assert [command[1:4] for command in pythons] == [
+        ["-I", "-m", "venv"], ["-I", "-m", "pip"], ["-I", "-m", "grader.cli.grade"],
+    ]  # fmt: skip
+    assert {options["cwd"] for _, options in started} == {tmp_path / "bundle"}
+
+
+@pytest.mark.parametrize("template", sorted(repository.TEMPLATES.iterdir()), ids=lambda path: path.name)
+def test_every_action_is_pinned_by_its_digest(template):
+    used = re.findall(r"uses: (.+)", template.read_text())
+    moving = [one for one in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", one)]
+    # nobody could confirm a digest of the reporter, whose service is retired
+    assert [one for one in moving if one != "classroom-resources/autograding-grading-reporter@v1"] == []
+
+
+@pytest.mark.parametrize("template", sorted(repository.TEMPLATES.iterdir()), ids=lambda path: path.name)
+def test_every_python_that_a_template_starts_is_isolated(template):
+    started = re.findall(r"python[\d.]*\"? +(-\S+)", template.read_text())
+    if template.name not in ("README.md",):  # which a student types
+        assert set(started) <= {"-I"}
 
 
 def test_commands_in_the_texts_for_students_work(release, tmp_path):
@@ -406,6 +625,6 @@ def test_a_kata_is_not_released_without_those_that_it_needs(write, tmp_path, mon
     monkeypatch.chdir(tmp_path / "in")
     result = CliRunner().invoke(run_kata, ["release", str(tmp_path / "out"), "double"])
     assert (result.exit_code, result.stderr) == (
-        2, "`center` is needed by these katas, and is not among them; name it too.\n",
+        4, "`center` is needed by these katas, and is not among them; name it too.\n",
     )  # fmt: skip
     assert not (tmp_path / "out").exists()

@@ -43,7 +43,7 @@ def test_scores_add_up():
 def test_the_json_is_the_contract():
     data = to_json(REPORT)
     assert list(data) == [
-        "schema_version", "score", "max_score", "device", "isolation", "provenance", "katas",
+        "schema_version", "score", "max_score", "device", "isolation", "provenance", "notes", "katas",
     ]  # fmt: skip
     assert (data["schema_version"], data["score"], data["max_score"]) == (2, 0.5, 20.0)
     assert data["isolation"] == {

@@ -313,7 +313,7 @@ def test_the_report_says_what_was_in_force(wish):
 def test_required_isolation_that_is_missing_is_refused_with_what_is_missing(monkeypatch):
     monkeypatch.setitem(fork_server.ISOLATION, "required", ("limits",))
     result = run_grade("--isolation", "required")
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     lacking = "Landlock and seccomp" if system.LINUX else "Landlock and seccomp and a limit of memory"
     assert (
         f"`--isolation required`: this machine lacks {lacking}. `--isolation best` takes what there is."

@@ -93,7 +93,7 @@ def test_what_cannot_be_written_is_reported_in_one_sentence(new, tmp_path, argum
     new("a/k", "--signature", "k(x)", *SAID)
     before = sorted(tmp_path.rglob("*"))
     code, said = new(*arguments)
-    assert (code, sentence in said) == (2, True), said
+    assert (code, sentence in said) == (4, True), said
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -107,7 +107,7 @@ def test_nothing_is_overwritten(new, tmp_path):
     there = (
         "solutions/a/k/mistakes.py is there already, and is not overwritten; move it, or take another name."
     )
-    assert (code, said) == (2, f"{there}\n")
+    assert (code, said) == (4, f"{there}\n")
     assert mine.read_text() == "mine"
 
 
@@ -115,7 +115,7 @@ def test_a_folder_without_a_course_is_not_searched_elsewhere(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(run_kata, ["new", "a/k", "--signature", "k(x)", *SAID])
     said = "There is no course at or above this folder; begin one here with: --course .\n"
-    assert (done.exit_code, done.output) == (2, said)
+    assert (done.exit_code, done.output) == (4, said)
 
 
 @pytest.mark.parametrize(

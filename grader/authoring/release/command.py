@@ -16,6 +16,7 @@ from grader.authoring.release.repository import (
     write_release,
 )
 from grader.course.catalog import Course, shorten
+from grader.formats.escaping import points
 from grader.values.formatting import counted
 
 
@@ -24,14 +25,30 @@ def release_course(
     folder: Path,
     names: tuple[str, ...],
     seed: int,
+    hidden_seed: int | None,
     hosts: tuple[str, ...],
     sealed: Path | None,
+    secret: Path | None,
     gradescope: Path | None,
+    visibility: str,
     classroom50: Path | None,
 ) -> None:
-    """Write the repository and the hosts' files, and print what was written. Raises CourseError."""
-    infos, sealed_key = keys.chosen_katas(course, names), read_sealed(sealed)
+    """Write the repository and the hosts' files, and print what was written. Raises CourseError.
+
+    With `hidden_seed` the hosts grade with other cases than those that students have. The key is sealed in
+    the repository, which students read, and open in Gradescope's zip, which they do not.
+    """
+    infos = keys.chosen_katas(course, names)
+    sealed_key = read_sealed(course, infos, sealed, secret)
+    entries = [] if hidden_seed is None else list(keys.draw_entries(course, infos, hidden_seed))
+    secret_file = folder.with_name(f"{folder.name}.secret")
+    if hidden_seed is not None and not sealed_key:
+        sealed_key = keys.sealed(entries, hidden_seed, secret_file)
+        click.echo(
+            f"The workflow grades with hidden cases: its secret DOJO_SEAL is in {shorten(secret_file)}."
+        )
     core = core_files(course, infos, seed, bool(sealed_key))
+    for_hosts = core if hidden_seed is None else {**core, **keys.key_files(entries, hidden_seed)}
     outcome = write_release(folder, student_files(course, core, infos, hosts, sealed_key))
     made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"
     click.echo(f"{made} are in {shorten(folder)}.")
@@ -40,9 +57,10 @@ def release_course(
     for name in outcome.removed:
         click.echo(f"removed, since it is no longer part of the release: {name}")
     if gradescope is not None:
-        keys.save(gradescope, gradescope_zip(core))
-        click.echo(f"Upload {shorten(gradescope)} to Gradescope.")
+        keys.save(gradescope, gradescope_zip(for_hosts, visibility))
+        worth = points(sum(info.max_score for info in infos))
+        click.echo(f"Upload {shorten(gradescope)} to Gradescope, to an assignment of {worth} points.")
     if classroom50 is not None:
-        for name, data in classroom50_bundle(core).items():
+        for name, data in classroom50_bundle(for_hosts).items():
             keys.save(classroom50 / name, data)
         click.echo(f"Commit {shorten(classroom50)} as the assignment's autograder.")

@@ -42,7 +42,7 @@ def write_sealed(course: Course, infos: list[KataInfo], output: Path, secret_fil
     key if no file is given.
     """
     require_solutions(course, infos)
-    file = secret_file or output.with_name(output.name + ".secret")
+    file = secret_file or secret_beside(output)
     kept = secret_file is not None and file.exists()
     secret = encryption.read_secret(file) if kept else encryption.new_secret()
     encryption.seal(b"", secret)  # fail for a missing package or a bad secret before minutes of drawing
@@ -56,6 +56,21 @@ def write_sealed(course: Course, infos: list[KataInfo], output: Path, secret_fil
         f"{shorten(output)} is sealed. Its secret is in {shorten(file)}: give it to the workflow as"
         f" {encryption.VARIABLE}, and to nobody else."
     )
+
+
+def sealed(entries: list[Entry], seed: int, secret_file: Path) -> bytes:
+    """Return an encrypted key; its secret is read from the file, or made and written there."""
+    is_new = not secret_file.exists()
+    secret = encryption.new_secret() if is_new else encryption.read_secret(secret_file)
+    data = encryption.seal(write(entries, seed, made_by()), secret)
+    if is_new:
+        save(secret_file, f"{secret}\n".encode(), private=True)
+    return data
+
+
+def secret_beside(key: Path) -> Path:
+    """Return the file where `kata key --seal` writes the secret of a key."""
+    return key.with_name(f"{key.name}.secret")
 
 
 def chosen_katas(course: Course, names: Iterable[str]) -> list[KataInfo]:
@@ -95,6 +110,11 @@ def entry_of(course: Course, info: KataInfo, seed: int) -> Entry:
     kata = course.declaration(info)
     oracle = Oracle(kata, course, info, seed)
     return recording.entry_of(course, PreparedKata(info, kata, oracle, plan(kata, oracle)))
+
+
+def key_files(entries: Iterable[Entry], seed: int) -> dict[str, bytes]:
+    """Return a key file for each entry, by its path in a course."""
+    return {f"keys/{entry.name}{SUFFIX}": write([entry], seed, made_by()) for entry in entries}
 
 
 def made_by() -> str:

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from grader.answer_keys.encryption import VARIABLE, is_sealed
-from grader.answer_keys.file import write
+from grader.answer_keys.lookup import open_keyring
 from grader.authoring.release import keys
 from grader.authoring.release.wheel import build_wheel, zipped
 from grader.course import release_manifest
@@ -20,6 +20,7 @@ from grader.grading.prerequisites import with_needs
 
 TEMPLATES = Path(__file__).parent / "templates"
 SEALED = ".github/sealed.key"
+OPEN_KEYS = " --key keys"  # so that solutions beside them are never read
 HOSTS = ("actions", "classroom")
 WORKFLOWS = {"actions": "grade.yml", "classroom": "classroom.yml"}
 PLAIN = {
@@ -53,8 +54,7 @@ def core_files(
     if conftest.is_file():
         files["tests/katas/conftest.py"] = conftest.read_bytes()
     keys.require_solutions(course, infos)
-    for entry in keys.with_progress(keys.draw_entries(course, infos, seed)):
-        files[f"keys/{entry.name}.key"] = write([entry], seed, keys.made_by())
+    files |= keys.key_files(keys.with_progress(keys.draw_entries(course, infos, seed)), seed)
     name, wheel = build_wheel()
     files[f"vendor/{name}"] = wheel
     files["requirements.txt"] = _requirements(course, infos, name, is_sealed_too).encode()
@@ -68,7 +68,7 @@ def student_files(
     files = dict(core)
     files["README.md"] = _readme(course.syllabus, infos).encode()
     files |= {name: _template(template).encode() for name, template in PLAIN.items()}
-    key, secret = "", ""
+    key, secret = OPEN_KEYS, ""
     if sealed:
         files[SEALED] = sealed
         key = f" --key {SEALED}"
@@ -79,9 +79,13 @@ def student_files(
     return files
 
 
-def gradescope_zip(core: dict[str, bytes]) -> bytes:
-    """Return Gradescope's autograder as a zip: its scripts and the core files."""
-    scripts = {name: _template(name).encode() for name in ("setup.sh", "run_autograder")}
+def gradescope_zip(core: dict[str, bytes], visibility: str = "visible") -> bytes:
+    """Return Gradescope's autograder as a zip: its scripts and the core files.
+
+    `visibility` says when students see the tests.
+    """
+    texts = {"VISIBILITY": visibility, "KEY": OPEN_KEYS}
+    scripts = {name: _template(name, **texts).encode() for name in ("setup.sh", "run_autograder")}
     return zipped({**scripts, **core}, executable=tuple(scripts))
 
 
@@ -90,12 +94,17 @@ def classroom50_bundle(core: dict[str, bytes]) -> dict[str, bytes]:
     return {"autograder.py": _template("autograder.py.txt").encode(), **core}
 
 
-def read_sealed(path: Path | None) -> bytes:
-    """Return the bytes of a sealed key, or b"" for no path. Raises CourseError if it is not sealed."""
+def read_sealed(course: Course, infos: list[KataInfo], path: Path | None, secret: Path | None) -> bytes:
+    """Return the bytes of a sealed key, or b"" for no path.
+
+    Raises CourseError if it is not sealed, and KeyUnusable if a workflow could not grade these katas with it.
+    """
     if path is None:
         return b""
     if not path.is_file() or not is_sealed(path.read_bytes()):
         raise CourseError(f"{shorten(path)} is no sealed key; make one with: kata key --seal")
+    beside = keys.secret_beside(path)
+    open_keyring(course, infos, path, secret or (beside if beside.is_file() else None))
     return path.read_bytes()
 
 

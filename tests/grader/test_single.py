@@ -1,0 +1,46 @@
+"""Tests of `grade --submission`: one submission gets the choice of files that a class gets."""
+
+import json
+
+from click.testing import CliRunner
+
+from grader.classroom.single import laid_out
+from grader.cli.grade import grade
+
+RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
+
+
+def test_files_are_found_wherever_they_lie(tiny_course, tmp_path, write):
+    write(tmp_path, {"hw/src/my_double.py": RIGHT, "notes.py": "1"})
+    with laid_out(tiny_course, tmp_path) as (laid, notes):
+        assert laid.stub(laid.kata_info("double")).read_text() == RIGHT
+        center = laid.kata_info("center")
+        assert laid.stub(center).read_bytes() == tiny_course.stub(center).read_bytes()
+    assert notes == ["Handed in, not recognised: notes.py."]
+
+
+def test_a_file_that_cannot_be_read_is_no_stub(tiny_course, tmp_path):
+    (tmp_path / "double.py").symlink_to("/etc/hostname")
+    with laid_out(tiny_course, tmp_path) as (laid, notes):
+        assert not laid.stub(laid.kata_info("double")).exists()
+    assert notes == ["double.py is a link; a Python file is needed."]
+
+
+def test_the_command_grades_a_zip(tiny_course, tmp_path, write, monkeypatch):
+    import shutil
+
+    write(tmp_path / "in", {"ada/double-1.py": RIGHT, "ada/double.py": "def double(x): return x"})
+    shutil.make_archive(str(tmp_path / "hand-in"), "zip", tmp_path / "in")
+    monkeypatch.chdir(tiny_course.root)
+    ran = CliRunner().invoke(grade, ["--submission", str(tmp_path / "hand-in.zip"), "--format", "json"])
+    assert ran.exit_code == 0, ran.output
+    assert [kata["score"] for kata in json.loads(ran.stdout)["katas"]] == [10]
+    assert ran.stderr == "double is also in ada/double.py; graded: ada/double-1.py.\n"
+
+
+def test_wrong_options_are_one_sentence(tiny_course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tiny_course.root)
+    ran = CliRunner().invoke(grade, ["--submission", str(tmp_path / "nowhere")])
+    assert ran.stderr == "There is no submission nowhere.\n"
+    ran = CliRunner().invoke(grade, ["--submission", str(tmp_path), "--watch"])
+    assert ran.stderr == "`--submission` goes without --file, --exercises and --watch.\n"
