@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from statistics import quantiles
 
 from grader.classroom.similarity import FEWEST_TOKENS
 from grader.classroom.store import JUDGED, Store
@@ -29,13 +30,24 @@ class KataStatistics:
     mistakes: Counter[str] = field(default_factory=Counter)  # keyed by the mistake's id
     texts: dict[str, str] = field(default_factory=dict)  # the mistakes' texts, keyed by id
     unjudged: int = 0  # files that the grader failed to judge
+    makers: dict[str, list[str]] = field(default_factory=dict)  # students by the mistake's id
+    scores: list[int] = field(default_factory=list)  # of the files that passed or failed
+
+    @property
+    def quartiles(self) -> tuple[int, int, int]:
+        """The median of the scores between the ends of the middle half, in hundredths."""
+        scores = sorted(self.scores)
+        if len(scores) < 2:
+            return (scores[0],) * 3 if scores else (0, 0, 0)
+        lower, median, upper = quantiles(scores, method="inclusive")
+        return round(lower), round(median), round(upper)
 
     @property
     def tried(self) -> int:
         """The number of files that passed or failed; stubs and unreadable files are left out."""
         return self.statuses["passed"] + self.statuses["failed"]
 
-    def add(self, kata: KataReport) -> None:
+    def add(self, kata: KataReport, student: str = "") -> None:
         """Count one student's kata; a mistake counts once, however many checks it fails."""
         self.statuses[kata.status] += 1
         self.points += kata.score
@@ -44,6 +56,10 @@ class KataStatistics:
         found = {check.mistake.id: check.mistake.text for check in wrong if check.mistake}
         self.mistakes.update(found.keys())
         self.texts |= found
+        for mistake in found:
+            self.makers.setdefault(mistake, []).append(student)
+        if kata.status in ("passed", "failed"):
+            self.scores.append(kata.score)
 
 
 @dataclass(frozen=True)
@@ -78,18 +94,24 @@ class ClassStatistics:
     unexplained: list[UnexplainedFiles] = field(default_factory=list)
     similar: list[SimilarFiles] = field(default_factory=list)
     short: int = 0  # files too short to be compared
+    names: dict[str, str] = field(default_factory=dict)  # of the students, by id
+    sections: dict[str, list[int]] = field(default_factory=dict)  # the totals of the students of a section
 
     def add(self, graded: StudentReport) -> None:
         """Count one student's report."""
         self.students += 1
+        self.names[graded.member.id] = graded.member.name or graded.member.id
+        if graded.member.section:
+            totals = self.sections.setdefault(graded.member.section, [])
+            totals += [graded.report.score] if graded.handed_in and not graded.unknown else []
         if not graded.handed_in:
             self.absent_count += 1
-            self.absent += [graded.member.name or graded.member.id] if self.absent_count <= 100 else []
+            self.absent += [graded.member.id] if self.absent_count <= 100 else []
         for kata in graded.report.katas:
             if kata.name in graded.unjudged:
                 self.katas[kata.name].unjudged += 1
             else:
-                self.katas[kata.name].add(kata)
+                self.katas[kata.name].add(kata, graded.member.id)
 
     @property
     def unjudged(self) -> int:

@@ -55,33 +55,38 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
     with closing(open_store(options.store, options.output)) as store:
         for_graders = options.grader_options(course, infos)
         with closing(open_pool(options.engine, for_graders, options.graders or 0, options.address)) as pool:
-            counts = _run(course, infos, collector, roster, pool, store, options.each)
+            run = _class_run(course, infos, collector, roster, pool, store)
+            counts = _grade(run, options.each)
         begun = begun_katas(store, infos)
         absent = "0" if options.absent == "zero" else ""
         where = (options.output, store, begun, options.device)
-        statistics = files.write_outputs(*where, counts, roster, absent)
+        title = course.syllabus.title
+        statistics = files.write_outputs(*where, counts, roster, absent, title, run.source_of)
         if options.gradebook:
             files.write_gradebook(options.gradebook, store, begun, options.device, counts)
         click.echo(render(statistics, counts, options.output), nl=False)
     return statistics.unjudged
 
 
-def _run(
+def _class_run(
     course: Course,
     infos: list[KataInfo],
     collector: Collector,
     roster: Roster | None,
     pool: GraderPool,
     store: Store,
-    each: bool,
-) -> RunCounts:
-    """Grade the files, with a progress bar on standard error if it is a terminal."""
+) -> ClassRun:
     stubs = {info.name: path.read_bytes() for info in infos if (path := course.stub(info)).is_file()}
     katas = {info.name: info for info in infos}
-    run = ClassRun(katas, collector, roster, pool, store, course.katas, stubs)
+    return ClassRun(katas, collector, roster, pool, store, course.katas, stubs)
+
+
+def _grade(run: ClassRun, each: bool) -> RunCounts:
+    """Grade the files, with a progress bar on standard error if it is a terminal."""
     run.require_one_student_each()
     quiet = each or not sys.stderr.isatty()
-    with click.progressbar(length=len(collector), label="Grading", file=sys.stderr, hidden=quiet) as bar:
+    length = len(run.collector)
+    with click.progressbar(length=length, label="Grading", file=sys.stderr, hidden=quiet) as bar:
         return run.grade(lambda: bar.update(1), _print_result if each else _print_nothing)
 
 

@@ -5,30 +5,26 @@ Each file is written under a temporary name and then renamed, so that no incompl
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-from grader.classroom import webpage
+from grader.classroom import student_page, webpage
 from grader.classroom.analytics import ClassStatistics, KataStatistics
 from grader.classroom.gradebooks import ByHand, Canvas, Moodle
 from grader.classroom.roster import Roster
 from grader.classroom.run import RunCounts
 from grader.classroom.store import Store
+from grader.classroom.student_page import PAGES, page_name
 from grader.classroom.student_reports import StudentReport, class_reports
 from grader.course.catalog import CourseError, KataInfo
-from grader.formats import html
 from grader.formats.escaping import sound
 from grader.notebooks.gradebook import write_scores
 from grader.report import Report, to_json
-
-PAGES = "students"
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 
 
 def write_outputs(
@@ -39,14 +35,17 @@ def write_outputs(
     counts: RunCounts | None = None,
     roster: Roster | None = None,
     absent: str = "0",
+    course: str = "The class",
+    source_of: webpage.SourceOf | None = None,
 ) -> ClassStatistics:
     """Write all files, one student at a time, and return the statistics of the class.
 
     `counts` are those of the store's run. `absent` is the cell of the gradebooks for what was not handed in:
-    "0", or "" for a blank.
+    "0", or "" for a blank. `course` is its title; `source_of` returns a student's answer to a kata.
     """
     statistics = ClassStatistics({info.name: KataStatistics(info) for info in infos})
     statistics.find_groups(store)
+    date = datetime.now().astimezone().date().isoformat()
     try:
         (folder / PAGES).mkdir(parents=True, exist_ok=True)
         with ExitStack() as files:
@@ -58,14 +57,17 @@ def write_outputs(
             by_hand = ByHand(files.enter_context(atomic_writer(folder / ByHand.file)), roster)
             rows = webpage.Rows(infos)
             for graded in class_reports(store, infos, device, counts):
-                page = page_name(graded.member.id)
-                _write_student(folder / PAGES / page, graded, lines)
+                _write_line(graded, lines)
+                with atomic_writer(folder / PAGES / page_name(graded.member.id)) as page:
+                    page.write(student_page.render(graded, course, date))
                 for book in books:
                     book.add(graded)
                 by_hand.add(graded)
-                rows.add(graded, f"{PAGES}/{page}")
+                rows.add(graded)
                 statistics.add(graded)
-            files.enter_context(atomic_writer(folder / "class.html")).write(webpage.render(statistics, rows))
+            notes = counts.all_notes if counts else []
+            whole = webpage.render(statistics, rows, (course, date), notes, source_of)
+            files.enter_context(atomic_writer(folder / "class.html")).write(whole)
     except OSError as error:
         told = (error.strerror or "unknown error").lower()
         raise CourseError(
@@ -74,7 +76,7 @@ def write_outputs(
     return statistics
 
 
-def _write_student(path: Path, graded: StudentReport, lines: IO[str]) -> None:
+def _write_line(graded: StudentReport, lines: IO[str]) -> None:
     line = {
         "student": graded.member.id,
         "name": graded.member.name,
@@ -84,16 +86,6 @@ def _write_student(path: Path, graded: StudentReport, lines: IO[str]) -> None:
         "report": to_json(graded.report),
     }
     lines.write(sound(json.dumps(line, ensure_ascii=False)) + "\n")
-    with atomic_writer(path) as page:
-        page.write(html.render(graded.report))
-
-
-def page_name(student: str) -> str:
-    """Return the file name of a student's page: unique, and safe to use in a path."""
-    if NAME.fullmatch(student):
-        return f"{student}.html"
-    plain = re.sub(r"[^A-Za-z0-9]+", "-", student).strip("-")[:40]
-    return f"{plain or 'student'}-{hashlib.sha256(student.encode('utf-8', 'replace')).hexdigest()[:12]}.html"
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from grader.classroom.roster import Member, Roster
 from grader.classroom.store import Store
 from grader.classroom.task import Task, Verdict, refusal
 from grader.course.catalog import KataInfo
-from grader.course.submission import SubmissionRejected
+from grader.course.submission import SubmissionRejected, decoded
 
 MOST_NOTES = 20
 MOST_UNRECOGNISED = 20  # files of one student
@@ -41,6 +42,11 @@ class RunCounts:
     unrecognised: dict[str, list[str]] = field(default_factory=dict)
     late: dict[str, list[str]] = field(default_factory=dict)
     unclear: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def all_notes(self) -> list[str]:
+        """The notes, and how many were left out."""
+        return [*self.notes, *([f"{self.omitted_notes:,} more of these"] if self.omitted_notes else [])]
 
     def note(self, text: str) -> None:
         """Add a sentence for the instructor; after the first few, notes are only counted."""
@@ -140,6 +146,15 @@ class ClassRun:
         self.store.enrol(member)
         self.counts.students += 1
         return member
+
+    def source_of(self, student: str, kata: str) -> str:
+        """Return a student's answer to a kata, read again; an empty text if it cannot be read."""
+        for who, files in self.collector.students():
+            if self._matched.get(who, Member(who.key)).id == student:
+                found = answers_in(files, self.names, stubs=self.stubs).files
+                with suppress(SubmissionRejected):
+                    return "".join(decoded(file.read(), kata) for file in found if file.kata == kata)
+        return ""
 
     def _match(self, roster: Roster, students: list[StudentName]) -> dict[StudentName, Member]:
         """Return the member of the roster for each student, if there is no doubt who it is."""

@@ -14,8 +14,7 @@ MOST_MISTAKES = 3
 def render(statistics: ClassStatistics, counts: RunCounts, folder: Path) -> str:
     """Return the summary as text."""
     parts = [_head(statistics, counts), *map(_kata, statistics.katas.values()), *_groups(statistics)]
-    notes = [f"note  {one_line(note, 300)}\n" for note in counts.notes]
-    notes += [f"note  {counts.omitted_notes:,} more of these\n"] if counts.omitted_notes else []
+    notes = [f"note  {one_line(note, 300)}\n" for note in counts.all_notes]
     where = f"\n{folder / 'class.html'} shows the class; gradebooks and everybody's page lie beside it.\n"
     return "".join([*parts, "\n" if notes else "", *notes, where])
 

@@ -202,7 +202,7 @@ def test_a_fault_of_the_grader_is_a_blank_cell_and_not_a_0(info, store, tmp_path
     assert "1 file could not be judged, through a fault of the grader." in page
     assert "1 not judged" in page
     assert "unreadable" not in page
-    assert '<td class="r">?<td class="e">?' in page
+    assert '<td class="r">?<td class="quiet"><td class="e">?' in page
     assert statistics.katas["double"].tried == 1
     assert "1 file could not be judged: by_hand.csv lists them." in render(statistics, RunCounts(), tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "reports.jsonl").read_text().splitlines()]
@@ -261,7 +261,7 @@ def test_a_file_that_is_not_recognised_is_listed_and_leaves_blank_cells(info, st
     assert rows_of(tmp_path / "by_hand.csv")[1:] == [["ada", "", "", "Handed in, not recognised: answer.py"]]
     page = (tmp_path / "class.html").read_text()
     assert "<h2>Handed in, not recognised</h2>" in page
-    assert "<tr><td>ada<td>answer.py</tr>" in page
+    assert '<tr><td><a href="students/ada.html">ada</a><td>answer.py</tr>' in page
     assert statistics.absent == ["eve"]
 
 
@@ -430,7 +430,8 @@ def outputs(info, hand_in, store, tmp_path):
     roster = Roster([Member("a1", "Ada", "A"), Member("b2", "=Bob"), Member("z9", "Zoe")])
     files = {"a1": "passes", "b2": "triples", "eve": "odd answer", "dan": "odd answer, again"}
     counts, _ = run(info, hand_in(files), store, roster)
-    statistics = write_outputs(tmp_path / "grades", store, begun_katas(store, [info]), "cpu")
+    where = (tmp_path / "grades", store, begun_katas(store, [info]), "cpu")
+    statistics = write_outputs(*where, counts, course="The dojo")
     return tmp_path / "grades", statistics, counts
 
 
@@ -468,6 +469,33 @@ def test_the_page_name_of_a_student_stays_inside_the_folder(student):
     assert len(page) < 100
 
 
+def test_a_student_s_page_begins_with_who_what_and_how_much(outputs):
+    page = (outputs[0] / "students" / "b2.html").read_text()
+    opening = ("<h1>=Bob <small>b2</small></h1>", "0 of 10 points</p>", "The dojo, 20")
+    places = [page.index(text) for text in opening]
+    assert places == sorted(places)
+    assert "<em>Looks like:</em> One x too many." in page
+    assert "Twice x is x plus x." in page
+    passed = (outputs[0] / "students" / "a1.html").read_text()
+    assert "<details><summary>1 check holds</summary>" in passed
+    assert "Does not hold" not in passed
+
+
+@pytest.mark.parametrize("file", ["class.html", "students/b2.html"])
+def test_the_pages_work_on_small_and_dark_screens_and_for_the_keyboard(outputs, file):
+    page = (outputs[0] / file).read_text()
+    parts = (
+        '<meta name="viewport"',
+        "prefers-color-scheme: dark",
+        "<main>",
+        "@media print",
+        ":focus-visible",
+    )
+    assert [part for part in parts if part not in page] == []
+    assert "<script" not in page
+    assert '<div class="wide" tabindex="0" role="region"' in page or "students/" in file
+
+
 def test_names_that_look_alike_have_pages_of_their_own():
     assert len({page_name(name) for name in ("Jane Doe", "Jane-Doe", "Jane/Doe", "jane doe")}) == 4
 
@@ -476,9 +504,14 @@ def test_the_class_page_says_what_is_not_understood(outputs):
     page = (outputs[0] / "class.html").read_text()
     assert "5 students, 1 kata; 1 handed nothing in." in page
     assert "1 of 4 pass" in page
-    assert "<summary>triples</summary>One x too many." in page
+    triples = '<summary>triples</summary>One x too many.<br><small><a href="students/b2.html">=Bob</a>'
+    assert triples in page
     assert "double: 2 files, Twice x is x plus x." in page
-    assert "Nothing was handed in by <small>Zoe</small>" in page
+    assert 'Nothing was handed in by <small><a href="students/z9.html">Zoe</a></small>' in page
+    assert '<td class="r">2.5 / 10<td class="r">0<td class="r">0 to 2.5' in page  # median and middle half
+    assert '<tr><td>A<td class="r">1<td class="r">10</tr>' in page  # the section
+    assert "<li>eve is not in the roster; graded all the same." in page
+    assert page.index("<h1>The dojo</h1>") < page.index("1 of 4 pass")
     assert '<a href="students/a1.html">Ada</a>' in page
 
 
@@ -537,12 +570,14 @@ def test_files_that_are_the_same_are_ranked_by_length_and_rarity(info, hand_in, 
     files = {"a": LONG, "b": LONG.replace("total", "t"), "c": longer, "d": longer.replace("total", "s")}
     files |= {f"s{number}": f"{short}# {number}\n" for number in range(4)}
     run(info, hand_in(files), store)
-    statistics = write_outputs(tmp_path / "grades", store, [info], "cpu")
+    where = (tmp_path / "grades", store, [info], "cpu")
+    statistics = write_outputs(*where, source_of=lambda student, _kata: f"by {student}")
     assert [group.students for group in statistics.similar] == [["c", "d"], ["a", "b"]]
     assert statistics.short == 4
     page = (tmp_path / "grades" / "class.html").read_text()
     assert "plagiarism" not in page.lower()
     assert "says nothing of how that came about" in page
+    assert '<p><a href="students/c.html">c</a></p><pre>by c</pre>' in page
 
 
 # grading one file
