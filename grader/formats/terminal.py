@@ -227,12 +227,13 @@ def _counterexample(arguments: dict[str, str], view: View) -> list[str]:
     width = min(WIDEST, max(map(len, arguments), default=0))
     parts = [_rows(f"{'':6}{name:<{width}} = ", text, view) for name, text in arguments.items()]
     if view.detail != "full":
-        parts = [_shortened(part, FEW_ROWS) for part in parts]
-    return _shortened([row for part in parts for row in part], MOST_ROWS)
+        parts = [_shortened(part, FEW_ROWS, 9 + width) for part in parts]
+    return _shortened([row for part in parts for row in part], MOST_ROWS, 6)
 
 
-def _shortened(rows: list[str], most: int) -> list[str]:
-    return rows if len(rows) <= most else [*rows[: most - 1], f"{'':6}… {len(rows) - most + 1} more rows"]
+def _shortened(rows: list[str], most: int, indent: int) -> list[str]:
+    left = len(rows) - most + 1
+    return rows if left <= 1 else [*rows[: most - 1], f"{'':{indent}}… {left} more rows"]
 
 
 def _rows(lead: str, text: str, view: View) -> list[str]:
