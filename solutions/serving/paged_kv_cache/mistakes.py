@@ -23,8 +23,6 @@ SUBTLE = {
     "makes_blocks_as_they_are_needed",
     "raises_a_key_error",
     "raises_an_index_error",
-    "shares_one_pool",
-    "uses_no_block_again",
     "writes_before_it_refuses",
 }
 
