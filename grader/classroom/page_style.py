@@ -32,7 +32,9 @@ pre { background: var(--soft); padding: .6rem .8rem; font-size: .85rem; white-sp
   border-top: 1px solid var(--soft); }
 .p { background: var(--pass); } .f { background: var(--fail); } .e { background: var(--open); }
 .p, .f, .e, .n { text-align: right; font-variant-numeric: tabular-nums; } .n { color: var(--quiet); }
-@media (max-width: 40rem) { .share { width: 3rem; } .all tbody th { max-width: 7rem; } }
+@media (max-width: 40rem) { .katas tr { display: grid; grid-template-columns: 1.5rem 1fr auto; }
+  .katas td:last-child { grid-column: 2 / -1; } .katas thead { display: none; }
+  .share { width: 3rem; } .all tbody th { max-width: 7rem; } }
 @media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #f2f2f2; --quiet: #444; }
   body { font-size: 9.5pt; line-height: 1.3; max-width: none; padding: 0; }
   pre { font-size: 8pt; margin: .2rem 0; padding: .2rem .4rem; }

@@ -37,7 +37,7 @@ def render(graded: StudentReport, course: str, date: str) -> str:
     return page(
         f"{name}: {score}",
         f'<h1>{who}</h1>\n<p class="score">{score}</p>\n<p class="quiet">{in_html(course)}, {date}</p>\n'
-        f"{_notes(graded)}<table><thead><tr><th><span class='quiet'>result</span><th>kata"
+        f'{_notes(graded)}<table class="katas"><thead><tr><th><span class="quiet">result</span><th>kata'
         f'<th class="r">points<th>what stands out</tr></thead>\n<tbody>{rows}</tbody></table>\n{katas}',
     )
 

@@ -140,6 +140,10 @@ def key(
     help="When Gradescope shows the tests to students.",
 )
 @click.option("--classroom50", type=click.Path(path_type=Path), help="Write Classroom 50's bundle here too.")
+@click.option(
+    "--prairielearn", type=click.Path(path_type=Path), help="Write PrairieLearn's questions here too."
+)
+@click.option("--exercism", type=click.Path(path_type=Path), help="Write an Exercism track here too.")
 @course_option
 def release(folder: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
     """Write a student's repository: stubs, laws, answer keys and the grader, without solutions."""

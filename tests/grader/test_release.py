@@ -274,6 +274,64 @@ def test_hosts_grade_with_hidden_cases(release, tmp_path, monkeypatch):
     assert (tmp_path / "out.secret").read_text() == secret, "a second release keeps the secret"
 
 
+@pytest.fixture
+def platforms(release, tmp_path):
+    """The folders of a PrairieLearn course and an Exercism track."""
+    result = release("--prairielearn", tmp_path / "prairie", "--exercism", tmp_path / "track")
+    assert result.exit_code == 0, result.output
+    return tmp_path / "prairie", tmp_path / "track"
+
+
+def on_host(script, dojo, *words, **variables):
+    """Run a host's script with this Python and its installed grader in place of the image's."""
+    write_script(dojo.parent / "python", f'shift\nexec {sys.executable} "$@"')
+    environment = {**os.environ, "PYTHON": str(dojo.parent / "python"), "DOJO": str(dojo), **variables}
+    return subprocess.run(["sh", script, *words], env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script of the host's Linux images")
+@pytest.mark.parametrize(("source", "score"), [(RIGHT, 1.0), ("def double(", None)])
+def test_a_prairielearn_question_grades_a_submission(source, score, platforms, tmp_path):
+    course, grade = platforms[0], tmp_path / "grade"
+    question = course / "questions" / "double"
+    info = json.loads((question / "info.json").read_text())
+    assert (info["gradingMethod"], info["type"], info["topic"]) == ("External", "v3", "attention")
+    assert info["externalGradingOptions"]["entrypoint"] == "sh /dojo/run.sh"
+    page = (question / "question.html").read_text()
+    assert '<pl-file-editor file-name="double.py" source-file-name="double.py"' in page
+    assert (question / "double.py").is_file()
+    (grade / "student").mkdir(parents=True)
+    (grade / "student" / "double.py").write_text(source)
+    (grade / "tests").mkdir()
+    (grade / "tests" / "kata").write_text((question / "tests" / "kata").read_text())
+    image = course / "image"
+    on_host(image / "run.sh", image / "dojo", GRADE=str(grade))
+    results = json.loads((grade / "results" / "results.json").read_text())
+    assert (results["gradable"], results["score"]) == (score is not None, score or 0.0)
+    (image / "dojo" / "keys" / "double.key").unlink()
+    on_host(image / "run.sh", image / "dojo", GRADE=str(grade))
+    results = json.loads((grade / "results" / "results.json").read_text())
+    assert results["gradable"] is False
+    assert results["message"].startswith("This is our fault, not yours")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script of the host's Linux images")
+@pytest.mark.parametrize(("source", "status"), [(RIGHT, "pass"), (WRONG, "fail"), ("def double(", "error")])
+def test_an_exercism_track_runs_its_tests(source, status, platforms, tmp_path):
+    track = platforms[1]
+    (exercise,) = json.loads((track / "config.json").read_text())["exercises"]["practice"]
+    folder = track / "exercises" / "practice" / exercise["slug"]
+    meta = json.loads((folder / ".meta" / "config.json").read_text())
+    assert meta["files"]["solution"] == ["double.py"]
+    assert (folder / ".docs" / "instructions.md").read_text() == "Twice as much.\n"
+    (folder / "double.py").write_text(source)
+    (tmp_path / "results").mkdir()
+    image = track / "image"
+    ran = on_host(image / "bin" / "run.sh", image / "dojo", exercise["slug"], folder, tmp_path / "results")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads((tmp_path / "results" / "results.json").read_text())["status"] == status
+
+
 def step_of(workflow, name):
     """The commands of a step of a released workflow."""
     text = (workflow).read_text()

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from grader.authoring.release import keys
+from grader.authoring.release.platforms import IMAGE, exercism_files, prairielearn_files
 from grader.authoring.release.repository import (
     classroom50_bundle,
     core_files,
@@ -32,6 +33,8 @@ def release_course(
     gradescope: Path | None,
     visibility: str,
     classroom50: Path | None,
+    prairielearn: Path | None,
+    exercism: Path | None,
 ) -> None:
     """Write the repository and the hosts' files, and print what was written. Raises CourseError.
 
@@ -64,3 +67,8 @@ def release_course(
         for name, data in classroom50_bundle(for_hosts).items():
             keys.save(classroom50 / name, data)
         click.echo(f"Commit {shorten(classroom50)} as the assignment's autograder.")
+    for path, files_of in ((prairielearn, prairielearn_files), (exercism, exercism_files)):
+        if path is not None:
+            for name, data in files_of(course, for_hosts, infos).items():
+                keys.save(path / name, data)
+            click.echo(f"Build the image: docker build --tag {IMAGE} {shorten(path)}/image")

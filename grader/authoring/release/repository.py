@@ -67,14 +67,14 @@ def student_files(
     """Return the whole repository: the core files, texts for students, and workflows for the hosts."""
     files = dict(core)
     files["README.md"] = _readme(course.syllabus, infos).encode()
-    files |= {name: _template(template).encode() for name, template in PLAIN.items()}
+    files |= {name: fill_template(template).encode() for name, template in PLAIN.items()}
     key, secret = OPEN_KEYS, ""
     if sealed:
         files[SEALED] = sealed
         key = f" --key {SEALED}"
         secret = f"\n        env:\n          {VARIABLE}: ${{{{ secrets.{VARIABLE} }}}}"
     for host in hosts:
-        text = _template(WORKFLOWS[host], KEY=key, SECRET=secret)
+        text = fill_template(WORKFLOWS[host], KEY=key, SECRET=secret)
         files[f".github/workflows/{WORKFLOWS[host]}"] = text.encode()
     return files
 
@@ -85,13 +85,13 @@ def gradescope_zip(core: dict[str, bytes], visibility: str = "visible") -> bytes
     `visibility` says when students see the tests.
     """
     texts = {"VISIBILITY": visibility, "KEY": OPEN_KEYS}
-    scripts = {name: _template(name, **texts).encode() for name in ("setup.sh", "run_autograder")}
+    scripts = {name: fill_template(name, **texts).encode() for name in ("setup.sh", "run_autograder")}
     return zipped({**scripts, **core}, executable=tuple(scripts))
 
 
 def classroom50_bundle(core: dict[str, bytes]) -> dict[str, bytes]:
     """Return the files of an assignment's autograder for a Classroom 50 repository."""
-    return {"autograder.py": _template("autograder.py.txt").encode(), **core}
+    return {"autograder.py": fill_template("autograder.py.txt").encode(), **core}
 
 
 def read_sealed(course: Course, infos: list[KataInfo], path: Path | None, secret: Path | None) -> bytes:
@@ -181,7 +181,7 @@ def _readme(syllabus: Syllabus, infos: list[KataInfo]) -> str:
     first = infos[0]
     file, laws = f"exercises/{first.track}/{first.name}.py", f"tests/katas/{first.track}/{first.path.name}"
     said = {"TITLE": syllabus.title, "ABOUT": f"{syllabus.about}\n\n" if syllabus.about else ""}
-    return _template("README.md", KATAS=_table(infos), NAME=first.name, FILE=file, LAWS=laws, **said)
+    return fill_template("README.md", KATAS=_table(infos), NAME=first.name, FILE=file, LAWS=laws, **said)
 
 
 def _table(infos: list[KataInfo]) -> str:
@@ -189,7 +189,8 @@ def _table(infos: list[KataInfo]) -> str:
     return "\n".join(["| file | kata |", "|---|---|", *rows])
 
 
-def _template(name: str, **values: str) -> str:
+def fill_template(name: str, **values: str) -> str:
+    """Return the text of a template with these values in place of `%%NAME%%`."""
     text = (TEMPLATES / name).read_text(encoding="utf-8")
     for key, value in values.items():
         text = text.replace(f"%%{key}%%", value)
