@@ -44,6 +44,15 @@ class Rule:
     forbidden: tuple[str, ...]
     because: str
 
+    def __post_init__(self) -> None:
+        if isinstance(self.forbidden, str):  # a tuple of one item was written without its comma
+            raise KataError(f'Rule: forbidden is one text; write ("{self.forbidden}",), with a comma.')
+        for name in self.forbidden:
+            if "." not in name:
+                raise KataError(
+                    f"Rule: `{name}` has no module; write its dotted name, as in numpy.linalg.norm."
+                )
+
 
 @dataclass(frozen=True)
 class Law:
@@ -263,8 +272,8 @@ class Kata:
             A decorator that returns the law as a pytest test.
 
         Raises:
-            KataError: From the decorator, if the first parameter is not `student` or the docstring is
-                missing.
+            KataError: If the points are missing; from the decorator, if the first parameter is not
+                `student` or the docstring is missing.
 
         Example:
             @KATA.law(points=1)
@@ -272,6 +281,7 @@ class Kata:
                 \"\"\"Every slice along the axis sums to one.\"\"\"
                 expect.close(student.softmax(x, axis).sum(axis), 1.0, "the sum of each slice")
         """
+        _require_points(self.name, "law", points)
 
         def declare(function: Callable[..., None]) -> Callable[..., None]:
             parameters = tuple(inspect.signature(function).parameters)
@@ -302,7 +312,7 @@ class Kata:
             A decorator that returns the function unchanged.
 
         Raises:
-            KataError: From the decorator, if the docstring is missing.
+            KataError: If the points are missing; from the decorator, if the docstring is missing.
 
         Example:
             @KATA.corner(points=0.5)
@@ -310,6 +320,7 @@ class Kata:
                 \"\"\"Scores of -inf get no probability.\"\"\"
                 return bool(np.isneginf(x).any())
         """
+        _require_points(self.name, "corner", points)
 
         def declare(holds: Callable[..., bool]) -> Callable[..., bool]:
             title = _first_paragraph(holds)
@@ -356,6 +367,13 @@ def hundredths(points: float) -> int:
         The nearest number of hundredths.
     """
     return round(points * 100)
+
+
+def _require_points(kata: str, decorator: str, points: object) -> None:
+    """Raise KataError if the decorator was written without parentheses, so that it got the function."""
+    if callable(points):
+        name = getattr(points, "__name__", "the function")
+        raise KataError(f"{kata}: {name} lacks its points; write @KATA.{decorator}(points=1) above it.")
 
 
 def _first_paragraph(function: Callable[..., Any]) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections import Counter
+from collections.abc import Iterator
 
 from grader.authoring.source_locations import (
     PARTS,
@@ -19,7 +21,7 @@ from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.loading import parse
 from grader.course.submission import digest
 from grader.grading.prerequisites import with_needs
-from grader.kata import KataError
+from grader.kata import Corner, Kata, KataError, Law
 from grader.worker.child.rules import first_use
 
 OPTIONAL = ("equivalent.toml", "mistakes.md")  # other files of a kata: equivalent mutants, table of mistakes
@@ -47,6 +49,7 @@ def gaps(course: Course, info: KataInfo) -> list[str]:
         *_gaps_of_signatures(course, info),
         *_gaps_of_names(course, info),
         *_gaps_of_points(course, info),
+        *_gaps_of_asserts(course, info),
         *_gaps_of_needs(course, info),
         *_gaps_of_answers(course, info),
     ]
@@ -146,12 +149,7 @@ def _gaps_of_points(course: Course, info: KataInfo) -> list[str]:
     kata, where = course.declaration(info), place(course, info.path)
     if kata.draw is None:
         return [f"{where}: it draws no cases; decorate a function with @KATA.cases."]
-    nothing = [
-        f"{place(course, info.path, line_of_definition(info.path, f'test_{law.name}'))}: the law `{law.name}`"
-        f" is worth {law.points / 100:g} points; give it some."
-        for law in kata.laws
-        if law.points <= 0
-    ]
+    nothing = [*_gaps_of_worth(course, info, kata)]
     spent = sum(law.points for law in kata.laws) / 100
     left = agreement_points(kata)
     if left < AGREEMENT_DUE:
@@ -161,6 +159,34 @@ def _gaps_of_points(course: Course, info: KataInfo) -> list[str]:
             f" leave at least {AGREEMENT_DUE / 100:g} for agreeing with the reference."
         ]
     return nothing
+
+
+def _gaps_of_worth(course: Course, info: KataInfo, kata: Kata) -> Iterator[str]:
+    """Yield a message for each law or corner that is worth nothing, or no whole or half points."""
+    parts: list[tuple[str, str, Law | Corner]] = [("law", f"test_{law.name}", law) for law in kata.laws]
+    parts += [("corner", corner.name, corner) for corner in kata.corners]
+    for kind, function, part in parts:
+        where = place(course, info.path, line_of_definition(info.path, function))
+        worth = f"{where}: the {kind} `{part.name}` is worth {part.points / 100:g} points"
+        if part.points <= 0:
+            yield f"{worth}; give it some."
+        elif part.points % 50:
+            yield f"{worth}; give it whole or half points."
+
+
+def _gaps_of_asserts(course: Course, info: KataInfo) -> list[str]:
+    """Return a message for each bare assertion: its failure would be told as an unusable result."""
+    said = "a bare assertion has no sentence for the student; use expect.true, expect.equal or expect.close."
+    return [
+        f"{place(course, info.path, node.lineno)}: {said}"
+        for node in ast.walk(parse(info.path))
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and _is_assertion(node))
+    ]
+
+
+def _is_assertion(call: ast.Call) -> bool:
+    """True for a call of `np.testing` or `torch.testing`."""
+    return re.match(r"(np|numpy|torch)\.testing\.", ast.unparse(call.func)) is not None
 
 
 def _gaps_of_needs(course: Course, info: KataInfo) -> list[str]:

@@ -184,6 +184,8 @@ def read_kata_info(path: Path) -> KataInfo:
             raise KataError(f'{path.name}: {name} is one text; write {name}=("…",), with a comma.')
     if isinstance(found["points"], bool | str) or not found["points"] > 0:
         raise KataError(f"{path.name}: points={found['points']!r} must be a number above 0.")
+    if found["points"] % 0.5:
+        raise KataError(f"{path.name}: points={found['points']!r} must be whole or half points.")
     return KataInfo(path=path, **found)
 
 

@@ -187,6 +187,7 @@ def test_two_katas_of_one_name_are_refused(course, tmp_path, monkeypatch):
     ("more", "sentence"),
     [
         (", points=0", "test_k.py: points=0 must be a number above 0."),
+        (", points=0.3", "test_k.py: points=0.3 must be whole or half points."),
         (", points=-2.5", "test_k.py: points=-2.5 must be a number above 0."),
         (', needs=("softmax")', 'test_k.py: needs is one text; write needs=("…",), with a comma.'),
     ],

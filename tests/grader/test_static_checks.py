@@ -40,6 +40,13 @@ def test_a_kata_that_can_be_judged_has_no_gaps(messages):
     [
         (CARD, "points=1", "points=0", f"{CARD}:28: the law `twice_is_a_sum` is worth 0 points; give it some."),
         (CARD, "points=1", "points=-2", f"{CARD}:28: the law `twice_is_a_sum` is worth -2 points; give it some."),
+        (CARD, "points=1", "points=0.3", f"{CARD}:28: the law `twice_is_a_sum` is worth 0.3 points; give it whole or half points."),
+        (CARD, "@KATA.law(points=1)", '@KATA.corner(points=0.25)\n        def few(x):\n            """Few rows."""\n            return len(x) == 1\n\n        @KATA.law(points=1)',
+         f"{CARD}:28: the corner `few` is worth 0.25 points; give it whole or half points."),
+        (CARD, "expect.close(student.double(x), x + x, \"double(x)\")", "assert (student.double(x) == x + x).all()",
+         f"{CARD}:30: a bare assertion has no sentence for the student; use expect.true, expect.equal or expect.close."),
+        (CARD, "expect.close(student.double(x), x + x, \"double(x)\")", "np.testing.assert_allclose(student.double(x), x + x)",
+         f"{CARD}:30: a bare assertion has no sentence for the student; use expect.true, expect.equal or expect.close."),
         (CARD, "points=1", "points=9", f"{CARD}: its laws are worth 10 of 10 points and the free checks 3; leave at least 1.5 for agreeing with the reference."),
         (CARD, "@KATA.cases", "", f"{CARD}: it draws no cases; decorate a function with @KATA.cases."),
         (CARD, "bank_size=8", 'needs=("duble",)', f"{CARD}: `double` needs `duble`, and there is no such kata."),
@@ -76,6 +83,37 @@ def test_a_syntax_error_is_reported_with_file_and_line(write, tmp_path, monkeypa
     with pytest.raises(KataError) as refused:
         static_checks.gaps(course, course.kata_info("double"))
     assert str(refused.value) == f"{file} has a syntax error in line {line}: unmatched ')'."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "@KATA.law(points=1)",
+            "@KATA.law",
+            "double: test_twice_is_a_sum lacks its points; write @KATA.law(points=1) above it.",
+        ),
+        (
+            "@KATA.law(points=1)",
+            "@KATA.corner",
+            "double: test_twice_is_a_sum lacks its points; write @KATA.corner(points=1) above it.",
+        ),
+        (
+            'Rule(("numpy.multiply",)',
+            'Rule(("multiply",)',
+            "Rule: `multiply` has no module; write its dotted name, as in numpy.linalg.norm.",
+        ),
+        (
+            'Rule(("numpy.multiply",)',
+            'Rule("numpy.multiply"',
+            'Rule: forbidden is one text; write ("numpy.multiply",), with a comma.',
+        ),
+    ],
+)
+def test_a_declaration_that_would_lose_a_part_is_refused(messages, old, new, sentence):
+    with pytest.raises(KataError) as refused:
+        messages(CARD, old, new)
+    assert str(refused.value) == sentence
 
 
 def test_laws_of_the_same_name_are_reported(messages):
