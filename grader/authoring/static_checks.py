@@ -35,12 +35,7 @@ def gaps(course: Course, info: KataInfo) -> list[str]:
 
     Raises KataError if a file cannot be parsed.
     """
-    missing = [
-        f"{place(course, path)} is missing; write it."
-        for path in files_of(course, info)
-        if not path.is_file()
-    ]
-    if missing:
+    if missing := missing_files(course, info):
         return missing
     for path in files_of(course, info):
         parse(path)
@@ -53,6 +48,12 @@ def gaps(course: Course, info: KataInfo) -> list[str]:
         *_gaps_of_needs(course, info),
         *_gaps_of_answers(course, info),
     ]
+
+
+def missing_files(course: Course, info: KataInfo) -> list[str]:
+    """Return a message for each file of a kata that does not exist."""
+    missing = [path for path in files_of(course, info) if not path.is_file()]
+    return [f"{place(course, path)} is missing; write it." for path in missing]
 
 
 def unfinished(course: Course, info: KataInfo) -> list[str]:

@@ -75,6 +75,8 @@ def verify_course(
 
 def _verify_in_process(course: Course, info: KataInfo, seed: int, isolated: bool) -> KataVerification:
     click.echo(f"{info.name} …", err=True)
+    if missing := static_checks.missing_files(course, info):  # without a reference no grader can be opened
+        return KataVerification(info, gaps=missing)
     grader, source = open_grader(course, [info], seed=seed)
     with closing(source):
         try:

@@ -10,7 +10,7 @@ import click
 
 from grader.cases.generation import SEED
 from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
-from grader.course.catalog import open_course, shorten
+from grader.course.catalog import Course, open_course, shorten
 from grader.grading.startup import require_library
 from grader.values.formatting import counted
 
@@ -18,6 +18,11 @@ from grader.values.formatting import counted
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def kata() -> None:
     """Look after a course: its katas, their checks, its classes."""
+
+
+def _own_course(folder: Path | None) -> Course:
+    """Return the course in `folder`, or around the current folder; never the one that is installed."""
+    return open_course(folder, shipped=False)
 
 
 @kata.command(cls=GuardedCommand)
@@ -69,14 +74,14 @@ def verify(
     if mutate:
         from grader.authoring.mutation.strength import verify_strength
 
-        sys.exit(verify_strength(open_course(course), names, seed, page))
+        sys.exit(verify_strength(_own_course(course), names, seed, page))
     if seeds is not None:
         from grader.authoring.false_rejections import verify_right_answers
 
-        sys.exit(verify_right_answers(open_course(course), names, seeds))
+        sys.exit(verify_right_answers(_own_course(course), names, seeds))
     from grader.authoring.verify import verify_course
 
-    sys.exit(verify_course(open_course(course), names, seed, isolated, tables))
+    sys.exit(verify_course(_own_course(course), names, seed, isolated, tables))
 
 
 @kata.command(cls=GuardedCommand)
@@ -97,7 +102,7 @@ def key(
     """Write answer keys, so that katas can be graded without the solutions."""
     from grader.authoring.release import keys
 
-    here = open_course(course)
+    here = _own_course(course)
     infos = keys.chosen_katas(here, names)
     if seal:
         click.echo(keys.write_sealed(here, infos, output or Path("sealed.key"), secret))
@@ -133,7 +138,7 @@ def release(folder: Path, names: tuple[str, ...], course: Path | None, **options
     """Write a student's repository: stubs, laws, answer keys and the grader, without solutions."""
     from grader.authoring.release.command import release_course
 
-    release_course(open_course(course), folder, names, **options)
+    release_course(_own_course(course), folder, names, **options)
 
 
 @kata.command(cls=GuardedCommand)
@@ -142,7 +147,7 @@ def overview(course: Path | None) -> None:
     """Print a table of all katas: checks, laws, mistakes, variants, sources (docs/katas.md)."""
     from grader.authoring.overview import overview as table
 
-    click.echo(table(open_course(course)), nl=False)
+    click.echo(table(_own_course(course)), nl=False)
 
 
 @kata.command(cls=GuardedCommand)
@@ -153,7 +158,7 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
     """Write the reports on all mistakes, one page per kata."""
     from grader.authoring import feedback as pages
 
-    pages.write_feedback(open_course(course), folder, names)
+    pages.write_feedback(_own_course(course), folder, names)
 
 
 @kata.command(cls=GuardedCommand)
@@ -185,7 +190,7 @@ def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **opti
     """
     from grader.classroom.command import ClassOptions, grade_class
 
-    here = open_course(course)
+    here = _own_course(course)
     infos = [here.kata_info(name) for name in dict.fromkeys(names)] or list(here.katas.values())
     require_library(infos if names else [], options["device"])
     sys.exit(OUR_FAULT if grade_class(here, infos, ClassOptions(submissions, **options)) else 0)
@@ -207,7 +212,7 @@ def notebooks(
     from grader.notebooks.optional_dependency import require
 
     require("`kata notebooks`", "nbformat")
-    here = open_course(course)
+    here = _own_course(course)
     infos = keys.chosen_katas(here, names)
     outcome = write_release(folder, course_files(here, infos, seed, hidden_seed))
     written = sum(name.endswith(".ipynb") for name in outcome.written)

@@ -4,11 +4,15 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from grader.answer_keys.file import KeyUnusable
+from grader.answer_keys.lookup import open_keyring
 from grader.authoring import static_checks
 from grader.authoring.false_rejections import verify_right_answers
 from grader.authoring.overview import overview
 from grader.authoring.verify import verify_course
+from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, find_course
 
 from .conftest import DOUBLE
@@ -137,3 +141,22 @@ def test_an_answer_that_is_wrong_for_some_cases_is_refused(capsys, course):
 def test_the_table_of_katas_in_the_docs_is_the_course_s():
     page = (ROOT / "docs" / "katas.md").read_text(encoding="utf-8")
     assert page.endswith(overview(Course(find_course(ROOT)))), "run: make docs"
+
+
+def test_outside_of_a_course_nothing_is_verified(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(run_kata, ["verify"])
+    said = (
+        "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
+    )
+    assert (done.exit_code, done.output) == (2, f"{said}\n")
+
+
+def test_a_missing_reference_is_named(capsys, course):
+    reference = "solutions/attention/double/reference.py"
+    there = course({reference: None})
+    assert found(capsys, there) == (1, [f"{reference} is missing; write it."])
+    said = f"`double` has no reference, {reference}, and the course has no answer keys; write one of them."
+    with pytest.raises(KeyUnusable) as refused:
+        open_keyring(there, [there.kata_info("double")], None, None)
+    assert str(refused.value) == said

@@ -262,3 +262,10 @@ def test_a_path_is_shown_from_here_or_by_its_name(tmp_path, monkeypatch):
         "/", (sys.platform == "win32" and "\\") or "/"
     )
     assert shorten(tmp_path / "secret" / "b.py") == "b.py"
+
+
+def test_a_kata_without_a_declaration_is_told_which_file_is_missing(course, write, tmp_path):
+    there = course({"softmax": "attention"})
+    write(tmp_path, {"exercises/attention/top_p.py": "def top_p(): ..."})
+    said = "`top_p` has no declaration; write tests/katas/attention/test_top_p.py."
+    assert refusal(there.kata_info, "top_p") == said
