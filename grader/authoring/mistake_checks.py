@@ -6,8 +6,11 @@ first one of each kata is also judged in a worker, where the result must be the 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grader.authoring.time_limit import limited_time
 from grader.checks.base import PreparedKata
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
@@ -28,10 +31,16 @@ class MistakeOutcome:
     failed: frozenset[str]
     named: str | None
     points: int
+    raised: str = ""  # what it raises in every case, if its docstring does not mention an error
 
     @property
     def gap(self) -> str | None:
-        """The message about a mistake that passes or is not named, or None."""
+        """The message about a mistake that passes, never returns or is not named, or None."""
+        if self.raised:
+            return (
+                f"the mistake `{self.name}` raises in every case: {self.raised} Mend it; if this is what a"
+                " student sees, let its docstring speak of the error."
+            )
         if not self.failed:
             return f"the mistake `{self.name}` passes; add a case or a law that tells it apart."
         if self.named != self.name:
@@ -44,10 +53,31 @@ class MistakeOutcome:
 
 def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
     """Judge every mistake in this process, in file order; the grader then matches against their answers."""
-    judged = list(judge_mistakes(course, prepared))
+    judged = list(_judged(course, prepared))
     matcher = MistakeMatcher([mistake.recorded for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
     return [_outcome(mistake, matcher) for mistake in judged]
+
+
+def _judged(course: Course, prepared: PreparedKata) -> Iterator[JudgedMistake]:
+    """Judge the mistakes one by one. Raises TookTooLong."""
+    mistakes = judge_mistakes(course, prepared)
+    while True:
+        with limited_time(course, prepared.info):
+            mistake = next(mistakes, None)
+        if mistake is None:
+            return
+        yield mistake
+
+
+def _raised(mistake: JudgedMistake) -> str:
+    """Return the message of a mistake that raises in every case, if its text does not mention an error."""
+    agreement = mistake.results[0]
+    always = len(agreement.failures) == len(agreement.asked) > 0
+    if not always or any(failure.status != "error" for failure in agreement.failures):
+        return ""
+    mentions = re.search(r"error|rais|refuse|exception", mistake.recorded.text, re.IGNORECASE)
+    return "" if mentions else agreement.failures[0].message
 
 
 def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher) -> MistakeOutcome:
@@ -56,7 +86,7 @@ def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher) -> MistakeOutcome:
     first = next((named[r.plan.name].id for r in mistake.results if r.plan.name in named), None)
     lost = failed | unearned(mistake.results, mistake.answers).keys()
     points = sum(result.plan.points for result in mistake.results if result.plan.name not in lost)
-    return MistakeOutcome(mistake.recorded.id, mistake.level, failed, first, points)
+    return MistakeOutcome(mistake.recorded.id, mistake.level, failed, first, points, _raised(mistake))
 
 
 def differs_in_a_worker(

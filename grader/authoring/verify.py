@@ -12,6 +12,7 @@ from grader.authoring import mistake_checks, mistake_table, static_checks
 from grader.authoring.law_sanity import unsound_laws
 from grader.authoring.parallel import for_each
 from grader.authoring.source_locations import last_line, line_of_definition, place
+from grader.authoring.time_limit import TookTooLong, limited_time
 from grader.cases.generation import SEED
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.known_solutions import standalone_sources
@@ -19,7 +20,7 @@ from grader.course.submission import Submission, SubmissionRejected
 from grader.grading.grader import Grader
 from grader.grading.startup import grade_file, open_grader
 from grader.kata import KataError
-from grader.report import KataReport
+from grader.report import CheckReport, KataReport
 from grader.values.formatting import counted
 
 MISTAKES_DUE = 6
@@ -100,12 +101,16 @@ def verify_kata(course: Course, grader: Grader, info: KataInfo, isolated: bool =
 def _judge(course: Course, grader: Grader, result: KataVerification, isolated: bool) -> None:
     """Add the gaps that running the kata shows; if it cannot be drawn or judged, that is the only one."""
     try:
-        prepared = grader.prepare(result.info)
-        result.checks = len(prepared.checks)
-        result.gaps += unsound_laws(course, prepared)
+        with limited_time(course, result.info):
+            prepared = grader.prepare(result.info)
+            result.checks = len(prepared.checks)
+            result.gaps += unsound_laws(course, prepared)
         _verify_stub(course, grader, result)
         _verify_right_answers(course, grader, result)
         _verify_mistakes(course, grader, result, isolated)
+    except TookTooLong as endless:
+        result.gaps.append(str(endless))
+        return
     except KataError as error:
         where = place(course, result.info.path)
         result.gaps.append(f"{where}: {str(error).removeprefix(f'{result.info.name}: ')}")
@@ -152,11 +157,19 @@ def _require_full_marks(grader: Grader, result: KataVerification, where: str, wh
     if report is None or report.score == report.max_score:
         return report is not None
     check = next(check for check in report.checks if check.score < check.max_score)
-    result.gaps.append(
-        f"{where}: {what} is refused by `{check.name}`: {check.message or 'a value differs'} ({check.call},"
-        f" expected {check.expected}, got {check.got}). Mend the answer or the check."
-    )
+    result.gaps.append(f"{where}: {what} is refused by `{check.name}`: {_told(check)} Mend one of the two.")
     return False
+
+
+def _told(check: CheckReport) -> str:
+    """Return on one line why a check failed: its message, the call with its arguments, and both values."""
+    given = ", ".join(f"{name} = {value}" for name, value in (check.counterexample or {}).items())
+    parts = [
+        f"called {check.call}" if check.call else "",
+        f"with {given}" if given else "",
+        f"expected {check.expected}, got {check.got}" if check.expected is not None else "",
+    ]
+    return " ".join(f"{check.message or 'A value differs.'} ({'; '.join(filter(None, parts))}).".split())
 
 
 def _grade_source(grader: Grader, result: KataVerification, what: str, source: str) -> KataReport | None:

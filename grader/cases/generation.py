@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from grader.kata import Case, DrawCase, KataError
-from grader.worker.protocol.codec import encode
+from grader.worker.protocol.codec import Malformed, encode
 
 SEED = 20170612
 FEWEST = 8  # the smallest number of cases that `half` returns, if there are as many
@@ -29,10 +29,21 @@ def draw_cases(draw_case: DrawCase, examples: int, seed: int = SEED) -> list[Cas
     def keep(case: Case) -> None:
         if not isinstance(case, dict):
             raise KataError(f"a case is a dict of arguments by name, and {type(case).__name__} was returned")
+        require_sendable(case)
         drawn.setdefault(fingerprint(case), case)
 
     _run(draw_case, keep, examples=examples, seed=seed, shrink=False)
     return smallest_first(list(drawn.values()))
+
+
+def require_sendable(case: Case) -> None:
+    """Raise KataError, with the name of the argument, if a case cannot be sent to a worker."""
+    for name, value in case.items():
+        try:
+            encode({name: value})
+        except Malformed as error:
+            advice = "draw the numbers that it is made from, and make it with student.build"
+            raise KataError(f"the argument `{name}`: {error} to the worker; {advice}") from None
 
 
 def spread(cases: list[Case], size: int) -> list[Case]:

@@ -196,7 +196,7 @@ def _difference_of_arrays(
     got: Any,
 ) -> Difference | None:
     if wanted.shape != have.shape:
-        return Difference("shape", lambda: (describe(expected), describe(got)), path)
+        return Difference("shape", lambda: _describe_shapes(expected, got, wanted.shape, have.shape), path)
     kinds = {wanted.dtype.kind, have.dtype.kind} & {"b", "c", "O", "U", "S"}
     if kinds and wanted.dtype.kind != have.dtype.kind:
         return Difference("dtype", lambda: (describe(expected), describe(got)), path)
@@ -208,6 +208,15 @@ def _difference_of_arrays(
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
     where = f"{path}{list(at)}" if at else path
     return value_difference(wanted, have, at, where)
+
+
+def _describe_shapes(
+    expected: Any, got: Any, wanted: tuple[int, ...], have: tuple[int, ...]
+) -> tuple[str, str]:
+    """Describe two arrays of different shapes; without their dtypes if these differ, as they may."""
+    if dtype_name(expected) == dtype_name(got):
+        return describe(expected), describe(got)
+    return f"an array of shape {wanted}", f"an array of shape {have}"
 
 
 def value_difference(
