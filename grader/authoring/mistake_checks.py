@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grader.authoring.random_draws import named_by_chance
 from grader.authoring.time_limit import limited_time
 from grader.checks.base import PreparedKata
 from grader.course.catalog import Course
@@ -31,6 +32,7 @@ class MistakeOutcome:
     failed: frozenset[str]
     named: str | None
     points: int
+    by_chance: bool = False  # named only while a student draws the same random numbers
     raised: str = ""  # what it raises in every case, if its docstring does not mention an error
 
     @property
@@ -50,13 +52,24 @@ class MistakeOutcome:
             )
         return None
 
+    @property
+    def note(self) -> str | None:
+        """The remark about a mistake whose name depends on the random numbers, or None."""
+        if not self.by_chance:
+            return None
+        return (
+            f"the mistake `{self.name}` is named only where a student draws the same random numbers in the"
+            " same order; add a case on which its answer is certain."
+        )
+
 
 def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
     """Judge every mistake in this process, in file order; the grader then matches against their answers."""
     judged = list(_judged(course, prepared))
     matcher = MistakeMatcher([mistake.recorded for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
-    return [_outcome(mistake, matcher) for mistake in judged]
+    by_chance = named_by_chance(course, prepared, judged, matcher)
+    return [_outcome(mistake, matcher, mistake.recorded.id in by_chance) for mistake in judged]
 
 
 def _judged(course: Course, prepared: PreparedKata) -> Iterator[JudgedMistake]:
@@ -80,13 +93,15 @@ def _raised(mistake: JudgedMistake) -> str:
     return "" if mentions else agreement.failures[0].message
 
 
-def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher) -> MistakeOutcome:
+def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher, by_chance: bool) -> MistakeOutcome:
     failed = frozenset(result.plan.name for result in mistake.results if result.failures)
     named = matcher.name(mistake.results)
     first = next((named[r.plan.name].id for r in mistake.results if r.plan.name in named), None)
     lost = failed | unearned(mistake.results, mistake.answers).keys()
     points = sum(result.plan.points for result in mistake.results if result.plan.name not in lost)
-    return MistakeOutcome(mistake.recorded.id, mistake.level, failed, first, points, _raised(mistake))
+    return MistakeOutcome(
+        mistake.recorded.id, mistake.level, failed, first, points, by_chance, _raised(mistake)
+    )
 
 
 def differs_in_a_worker(

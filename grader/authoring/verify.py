@@ -29,7 +29,7 @@ VARIANTS_DUE = 3
 
 @dataclass
 class KataVerification:
-    """The counts and the messages about one kata. `gaps` is empty if the kata is ready."""
+    """The counts and the messages about one kata. `gaps` is empty if the kata is ready; `notes` may stay."""
 
     info: KataInfo
     checks: int = 0
@@ -40,6 +40,7 @@ class KataVerification:
     passed: int = 0
     seconds: float = 0.0
     gaps: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     outcomes: list[mistake_checks.MistakeOutcome] = field(default_factory=list)
 
     @property
@@ -70,6 +71,9 @@ def verify_course(
         click.echo(f"next: {gaps[0]}")
     for gap in gaps:
         click.echo(f"✗ {gap}")
+    for result in results:
+        for note in result.notes:
+            click.echo(f"note: {result.info.name}: {note}")
     click.echo("Every kata is ready." if not gaps else f"{counted(len(gaps), 'gap')}.")
     return 1 if gaps else 0
 
@@ -190,11 +194,10 @@ def _verify_mistakes(course: Course, grader: Grader, result: KataVerification, i
     if len(found) < MISTAKES_DUE:
         where, there = place(course, path, last_line(path)), counted(len(found), "mistake")
         result.gaps.append(f"{where}: {there}; {MISTAKES_DUE} are due.")
-    result.gaps += [
-        f"{place(course, path, line_of_definition(path, outcome.name))}: {outcome.gap}"
-        for outcome in found
-        if outcome.gap
-    ]
+    for outcome in found:
+        where = place(course, path, line_of_definition(path, outcome.name))
+        result.gaps += [f"{where}: {outcome.gap}"] if outcome.gap else []
+        result.notes += [f"{where}: {outcome.note}"] if outcome.note else []
     for outcome in found if isolated else found[:1]:
         difference = mistake_checks.differs_in_a_worker(course, grader, prepared, outcome)
         result.gaps += [difference] if difference else []

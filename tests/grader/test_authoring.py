@@ -160,3 +160,72 @@ def test_a_missing_reference_is_named(capsys, course):
     with pytest.raises(KeyUnusable) as refused:
         open_keyring(there, [there.kata_info("double")], None, None)
     assert str(refused.value) == said
+
+
+COIN = {
+    "tests/katas/chance/test_coin.py": '''
+        from grader import expect
+        from grader import strategies as st
+        from grader.kata import Kata
+
+        KATA = Kata("coin", track="chance", entry_points=("coin",), title="T", source="S", hints=("H",),
+                    library="torch", bank_size=8)
+        SOURCE = """
+        import torch
+
+        def seeded(seed):
+            return torch.Generator().manual_seed(seed)
+        """.replace("\\n        ", "\\n")
+
+        @KATA.cases
+        def cases(draw):
+            return {"p": float(draw(st.integers(0, 1))), "seed": draw(st.integers(0, 99))}
+
+        @KATA.observe
+        def observe(student, p, seed):
+            return {"result": student.coin(p, student.build(SOURCE, "seeded", seed))}
+
+        @KATA.law(points=1)
+        def test_heads_are_as_many_as_p_says(student):
+            """Heads come up as often as p says."""
+            rng = student.build(SOURCE, "seeded", 5)
+            heads = sum(student.coin(0.5, rng) for _ in range(64))
+            expect.true(16 < heads < 48, "Of 64 throws about 32 are heads.")
+    ''',
+    "solutions/chance/coin/reference.py": """
+        import torch
+
+        def coin(p, generator):
+            return bool(torch.rand((), generator=generator) < p)
+    """,
+    "solutions/chance/coin/mistakes.py": '''
+        import torch
+
+        def heads_too_often(p, generator):
+            """Heads come up too often."""
+            return bool(torch.rand((), generator=generator) < p**0.2)
+
+        def turns_the_coin(p, generator):
+            """Heads and tails are swapped."""
+            return not bool(torch.rand((), generator=generator) < p)
+    ''',
+    "solutions/chance/coin/variants.py": "",
+    "exercises/chance/coin.py": '''
+        """T."""
+
+        def coin(p, generator):
+            """T."""
+            raise NotImplementedError
+    ''',
+}
+
+
+@pytest.mark.slow
+def test_a_mistake_that_is_named_by_its_draws_alone_gets_a_note(capsys, tmp_path, write):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    verify_course(Course(write(tmp_path, COIN)), ())
+    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    assert notes == [
+        "note: coin: solutions/chance/coin/mistakes.py:3: the mistake `heads_too_often` is named only where a"
+        " student draws the same random numbers in the same order; add a case on which its answer is certain."
+    ]
