@@ -44,7 +44,7 @@ class MistakeOutcome:
                 " student sees, let its docstring speak of the error."
             )
         if not self.failed:
-            return f"the mistake `{self.name}` passes; add a case or a law that tells it apart."
+            return f"the mistake `{self.name}` passes; add a case or a law that tells it apart, or drop it."
         if self.named != self.name:
             return (
                 f"the mistake `{self.name}` is taken for `{self.named}` ({', '.join(sorted(self.failed))});"

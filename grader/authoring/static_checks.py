@@ -7,10 +7,13 @@ import copy
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 from grader.authoring.source_locations import (
     PARTS,
+    answer_files,
     files_of,
+    judged_files,
     line_of_definition,
     place,
     public_definitions,
@@ -31,36 +34,50 @@ AGREEMENT_DUE = 150  # hundredths of a point for agreement with the reference
 
 
 def gaps(course: Course, info: KataInfo) -> list[str]:
-    """Return messages about what keeps a kata from being judged, in the order in which to mend it.
+    """Return messages about what keeps the reference from being judged, in the order in which to mend it.
 
     Raises KataError if a file cannot be parsed.
     """
     if missing := missing_files(course, info):
         return missing
-    for path in files_of(course, info):
+    for path in judged_files(course, info):
         parse(path)
-    code, _ = unwritten(course, info)
+    code, _ = unwritten(judged_files(course, info), course)
     return code or [
         *_gaps_of_signatures(course, info),
         *_gaps_of_names(course, info),
         *_gaps_of_points(course, info),
         *_gaps_of_asserts(course, info),
-        *_gaps_of_needs(course, info),
-        *_gaps_of_answers(course, info),
+        *_gaps_of_needs(course, info, "reference"),
     ]
 
 
+def gaps_of_answers(course: Course, info: KataInfo) -> list[str]:
+    """Return messages about what keeps the mistakes and variants from being judged. Raises KataError."""
+    paths = answer_files(course, info)
+    if missing := _missing(course, paths):
+        return missing
+    for path in paths:
+        parse(path)
+    code, _ = unwritten(paths, course)
+    return code or [*_gaps_of_needs(course, info, "variants"), *_gaps_of_definitions(course, info)]
+
+
 def missing_files(course: Course, info: KataInfo) -> list[str]:
-    """Return a message for each file of a kata that does not exist."""
-    missing = [path for path in files_of(course, info) if not path.is_file()]
-    return [f"{place(course, path)} is missing; write it." for path in missing]
+    """Return a message for each file that does not exist and without which nothing can be judged."""
+    return _missing(course, judged_files(course, info))
+
+
+def _missing(course: Course, paths: list[Path]) -> list[str]:
+    return [f"{place(course, path)} is missing; write it." for path in paths if not path.is_file()]
 
 
 def unfinished(course: Course, info: KataInfo) -> list[str]:
     """Return messages about the texts that a kata still lacks, though it can be judged."""
-    if not all(path.is_file() for path in files_of(course, info)):
+    if missing_files(course, info):
         return []
-    _, rest = unwritten(course, info)
+    there = [path for path in files_of(course, info) if path.is_file()]
+    _, rest = unwritten(there, course)
     return [*rest, *_gaps_of_statement(course, info), *_gaps_of_digest(course, info), *_gaps_of_hints(info)]
 
 
@@ -190,7 +207,7 @@ def _is_assertion(call: ast.Call) -> bool:
     return re.match(r"(np|numpy|torch)\.testing\.", ast.unparse(call.func)) is not None
 
 
-def _gaps_of_needs(course: Course, info: KataInfo) -> list[str]:
+def _gaps_of_needs(course: Course, info: KataInfo, part: str) -> list[str]:
     try:
         with_needs(course, [info])
     except KataError as error:
@@ -198,14 +215,13 @@ def _gaps_of_needs(course: Course, info: KataInfo) -> list[str]:
     return [
         f"{place(course, course.solution(info, part), found[1])}: the {part} breaks a rule of its own kata:"
         f" it uses {found[0]}."
-        for part in ("reference", "variants")
         for rule in course.declaration(info).rules
         for found in [first_use(course.solution(info, part).read_text("utf-8"), rule.forbidden)]
         if found
     ]
 
 
-def _gaps_of_answers(course: Course, info: KataInfo) -> list[str]:
+def _gaps_of_definitions(course: Course, info: KataInfo) -> list[str]:
     """Return messages about duplicate names, and about mistakes with a wrong name or no docstring."""
     found = []
     for part in ("mistakes", "variants"):

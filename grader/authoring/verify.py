@@ -96,22 +96,27 @@ def verify_kata(course: Course, grader: Grader, info: KataInfo, isolated: bool =
     result = KataVerification(info)
     result.gaps += static_checks.gaps(course, info)
     if not result.gaps:
-        _judge(course, grader, result, isolated)
+        due = static_checks.gaps_of_answers(course, info)
+        _judge(course, grader, result, due, isolated)
     result.gaps += static_checks.unfinished(course, info)
     result.seconds = time.monotonic() - began
     return result
 
 
-def _judge(course: Course, grader: Grader, result: KataVerification, isolated: bool) -> None:
-    """Add the gaps that running the kata shows; if it cannot be drawn or judged, that is the only one."""
+def _judge(course: Course, grader: Grader, result: KataVerification, due: list[str], isolated: bool) -> None:
+    """Add the gaps that running the kata shows; if it cannot be drawn or judged, that is the only one. With
+    gaps `due` in the mistakes and variants, only the reference is judged."""
     try:
         with limited_time(course, result.info):
             prepared = grader.prepare(result.info)
             result.checks = len(prepared.checks)
             result.gaps += unsound_laws(course, prepared)
         _verify_stub(course, grader, result)
-        _verify_right_answers(course, grader, result)
-        _verify_mistakes(course, grader, result, isolated)
+        _verify_reference(course, grader, result)
+        result.gaps += due
+        if not due:
+            _verify_variants(course, grader, result)
+            _verify_mistakes(course, grader, result, isolated)
     except TookTooLong as endless:
         result.gaps.append(str(endless))
         return
@@ -120,12 +125,16 @@ def _judge(course: Course, grader: Grader, result: KataVerification, isolated: b
         result.gaps.append(f"{where}: {str(error).removeprefix(f'{result.info.name}: ')}")
         return
     path = result.info.path
-    result.gaps += [
-        f"{place(course, path, line_of_definition(path, f'test_{law.name}'))}: no mistake fails the law"
-        f" `{law.name}`; add the mistake that it guards against, or drop it."
-        for law in prepared.kata.laws
-        if law.name not in result.failed_checks
-    ]
+    result.gaps += (
+        []
+        if due
+        else [
+            f"{place(course, path, line_of_definition(path, f'test_{law.name}'))}: no mistake fails the law"
+            f" `{law.name}`; add the mistake that it guards against, or drop it."
+            for law in prepared.kata.laws
+            if law.name not in result.failed_checks
+        ]
+    )
 
 
 def _verify_stub(course: Course, grader: Grader, result: KataVerification) -> None:
@@ -139,10 +148,13 @@ def _verify_stub(course: Course, grader: Grader, result: KataVerification) -> No
         )
 
 
-def _verify_right_answers(course: Course, grader: Grader, result: KataVerification) -> None:
+def _verify_reference(course: Course, grader: Grader, result: KataVerification) -> None:
     reference = course.solution(result.info, "reference").read_text(encoding="utf-8")
     where = place(course, course.solution(result.info, "reference"))
     _require_full_marks(grader, result, where, "the reference", reference)
+
+
+def _verify_variants(course: Course, grader: Grader, result: KataVerification) -> None:
     path = course.solution(result.info, "variants")
     sources = standalone_sources(course, result.info, "variants")
     result.variants = len(sources)

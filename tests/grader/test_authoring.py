@@ -52,10 +52,43 @@ def test_gaps_of_texts_come_after_gaps_found_by_running(capsys, course):
     assert gaps[-3:] == SHORT
 
 
+@pytest.mark.slow
 def test_a_missing_file_is_the_first_thing_to_write(capsys, course):
     mistakes = "solutions/attention/double/mistakes.py"
     code, gaps = found(capsys, course({mistakes: None}))
-    assert (code, gaps) == (1, [f"{mistakes} is missing; write it."])
+    assert (code, gaps) == (1, [f"{mistakes} is missing; write it.", *SHORT])
+
+
+@pytest.mark.slow
+def test_the_reference_is_judged_before_there_are_mistakes(capsys, course):
+    answers = {f"solutions/attention/double/{part}.py": None for part in ("mistakes", "variants")}
+    card = "tests/katas/attention/test_double.py"
+    wrong = DOUBLE[card].replace("student.double(x), x + x", "student.double(x), x * x")
+    code, gaps = found(capsys, course({**answers, card: wrong}))
+    assert code == 1
+    assert gaps[0].startswith(
+        "solutions/attention/double/reference.py: the reference is refused by `twice_is_a_sum`"
+    )
+    assert gaps[1:3] == [f"{name} is missing; write it." for name in answers]
+
+
+@pytest.mark.slow
+def test_mistakes_may_import_the_reference(capsys, course):
+    mistakes = "solutions/attention/double/mistakes.py"
+    text = '''
+        from reference import double as _double
+
+        def triples(x):
+            """The result is three times x."""
+            return _double(x) + x
+    '''
+    _, gaps = found(capsys, course({**WHOLE, mistakes: text}))
+    assert gaps == [
+        "solutions/attention/double/variants.py:5: 1 variant; 3 are due, in other styles.",
+        f"{mistakes}:5: 1 mistake; 6 are due.",
+        "tests/katas/attention/test_double.py:33: no mistake fails the law `refuses_text`; add the mistake"
+        " that it guards against, or drop it.",
+    ]
 
 
 def test_a_file_that_belongs_to_no_kata_is_reported(course):
@@ -112,7 +145,10 @@ def test_a_mistake_that_passes_and_a_variant_that_fails_are_gaps(capsys, course)
     )
     _, gaps = found(capsys, course(changes))
     file = "solutions/attention/double/mistakes.py"
-    assert f"{file}:25: the mistake `doubles` passes; add a case or a law that tells it apart." in gaps
+    assert (
+        f"{file}:25: the mistake `doubles` passes; add a case or a law that tells it apart, or drop it."
+        in gaps
+    )
     assert any(REFUSED in gap for gap in gaps)
 
 
