@@ -22,7 +22,6 @@ from grader.values.comparison import EPSILON, Difference, Tolerance, first_diffe
 from grader.values.formatting import show
 from grader.values.tolerance import Precision
 
-
 FALSE_ALARM = 1e-9  # the largest chance with which `frequency` refuses a right answer
 
 
@@ -213,12 +212,13 @@ def frequency(hits: int, n: int, p: float, what: str = "the outcome") -> None:
     if 2 * math.exp(-n * divergence) < FALSE_ALARM:
         often = "often" if hits > n * p else "rarely"
         raise ExpectationFailed(
-            f"{_capitalized(what)} came up too {often}: {hits} times in {n} draws, where about {n * p:g} are due."
+            f"{_capitalized(what)} came up too {often}: {hits} times in {n} draws, where about {n * p:g} are"
+            " due."
         )
 
 
 def _divergence(share: float, p: float) -> float:
-    """Return the Kullback-Leibler divergence of a share from a probability; inf if `p` rules the share out."""
+    """Return the Kullback-Leibler divergence of a share from a probability; inf if `p` rules it out."""
     pairs = [(share, p), (1 - share, 1 - p)]
     if any(a > 0 and b <= 0 for a, b in pairs):
         return math.inf

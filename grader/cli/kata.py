@@ -28,11 +28,17 @@ def _own_course(folder: Path | None) -> Course:
 @kata.command(cls=GuardedCommand)
 @click.argument("place", metavar="TRACK/NAME")
 @click.option(
+    "--kind",
+    type=click.Choice(["function", "module", "object", "sampler"]),
+    help="What it is; without it, the signatures show.",
+)
+@click.option(
     "--signature",
     "signatures",
     multiple=True,
-    help="'f(x, eps=1e-6)'; again for more, 'Cache.append(k, v)' for a method.",
+    help="'f(x: \"tokens d_model\", eps=1e-6)'; again for more, 'Cache.append(k, v)' for a method.",
 )
+@click.option("--weight", "weights", multiple=True, help="A module's parameter: 'w: d_ff d_model'.")
 @click.option("--library", type=click.Choice(["numpy", "torch"]), help="What its arrays are.")
 @click.option("--title", help="What it is about, in a few words.")
 @click.option("--source", help="The paper and the section.")
@@ -40,11 +46,11 @@ def _own_course(folder: Path | None) -> Course:
 @course_option
 def new(place: str, new_track: bool, course: Path | None, **options: Any) -> None:
     """Create a kata: write drafts of its files. Asks for options that are missing."""
-    from grader.authoring.scaffold import writer
+    from grader.authoring.scaffold import questions, writer
 
     root = writer.course_folder(course)
     track, name = writer.new_kata_name(root, place, new_track)
-    draft = writer.complete_draft(track, name, **options)
+    draft = questions.complete_draft(track, name, **options)
     for path in writer.write_kata(root, draft):
         click.echo(f"wrote {path}")
     where = f" --course {course}" if course else ""
