@@ -144,6 +144,7 @@ class Kata:
         roundings: How many stages of rounding a correct answer goes through: 1 for a formula, more for a
             stack of layers. The tolerance grows in proportion; see `grader.values.comparison`.
         bank_size: How many plain cases are kept.
+        draft: Whether the kata is used before its checks are proven by mistakes and variants; it is marked.
         laws: The laws, added by `law`.
         corners: The corners, added by `corner`.
         examples: The pinned cases, added by `example`.
@@ -177,6 +178,7 @@ class Kata:
     axes: dict[str, str] = field(default_factory=dict)
     roundings: float = 1
     bank_size: int = 60
+    draft: bool = False
     laws: list[Law] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
     examples: list[Case] = field(default_factory=list)

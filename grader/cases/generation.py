@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from grader.kata import Case, DrawCase, KataError
 from grader.worker.protocol.codec import Malformed, encode
+
+Item = TypeVar("Item")
 
 SEED = 20170612
 FEWEST = 8  # the smallest number of cases that `half` returns, if there are as many
@@ -46,8 +48,9 @@ def require_sendable(case: Case) -> None:
             raise KataError(f"the argument `{name}`: {error} to the worker; {advice}") from None
 
 
-def spread(cases: list[Case], size: int) -> list[Case]:
-    """Return `size` of the cases at even distances, with the smallest and the largest."""
+def spread(cases: list[Item], size: int) -> list[Item]:
+    """Return `size` of the cases at even distances, with the first and the last, which are the smallest and
+    the largest."""
     if len(cases) <= size:
         return cases
     return [cases[round(i * (len(cases) - 1) / max(size - 1, 1))] for i in range(size)]

@@ -42,6 +42,7 @@ def _own_course(folder: Path | None) -> Course:
 @click.option("--library", type=click.Choice(["numpy", "torch"]), help="What its arrays are.")
 @click.option("--title", help="What it is about, in a few words.")
 @click.option("--source", help="The paper and the section.")
+@click.option("--draft", "is_draft", is_flag=True, help="Without mistakes and variants; marked as unproven.")
 @click.option("--new-track", is_flag=True, help="Begin a track of this name.")
 @course_option
 def new(place: str, new_track: bool, course: Path | None, **options: Any) -> None:
@@ -145,6 +146,54 @@ def release(folder: Path, names: tuple[str, ...], course: Path | None, **options
     from grader.authoring.release.command import release_course
 
     release_course(_own_course(course), folder, names, **options)
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("name", type=KataNames())
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("preview"),
+    show_default=True,
+    help="Where page, notebook and statement are written.",
+)
+@course_option
+def preview(name: str, output: Path, course: Path | None) -> None:
+    """Show a kata as a student sees it, and what is told about three of its mistakes."""
+    from grader.authoring.preview import preview as show
+
+    here = _own_course(course)
+    show(here, here.kata_info(name), output)
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("old", type=KataNames())
+@click.argument("new_name", metavar="NEW")
+@course_option
+def rename(old: str, new_name: str, course: Path | None) -> None:
+    """Rename a kata: its files, its declaration, the syllabus, and the needs of others."""
+    from grader.authoring import renaming
+
+    mentions = renaming.rename(_own_course(course), old, new_name)
+    click.echo(f"`{old}` is called `{new_name}` now. Its functions keep their names.")
+    for line in mentions:
+        click.echo(f"still mentioned: {line}")
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("name", type=KataNames())
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@course_option
+def remove(name: str, yes: bool, course: Path | None) -> None:
+    """Delete a kata: its exercise, its declaration, its solutions, its entry in the syllabus."""
+    from grader.authoring import renaming
+
+    here = _own_course(course)
+    names = ", ".join(shorten(path) for path in renaming.files_of_kata(here, here.kata_info(name)))
+    if not yes:
+        click.confirm(f"Delete {names}?", abort=True)
+    renaming.remove(here, name)
+    click.echo(f"deleted {names}")
 
 
 @kata.command(cls=GuardedCommand)

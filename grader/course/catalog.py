@@ -41,11 +41,17 @@ class KataInfo:
     source: str
     entry_points: tuple[str, ...]
     ships_wrong_code: str
+    draft: bool
     path: Path
 
     @property
     def max_score(self) -> int:
         return round(self.points * 100)
+
+    @property
+    def marked_title(self) -> str:
+        """The title, with a mark if the kata is a draft."""
+        return f"{self.title} (draft: unproven)" if self.draft else self.title
 
     def unjudged(self, status: KataStatus, message: str = "") -> KataReport:
         """Return the report of a kata whose checks were not run."""
@@ -178,6 +184,7 @@ def read_kata_info(path: Path) -> KataInfo:
         "needs": (),
         "hints": (),
         "ships_wrong_code": "",
+        "draft": False,
         "name": ast.literal_eval(call.args[0]),
     }
     wanted = set(KataInfo.__dataclass_fields__) - {"path", "name"}

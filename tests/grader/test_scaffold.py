@@ -7,13 +7,18 @@ import pytest
 from click.testing import CliRunner
 
 from grader.authoring import static_checks
+from grader.authoring.false_rejections import verify_right_answers
+from grader.authoring.feedback import feedback
+from grader.authoring.overview import overview
 from grader.authoring.scaffold.library_snippets import Draft
 from grader.authoring.scaffold.signatures import read_signatures
 from grader.authoring.scaffold.writer import with_kata, write_kata
 from grader.authoring.verify import verify_course
 from grader.cli.kata import kata as run_kata
+from grader.cli.progress import kata_list
 from grader.course.catalog import Course, CourseError
 from grader.course.submission import read_submission
+from grader.grading.grader import Grader
 
 ROOT = Path(__file__).resolve().parents[2]
 SAID = ("--library", "numpy", "--title", "T", "--source", "S")
@@ -299,3 +304,23 @@ def test_with_a_reference_every_draft_works_as_it_stands(tmp_path, capsys):
         "due",
     )
     assert [gap for gap in gaps if not any(text in gap for text in texts)] == []
+
+
+@pytest.mark.slow
+def test_a_draft_needs_a_reference_and_cases_alone_and_is_marked(new, tmp_path, capsys):
+    code, said = new("a/k", "--draft", "--signature", "k(x: 'rows columns')", *SAID)
+    assert code == 0, said
+    assert "mistakes.py" not in said
+    (tmp_path / "my" / "solutions" / "a" / "k" / "reference.py").write_text("def k(x):\n    return 2 * x\n")
+    course = Course(tmp_path / "my")
+    info = course.kata_info("k")
+    assert verify_course(course, ()) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[1].startswith("k (draft)")
+    assert out[-2:] == ["Drafts, whose checks are unproven: k.", "Every kata is ready."]
+    assert "T (draft: unproven)" in kata_list(course)
+    assert "| `k` (draft) |" in overview(course)
+    prepared = Grader(course, {}).prepare(info)
+    assert prepared.checks[0].title == "Every entry equals the reference (a draft: its checks are unproven)."
+    assert verify_right_answers(course, (), 2) == 0
+    assert "No mistakes are written yet." in feedback(course, info)

@@ -20,12 +20,7 @@ KATA = Kata(
     entry_points={entry_points},
     title={title},
     source={source},
-    hints=(
-        "TODO: give a nudge: where to look, what to try by hand",
-        "TODO: name the step at which most go wrong",
-        "TODO: say nearly the answer, in words and never in code",
-    ),
-{options}    bank_size=40,
+{hints}{options}    bank_size=40,
 )
 {constants}
 
@@ -39,6 +34,13 @@ def cases(draw):
 
 # TODO: add a law of the thing itself: a claim that holds for every case, whatever the numbers are
 '''
+HINTS = """\
+    hints=(
+        "TODO: give a nudge: where to look, what to try by hand",
+        "TODO: name the step at which most go wrong",
+        "TODO: say nearly the answer, in words and never in code",
+    ),
+"""
 OBSERVE = '''
 
 @KATA.observe
@@ -72,6 +74,7 @@ def declaration(draft: Draft) -> str:
         title=json.dumps(draft.title, ensure_ascii=False),
         source=json.dumps(draft.source, ensure_ascii=False),
         entry_points=_tuple([entry.name for entry in draft.entries]),
+        hints="    hints=(),\n" if draft.is_draft else HINTS,
         options=_options(draft),
         imports="{imports}",
         constants=constants,
@@ -92,6 +95,7 @@ def _options(draft: Draft) -> str:
     named = {p.name: p.axes for p in draft.parameters.values() if p.axes}
     axes = ", ".join(f'"{name}": "{" ".join(given)}"' for name, given in named.items())
     lines = [
+        "draft=True," if draft.is_draft else "",
         'library="torch",' if draft.library == "torch" else "",
         "grades_gradients=True," if draft.kind == "module" else "",
         "grades_device=False," if draft.kind == "sampler" and draft.library == "torch" else "",

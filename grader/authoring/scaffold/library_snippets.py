@@ -68,6 +68,7 @@ class Draft:
     entries: tuple[EntryPoint, ...]
     kind: KataKind = "function"
     weights: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    is_draft: bool = False  # without mistakes and variants
 
     @property
     def snippets(self) -> LibrarySnippets:

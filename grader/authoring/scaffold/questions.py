@@ -27,6 +27,7 @@ def complete_draft(
     source: str | None,
     kind: KataKind | None = None,
     weights: tuple[str, ...] = (),
+    is_draft: bool = False,
 ) -> Draft:
     """Return the draft of a kata; prompt for missing values. Raises CourseError if there is no terminal."""
     try:
@@ -46,6 +47,7 @@ def complete_draft(
             entries,
             kind,
             _read_weights(weights or (_ask_for_weights() if kind == "module" else ())),
+            is_draft,
         )
     except click.Abort:
         if sys.stdin.isatty():

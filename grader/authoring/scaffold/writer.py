@@ -74,11 +74,14 @@ def write_kata(root: Path, draft: Draft) -> list[str]:
 def _kata_files(draft: Draft) -> dict[str, str]:
     """Return every file of the kata, in the order in which to complete them."""
     solutions = f"solutions/{draft.track}/{draft.name}"
+    known = {
+        f"{solutions}/mistakes.py": answers.mistakes(draft),
+        f"{solutions}/variants.py": answers.variants(draft),
+    }
     return {
         f"{solutions}/reference.py": texts.reference(draft),
         f"{FOLDER}/{draft.track}/test_{draft.name}.py": cases.declaration(draft),
-        f"{solutions}/mistakes.py": answers.mistakes(draft),
-        f"{solutions}/variants.py": answers.variants(draft),
+        **({} if draft.is_draft else known),
         f"exercises/{draft.track}/{draft.name}.py": texts.stub(draft),
     }
 
