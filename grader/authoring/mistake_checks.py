@@ -21,6 +21,12 @@ from grader.diagnosis.recording import JudgedMistake, judge_mistakes
 from grader.grading.grader import Grader
 from grader.grading.report_builder import unearned
 
+#: How the message begins if the code is wrong as Python. Mistakes may raise other errors on purpose.
+TYPOS = tuple(
+    f"The code raised {kind}Error"
+    for kind in ("Name", "UnboundLocal", "Attribute", "Type", "Import", "ModuleNotFound")
+)
+
 
 @dataclass
 class MistakeOutcome:
@@ -84,10 +90,11 @@ def _judged(course: Course, prepared: PreparedKata) -> Iterator[JudgedMistake]:
 
 
 def _raised(mistake: JudgedMistake) -> str:
-    """Return the message of a mistake that raises in every case, if its text does not mention an error."""
+    """Return the message of a mistake that raises what a typo raises in every case, if its text does not
+    mention an error."""
     agreement = mistake.results[0]
     always = len(agreement.failures) == len(agreement.asked) > 0
-    if not always or any(failure.status != "error" for failure in agreement.failures):
+    if not always or not all(failure.message.startswith(TYPOS) for failure in agreement.failures):
         return ""
     mentions = re.search(r"error|rais|refuse|exception", mistake.recorded.text, re.IGNORECASE)
     return "" if mentions else agreement.failures[0].message

@@ -172,8 +172,8 @@ class returns_what_was_held_before(_Cache):
 
 
 class returns_only_the_keys(_Cache):
-    """append returns one tensor where a pair is due, all_k and all_v. Unpacking it raises an error, or takes
-    its first axis for the pair.
+    """append returns one tensor where a pair is due, all_k and all_v. Where it is unpacked, its first axis
+    is taken for the pair.
     """
 
     def append(self, k, v):
