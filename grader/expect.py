@@ -4,12 +4,14 @@
     expect.equal(merged, x, "merge_heads(split_heads(x))")
     expect.true(kept.any(), "The most likely token is always kept.")
     expect.refuses(student.split_heads, x, 3, why="3 does not divide d_model")
+    expect.frequency(heads, 400, 0.3, "heads")
 
 `ExpectationFailed` is an AssertionError, so the same law works under plain pytest.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,6 +21,8 @@ from grader.values.arrays import dtype_name, to_numpy
 from grader.values.comparison import EPSILON, Difference, Tolerance, first_difference, value_difference
 from grader.values.formatting import show
 from grader.values.tolerance import Precision
+
+FALSE_ALARM = 1e-9  # the largest chance with which `frequency` refuses a right answer
 
 
 class SubmissionFailed(Exception):
@@ -187,6 +191,44 @@ def equal(got: Any, expected: Any, what: str) -> None:
     found = first_difference(expected, got, Tolerance(terms=0))
     if found:
         raise ExpectationFailed(f"{_capitalized(what)} is not what it must be.", found)
+
+
+def frequency(hits: int, n: int, p: float, what: str = "the outcome") -> None:
+    """Require that an outcome of probability `p` came up about `n * p` times in `n` independent draws.
+
+    A right answer is refused with a chance of at most one in a billion, whatever random numbers it draws:
+    `hits` is accepted if `2 * exp(-n * KL)` is at least 1e-9, where KL is the Kullback-Leibler divergence of
+    the observed share from `p` (Chernoff's bound). For a `p` that is not extreme this allows about 6.5
+    standard deviations, which are `sqrt(n * p * (1 - p))` each. With `p` 0 or 1 every draw must agree.
+
+    Args:
+        hits: How often the outcome came up.
+        n: The number of draws.
+        p: The probability of the outcome.
+        what: What was counted, as a noun phrase that begins the sentence for the student.
+
+    Raises:
+        ExpectationFailed: If the outcome came up too often or too rarely.
+
+    Example:
+        heads = sum(student.coin(0.3, rng) for _ in range(400))
+        expect.frequency(heads, 400, 0.3, "heads")
+    """
+    divergence = _divergence(hits / n, p)
+    if 2 * math.exp(-n * divergence) < FALSE_ALARM:
+        often = "often" if hits > n * p else "rarely"
+        raise ExpectationFailed(
+            f"{_capitalized(what)} came up too {often}: {hits} times in {n} draws, where about {n * p:g} are"
+            " due."
+        )
+
+
+def _divergence(share: float, p: float) -> float:
+    """Return the Kullback-Leibler divergence of a share from a probability; inf if `p` rules it out."""
+    pairs = [(share, p), (1 - share, 1 - p)]
+    if any(a > 0 and b <= 0 for a, b in pairs):
+        return math.inf
+    return sum(a * math.log(a / b) for a, b in pairs if a > 0)
 
 
 def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> None:

@@ -44,6 +44,15 @@ class Rule:
     forbidden: tuple[str, ...]
     because: str
 
+    def __post_init__(self) -> None:
+        if isinstance(self.forbidden, str):  # a tuple of one item was written without its comma
+            raise KataError(f'Rule: forbidden is one text; write ("{self.forbidden}",), with a comma.')
+        for name in self.forbidden:
+            if "." not in name:
+                raise KataError(
+                    f"Rule: `{name}` has no module; write its dotted name, as in numpy.linalg.norm."
+                )
+
 
 @dataclass(frozen=True)
 class Law:
@@ -136,6 +145,7 @@ class Kata:
         roundings: How many stages of rounding a correct answer goes through: 1 for a formula, more for a
             stack of layers. The tolerance grows in proportion; see `grader.values.comparison`.
         bank_size: How many plain cases are kept.
+        draft: Whether the kata is used before its checks are proven by mistakes and variants; it is marked.
         laws: The laws, added by `law`.
         corners: The corners, added by `corner`.
         examples: The pinned cases, added by `example`.
@@ -169,6 +179,7 @@ class Kata:
     axes: dict[str, str] = field(default_factory=dict)
     roundings: float = 1
     bank_size: int = 60
+    draft: bool = False
     laws: list[Law] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
     examples: list[Case] = field(default_factory=list)
@@ -264,8 +275,8 @@ class Kata:
             A decorator that returns the law as a pytest test.
 
         Raises:
-            KataError: From the decorator, if the first parameter is not `student` or the docstring is
-                missing.
+            KataError: If the points are missing; from the decorator, if the first parameter is not
+                `student` or the docstring is missing.
 
         Example:
             @KATA.law(points=1)
@@ -273,6 +284,7 @@ class Kata:
                 \"\"\"Every slice along the axis sums to one.\"\"\"
                 expect.close(student.softmax(x, axis).sum(axis), 1.0, "the sum of each slice")
         """
+        _require_points(self.name, "law", points)
 
         def declare(function: Callable[..., None]) -> Callable[..., None]:
             parameters = tuple(inspect.signature(function).parameters)
@@ -303,7 +315,7 @@ class Kata:
             A decorator that returns the function unchanged.
 
         Raises:
-            KataError: From the decorator, if the docstring is missing.
+            KataError: If the points are missing; from the decorator, if the docstring is missing.
 
         Example:
             @KATA.corner(points=0.5)
@@ -311,6 +323,7 @@ class Kata:
                 \"\"\"Scores of -inf get no probability.\"\"\"
                 return bool(np.isneginf(x).any())
         """
+        _require_points(self.name, "corner", points)
 
         def declare(holds: Callable[..., bool]) -> Callable[..., bool]:
             title = _first_paragraph(holds)
@@ -357,6 +370,13 @@ def hundredths(points: float) -> int:
         The nearest number of hundredths.
     """
     return round(points * 100)
+
+
+def _require_points(kata: str, decorator: str, points: object) -> None:
+    """Raise KataError if the decorator was written without parentheses, so that it got the function."""
+    if callable(points):
+        name = getattr(points, "__name__", "the function")
+        raise KataError(f"{kata}: {name} lacks its points; write @KATA.{decorator}(points=1) above it.")
 
 
 def _first_paragraph(function: Callable[..., Any]) -> str:

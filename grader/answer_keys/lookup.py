@@ -53,14 +53,23 @@ def open_keyring(
     cannot be graded with the keys.
     """
     if path is None:
-        has_solutions = all(course.solution(info, "reference").is_file() for info in infos)
-        if has_solutions and not is_release(course.root):
+        missing = [info for info in infos if not course.solution(info, "reference").is_file()]
+        if not missing and not is_release(course.root):
             return None
         path = course.root / FOLDER
+        if not path.exists():
+            raise KeyUnusable(_neither(course, (missing or infos)[0]))
     ring = Keyring([_open(file, secret) for file in _files(path)], shorten(path))
     for info in infos:
         ring.kata(info)
     return ring
+
+
+def _neither(course: Course, info: KataInfo) -> str:
+    reference = course.solution(info, "reference").relative_to(course.root).as_posix()
+    return (
+        f"`{info.name}` has no reference, {reference}, and the course has no answer keys; write one of them."
+    )
 
 
 def _files(path: Path) -> list[Path]:

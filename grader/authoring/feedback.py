@@ -33,6 +33,8 @@ def write_feedback(course: Course, folder: Path, names: tuple[str, ...]) -> None
 
 def feedback(course: Course, info: KataInfo, most: int | None = None) -> str:
     """Return the page of one kata: each mistake (the first `most`, if given) with its report."""
+    if not course.solution(info, "mistakes").is_file():
+        return f"{HEAD.format(name=info.name)}\nNo mistakes are written yet.\n"
     grader, source = open_grader(course, [info], seed=SEED)
     parts = [HEAD.format(name=info.name)]
     with closing(source):

@@ -6,8 +6,12 @@ first one of each kata is also judged in a worker, where the result must be the 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grader.authoring.random_draws import named_by_chance
+from grader.authoring.time_limit import limited_time
 from grader.checks.base import PreparedKata
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
@@ -16,6 +20,12 @@ from grader.diagnosis.matcher import MistakeMatcher
 from grader.diagnosis.recording import JudgedMistake, judge_mistakes
 from grader.grading.grader import Grader
 from grader.grading.report_builder import unearned
+
+#: How the message begins if the code is wrong as Python. Mistakes may raise other errors on purpose.
+TYPOS = tuple(
+    f"The code raised {kind}Error"
+    for kind in ("Name", "UnboundLocal", "Attribute", "Type", "Import", "ModuleNotFound")
+)
 
 
 @dataclass
@@ -28,12 +38,19 @@ class MistakeOutcome:
     failed: frozenset[str]
     named: str | None
     points: int
+    by_chance: bool = False  # named only while a student draws the same random numbers
+    raised: str = ""  # what it raises in every case, if its docstring does not mention an error
 
     @property
     def gap(self) -> str | None:
-        """The message about a mistake that passes or is not named, or None."""
+        """The message about a mistake that passes, never returns or is not named, or None."""
+        if self.raised:
+            return (
+                f"the mistake `{self.name}` raises in every case: {self.raised} Mend it; if this is what a"
+                " student sees, let its docstring speak of the error."
+            )
         if not self.failed:
-            return f"the mistake `{self.name}` passes; add a case or a law that tells it apart."
+            return f"the mistake `{self.name}` passes; add a case or a law that tells it apart, or drop it."
         if self.named != self.name:
             return (
                 f"the mistake `{self.name}` is taken for `{self.named}` ({', '.join(sorted(self.failed))});"
@@ -41,22 +58,57 @@ class MistakeOutcome:
             )
         return None
 
+    @property
+    def note(self) -> str | None:
+        """The remark about a mistake whose name depends on the random numbers, or None."""
+        if not self.by_chance:
+            return None
+        return (
+            f"the mistake `{self.name}` is named only where a student draws the same random numbers in the"
+            " same order; add a case on which its answer is certain."
+        )
+
 
 def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
     """Judge every mistake in this process, in file order; the grader then matches against their answers."""
-    judged = list(judge_mistakes(course, prepared))
+    judged = list(_judged(course, prepared))
     matcher = MistakeMatcher([mistake.recorded for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
-    return [_outcome(mistake, matcher) for mistake in judged]
+    by_chance = named_by_chance(course, prepared, judged, matcher)
+    return [_outcome(mistake, matcher, mistake.recorded.id in by_chance) for mistake in judged]
 
 
-def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher) -> MistakeOutcome:
+def _judged(course: Course, prepared: PreparedKata) -> Iterator[JudgedMistake]:
+    """Judge the mistakes one by one. Raises TookTooLong."""
+    mistakes = judge_mistakes(course, prepared)
+    while True:
+        with limited_time(course, prepared.info):
+            mistake = next(mistakes, None)
+        if mistake is None:
+            return
+        yield mistake
+
+
+def _raised(mistake: JudgedMistake) -> str:
+    """Return the message of a mistake that raises what a typo raises in every case, if its text does not
+    mention an error."""
+    agreement = mistake.results[0]
+    always = len(agreement.failures) == len(agreement.asked) > 0
+    if not always or not all(failure.message.startswith(TYPOS) for failure in agreement.failures):
+        return ""
+    mentions = re.search(r"error|rais|refuse|exception", mistake.recorded.text, re.IGNORECASE)
+    return "" if mentions else agreement.failures[0].message
+
+
+def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher, by_chance: bool) -> MistakeOutcome:
     failed = frozenset(result.plan.name for result in mistake.results if result.failures)
     named = matcher.name(mistake.results)
     first = next((named[r.plan.name].id for r in mistake.results if r.plan.name in named), None)
     lost = failed | unearned(mistake.results, mistake.answers).keys()
     points = sum(result.plan.points for result in mistake.results if result.plan.name not in lost)
-    return MistakeOutcome(mistake.recorded.id, mistake.level, failed, first, points)
+    return MistakeOutcome(
+        mistake.recorded.id, mistake.level, failed, first, points, by_chance, _raised(mistake)
+    )
 
 
 def differs_in_a_worker(

@@ -36,7 +36,8 @@ def _row(course: Course, info: KataInfo) -> str:
         _count_definitions(course.solution(info, part)) for part in ("mistakes", "variants")
     )
     checks = len(BUILTIN.keys() - CONDITIONAL) + laws + corners + _optional_checks(info)
-    return f"| `{info.name}` | {checks} | {laws} | {mistakes} | {variants} | {info.source} |"
+    mark = " (draft)" if info.draft else ""
+    return f"| `{info.name}`{mark} | {checks} | {laws} | {mistakes} | {variants} | {info.source} |"
 
 
 def _decorated(path: Path, kind: str) -> int:
@@ -65,5 +66,5 @@ def _optional_checks(info: KataInfo) -> int:
 
 
 def _count_definitions(path: Path) -> int:
-    """Count the public functions and classes of a file."""
-    return sum(1 for _ in public_definitions(path))
+    """Count the public functions and classes of a file; 0 without the file, as for a draft."""
+    return sum(1 for _ in public_definitions(path)) if path.is_file() else 0

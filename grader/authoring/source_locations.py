@@ -35,8 +35,18 @@ def last_line(path: Path) -> int:
 
 def files_of(course: Course, info: KataInfo) -> list[Path]:
     """Return the files of a kata, in the order in which they are best written."""
-    reference, mistakes, variants = (course.solution(info, part) for part in PARTS)
-    return [reference, info.path, mistakes, variants, course.stub(info)]
+    reference, declaration, stub = judged_files(course, info)
+    return [reference, declaration, *answer_files(course, info), stub]
+
+
+def judged_files(course: Course, info: KataInfo) -> list[Path]:
+    """Return the files without which nothing can be judged: reference, declaration and stub."""
+    return [course.solution(info, "reference"), info.path, course.stub(info)]
+
+
+def answer_files(course: Course, info: KataInfo) -> list[Path]:
+    """Return the files of mistakes and variants."""
+    return [course.solution(info, part) for part in ("mistakes", "variants")]
 
 
 def public_definitions(path: Path) -> Iterator[ast.FunctionDef | ast.ClassDef]:
@@ -46,11 +56,11 @@ def public_definitions(path: Path) -> Iterator[ast.FunctionDef | ast.ClassDef]:
             yield node
 
 
-def unwritten(course: Course, info: KataInfo) -> tuple[list[str], list[str]]:
-    """Return the TODOs of the kata's files in two lists: those that keep code from running, and others."""
+def unwritten(paths: list[Path], course: Course) -> tuple[list[str], list[str]]:
+    """Return the TODOs of some files in two lists: those that keep code from running, and others."""
     code: list[str] = []
     rest: list[str] = []
-    for path in files_of(course, info):
+    for path in paths:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             found = TODO.search(line)
             if found:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
 from grader.authoring.source_locations import (
     PARTS,
+    answer_files,
     files_of,
+    judged_files,
     line_of_definition,
     place,
     public_definitions,
@@ -19,7 +24,7 @@ from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.loading import parse
 from grader.course.submission import digest
 from grader.grading.prerequisites import with_needs
-from grader.kata import KataError
+from grader.kata import Corner, Kata, KataError, Law
 from grader.worker.child.rules import first_use
 
 OPTIONAL = ("equivalent.toml", "mistakes.md")  # other files of a kata: equivalent mutants, table of mistakes
@@ -29,34 +34,50 @@ AGREEMENT_DUE = 150  # hundredths of a point for agreement with the reference
 
 
 def gaps(course: Course, info: KataInfo) -> list[str]:
-    """Return messages about what keeps a kata from being judged, in the order in which to mend it.
+    """Return messages about what keeps the reference from being judged, in the order in which to mend it.
 
     Raises KataError if a file cannot be parsed.
     """
-    missing = [
-        f"{place(course, path)} is missing; write it."
-        for path in files_of(course, info)
-        if not path.is_file()
-    ]
-    if missing:
+    if missing := missing_files(course, info):
         return missing
-    for path in files_of(course, info):
+    for path in judged_files(course, info):
         parse(path)
-    code, _ = unwritten(course, info)
+    code, _ = unwritten(judged_files(course, info), course)
     return code or [
         *_gaps_of_signatures(course, info),
         *_gaps_of_names(course, info),
         *_gaps_of_points(course, info),
-        *_gaps_of_needs(course, info),
-        *_gaps_of_answers(course, info),
+        *_gaps_of_asserts(course, info),
+        *_gaps_of_needs(course, info, "reference"),
     ]
+
+
+def gaps_of_answers(course: Course, info: KataInfo) -> list[str]:
+    """Return messages about what keeps the mistakes and variants from being judged. Raises KataError."""
+    paths = answer_files(course, info)
+    if missing := _missing(course, paths):
+        return missing
+    for path in paths:
+        parse(path)
+    code, _ = unwritten(paths, course)
+    return code or [*_gaps_of_needs(course, info, "variants"), *_gaps_of_definitions(course, info)]
+
+
+def missing_files(course: Course, info: KataInfo) -> list[str]:
+    """Return a message for each file that does not exist and without which nothing can be judged."""
+    return _missing(course, judged_files(course, info))
+
+
+def _missing(course: Course, paths: list[Path]) -> list[str]:
+    return [f"{place(course, path)} is missing; write it." for path in paths if not path.is_file()]
 
 
 def unfinished(course: Course, info: KataInfo) -> list[str]:
     """Return messages about the texts that a kata still lacks, though it can be judged."""
-    if not all(path.is_file() for path in files_of(course, info)):
+    if missing_files(course, info):
         return []
-    _, rest = unwritten(course, info)
+    there = [path for path in files_of(course, info) if path.is_file()]
+    _, rest = unwritten(there, course)
     return [*rest, *_gaps_of_statement(course, info), *_gaps_of_digest(course, info), *_gaps_of_hints(info)]
 
 
@@ -146,12 +167,7 @@ def _gaps_of_points(course: Course, info: KataInfo) -> list[str]:
     kata, where = course.declaration(info), place(course, info.path)
     if kata.draw is None:
         return [f"{where}: it draws no cases; decorate a function with @KATA.cases."]
-    nothing = [
-        f"{place(course, info.path, line_of_definition(info.path, f'test_{law.name}'))}: the law `{law.name}`"
-        f" is worth {law.points / 100:g} points; give it some."
-        for law in kata.laws
-        if law.points <= 0
-    ]
+    nothing = [*_gaps_of_worth(course, info, kata)]
     spent = sum(law.points for law in kata.laws) / 100
     left = agreement_points(kata)
     if left < AGREEMENT_DUE:
@@ -163,7 +179,35 @@ def _gaps_of_points(course: Course, info: KataInfo) -> list[str]:
     return nothing
 
 
-def _gaps_of_needs(course: Course, info: KataInfo) -> list[str]:
+def _gaps_of_worth(course: Course, info: KataInfo, kata: Kata) -> Iterator[str]:
+    """Yield a message for each law or corner that is worth nothing, or no whole or half points."""
+    parts: list[tuple[str, str, Law | Corner]] = [("law", f"test_{law.name}", law) for law in kata.laws]
+    parts += [("corner", corner.name, corner) for corner in kata.corners]
+    for kind, function, part in parts:
+        where = place(course, info.path, line_of_definition(info.path, function))
+        worth = f"{where}: the {kind} `{part.name}` is worth {part.points / 100:g} points"
+        if part.points <= 0:
+            yield f"{worth}; give it some."
+        elif part.points % 50:
+            yield f"{worth}; give it whole or half points."
+
+
+def _gaps_of_asserts(course: Course, info: KataInfo) -> list[str]:
+    """Return a message for each bare assertion: its failure would be told as an unusable result."""
+    said = "a bare assertion has no sentence for the student; use expect.true, expect.equal or expect.close."
+    return [
+        f"{place(course, info.path, node.lineno)}: {said}"
+        for node in ast.walk(parse(info.path))
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and _is_assertion(node))
+    ]
+
+
+def _is_assertion(call: ast.Call) -> bool:
+    """True for a call of `np.testing` or `torch.testing`."""
+    return re.match(r"(np|numpy|torch)\.testing\.", ast.unparse(call.func)) is not None
+
+
+def _gaps_of_needs(course: Course, info: KataInfo, part: str) -> list[str]:
     try:
         with_needs(course, [info])
     except KataError as error:
@@ -171,14 +215,13 @@ def _gaps_of_needs(course: Course, info: KataInfo) -> list[str]:
     return [
         f"{place(course, course.solution(info, part), found[1])}: the {part} breaks a rule of its own kata:"
         f" it uses {found[0]}."
-        for part in ("reference", "variants")
         for rule in course.declaration(info).rules
         for found in [first_use(course.solution(info, part).read_text("utf-8"), rule.forbidden)]
         if found
     ]
 
 
-def _gaps_of_answers(course: Course, info: KataInfo) -> list[str]:
+def _gaps_of_definitions(course: Course, info: KataInfo) -> list[str]:
     """Return messages about duplicate names, and about mistakes with a wrong name or no docstring."""
     found = []
     for part in ("mistakes", "variants"):

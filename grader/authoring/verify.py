@@ -12,6 +12,7 @@ from grader.authoring import mistake_checks, mistake_table, static_checks
 from grader.authoring.law_sanity import unsound_laws
 from grader.authoring.parallel import for_each
 from grader.authoring.source_locations import last_line, line_of_definition, place
+from grader.authoring.time_limit import TookTooLong, limited_time
 from grader.cases.generation import SEED
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.known_solutions import standalone_sources
@@ -19,7 +20,7 @@ from grader.course.submission import Submission, SubmissionRejected
 from grader.grading.grader import Grader
 from grader.grading.startup import grade_file, open_grader
 from grader.kata import KataError
-from grader.report import KataReport
+from grader.report import CheckReport, KataReport
 from grader.values.formatting import counted
 
 MISTAKES_DUE = 6
@@ -28,7 +29,7 @@ VARIANTS_DUE = 3
 
 @dataclass
 class KataVerification:
-    """The counts and the messages about one kata. `gaps` is empty if the kata is ready."""
+    """The counts and the messages about one kata. `gaps` is empty if the kata is ready; `notes` may stay."""
 
     info: KataInfo
     checks: int = 0
@@ -39,6 +40,7 @@ class KataVerification:
     passed: int = 0
     seconds: float = 0.0
     gaps: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     outcomes: list[mistake_checks.MistakeOutcome] = field(default_factory=list)
 
     @property
@@ -69,12 +71,20 @@ def verify_course(
         click.echo(f"next: {gaps[0]}")
     for gap in gaps:
         click.echo(f"✗ {gap}")
+    for result in results:
+        for note in result.notes:
+            click.echo(f"note: {result.info.name}: {note}")
+    drafts = [info.name for info in infos if info.draft]
+    if drafts:
+        click.echo(f"Drafts, whose checks are unproven: {', '.join(drafts)}.")
     click.echo("Every kata is ready." if not gaps else f"{counted(len(gaps), 'gap')}.")
     return 1 if gaps else 0
 
 
 def _verify_in_process(course: Course, info: KataInfo, seed: int, isolated: bool) -> KataVerification:
     click.echo(f"{info.name} …", err=True)
+    if missing := static_checks.missing_files(course, info):  # without a reference no grader can be opened
+        return KataVerification(info, gaps=missing)
     grader, source = open_grader(course, [info], seed=seed)
     with closing(source):
         try:
@@ -89,32 +99,45 @@ def verify_kata(course: Course, grader: Grader, info: KataInfo, isolated: bool =
     result = KataVerification(info)
     result.gaps += static_checks.gaps(course, info)
     if not result.gaps:
-        _judge(course, grader, result, isolated)
-    result.gaps += static_checks.unfinished(course, info)
+        due = ["a draft"] if info.draft else static_checks.gaps_of_answers(course, info)
+        _judge(course, grader, result, due, isolated)
+    result.gaps += [] if info.draft else static_checks.unfinished(course, info)
     result.seconds = time.monotonic() - began
     return result
 
 
-def _judge(course: Course, grader: Grader, result: KataVerification, isolated: bool) -> None:
-    """Add the gaps that running the kata shows; if it cannot be drawn or judged, that is the only one."""
+def _judge(course: Course, grader: Grader, result: KataVerification, due: list[str], isolated: bool) -> None:
+    """Add the gaps that running the kata shows; if it cannot be drawn or judged, that is the only one. With
+    gaps `due` in the mistakes and variants, only the reference is judged."""
     try:
-        prepared = grader.prepare(result.info)
-        result.checks = len(prepared.checks)
-        result.gaps += unsound_laws(course, prepared)
+        with limited_time(course, result.info):
+            prepared = grader.prepare(result.info)
+            result.checks = len(prepared.checks)
+            result.gaps += unsound_laws(course, prepared)
         _verify_stub(course, grader, result)
-        _verify_right_answers(course, grader, result)
-        _verify_mistakes(course, grader, result, isolated)
+        _verify_reference(course, grader, result)
+        result.gaps += [] if result.info.draft else due
+        if not due:
+            _verify_variants(course, grader, result)
+            _verify_mistakes(course, grader, result, isolated)
+    except TookTooLong as endless:
+        result.gaps.append(str(endless))
+        return
     except KataError as error:
         where = place(course, result.info.path)
         result.gaps.append(f"{where}: {str(error).removeprefix(f'{result.info.name}: ')}")
         return
     path = result.info.path
-    result.gaps += [
-        f"{place(course, path, line_of_definition(path, f'test_{law.name}'))}: no mistake fails the law"
-        f" `{law.name}`; add the mistake that it guards against, or drop it."
-        for law in prepared.kata.laws
-        if law.name not in result.failed_checks
-    ]
+    result.gaps += (
+        []
+        if due
+        else [
+            f"{place(course, path, line_of_definition(path, f'test_{law.name}'))}: no mistake fails the law"
+            f" `{law.name}`; add the mistake that it guards against, or drop it."
+            for law in prepared.kata.laws
+            if law.name not in result.failed_checks
+        ]
+    )
 
 
 def _verify_stub(course: Course, grader: Grader, result: KataVerification) -> None:
@@ -128,10 +151,13 @@ def _verify_stub(course: Course, grader: Grader, result: KataVerification) -> No
         )
 
 
-def _verify_right_answers(course: Course, grader: Grader, result: KataVerification) -> None:
+def _verify_reference(course: Course, grader: Grader, result: KataVerification) -> None:
     reference = course.solution(result.info, "reference").read_text(encoding="utf-8")
     where = place(course, course.solution(result.info, "reference"))
     _require_full_marks(grader, result, where, "the reference", reference)
+
+
+def _verify_variants(course: Course, grader: Grader, result: KataVerification) -> None:
     path = course.solution(result.info, "variants")
     sources = standalone_sources(course, result.info, "variants")
     result.variants = len(sources)
@@ -150,11 +176,19 @@ def _require_full_marks(grader: Grader, result: KataVerification, where: str, wh
     if report is None or report.score == report.max_score:
         return report is not None
     check = next(check for check in report.checks if check.score < check.max_score)
-    result.gaps.append(
-        f"{where}: {what} is refused by `{check.name}`: {check.message or 'a value differs'} ({check.call},"
-        f" expected {check.expected}, got {check.got}). Mend the answer or the check."
-    )
+    result.gaps.append(f"{where}: {what} is refused by `{check.name}`: {_told(check)} Mend one of the two.")
     return False
+
+
+def _told(check: CheckReport) -> str:
+    """Return on one line why a check failed: its message, the call with its arguments, and both values."""
+    given = ", ".join(f"{name} = {value}" for name, value in (check.counterexample or {}).items())
+    parts = [
+        f"called {check.call}" if check.call else "",
+        f"with {given}" if given else "",
+        f"expected {check.expected}, got {check.got}" if check.expected is not None else "",
+    ]
+    return " ".join(f"{check.message or 'A value differs.'} ({'; '.join(filter(None, parts))}).".split())
 
 
 def _grade_source(grader: Grader, result: KataVerification, what: str, source: str) -> KataReport | None:
@@ -175,11 +209,10 @@ def _verify_mistakes(course: Course, grader: Grader, result: KataVerification, i
     if len(found) < MISTAKES_DUE:
         where, there = place(course, path, last_line(path)), counted(len(found), "mistake")
         result.gaps.append(f"{where}: {there}; {MISTAKES_DUE} are due.")
-    result.gaps += [
-        f"{place(course, path, line_of_definition(path, outcome.name))}: {outcome.gap}"
-        for outcome in found
-        if outcome.gap
-    ]
+    for outcome in found:
+        where = place(course, path, line_of_definition(path, outcome.name))
+        result.gaps += [f"{where}: {outcome.gap}"] if outcome.gap else []
+        result.notes += [f"{where}: {outcome.note}"] if outcome.note else []
     for outcome in found if isolated else found[:1]:
         difference = mistake_checks.differs_in_a_worker(course, grader, prepared, outcome)
         result.gaps += [difference] if difference else []
@@ -189,7 +222,8 @@ def table(results: list[KataVerification]) -> str:
     """Return the table with one line per kata."""
     head = f"{'kata':<30}{'checks':>7}{'caught':>9}{'named':>9}{'variants':>10}{'seconds':>9}"
     rows = [
-        f"{v.info.name:<30}{v.checks:>7}{f'{v.caught}/{v.mistakes}':>9}{f'{v.named}/{v.mistakes}':>9}"
+        f"{v.info.name + ' (draft)' * v.info.draft:<30}{v.checks:>7}"
+        f"{f'{v.caught}/{v.mistakes}':>9}{f'{v.named}/{v.mistakes}':>9}"
         f"{f'{v.passed}/{v.variants}':>10}{v.seconds:>9.1f}"
         for v in results
     ]

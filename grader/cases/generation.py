@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from grader.kata import Case, DrawCase, KataError
-from grader.worker.protocol.codec import encode
+from grader.worker.protocol.codec import Malformed, encode
+
+Item = TypeVar("Item")
 
 SEED = 20170612
 FEWEST = 8  # the smallest number of cases that `half` returns, if there are as many
@@ -29,14 +31,26 @@ def draw_cases(draw_case: DrawCase, examples: int, seed: int = SEED) -> list[Cas
     def keep(case: Case) -> None:
         if not isinstance(case, dict):
             raise KataError(f"a case is a dict of arguments by name, and {type(case).__name__} was returned")
+        require_sendable(case)
         drawn.setdefault(fingerprint(case), case)
 
     _run(draw_case, keep, examples=examples, seed=seed, shrink=False)
     return smallest_first(list(drawn.values()))
 
 
-def spread(cases: list[Case], size: int) -> list[Case]:
-    """Return `size` of the cases at even distances, with the smallest and the largest."""
+def require_sendable(case: Case) -> None:
+    """Raise KataError, with the name of the argument, if a case cannot be sent to a worker."""
+    for name, value in case.items():
+        try:
+            encode({name: value})
+        except Malformed as error:
+            advice = "draw the numbers that it is made from, and make it with student.build"
+            raise KataError(f"the argument `{name}`: {error} to the worker; {advice}") from None
+
+
+def spread(cases: list[Item], size: int) -> list[Item]:
+    """Return `size` of the cases at even distances, with the first and the last, which are the smallest and
+    the largest."""
     if len(cases) <= size:
         return cases
     return [cases[round(i * (len(cases) - 1) / max(size - 1, 1))] for i in range(size)]

@@ -63,6 +63,7 @@ class Oracle:
     def _draw(self) -> AnswerKey:
         kata = self.kata
         assert kata.draw is not None
+        self._require_examples()
         drawn = self._draw_cases("its cases", kata.draw, self.draws * kata.bank_size)
         groups = self._group_by_corner(kata.examples, kata.bank_size, CORNER_CASES, drawn)
         cases = [case for group in groups.values() for case in group]
@@ -77,6 +78,14 @@ class Oracle:
         }
         corners = [name for name, group in groups.items() for _ in group]
         return AnswerKey(cases, self._answers(cases), law_cases, corners)
+
+    def _require_examples(self) -> None:
+        """Raise KataError if an example cannot be sent to a worker."""
+        for example in self.kata.examples:
+            try:
+                generation.require_sendable(example)
+            except KataError as error:
+                raise KataError(f"{self.kata.name}: an example cannot be used: {error}.") from None
 
     def _group_by_corner(
         self, examples: list[Case], plain: int, each: int, drawn: list[Case]
@@ -114,7 +123,7 @@ class Oracle:
         except KataError as error:
             why = str(error)
         except Exception as error:
-            why = f"line {line_of(error, self.info.path)} of {self.info.path.name} raises {told(error)}"
+            why = f"{self._line_of(error)} raises {told(error)}"
         raise KataError(f"{self.kata.name}: {whose} cannot be drawn: {why}.") from None
 
     def _answers(self, cases: list[Case]) -> list[Expected]:
@@ -126,11 +135,15 @@ class Oracle:
                 f"{self.kata.name}: the reference fails on a case of its own bank: {failure}."
             ) from None
         except Exception as error:
-            line = line_of(error, self.info.path)
+            where = self._line_of(error)
             raise KataError(
-                f"{self.kata.name}: line {line} of {self.info.path.name} raises {told(error)}, when the"
-                " reference is asked."
+                f"{self.kata.name}: {where} raises {told(error)}, when the reference is asked."
             ) from error
+
+    def _line_of(self, error: Exception) -> str:
+        """Return the line of the declaration that raised, or the file's name if none of its lines did."""
+        line = line_of(error, self.info.path)
+        return f"line {line} of {self.info.path.name}" if line else self.info.path.name
 
     def expected(self, case: Case) -> Expected:
         """Return what the reference answers to one of the kata's cases."""

@@ -352,7 +352,13 @@ def plan(kata: Kata, oracle: Oracle) -> list[Check]:
     chosen = [(check, cases) for check, cases in chosen if cases]
     left = agreement_points(kata, [check for check, _ in chosen])
     checks = [
-        Check(check.name, check.title, left if check.points is None else check.points, cases, check.judge)
+        Check(
+            check.name,
+            _title(check, kata),
+            left if check.points is None else check.points,
+            cases,
+            check.judge,
+        )
         for check, cases in chosen
     ]
     checks += [
@@ -362,6 +368,16 @@ def plan(kata: Kata, oracle: Oracle) -> list[Check]:
         for corner in kata.corners
     ]
     return checks + [_law_check(kata, oracle, law) for law in kata.laws]
+
+
+def _points(check: BuiltinCheck, left: int) -> int:
+    return left if check.points is None else check.points
+
+
+def _title(check: BuiltinCheck, kata: Kata) -> str:
+    """Return the title of a check; that of agreement with the reference marks a draft in every report."""
+    is_marked = kata.draft and check.points is None
+    return f"{check.title.rstrip('.')} (a draft: its checks are unproven)." if is_marked else check.title
 
 
 def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:

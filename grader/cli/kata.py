@@ -10,7 +10,7 @@ import click
 
 from grader.cases.generation import SEED
 from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
-from grader.course.catalog import open_course, shorten
+from grader.course.catalog import Course, open_course, shorten
 from grader.formats.gradescope import VISIBILITIES
 from grader.grading.startup import require_library
 from grader.values.formatting import counted
@@ -21,26 +21,38 @@ def kata() -> None:
     """Look after a course: its katas, their checks, its classes."""
 
 
+def _own_course(folder: Path | None) -> Course:
+    """Return the course in `folder`, or around the current folder; never the one that is installed."""
+    return open_course(folder, shipped=False)
+
+
 @kata.command(cls=GuardedCommand)
 @click.argument("place", metavar="TRACK/NAME")
+@click.option(
+    "--kind",
+    type=click.Choice(["function", "module", "object", "sampler"]),
+    help="What it is; without it, the signatures show.",
+)
 @click.option(
     "--signature",
     "signatures",
     multiple=True,
-    help="'f(x, eps=1e-6)'; again for more, 'Cache.append(k, v)' for a method.",
+    help="'f(x: \"tokens d_model\", eps=1e-6)'; again for more, 'Cache.append(k, v)' for a method.",
 )
+@click.option("--weight", "weights", multiple=True, help="A module's parameter: 'w: d_ff d_model'.")
 @click.option("--library", type=click.Choice(["numpy", "torch"]), help="What its arrays are.")
 @click.option("--title", help="What it is about, in a few words.")
 @click.option("--source", help="The paper and the section.")
+@click.option("--draft", "is_draft", is_flag=True, help="Without mistakes and variants; marked as unproven.")
 @click.option("--new-track", is_flag=True, help="Begin a track of this name.")
 @course_option
 def new(place: str, new_track: bool, course: Path | None, **options: Any) -> None:
     """Create a kata: write drafts of its files. Asks for options that are missing."""
-    from grader.authoring.scaffold import writer
+    from grader.authoring.scaffold import questions, writer
 
     root = writer.course_folder(course)
     track, name = writer.new_kata_name(root, place, new_track)
-    draft = writer.complete_draft(track, name, **options)
+    draft = questions.complete_draft(track, name, **options)
     for path in writer.write_kata(root, draft):
         click.echo(f"wrote {path}")
     where = f" --course {course}" if course else ""
@@ -70,14 +82,14 @@ def verify(
     if mutate:
         from grader.authoring.mutation.strength import verify_strength
 
-        sys.exit(verify_strength(open_course(course), names, seed, page))
+        sys.exit(verify_strength(_own_course(course), names, seed, page))
     if seeds is not None:
         from grader.authoring.false_rejections import verify_right_answers
 
-        sys.exit(verify_right_answers(open_course(course), names, seeds))
+        sys.exit(verify_right_answers(_own_course(course), names, seeds))
     from grader.authoring.verify import verify_course
 
-    sys.exit(verify_course(open_course(course), names, seed, isolated, tables))
+    sys.exit(verify_course(_own_course(course), names, seed, isolated, tables))
 
 
 @kata.command(cls=GuardedCommand)
@@ -98,7 +110,7 @@ def key(
     """Write answer keys, so that katas can be graded without the solutions."""
     from grader.authoring.release import keys
 
-    here = open_course(course)
+    here = _own_course(course)
     infos = keys.chosen_katas(here, names)
     if seal:
         click.echo(keys.write_sealed(here, infos, output or Path("sealed.key"), secret))
@@ -149,7 +161,55 @@ def release(folder: Path, names: tuple[str, ...], course: Path | None, **options
     """Write a student's repository: stubs, laws, answer keys and the grader, without solutions."""
     from grader.authoring.release.command import release_course
 
-    release_course(open_course(course), folder, names, **options)
+    release_course(_own_course(course), folder, names, **options)
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("name", type=KataNames())
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("preview"),
+    show_default=True,
+    help="Where page, notebook and statement are written.",
+)
+@course_option
+def preview(name: str, output: Path, course: Path | None) -> None:
+    """Show a kata as a student sees it, and what is told about three of its mistakes."""
+    from grader.authoring.preview import preview as show
+
+    here = _own_course(course)
+    show(here, here.kata_info(name), output)
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("old", type=KataNames())
+@click.argument("new_name", metavar="NEW")
+@course_option
+def rename(old: str, new_name: str, course: Path | None) -> None:
+    """Rename a kata: its files, its declaration, the syllabus, and the needs of others."""
+    from grader.authoring import renaming
+
+    mentions = renaming.rename(_own_course(course), old, new_name)
+    click.echo(f"`{old}` is called `{new_name}` now. Its functions keep their names.")
+    for line in mentions:
+        click.echo(f"still mentioned: {line}")
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("name", type=KataNames())
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@course_option
+def remove(name: str, yes: bool, course: Path | None) -> None:
+    """Delete a kata: its exercise, its declaration, its solutions, its entry in the syllabus."""
+    from grader.authoring import renaming
+
+    here = _own_course(course)
+    names = ", ".join(shorten(path) for path in renaming.files_of_kata(here, here.kata_info(name)))
+    if not yes:
+        click.confirm(f"Delete {names}?", abort=True)
+    renaming.remove(here, name)
+    click.echo(f"deleted {names}")
 
 
 @kata.command(cls=GuardedCommand)
@@ -158,7 +218,7 @@ def overview(course: Path | None) -> None:
     """Print a table of all katas: checks, laws, mistakes, variants, sources (docs/katas.md)."""
     from grader.authoring.overview import overview as table
 
-    click.echo(table(open_course(course)), nl=False)
+    click.echo(table(_own_course(course)), nl=False)
 
 
 @kata.command(cls=GuardedCommand)
@@ -169,7 +229,7 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
     """Write the reports on all mistakes, one page per kata."""
     from grader.authoring import feedback as pages
 
-    pages.write_feedback(open_course(course), folder, names)
+    pages.write_feedback(_own_course(course), folder, names)
 
 
 @kata.command(cls=GuardedCommand)
@@ -208,7 +268,7 @@ def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **opti
     """
     from grader.classroom.command import ClassOptions, grade_class
 
-    here = open_course(course)
+    here = _own_course(course)
     infos = [here.kata_info(name) for name in dict.fromkeys(names)] or list(here.katas.values())
     require_library(infos if names else [], options["device"])
     sys.exit(OUR_FAULT if grade_class(here, infos, ClassOptions(submissions, **options)) else 0)
@@ -230,7 +290,7 @@ def notebooks(
     from grader.notebooks.optional_dependency import require
 
     require("`kata notebooks`", "nbformat")
-    here = open_course(course)
+    here = _own_course(course)
     infos = keys.chosen_katas(here, names)
     outcome = write_release(folder, course_files(here, infos, seed, hidden_seed))
     written = sum(name.endswith(".ipynb") for name in outcome.written)

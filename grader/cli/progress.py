@@ -26,7 +26,7 @@ def kata_list(course: Course) -> str:
             lines += ["", f"  {track}"]
         path = course.stub(info)
         mark = "▸" if path.exists() and is_begun(info, path) else "·"
-        lines.append(f"    {mark} {info.name:<30}{info.title}")
+        lines.append(f"    {mark} {info.name:<30}{info.marked_title}")
     return "\n".join(lines[1:]) + "\n\n  · not started   ▸ begun\n"
 
 

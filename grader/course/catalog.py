@@ -41,11 +41,17 @@ class KataInfo:
     source: str
     entry_points: tuple[str, ...]
     ships_wrong_code: str
+    draft: bool
     path: Path
 
     @property
     def max_score(self) -> int:
         return round(self.points * 100)
+
+    @property
+    def marked_title(self) -> str:
+        """The title, with a mark if the kata is a draft."""
+        return f"{self.title} (draft: unproven)" if self.draft else self.title
 
     def unjudged(self, status: KataStatus, message: str = "") -> KataReport:
         """Return the report of a kata whose checks were not run."""
@@ -105,11 +111,19 @@ class Course:
                 return info
         if name in self.katas:
             return self.katas[name]
+        self._require_declaration(name)
         import difflib
 
         near = difflib.get_close_matches(name, self.katas, n=1, cutoff=0.5)
         hint = f" Did you mean `{near[0]}`?" if near else " `grade --list` shows all katas."
         raise CourseError(f"There is no kata called `{name}`.{hint}")
+
+    def _require_declaration(self, name: str) -> None:
+        """Raise CourseError if other files of the kata exist, so that only its declaration is missing."""
+        stub = next(self.exercises.glob(f"*/{name}.py"), None) if name.isidentifier() else None
+        if stub is not None:
+            due = f"tests/katas/{stub.parent.name}/test_{name}.py"
+            raise CourseError(f"`{name}` has no declaration; write {due}.")
 
     def declaration(self, info: KataInfo) -> Kata:
         """Import a kata's declaration, and with it PyTorch if the kata uses it. Raises KataError."""
@@ -134,11 +148,11 @@ class Course:
         return self.root / "solutions" / info.track / info.name
 
 
-def open_course(folder: Path | None, exercises: Path | None = None) -> Course:
-    """Return the course in `folder`, or the nearest one if `folder` is None. Raises CourseError if there is
-    no course."""
+def open_course(folder: Path | None, exercises: Path | None = None, shipped: bool = True) -> Course:
+    """Return the course in `folder`, or the one that `find_course` finds if `folder` is None. Raises
+    CourseError if there is no course."""
     if folder is None:
-        return Course(find_course(Path.cwd()), exercises)
+        return Course(find_course(Path.cwd(), shipped), exercises)
     if not (folder / "tests" / "katas").is_dir():
         raise CourseError(
             f"There is no course in {folder}: it has no folder tests/katas."
@@ -147,11 +161,11 @@ def open_course(folder: Path | None, exercises: Path | None = None) -> Course:
     return Course(folder, exercises)
 
 
-def find_course(start: Path) -> Path:
-    """Return the nearest folder at or above `start` that contains `tests/katas`, or else the folder that the
-    grader is installed in. Raises CourseError if neither is a course."""
-    shipped = Path(__file__).resolve().parents[2]
-    for folder in (start, *start.parents, shipped):
+def find_course(start: Path, shipped: bool = True) -> Path:
+    """Return the nearest folder at or above `start` that contains `tests/katas`, or else, with `shipped`, the
+    folder that the grader is installed in. Raises CourseError if neither is a course."""
+    installed = [Path(__file__).resolve().parents[2]] if shipped else []
+    for folder in (start, *start.parents, *installed):
         if (folder / "tests" / "katas").is_dir():
             return folder
     raise CourseError(
@@ -170,6 +184,7 @@ def read_kata_info(path: Path) -> KataInfo:
         "needs": (),
         "hints": (),
         "ships_wrong_code": "",
+        "draft": False,
         "name": ast.literal_eval(call.args[0]),
     }
     wanted = set(KataInfo.__dataclass_fields__) - {"path", "name"}
@@ -184,6 +199,8 @@ def read_kata_info(path: Path) -> KataInfo:
             raise KataError(f'{path.name}: {name} is one text; write {name}=("…",), with a comma.')
     if isinstance(found["points"], bool | str) or not found["points"] > 0:
         raise KataError(f"{path.name}: points={found['points']!r} must be a number above 0.")
+    if found["points"] % 0.5:
+        raise KataError(f"{path.name}: points={found['points']!r} must be whole or half points.")
     return KataInfo(path=path, **found)
 
 

@@ -1,4 +1,7 @@
-"""Load the mistakes and variants of a kata; each replaces one or more entry points of the reference."""
+"""Load the mistakes and variants of a kata; each replaces one or more entry points of the reference.
+
+Their files may import the reference: `from reference import softmax as _softmax`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import ast
 import inspect
 import sys
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from grader.course.catalog import Course, KataInfo, load_file
@@ -46,6 +51,19 @@ def replaced_by(answer: Any, reference: Any, entry_points: tuple[str, ...]) -> d
     return {same[0]: answer}
 
 
+@contextmanager
+def importable(reference: types.ModuleType) -> Iterator[None]:
+    """Let the code in the block import the kata's reference under the name `reference`."""
+    before = sys.modules.get("reference")
+    sys.modules["reference"] = reference
+    try:
+        yield
+    finally:
+        del sys.modules["reference"]
+        if before is not None:
+            sys.modules["reference"] = before
+
+
 #: How far from right a mistake is. A file of mistakes lists the first and the last in CRUDE and SUBTLE.
 LEVELS = ("crude", "ordinary", "subtle")
 
@@ -57,7 +75,8 @@ class Answers:
         self.info, self.file = info, course.solution(info, part)
         self.reference = load_file(f"dojo_reference_{info.name}", course.solution(info, "reference"))
         self._part = f"dojo_{part}_{info.name}"
-        self._first = load_file(self._part, self.file)
+        with importable(self.reference):
+            self._first = load_file(self._part, self.file)
         self._tree = parse(self.file)
         self._codes: dict[str, types.CodeType] = {}
 
@@ -91,7 +110,8 @@ class Answers:
         module = types.ModuleType(self._part)
         module.__file__ = str(self.file)
         sys.modules[self._part] = module
-        exec(self._codes[name], vars(module))
+        with importable(self.reference):
+            exec(self._codes[name], vars(module))
         return module
 
 
@@ -144,7 +164,7 @@ def _load(name, source):
     exec(compile(source, name + ".py", "exec"), module.__dict__)
     return module
 
-_reference = _load("answer_reference", {reference!r})
+_reference = sys.modules["reference"] = _load("answer_reference", {reference!r})
 _answers = _load("answer_{part}", {answers!r})
 {bindings}
 '''
@@ -155,7 +175,8 @@ def standalone_sources(course: Course, info: KataInfo, part: str) -> dict[str, s
     files = {name: course.solution(info, name) for name in ("reference", part)}
     texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
     reference = load_file(f"dojo_reference_{info.name}", files["reference"])
-    answers = load_file(f"dojo_{part}_{info.name}", files[part])
+    with importable(reference):
+        answers = load_file(f"dojo_{part}_{info.name}", files[part])
     return {
         name: STANDALONE.format(
             name=name,

@@ -1,7 +1,7 @@
 """Read the cells of a notebook that answer a kata, as plain JSON: without Jupyter and without running code.
 
 A cell answers a kata if it begins with `%%kata NAME`, or if its `grade_id` for nbgrader is the kata's name.
-A cell with a `grade_id` has priority. Of several such cells the last one counts, as when all cells are run.
+Of several such cells the last written one counts, as when all cells are run; without one, the last stub.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from grader.course.catalog import KataInfo, shorten
-from grader.course.submission import MAX_BYTES, Submission, SubmissionRejected, decoded, parse, read_bytes
+from grader.course.submission import (
+    MAX_BYTES,
+    Submission,
+    SubmissionRejected,
+    decoded,
+    is_unwritten,
+    parse,
+    read_bytes,
+)
 
 SUFFIX = ".ipynb"
 LARGEST = 32 * MAX_BYTES  # the outputs in a notebook may contain images
@@ -67,10 +75,10 @@ def katas_in(path: Path, known: Iterable[str]) -> list[str]:
 def answer_to(kata_name: str, cells: Iterable[Cell]) -> str | None:
     """Return the code of the cell that counts, without its magic, or None if no cell answers the kata."""
     cells = [cell for cell in cells if cell.get("cell_type") == "code"]
-    marked = [cell for cell in cells if grade_id(cell) == kata_name]
-    with_magic = [cell for cell in cells if _kata_of_magic(cell) == kata_name]
-    found = (marked or with_magic)[-1:]
-    return next((without_magic(text_of(cell)) for cell in found), None)
+    own = [cell for cell in cells if kata_name in (grade_id(cell), _kata_of_magic(cell))]
+    answers = [without_magic(text_of(cell)) for cell in own]
+    written = [answer for answer in answers if not is_unwritten(answer)]
+    return next(iter((written or answers)[-1:]), None)
 
 
 def grade_id(cell: Cell) -> str:

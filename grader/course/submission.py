@@ -42,7 +42,17 @@ class Submission:
         """False if every entry point is still a stub: a docstring and NotImplementedError."""
         wanted = set(self.info.entry_points)
         found = [node for node in ast.parse(self.source).body if getattr(node, "name", None) in wanted]
-        return not found or not all(map(_is_stub, found))
+        return not found or not all(map(is_stub, found))
+
+
+def is_unwritten(source: str) -> bool:
+    """True if all functions and classes of a source text are stubs, or if it has no code at all."""
+    try:
+        nodes = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    definitions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return all(map(is_stub, definitions or nodes))
 
 
 def digest(source: str) -> str:
@@ -103,12 +113,12 @@ def decoded(data: bytes, label: str, limit: int = MAX_BYTES) -> str:
         ) from None
 
 
-def _is_stub(node: ast.stmt) -> bool:
+def is_stub(node: ast.stmt) -> bool:
     """True for a function with only a docstring and `raise NotImplementedError`, or a class of those."""
     if isinstance(node, ast.ClassDef):
-        return all(_is_stub(inner) for inner in node.body)
+        return all(is_stub(inner) for inner in node.body)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return all(_is_stub(inner) for inner in node.body) and any(
+        return all(is_stub(inner) for inner in node.body) and any(
             _raises_not_implemented(n) for n in node.body
         )
     if isinstance(node, ast.Expr):

@@ -14,6 +14,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
+from grader.course.submission import is_unwritten
 from grader.kata import KataError
 from grader.notebooks.isolated_grading import grade_source
 from grader.notebooks.outputs import mime_bundle, score_of
@@ -36,26 +37,31 @@ class KataMagics(Magics):
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self.shell: Any = shell
-        self.sources: dict[str, str] = {}
+        self.sources: dict[str, str] = {}  # by kata; the last one is that of the cell run last
 
     @cell_magic
     def kata(self, line: str, cell: str) -> None:
         """%%kata NAME: run the cell and save its source as the answer to that kata."""
         info = _or_usage_error(lambda: _course().kata_info(line.strip()))
-        self.sources[info.name] = source = "\n" + cell
+        source = "\n" + cell
+        before = self.sources.pop(info.name, source)
+        self.sources[info.name] = before if is_unwritten(source) else source  # as autograding chooses
         if not self.shell.run_cell(source).success:
             raise CellFailed
 
     @magic_arguments()
-    @argument("name", help="the kata")
+    @argument("name", nargs="?", default="", help="the kata; by default that of the cell run last")
     @argument("--score", action="store_true", help="give the score back, as nbgrader reads it")
     @argument("--key", default="", help="grade with this answer key, file or folder")
     @argument("--device", default="cpu", help="cpu or cuda")
     @line_magic
     def grade(self, line: str) -> float | None:
-        """%grade NAME: grade the kata's cell, and show the report."""
+        """%grade [NAME]: grade the kata's cell, and show the report."""
         arguments = parse_argstring(self.grade, line)
-        info = _or_usage_error(lambda: _course().kata_info(arguments.name))
+        name = arguments.name or next(reversed(self.sources), "")
+        if not name:
+            raise UsageError("Run a cell that begins with %%kata and the name of a kata first.")
+        info = _or_usage_error(lambda: _course().kata_info(name))
         kata = _or_usage_error(lambda: self._grade(info, arguments.key, arguments.device))
         display(mime_bundle(kata), raw=True)
         return score_of(kata) if arguments.score else None

@@ -28,8 +28,9 @@ SCORE = """\
 ### END HIDDEN TESTS"""
 
 
-def notebook_of(course: Course, infos: list[KataInfo], title: str = "") -> str:
-    """Return the notebook of these katas as JSON text, for nbgrader's `source/` folder."""
+def notebook_of(course: Course, infos: list[KataInfo], title: str = "", solved: bool = True) -> str:
+    """Return the notebook of these katas as JSON text, for nbgrader's `source/` folder; unless `solved`, as
+    students get it."""
     import nbformat
     from nbformat import v4
 
@@ -37,12 +38,12 @@ def notebook_of(course: Course, infos: list[KataInfo], title: str = "") -> str:
     cells = [
         _cell(v4.new_markdown_cell, "how-to", heading + HOW_TO.format(name=infos[0].name)),
         _cell(v4.new_code_cell, "extension", "%load_ext grader"),
-        *(cell for info in infos for cell in _cells_of(course, info)),
+        *(cell for info in infos for cell in _cells_of(course, info, solved)),
     ]
     return str(nbformat.writes(v4.new_notebook(cells=cells, metadata=KERNEL))) + "\n"
 
 
-def _cells_of(course: Course, info: KataInfo) -> Iterator[Any]:
+def _cells_of(course: Course, info: KataInfo, solved: bool) -> Iterator[Any]:
     """Yield a kata's three cells: the statement, the answer and the score.
 
     If students are given wrong code to repair, nbgrader must not cut a solution out of the answer cell. That
@@ -54,7 +55,7 @@ def _cells_of(course: Course, info: KataInfo) -> Iterator[Any]:
     statement = to_markdown(ast.get_docstring(ast.parse(stub)) or info.title)
     yield _cell(v4.new_markdown_cell, f"{info.name}-statement", statement)
     code = without_statement(stub)
-    if not info.ships_wrong_code:
+    if solved and not info.ships_wrong_code:
         code = with_solution(code, course.solution(info, "reference").read_text(encoding="utf-8"))
     answer = _cell(v4.new_code_cell, info.name, f"%%kata {info.name}\n{code}")
     if info.ships_wrong_code:
@@ -62,7 +63,8 @@ def _cells_of(course: Course, info: KataInfo) -> Iterator[Any]:
     else:
         answer.metadata["nbgrader"] = cell_metadata(info.name, solution=True)
     yield answer
-    score = _cell(v4.new_code_cell, score_id(info.name), SCORE.format(name=info.name))
+    asked = SCORE.format(name=info.name) if solved else SCORE.format(name=info.name).splitlines()[0]
+    score = _cell(v4.new_code_cell, score_id(info.name), asked)
     score.metadata["nbgrader"] = cell_metadata(score_id(info.name), points=info.points)
     yield score
 

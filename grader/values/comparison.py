@@ -200,7 +200,7 @@ def _difference_of_arrays(
     got: Any,
 ) -> Difference | None:
     if wanted.shape != have.shape:
-        return Difference("shape", lambda: (describe(expected), describe(got)), path)
+        return Difference("shape", lambda: _describe_shapes(expected, got, wanted.shape, have.shape), path)
     kinds = {wanted.dtype.kind, have.dtype.kind} & {"b", "c", "O", "U", "S"}
     if kinds and wanted.dtype.kind != have.dtype.kind:
         return Difference("dtype", lambda: (describe(expected), describe(got)), path)
@@ -219,6 +219,15 @@ def value_difference(wanted: Array, have: Array, wrong: Array, path: str = "") -
     is_nan = _holds_nan(have) and not _holds_nan(wanted)
     arrays = wanted, have, wrong
     return Difference("value", lambda: show_pair(wanted, have, at), where, is_nan, arrays)
+
+
+def _describe_shapes(
+    expected: Any, got: Any, wanted: tuple[int, ...], have: tuple[int, ...]
+) -> tuple[str, str]:
+    """Describe two arrays of different shapes; without their dtypes if these differ, as they may."""
+    if dtype_name(expected) == dtype_name(got):
+        return describe(expected), describe(got)
+    return f"an array of shape {wanted}", f"an array of shape {have}"
 
 
 def _holds_nan(array: Array) -> bool:

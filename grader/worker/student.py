@@ -102,28 +102,89 @@ class Student:
             self._options, self._measured = before
 
     def counting_flops(self) -> Any:
-        """Count the floating-point operations of the calls in the block; needs PyTorch."""
+        """Count the floating-point operations of the calls in the block; needs PyTorch.
+
+        Returns:
+            A context manager; after the block its value has the number in `flops`.
+
+        Example:
+            with student.counting_flops() as work:
+                student.attention(q, k, v)
+            expect.true(work.flops < 1000, "One query against 8 keys takes less than 1000 operations.")
+        """
         return self._with("count_flops")
 
     def counting_largest_tensor(self) -> Any:
-        """Record the `largest` tensor that a call in the block makes, and count the numbers `written` by all
-        operations. The calls run without gradients; needs PyTorch."""
+        """Record the largest tensor that a call in the block makes, and count the numbers that it writes.
+
+        The calls run without gradients. Work in NumPy, in plain Python or inside a fused kernel is not seen;
+        a lower limit for `written` finds it. Needs PyTorch.
+
+        Returns:
+            A context manager; its value has the `largest` tensor, with `elements`, `shape` and `operation`,
+            and the number of entries `written`.
+
+        Example:
+            with student.counting_largest_tensor() as made:
+                student.flash_attention(q, k, v, 8)
+            expect.true(made.largest.elements <= 768, f"The call made {made.largest}.")
+        """
         return self._with("tensors_made")
 
     def recording_gradients(self) -> Any:
-        """Differentiate each call in the block with respect to its floating arguments and parameters."""
+        """Differentiate each call in the block with respect to its floating arguments and parameters.
+
+        Fixed random weights make one number of each result, which is differentiated. With
+        `grades_gradients=True` a kata compares gradients with the reference's; a law rarely needs this.
+
+        Returns:
+            A context manager; its value has in `gradients` a dict for each call. Arguments are called
+            `args[0]` or by their names, parameters of a module as in its `state_dict`.
+
+        Example:
+            with student.recording_gradients() as tape:
+                student.softmax(x)
+            expect.close(tape.gradients[0]["args[0]"].sum(), 0.0, "the sum of the gradient by x")
+        """
         return self._with("gradients")
 
     def pretending_device(self) -> Any:
-        """Run the calls in the block on a fake device; `devices` records results that stay on the CPU."""
+        """Run the calls in the block on a fake device, which has no values; needs PyTorch.
+
+        Returns:
+            A context manager; its value lists in `devices` where each result is.
+
+        Example:
+            with student.pretending_device() as life:
+                student.causal_mask(x)
+            expect.true("cpu" not in life.devices, "The mask is on the device of x.")
+        """
         return self._with("fake_device")
 
     def watching_arguments(self) -> Any:
-        """Record in `changed` the arguments that a call in the block has modified."""
+        """Record the arguments that a call in the block changes in place.
+
+        Returns:
+            A context manager; its value has their names in `changed`: `argument 1`, or the keyword.
+
+        Example:
+            with student.watching_arguments() as watched:
+                student.softmax(x)
+            expect.true(not watched.changed, "x is left as it was.")
+        """
         return self._with("echo")
 
     def holding_results(self) -> Any:
-        """Set `overwritten` if a call in the block modifies the result of the call before it."""
+        """Notice whether a call in the block changes the result of the call before it.
+
+        Returns:
+            A context manager; its value is true in `overwritten` if one does.
+
+        Example:
+            with student.holding_results() as held:
+                cache.append(k, v), cache.append(k, v)
+            expect.true(not held.overwritten, "A second call leaves the first result as it was.")
+        """
         return self._with("hold")
 
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -165,8 +226,26 @@ class Student:
             self._measured.largest = LargestTensor(elements, tuple(shape), operation)
 
     def build(self, source: str, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Execute the grader's source text in the worker, call its `name` and return the result. This makes
-        objects that cannot be sent, such as models. The text can use the variable `device`."""
+        """Run a source text of the course beside the submission, call one of its functions or classes.
+
+        It makes objects that cannot travel, such as generators and models. A text is executed once and
+        keeps its variables; it can use the variable `device`. Pass the result to the submission as an
+        argument, or to another function of the text.
+
+        Args:
+            source: The source text. It may import NumPy and PyTorch.
+            name: The function or the class to call.
+            *args: Its positional arguments, which may be results of earlier calls.
+            **kwargs: Its keyword arguments.
+
+        Returns:
+            The result: a plain value if it can travel, else a proxy for the object.
+
+        Example:
+            RNG = "import numpy as np\\n\\ndef seeded(seed):\\n    return np.random.default_rng(seed)"
+            rng = student.build(RNG, "seeded", 7)
+            token = student.sample(logits, rng)
+        """
         request = self._request(name, None, list(args), kwargs, build=source)
         value = self.perform(request).value
         if isinstance(value, Handle):
@@ -174,13 +253,38 @@ class Student:
         return self._received(value)
 
     def anatomy(self, module: RemoteObject) -> dict[str, Any]:
-        """Return the `parameters` and `buffers` of a PyTorch module by name, `shared` names, `training`."""
+        """Return what a PyTorch module of the submission consists of.
+
+        Args:
+            module: The module, a result of an earlier call.
+
+        Returns:
+            A dict with `parameters` and `buffers` by name, the lists of names that are `shared` by one
+            parameter, and the flag `training`.
+
+        Example:
+            parts = student.anatomy(student.LayerNorm(8))
+            expect.equal(sorted(parts["parameters"]), ["scale", "shift"], "the list of parameters")
+        """
         found = self.perform(Request("", bare(module._handle), anatomy=True)).value
         return {**found, "parameters": dict(found["parameters"])}
 
     def memory_of(self, target: RemoteObject) -> int:
-        """Return how many numbers an object in the worker holds: the elements of all tensors that can be
-        reached from it, whole storages, each counted once; needs PyTorch."""
+        """Return how many numbers the tensors hold that can be reached from an object in the worker.
+
+        Whole storages count, each once, so a view counts as the tensor behind it. Classes, modules and the
+        globals of functions are not searched. Needs PyTorch.
+
+        Args:
+            target: An object that the submission made.
+
+        Returns:
+            The number of entries.
+
+        Example:
+            held = student.memory_of(cache)
+            expect.true(held <= limit, f"The cache may hold {limit} numbers. It holds {held}.")
+        """
         return int(self.perform(Request("", bare(target._handle), memory=True)).value)
 
     def read(self, name: str, target: Handle) -> Any:

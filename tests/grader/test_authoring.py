@@ -4,11 +4,15 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from grader.answer_keys.file import KeyUnusable
+from grader.answer_keys.lookup import open_keyring
 from grader.authoring import static_checks
 from grader.authoring.false_rejections import verify_right_answers
 from grader.authoring.overview import overview
 from grader.authoring.verify import verify_course
+from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, find_course
 
 from .conftest import DOUBLE
@@ -48,10 +52,43 @@ def test_gaps_of_texts_come_after_gaps_found_by_running(capsys, course):
     assert gaps[-3:] == SHORT
 
 
+@pytest.mark.slow
 def test_a_missing_file_is_the_first_thing_to_write(capsys, course):
     mistakes = "solutions/attention/double/mistakes.py"
     code, gaps = found(capsys, course({mistakes: None}))
-    assert (code, gaps) == (1, [f"{mistakes} is missing; write it."])
+    assert (code, gaps) == (1, [f"{mistakes} is missing; write it.", *SHORT])
+
+
+@pytest.mark.slow
+def test_the_reference_is_judged_before_there_are_mistakes(capsys, course):
+    answers = {f"solutions/attention/double/{part}.py": None for part in ("mistakes", "variants")}
+    card = "tests/katas/attention/test_double.py"
+    wrong = DOUBLE[card].replace("student.double(x), x + x", "student.double(x), x * x")
+    code, gaps = found(capsys, course({**answers, card: wrong}))
+    assert code == 1
+    assert gaps[0].startswith(
+        "solutions/attention/double/reference.py: the reference is refused by `twice_is_a_sum`"
+    )
+    assert gaps[1:3] == [f"{name} is missing; write it." for name in answers]
+
+
+@pytest.mark.slow
+def test_mistakes_may_import_the_reference(capsys, course):
+    mistakes = "solutions/attention/double/mistakes.py"
+    text = '''
+        from reference import double as _double
+
+        def triples(x):
+            """The result is three times x."""
+            return _double(x) + x
+    '''
+    _, gaps = found(capsys, course({**WHOLE, mistakes: text}))
+    assert gaps == [
+        "solutions/attention/double/variants.py:5: 1 variant; 3 are due, in other styles.",
+        f"{mistakes}:5: 1 mistake; 6 are due.",
+        "tests/katas/attention/test_double.py:33: no mistake fails the law `refuses_text`; add the mistake"
+        " that it guards against, or drop it.",
+    ]
 
 
 def test_a_file_that_belongs_to_no_kata_is_reported(course):
@@ -108,7 +145,10 @@ def test_a_mistake_that_passes_and_a_variant_that_fails_are_gaps(capsys, course)
     )
     _, gaps = found(capsys, course(changes))
     file = "solutions/attention/double/mistakes.py"
-    assert f"{file}:25: the mistake `doubles` passes; add a case or a law that tells it apart." in gaps
+    assert (
+        f"{file}:25: the mistake `doubles` passes; add a case or a law that tells it apart, or drop it."
+        in gaps
+    )
     assert any(REFUSED in gap for gap in gaps)
 
 
@@ -137,3 +177,91 @@ def test_an_answer_that_is_wrong_for_some_cases_is_refused(capsys, course):
 def test_the_table_of_katas_in_the_docs_is_the_course_s():
     page = (ROOT / "docs" / "katas.md").read_text(encoding="utf-8")
     assert page.endswith(overview(Course(find_course(ROOT)))), "run: make docs"
+
+
+def test_outside_of_a_course_nothing_is_verified(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(run_kata, ["verify"])
+    said = (
+        "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
+    )
+    assert (done.exit_code, done.output) == (2, f"{said}\n")
+
+
+def test_a_missing_reference_is_named(capsys, course):
+    reference = "solutions/attention/double/reference.py"
+    there = course({reference: None})
+    assert found(capsys, there) == (1, [f"{reference} is missing; write it."])
+    said = f"`double` has no reference, {reference}, and the course has no answer keys; write one of them."
+    with pytest.raises(KeyUnusable) as refused:
+        open_keyring(there, [there.kata_info("double")], None, None)
+    assert str(refused.value) == said
+
+
+COIN = {
+    "tests/katas/chance/test_coin.py": '''
+        from grader import expect
+        from grader import strategies as st
+        from grader.kata import Kata
+
+        KATA = Kata("coin", track="chance", entry_points=("coin",), title="T", source="S", hints=("H",),
+                    library="torch", bank_size=8)
+        SOURCE = """
+        import torch
+
+        def seeded(seed):
+            return torch.Generator().manual_seed(seed)
+        """.replace("\\n        ", "\\n")
+
+        @KATA.cases
+        def cases(draw):
+            return {"p": float(draw(st.integers(0, 1))), "seed": draw(st.integers(0, 99))}
+
+        @KATA.observe
+        def observe(student, p, seed):
+            return {"result": student.coin(p, student.build(SOURCE, "seeded", seed))}
+
+        @KATA.law(points=1)
+        def test_heads_are_as_many_as_p_says(student):
+            """Heads come up as often as p says."""
+            rng = student.build(SOURCE, "seeded", 5)
+            heads = sum(student.coin(0.5, rng) for _ in range(64))
+            expect.true(16 < heads < 48, "Of 64 throws about 32 are heads.")
+    ''',
+    "solutions/chance/coin/reference.py": """
+        import torch
+
+        def coin(p, generator):
+            return bool(torch.rand((), generator=generator) < p)
+    """,
+    "solutions/chance/coin/mistakes.py": '''
+        import torch
+
+        def heads_too_often(p, generator):
+            """Heads come up too often."""
+            return bool(torch.rand((), generator=generator) < p**0.2)
+
+        def turns_the_coin(p, generator):
+            """Heads and tails are swapped."""
+            return not bool(torch.rand((), generator=generator) < p)
+    ''',
+    "solutions/chance/coin/variants.py": "",
+    "exercises/chance/coin.py": '''
+        """T."""
+
+        def coin(p, generator):
+            """T."""
+            raise NotImplementedError
+    ''',
+}
+
+
+@pytest.mark.slow
+def test_a_mistake_that_is_named_by_its_draws_alone_gets_a_note(capsys, tmp_path, write):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    verify_course(Course(write(tmp_path, COIN)), ())
+    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    assert notes == [
+        "note: coin: solutions/chance/coin/mistakes.py:3: the mistake `heads_too_often` is named only where a"
+        " student draws the same random numbers in the same order; add a case on which its answer is certain."
+    ]

@@ -129,7 +129,7 @@ TRICKS = {
     for trick in (
         forge_output, rewrite_the_score, raise_the_points, mark_the_score_as_a_solution, remove_the_score,
         remove_all_metadata, make_the_score_text, double_the_score, add_a_score, write_invalid_metadata,
-        claim_another_schema, remove_the_magic, answer_in_a_second_cell, prepare_the_kernel,
+        claim_another_schema, remove_the_magic, prepare_the_kernel,
     )
 }  # fmt: skip
 
@@ -191,6 +191,7 @@ def test_a_submission_gets_the_points_of_its_code_whatever_it_tries(classroom, g
         submit(classroom, name, code)
     for name, trick in TRICKS.items():
         submit(classroom, name, PARTLY, trick)
+    submit(classroom, "answers_in_a_cell_of_its_own", ANSWERS["is_not_begun"], answer_in_a_second_cell)
     convert(classroom, "Autograde")
     from nbgrader.api import Gradebook
 
@@ -201,7 +202,7 @@ def test_a_submission_gets_the_points_of_its_code_whatever_it_tries(classroom, g
     assert 0 < partly < points(grade, RIGHT) == 10
     assert scores == {name: points(grade, code) for name, code in ANSWERS.items()} | dict.fromkeys(
         TRICKS, partly
-    )
+    ) | {"answers_in_a_cell_of_its_own": 10}
     assert_no_kernel_ran_a_cell(autograded(classroom, "prepare_the_kernel"))
     assert_the_report_is_above_the_score(autograded(classroom, "ends_its_process"))
 

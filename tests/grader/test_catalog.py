@@ -187,6 +187,7 @@ def test_two_katas_of_one_name_are_refused(course, tmp_path, monkeypatch):
     ("more", "sentence"),
     [
         (", points=0", "test_k.py: points=0 must be a number above 0."),
+        (", points=0.3", "test_k.py: points=0.3 must be whole or half points."),
         (", points=-2.5", "test_k.py: points=-2.5 must be a number above 0."),
         (', needs=("softmax")', 'test_k.py: needs is one text; write needs=("…",), with a comma.'),
     ],
@@ -261,3 +262,10 @@ def test_a_path_is_shown_from_here_or_by_its_name(tmp_path, monkeypatch):
         "/", (sys.platform == "win32" and "\\") or "/"
     )
     assert shorten(tmp_path / "secret" / "b.py") == "b.py"
+
+
+def test_a_kata_without_a_declaration_is_told_which_file_is_missing(course, write, tmp_path):
+    there = course({"softmax": "attention"})
+    write(tmp_path, {"exercises/attention/top_p.py": "def top_p(): ..."})
+    said = "`top_p` has no declaration; write tests/katas/attention/test_top_p.py."
+    assert refusal(there.kata_info, "top_p") == said

@@ -208,3 +208,11 @@ class TestWording:
 def test_a_tensor_without_values_does_not_look_like_the_expected_array():
     found = first_difference(np.int8(0), TensorOutline("int8", (), "lazy"), Tolerance())
     assert (found.expected, found.got) == ("int8 ()", "int8 () without values")
+
+
+def test_a_wrong_shape_does_not_blame_the_dtype():
+    found = first_difference(np.zeros((2, 3)), np.zeros((3, 2), "float32"), Tolerance())
+    assert (found.kind, found.expected) == ("shape", "an array of shape (2, 3)")
+    assert found.got == "an array of shape (3, 2)"
+    same = first_difference(np.zeros((2, 3)), np.zeros((3, 2)), Tolerance())
+    assert (same.expected, same.got) == ("float64 (2, 3)", "float64 (3, 2)")

@@ -1,9 +1,18 @@
 """What course authors import is documented in full; ruff's pydocstyle rules check the form."""
 
 import ast
+import inspect
+import pydoc
+import textwrap
 from pathlib import Path
 
 import pytest
+
+from grader import expect, kata, strategies
+from grader.worker.child.executor import Executor
+from grader.worker.in_process import LocalStudent
+from grader.worker.protocol.codec import Malformed, encode
+from grader.worker.student import Student
 
 ROOT = Path(__file__).parents[2]
 AUTHORS_IMPORT = ["kata", "expect", "strategies", "report"]
@@ -48,3 +57,62 @@ def test_every_public_function_documents_its_arguments_and_its_result(name):
 def test_a_missing_section_is_named():
     source = 'def double(x: int) -> int:\n    """Return twice the number."""\n'
     assert undocumented(source) == ["double: Args", "double: Returns"]
+
+
+INTERNAL = {
+    "kata": {"observed", "corner_of"},
+    "expect": {"precision_limit"},
+    "strategies": set(),
+    "student": {"perform", "perform_all", "call", "read"},
+}
+OWNERS = {"kata": kata.Kata, "expect": expect, "strategies": strategies, "student": Student}
+
+
+def words(page):
+    """Return the public functions that a reference page documents, by name."""
+    owner = OWNERS[page]
+    home = owner.__name__ if inspect.ismodule(owner) else owner.__module__
+    return {
+        name: value
+        for name, value in vars(owner).items()
+        if inspect.isfunction(value)
+        and not name.startswith("_")
+        and value.__module__ == home
+        and name not in INTERNAL[page]
+    }
+
+
+EVERY_WORD = [(page, name) for page in OWNERS for name in words(page)]
+
+
+@pytest.mark.parametrize(("page", "name"), EVERY_WORD)
+def test_every_word_of_the_reference_has_an_example_a_place_and_help(page, name):
+    value = words(page)[name]
+    example = (value.__doc__ or "").partition("Example:\n")[2]
+    assert ast.parse(textwrap.dedent(example)).body
+    assert f".{name}\n" in (ROOT / "docs" / "reference" / f"{page}.md").read_text("utf-8")
+    assert "Example:" in pydoc.render_doc(value)
+
+
+def test_the_reference_has_all_words():
+    assert {"cases", "law", "corner", "example", "observe"} == set(words("kata"))
+    assert {"true", "close", "decimals", "equal", "frequency", "refuses", "loads"} == set(words("expect"))
+    assert {"build", "anatomy", "counting_flops", "recording_gradients"} < set(words("student"))
+    assert "arrays" in words("strategies")
+
+
+def test_help_works_on_a_student_in_hand():
+    student = LocalStudent(Executor)
+    assert "Run a source text of the course" in pydoc.render_doc(student.build)
+    assert "Example:" in pydoc.render_doc(kata.Rule)
+
+
+@pytest.mark.parametrize("value", [None, 1, 10**300 - 1, "text", [1, (2, {"a": 3, 4: 5})], {"x": True}])
+def test_what_the_reference_says_may_travel(value):
+    encode({"value": value})
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), 10**301, {(1,): 2}, [0] * 20_001, "x" * (2**20 + 1)])
+def test_what_the_reference_says_may_not_travel(value):
+    with pytest.raises(Malformed):
+        encode({"value": value})

@@ -67,6 +67,23 @@ def test_the_last_cell_that_was_run_counts(run_cell, graded):
     assert graded == [("double", "\nx = 2\n", "some.key", "cuda")]
 
 
+def test_a_stub_that_is_run_again_does_not_replace_an_answer(run_cell, graded):
+    run_cell(f"%%kata double\n{RIGHT}")
+    run_cell("%%kata double\ndef double(x):\n    raise NotImplementedError\n")
+    run_cell("%grade double")
+    assert graded[0][1] == f"\n{RIGHT}"
+
+
+def test_without_a_name_the_kata_that_was_run_last_is_graded(run_cell, graded):
+    said = run_cell("%grade")
+    assert "Run a cell that begins with %%kata and the name of a kata first." in said.stderr + said.stdout
+    run_cell("%%kata double\nx = 1\n")
+    run_cell("%%kata center\nx = 1\n")
+    run_cell("%%kata double\nx = 2\n")
+    run_cell("%grade")
+    assert graded == [("double", "\nx = 2\n", "", "cpu")]
+
+
 def test_a_report_is_shown_as_html_and_as_text(run_cell, graded):
     run_cell("%%kata double\nx = 1\n")
     said = run_cell("%grade double")

@@ -41,6 +41,9 @@ def notebook(tmp_path):
     return write
 
 
+MINE = "def double(x):\n    return x + x"
+EMPTY = f"def double(x):\n    {STUB}"
+
 # --- which cell answers a kata ----------------------------------------------------------------------
 
 
@@ -51,12 +54,25 @@ def notebook(tmp_path):
         ([code(["%%kata double\n", "x = 1\n", "y = 2"])], "\nx = 1\ny = 2"),
         ([code("%%kata   double  \nx = 1"), code("%%kata other\nx = 2")], "\nx = 1"),
         ([code("%%kata double\nx = 1"), code("%%kata double\nx = 2")], "\nx = 2"),
-        ([code("%%kata double\nx = 1", grade_id="double"), code("%%kata double\nx = 2")], "\nx = 1"),
+        ([code(f"%%kata double\n{MINE}", grade_id="double"), code(f"%%kata double\n{EMPTY}")], f"\n{MINE}"),
+        ([code(f"%%kata double\n{EMPTY}", grade_id="double"), code(f"%%kata double\n{MINE}")], f"\n{MINE}"),
+        ([code(f"%%kata double\n{MINE}", grade_id="double"), code("%%kata double\nx =")], "\nx ="),
         ([code("# my own words\nx = 1", grade_id="double")], "# my own words\nx = 1"),
         ([code("%%kata double", grade_id=["double"])], "\n"),
         ([{**code("%%kata double\nx = 1"), "metadata": "none"}], "\nx = 1"),
     ],
-    ids=["text", "lines", "spaces", "last", "nbgrader_first", "magic_lost", "odd_name", "odd_metadata"],
+    ids=[
+        "text",
+        "lines",
+        "spaces",
+        "last",
+        "stub_below",
+        "own_cell",
+        "syntax_error",
+        "magic_lost",
+        "odd_name",
+        "odd_metadata",
+    ],
 )
 def test_the_cell_that_answers_a_kata(notebook, cells, answer):
     assert source_of(notebook(*cells), "double") == answer

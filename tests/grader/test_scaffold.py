@@ -7,12 +7,18 @@ import pytest
 from click.testing import CliRunner
 
 from grader.authoring import static_checks
+from grader.authoring.false_rejections import verify_right_answers
+from grader.authoring.feedback import feedback
+from grader.authoring.overview import overview
 from grader.authoring.scaffold.library_snippets import Draft
 from grader.authoring.scaffold.signatures import read_signatures
 from grader.authoring.scaffold.writer import with_kata, write_kata
+from grader.authoring.verify import verify_course
 from grader.cli.kata import kata as run_kata
+from grader.cli.progress import kata_list
 from grader.course.catalog import Course, CourseError
 from grader.course.submission import read_submission
+from grader.grading.grader import Grader
 
 ROOT = Path(__file__).resolve().parents[2]
 SAID = ("--library", "numpy", "--title", "T", "--source", "S")
@@ -49,7 +55,7 @@ def test_an_empty_folder_becomes_a_course(new, tmp_path):
 
 
 def test_missing_options_are_prompted_for(new, tmp_path):
-    code, said = new("a/k", answers="k(x)\n\nShazeer 2019\ntorch\n")
+    code, said = new("a/k", answers="\nk(x)\n\nShazeer 2019\ntorch\n")
     assert code == 0, said
     info = Course(tmp_path / "my").kata_info("k")
     assert (info.entry_points, info.title, info.source, info.library) == (
@@ -57,6 +63,49 @@ def test_missing_options_are_prompted_for(new, tmp_path):
         "K",
         "Shazeer 2019",
         "torch",
+    )
+
+
+def test_a_module_is_asked_for_method_and_parameters(new, tmp_path):
+    answers = "module\nScale(d_model)\nScale.forward(x: 'tokens d_model')\n\n\nS\nscale: d_model\n"
+    code, said = new("a/scale", answers=answers)
+    assert code == 0, said
+    info = Course(tmp_path / "my").kata_info("scale")
+    assert (info.library, info.entry_points) == ("torch", ("Scale",))
+    declaration = info.path.read_text()
+    assert '"scale": draw(st.tensors(st.normal_arrays((d_model,), dtype))),' in declaration
+    assert "module = expect.loads(student, student.Scale(d_model), weights)" in declaration
+
+
+def drafted(tmp_path, name, *signatures, library="numpy", **more):
+    """Write a draft and return the texts of its declaration and of its mistakes."""
+    write_kata(tmp_path, Draft("a", name, "T", "S", library, tuple(read_signatures(signatures)), **more))
+    mistakes = tmp_path / "solutions" / "a" / name / "mistakes.py"
+    return (tmp_path / "tests" / "katas" / "a" / f"test_{name}.py").read_text(), mistakes.read_text()
+
+
+def test_sizes_differ_from_each_other(tmp_path):
+    declaration, _ = drafted(tmp_path, "f", "f(x: 'tokens d_model', gamma: 'd_model')")
+    assert "    tokens = draw(st.integers(1, 3))\n    d_model = draw(st.integers(4, 6))\n" in declaration
+    assert '"gamma": draw(st.arrays((d_model,), dtype)),' in declaration
+    assert 'axes={"x": "tokens d_model", "gamma": "d_model"},' in declaration
+
+
+def test_a_width_is_divisible_by_the_number_of_heads(tmp_path):
+    declaration, _ = drafted(tmp_path, "f", "f(x: 'tokens d_model', num_heads)")
+    assert "    d_model = num_heads * draw(st.integers(2, 3))\n" in declaration
+    assert '        "num_heads": num_heads,\n' in declaration
+
+
+def test_only_mistakes_that_apply_are_drafted(tmp_path):
+    _, mistakes = drafted(tmp_path, "dot", "dot(x: 'n', y: 'n') -> float")
+    found = [line for line in mistakes.splitlines() if line.startswith("def ")]
+    assert found == ["def overwrites_the_argument(x, y):", "def answers_as_the_first_time(x, y):"]
+    declaration, mistakes = drafted(tmp_path, "count", "count(n: int, p: float)")
+    assert "def " not in mistakes
+    assert (
+        '"""TODO: draw what tells wrong answers apart: the values at which the answer changes"""'
+        in declaration
     )
 
 
@@ -83,6 +132,19 @@ def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
          "`k2(*x)`: a kata's arguments are passed by name; leave out *, ** and /."),
         (("a/k2", "--signature", "k2(x)", "--signature", "k2(y)"),
          "`k2` is given twice; each entry point has one signature."),
+        (("a/k2", "--signature", "k2(x, x)"), "`k2(x, x)` has two arguments called `x`; rename one of them."),
+        (("a/k2", "--signature", "k2(student, x)"),
+         "`k2(student, x)`: a declaration uses the name `student` itself; rename the argument."),
+        (("a/k2", "--kind", "object", "--signature", "k2(x)"),
+         "A kata of the kind object needs a class: Cache() and Cache.append(k: 'tokens d_k')."),
+        (("a/k2", "--kind", "module", "--signature", "K(n)", "--signature", "K.step(x)"),
+         "A module needs a method forward: --signature 'K.forward(x)'."),
+        (("a/k2", "--kind", "sampler", "--signature", "k2(p)"),
+         "A sampler draws from an argument called rng or generator; add it."),
+        (("a/k2", "--signature", "K()", "--signature", "K.forward(x)", "--weight", "w d", *SAID[2:]),
+         "`w d` is no parameter; write name and axes: --weight 'w: d_ff d_model'."),
+        (("a/k2", "--signature", "K()", "--signature", "K.forward(x)", "--title", "T", "--source", "S"),
+         "Nobody answers here; give --signature, --title, --source, --weight and --library."),
         (("a/k2", "--signature", "Cache(n)"), "`Cache` is a class; give a method too: --signature"
          " 'Cache.forward(x)'."),
         (("a/k2", "--signature", "k2(x)", "--title", "T"), "Nobody answers here; give --signature, --title,"
@@ -145,19 +207,23 @@ DRAFTS = {
     "layer": ("Layer(d_model, eps=1e-5)", "Layer.forward(x)"),
     "store": ("Store.append(k, v)", "Store.length()"),
     "numbers": ("f(n: int, p: float)",),
+    "odd_names": ("f(draft, without, x, draw)",),
+    "sampler": ("f(logits: 'batch vocab', temperature, rng)",),
+    "coin": ("f(p, generator)",),
 }
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("name", DRAFTS)
 def test_every_draft_is_python_without_an_answer(tmp_path, name, library):
-    draft = Draft("a", name, "T", "S", library, tuple(read_signatures(DRAFTS[name])))
-    write_kata(tmp_path, draft)
+    kind = "sampler" if name in ("sampler", "coin") else "function"
+    drafted(tmp_path, name, *DRAFTS[name], library=library, kind=kind)
     course = Course(tmp_path)
     info = course.kata_info(name)
     assert static_checks.gaps(course, info)[0].endswith(
         ": write the reference, the shape of each value at its line's end."
     )
+    assert static_checks.gaps_of_answers(course, info) == []
     assert not read_submission(info, course.stub(info)).begun
     assert info.entry_points == tuple(dict.fromkeys(s.split("(")[0].split(".")[0] for s in DRAFTS[name]))
 
@@ -165,3 +231,96 @@ def test_every_draft_is_python_without_an_answer(tmp_path, name, library):
 def test_a_default_stays_as_it_was_typed():
     entry = read_signatures(("f(x, eps=1e-6)",))[0]
     assert entry.callee.declared == "x, eps=1e-6"
+
+
+#: For each kind its signatures, its parameters and a reference.
+KINDS = {
+    "function": (("f(x: 'tokens d_model', gamma: 'd_model', eps=1e-6)",), (), """
+import numpy as np
+
+def f(x, gamma, eps=1e-6):
+    return gamma * x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)
+"""),
+    "module": (("Gated(d_model, d_ff)", "Gated.forward(x: 'batch d_model')"),
+               (("gate", ("d_ff", "d_model")),), """
+import torch
+from torch import nn
+
+class Gated(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.gate = nn.Parameter(torch.randn(d_ff, d_model))
+
+    def forward(self, x):
+        return torch.sigmoid(x @ self.gate.T)
+"""),
+    "object": (("Store()", "Store.append(k: 'tokens d_k')", "Store.length()"), (), """
+import numpy as np
+
+class Store:
+    def __init__(self):
+        self.parts = []
+
+    def append(self, k):
+        self.parts.append(k.copy())
+        return np.concatenate(self.parts)
+
+    def length(self):
+        return sum(map(len, self.parts))
+"""),
+    "sampler": (("sample(p: 'vocab', rng)",), (), """
+import numpy as np
+
+def sample(p, rng):
+    return int(np.searchsorted(np.cumsum(p), rng.random(), side="right"))
+"""),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_with_a_reference_every_draft_works_as_it_stands(tmp_path, capsys):
+    for kind, (signatures, weights, reference) in KINDS.items():
+        library = "torch" if kind == "module" else "numpy"
+        drafted(tmp_path, kind, *signatures, library=library, kind=kind, weights=weights)
+        (tmp_path / "solutions" / "a" / kind / "reference.py").write_text(reference)
+    verify_course(Course(tmp_path), ())
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split()[:5] for line in lines[1:5]]
+    assert rows == [
+        ["function", "7", "6/6", "6/6", "1/1"],
+        ["module", "9", "7/7", "7/7", "0/0"],
+        ["object", "8", "4/4", "4/4", "0/0"],
+        ["sampler", "8", "3/3", "3/3", "0/0"],
+    ]
+    gaps = [line for line in lines if line.startswith(("✗", "note"))]
+    texts = (
+        "/exercises/",
+        "exercises/",
+        "add ",
+        "draw what",
+        "give a nudge",
+        "name the step",
+        "say nearly",
+        "due",
+    )
+    assert [gap for gap in gaps if not any(text in gap for text in texts)] == []
+
+
+@pytest.mark.slow
+def test_a_draft_needs_a_reference_and_cases_alone_and_is_marked(new, tmp_path, capsys):
+    code, said = new("a/k", "--draft", "--signature", "k(x: 'rows columns')", *SAID)
+    assert code == 0, said
+    assert "mistakes.py" not in said
+    (tmp_path / "my" / "solutions" / "a" / "k" / "reference.py").write_text("def k(x):\n    return 2 * x\n")
+    course = Course(tmp_path / "my")
+    info = course.kata_info("k")
+    assert verify_course(course, ()) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[1].startswith("k (draft)")
+    assert out[-2:] == ["Drafts, whose checks are unproven: k.", "Every kata is ready."]
+    assert "T (draft: unproven)" in kata_list(course)
+    assert "| `k` (draft) |" in overview(course)
+    prepared = Grader(course, {}).prepare(info)
+    assert prepared.checks[0].title == "Every entry equals the reference (a draft: its checks are unproven)."
+    assert verify_right_answers(course, (), 2) == 0
+    assert "No mistakes are written yet." in feedback(course, info)

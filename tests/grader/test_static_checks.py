@@ -4,7 +4,7 @@
 
 import pytest
 
-from grader.authoring import static_checks
+from grader.authoring import static_checks, time_limit
 from grader.authoring.verify import verify_course
 from grader.course.catalog import Course
 from grader.course.loading import parse
@@ -26,7 +26,8 @@ def messages(write, tmp_path):
     def change(file, old, new):
         assert old in DOUBLE[file]
         course = Course(write(tmp_path, {**DOUBLE, file: DOUBLE[file].replace(old, new, 1)}))
-        return static_checks.gaps(course, course.kata_info("double"))
+        info = course.kata_info("double")
+        return static_checks.gaps(course, info) or static_checks.gaps_of_answers(course, info)
 
     return change
 
@@ -40,6 +41,13 @@ def test_a_kata_that_can_be_judged_has_no_gaps(messages):
     [
         (CARD, "points=1", "points=0", f"{CARD}:28: the law `twice_is_a_sum` is worth 0 points; give it some."),
         (CARD, "points=1", "points=-2", f"{CARD}:28: the law `twice_is_a_sum` is worth -2 points; give it some."),
+        (CARD, "points=1", "points=0.3", f"{CARD}:28: the law `twice_is_a_sum` is worth 0.3 points; give it whole or half points."),
+        (CARD, "@KATA.law(points=1)", '@KATA.corner(points=0.25)\n        def few(x):\n            """Few rows."""\n            return len(x) == 1\n\n        @KATA.law(points=1)',
+         f"{CARD}:28: the corner `few` is worth 0.25 points; give it whole or half points."),
+        (CARD, "expect.close(student.double(x), x + x, \"double(x)\")", "assert (student.double(x) == x + x).all()",
+         f"{CARD}:30: a bare assertion has no sentence for the student; use expect.true, expect.equal or expect.close."),
+        (CARD, "expect.close(student.double(x), x + x, \"double(x)\")", "np.testing.assert_allclose(student.double(x), x + x)",
+         f"{CARD}:30: a bare assertion has no sentence for the student; use expect.true, expect.equal or expect.close."),
         (CARD, "points=1", "points=9", f"{CARD}: its laws are worth 10 of 10 points and the free checks 3; leave at least 1.5 for agreeing with the reference."),
         (CARD, "@KATA.cases", "", f"{CARD}: it draws no cases; decorate a function with @KATA.cases."),
         (CARD, "bank_size=8", 'needs=("duble",)', f"{CARD}: `double` needs `duble`, and there is no such kata."),
@@ -63,7 +71,9 @@ def test_each_gap_has_its_place_and_its_remedy(messages, file, old, new, sentenc
 def test_each_missing_file_is_named(write, tmp_path, file):
     course = Course(write(tmp_path, {**DOUBLE}))
     (tmp_path / file).unlink()
-    assert static_checks.gaps(course, course.kata_info("double")) == [f"{file} is missing; write it."]
+    info = course.kata_info("double")
+    gaps = static_checks.gaps(course, info) or static_checks.gaps_of_answers(course, info)
+    assert gaps == [f"{file} is missing; write it."]
 
 
 @pytest.mark.parametrize("file", [CARD, STUB, REFERENCE, MISTAKES, VARIANTS])
@@ -73,9 +83,41 @@ def test_a_syntax_error_is_reported_with_file_and_line(write, tmp_path, monkeypa
         out.write(")\n")
     line = len((tmp_path / file).read_text().splitlines())
     course = Course(tmp_path)
+    find = static_checks.gaps_of_answers if file in (MISTAKES, VARIANTS) else static_checks.gaps
     with pytest.raises(KataError) as refused:
-        static_checks.gaps(course, course.kata_info("double"))
+        find(course, course.kata_info("double"))
     assert str(refused.value) == f"{file} has a syntax error in line {line}: unmatched ')'."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "@KATA.law(points=1)",
+            "@KATA.law",
+            "double: test_twice_is_a_sum lacks its points; write @KATA.law(points=1) above it.",
+        ),
+        (
+            "@KATA.law(points=1)",
+            "@KATA.corner",
+            "double: test_twice_is_a_sum lacks its points; write @KATA.corner(points=1) above it.",
+        ),
+        (
+            'Rule(("numpy.multiply",)',
+            'Rule(("multiply",)',
+            "Rule: `multiply` has no module; write its dotted name, as in numpy.linalg.norm.",
+        ),
+        (
+            'Rule(("numpy.multiply",)',
+            'Rule("numpy.multiply"',
+            'Rule: forbidden is one text; write ("numpy.multiply",), with a comma.',
+        ),
+    ],
+)
+def test_a_declaration_that_would_lose_a_part_is_refused(messages, old, new, sentence):
+    with pytest.raises(KataError) as refused:
+        messages(CARD, old, new)
+    assert str(refused.value) == sentence
 
 
 def test_laws_of_the_same_name_are_reported(messages):
@@ -108,6 +150,15 @@ FAULTS = {
     "draws_and_raises": (CARD, "shape = draw(st.shapes(2, 3))", "shape = (2, 3)[5]"),
     "draws_a_list": (CARD, 'return {"x":', 'return [draw(st.integers(0, 1))] or {"x":'),
     "reference_raises": (REFERENCE, "return x + x", "return x + missing"),
+    "draws_a_generator": (CARD, '"x": draw(', '"rng": np.random.default_rng(3), "x": draw('),
+    "gives_a_generator": (CARD, '{"x": np.ones', '{"rng": np.random.default_rng(3), "x": np.ones'),
+    "draws_forever": (CARD, "shape = draw(st.shapes(2, 3))", "while True: pass"),
+    "reference_never_ends": (REFERENCE, "return x + x", "while True: x = x"),
+    "mistake_never_ends": (MISTAKES, "return abs(_checked(x)) * 2", "while True: pass"),
+    "mistake_with_a_typo": (MISTAKES, "return abs(_checked(x)) * 2", "return asb(x)"),
+    "law_refuses": (CARD, "expect.close(student.double(x), x + x,", "expect.close(student.double(x), x * 3,"),
+    "law_in_words": (CARD, 'expect.close(student.double(x), x + x, "double(x)")', 'expect.true(student.double(x) is x, "It is x.")'),
+    "variant_of_another_shape": (VARIANTS, "return x * 2", "return x[None] * 2"),
     "law_raises": (CARD, LAW, LAW + "\n            nothing.at_all"),
     "law_nobody_fails": (CARD, 'expect.close(student.double(x), x + x, "double(x)")', "pass"),
     "needless_observe": (CARD, "@KATA.example", "@KATA.observe\n        def observe(student, x):\n"
@@ -119,6 +170,15 @@ SENTENCES = {
     "draws_and_raises": "test_draws_and_raises.py: its cases cannot be drawn: line 20 of test_draws_and_raises.py raises IndexError: tuple index out of range.",
     "draws_a_list": "test_draws_a_list.py: its cases cannot be drawn: a case is a dict of arguments by name, and list was returned.",
     "reference_raises": "test_reference_raises.py: the reference fails on a case of its own bank: NameError: name 'missing' is not defined (line 4).",
+    "draws_a_generator": "test_draws_a_generator.py: its cases cannot be drawn: the argument `rng`: a value of type Generator cannot travel to the worker; draw the numbers that it is made from, and make it with student.build.",
+    "gives_a_generator": "test_gives_a_generator.py: an example cannot be used: the argument `rng`: a value of type Generator cannot travel to the worker; draw the numbers that it is made from, and make it with student.build.",
+    "draws_forever": "test_draws_forever.py:20: this has run for 3 seconds of CPU time without an end; mend it, or draw smaller cases.",
+    "reference_never_ends": "reference.py:4: this has run for 3 seconds of CPU time without an end; mend it, or draw smaller cases.",
+    "mistake_never_ends": "mistakes.py:13: this has run for 3 seconds of CPU time without an end; mend it, or draw smaller cases.",
+    "mistake_with_a_typo": "mistakes.py:11: the mistake `takes_the_size` raises in every case: The code raised NameError: name 'asb' is not defined. Mend it; if this is what a student sees, let its docstring speak of the error.",
+    "law_refuses": "reference.py: the reference is refused by `twice_is_a_sum`: double(x) is not what it must be. (called double(x); with x = [[1.0, 1.0]] float32 (1, 2); expected [[3.0, 3.0]], got [[2.0, 2.0]]). Mend one of the two.",
+    "law_in_words": "reference.py: the reference is refused by `twice_is_a_sum`: It is x. (called double(x); with x = [[0.0]] float32 (1, 1)). Mend one of the two.",
+    "variant_of_another_shape": "variants.py:1: the variant `shifts` is refused by `agrees_with_reference`: The result is float32 (1, 1, 1); it must be float32 (1, 1). (called double(x=x); with x = [[0.0]] float32 (1, 1); expected float32 (1, 1), got float32 (1, 1, 1)). Mend one of the two.",
     "law_raises": "test_law_raises.py:30: the law `twice_is_a_sum` raises NameError: name 'nothing' is not defined when the reference is judged; mend the law.",
     "law_nobody_fails": "test_law_nobody_fails.py:28: no mistake fails the law `twice_is_a_sum`; add the mistake that it guards against, or drop it.",
     "needless_observe": "test_needless_observe.py: line 25 of test_needless_observe.py raises KeyError: 'q', when the reference is asked.",
@@ -144,7 +204,8 @@ def verified(tmp_path_factory):
     root = tmp_path_factory.mktemp("faults")
     for name, fault in FAULTS.items():
         write_files(root, faulty(name, *fault))
-    with contextlib.redirect_stdout(io.StringIO()) as out:
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
+        patch.setattr(time_limit, "LONGEST", 3.0)
         assert verify_course(Course(root), ()) == 1
     return out.getvalue()
 
@@ -152,7 +213,8 @@ def verified(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_found_by_running_is_one_message(verified, name):
-    assert f"✗ {name}: tests/katas/attention/{SENTENCES[name]}\n" in verified
+    folder = "tests/katas/attention" if SENTENCES[name].startswith("test_") else f"solutions/attention/{name}"
+    assert f"✗ {name}: {folder}/{SENTENCES[name]}\n" in verified
 
 
 @pytest.mark.slow

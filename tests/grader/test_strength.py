@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, read_equivalents
+from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_of, read_equivalents
 from grader.authoring.mutation.mutant_runner import MutantRunner, run_forked
+from grader.authoring.mutation.mutants import Mutant
 from grader.authoring.mutation.strength import verify_strength
 from grader.authoring.mutation.strength_page import read_rows, write_page
 from grader.cases.generation import SEED
@@ -126,6 +127,25 @@ def test_survivors_are_listed_with_their_change(strength):
     assert re.search(
         r"Reports name a mistake for \d+\.\d% of them, a line or a difference for \d+\.\d% more", said
     )
+
+
+@pytest.mark.slow
+def test_a_survivor_comes_with_the_entry_that_accepts_it(strength):
+    _, said = strength(NEEDLESS)
+    told, _, rest = said.partition("[[equivalent]]")
+    entry = "[[equivalent]]" + rest[: rest.index('because = ""') + len('because = ""')]
+    file = f"solutions/attention/double/{FILE_NAME}"
+    assert told.endswith(f"  If this is right too, add it to {file}, with the reason:\n")
+    _, said = strength({**NEEDLESS, file: entry.replace('""', '"It is the same either way."')})
+    assert "1 are right answers" in said
+    assert entry not in said
+
+
+def test_an_entry_without_a_reason_is_refused(tmp_path):
+    file = tmp_path / FILE_NAME
+    file.write_text(entry_of(Mutant("f", 'return "a"', "return\n1", "")))
+    with pytest.raises(CourseError, match="says why in `because`"):
+        read_equivalents(file)
 
 
 @pytest.mark.slow

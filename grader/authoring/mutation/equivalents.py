@@ -12,6 +12,7 @@ mutant is reported.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,13 @@ def read_equivalents(path: Path) -> list[EquivalentMutant]:
     if set(found) != {"equivalent"} or not isinstance(entries, list):
         raise CourseError(f"{shorten(path)} must consist of tables [[equivalent]].")
     return [_equivalent(path, entry) for entry in entries]
+
+
+def entry_of(mutant: Mutant) -> str:
+    """Return the entry of a mutant, ready to paste; it is refused until `because` gives the reason."""
+    fields = {"where": mutant.where, "was": mutant.was, "now": mutant.now, "because": ""}
+    lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in fields.items()]
+    return "\n".join(["[[equivalent]]", *lines])
 
 
 def _equivalent(path: Path, entry: object) -> EquivalentMutant:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from grader.answer_keys.answers import RecordedMistake
-from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, read_equivalents
+from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_of, read_equivalents
 from grader.authoring.mutation.mutant_runner import MutantRunner, run_forked
 from grader.authoring.mutation.mutants import Mutant, mutants
 from grader.authoring.mutation.strength_page import write_page
@@ -138,8 +138,10 @@ def _lines(strength: Strength) -> list[str]:
         f"{s.info.name:<30}{s.caught:>5}/{s.mutants:<5}{s.caught / max(s.mutants, 1):>7.1%}"
         f"{len(s.equivalent):>5} equivalent{s.seconds:>8.1f} s"
     ]
+    file = f"solutions/{s.info.track}/{s.info.name}/{FILE_NAME}"
     for mutant in s.survivors:
         lines += [f"  survives in {mutant.where}:", *(f"    {line}" for line in mutant.diff.splitlines())]
+        lines += [f"  If this is right too, add it to {file}, with the reason:", entry_of(mutant)]
     lines += [f"  marked in vain, there is no such change: {entry.where}: {entry.now}" for entry in s.stale]
     lines += [f"  marked as right, and caught: {entry.where}: {entry.now}" for entry in s.needless]
     return lines

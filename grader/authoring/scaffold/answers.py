@@ -1,11 +1,13 @@
-"""Drafts of mistakes and variants that apply to every function of an array."""
+"""Drafts of mistakes and variants: those that can be made from the reference, whatever the kata is about."""
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
-from grader.authoring.scaffold.library_snippets import Draft, base_of
-from grader.authoring.scaffold.signatures import Callee
+from grader.authoring.scaffold.chance import is_logits, probability
+from grader.authoring.scaffold.library_snippets import Draft
+from grader.authoring.scaffold.signatures import Callee, Parameter
 
 MISTAKES = '''\
 """What goes wrong in {name}: one {kind} a mistake, its docstring what the student is told."""
@@ -13,13 +15,8 @@ MISTAKES = '''\
 {imports}
 
 
-{right}
-
-
 {mistakes}
-
-
-# TODO: add what goes wrong in this kata: a step left out, done twice, swapped, along the wrong axis
+{next}# TODO: add what goes wrong in this kata: a step left out, done twice, swapped, along the wrong axis
 '''
 VARIANTS = '''\
 """Right answers to {name} in other styles."""
@@ -27,93 +24,177 @@ VARIANTS = '''\
 {imports}
 
 
-{right}
-
-
 {variants}
-
-
-# TODO: add other styles: loops, einsum, library calls, another order of the steps
+{next}# TODO: add other styles: loops, einsum, library calls, another order of the steps
 '''
-RIGHT_DUE = (
-    "raise NotImplementedError  # TODO: write the right answer once more; each mistake changes one thing"
-)
-OTHER_DUE = "raise NotImplementedError  # TODO: write the right answer in another style than the reference's"
 
 
 @dataclass(frozen=True)
 class DraftedAnswer:
-    """A drafted mistake or variant: its name, its docstring, and a body that calls the right answer."""
+    """A drafted mistake or variant: its name, its docstring, and a body that calls the reference. `method` is
+    the method of a class that it replaces."""
 
     name: str
     text: str
     body: tuple[str, ...]
+    method: Callee | None = None
 
 
 def mistakes(draft: Draft) -> str:
-    """Return the draft of mistakes.py: wrong answers that call a right one, which is still to be written."""
-    found = [*_mistakes_of_arrays(draft), *_mistakes_of_defaults(draft)]
+    """Return the draft of mistakes.py: wrong answers that call the reference."""
+    found = [*_mistakes_of_kind(draft), *_mistakes_of_arrays(draft), *_mistakes_of_defaults(draft)]
+    seen = "\n\n_SEEN = {}" if any("_SEEN" in line for answer in found for line in answer.body) else ""
+    written = "\n\n\n".join(_written(draft, answer) for answer in found)
+    kind = "class" if draft.entries[0].is_class else "function"
+    imports = _imports(draft, written) + seen
     return MISTAKES.format(
-        name=draft.name,
-        kind="class" if draft.entries[0].is_class else "function",
-        imports=draft.imports + ("\n\n_SEEN = {}" if draft.array else ""),
-        right=_right(draft, RIGHT_DUE),
-        mistakes="\n\n\n".join(_written(draft, answer) for answer in found),
+        name=draft.name, kind=kind, imports=imports, mistakes=written, next="\n\n" if found else ""
     )
 
 
 def variants(draft: Draft) -> str:
-    """Return the draft of variants.py: right answers that call one that is still to be written."""
-    return VARIANTS.format(
-        name=draft.name,
-        imports=draft.imports,
-        right=_right(draft, OTHER_DUE),
-        variants="\n\n\n".join(_written(draft, answer) for answer in _drafted_variants(draft)),
-    )
+    """Return the draft of variants.py: a right answer that computes in float64, where this is one."""
+    found = _variants_of_arrays(draft)
+    written = "\n\n\n".join(_written(draft, answer) for answer in found)
+    imports = _imports(draft, written) if found else draft.imports
+    return VARIANTS.format(name=draft.name, imports=imports, variants=written, next="\n\n" if found else "")
 
 
-def _drafted_variants(draft: Draft) -> list[DraftedAnswer]:
-    plain = _call(draft)
-    found = [DraftedAnswer("in_other_words", "In other words.", (f"return {plain}",))]
-    if draft.array is not None and not draft.entries[0].is_class:
-        snippets, arrays = draft.snippets, [p.name for p in draft.judged.parameters if p.kind == "array"]
-        wide = _call(draft, **{name: snippets.wide.format(x=name) for name in arrays})
-        text = "Widened at the door, cast back at the end."
-        found.append(
-            DraftedAnswer("in_float64", text, (f"return {snippets.back.format(wide, x=draft.array)}",))
-        )
+def _imports(draft: Draft, written: str) -> str:
+    first = draft.entries[0]
+    lines = [draft.snippets.imports] if any(f"{name}." in written for name in ("np", "torch")) else []
+    if f"_{first.name}" in written:
+        lines.append(f"from reference import {first.name} as _{first.name}")
+    return "\n".join(lines)
+
+
+def _variants_of_arrays(draft: Draft) -> list[DraftedAnswer]:
+    if draft.array is None or draft.kind != "function" or not draft.returns_array:
+        return []
+    arrays = [p.name for p in draft.judged.parameters if p.kind == "array"]
+    wide = _call(draft, **{name: draft.snippets.wide.format(x=name) for name in arrays})
+    back = draft.snippets.back.format(wide, x=draft.array.name)
+    return [DraftedAnswer("in_float64", "Widened at the door, cast back at the end.", (f"return {back}",))]
+
+
+def _mistakes_of_kind(draft: Draft) -> list[DraftedAnswer]:
+    if draft.kind == "module":
+        return _mistakes_of_modules(draft)
+    if draft.kind == "object" and draft.entries[0].is_class:
+        return _mistakes_of_objects(draft)
+    return _mistakes_of_samplers(draft) if draft.kind == "sampler" else []
+
+
+def _mistakes_of_modules(draft: Draft) -> list[DraftedAnswer]:
+    if draft.array is None:
+        return []
+    x, constructor = draft.array.name, draft.entries[0].callee
+    detached = _call(draft, **{x: f"{x}.detach()"})
+    found = [DraftedAnswer("detaches_the_argument", DETACHES.format(x=x), (f"return {detached}",))]
+    if draft.weights:
+        made = f"super().__init__({constructor.passed})"
+        frozen = (made, "self.requires_grad_(False)")
+        found.append(DraftedAnswer("freezes_its_parameters", FREEZES, frozen, _constructor(draft)))
     return found
 
 
-def _mistakes_of_arrays(draft: Draft) -> list[DraftedAnswer]:
-    x, snippets = draft.array, draft.snippets
-    if x is None:
+def _constructor(draft: Draft) -> Callee:
+    return Callee("__init__", draft.entries[0].callee.parameters)
+
+
+def _mistakes_of_objects(draft: Draft) -> list[DraftedAnswer]:
+    constructor = _constructor(draft)
+    made = f"super().__init__({constructor.passed})"
+    again = f"type(self).__init__(self{''.join(f', self._{p.name}' for p in constructor.parameters)})"
+    kept = [f"self._{p.name} = {p.name}" for p in constructor.parameters]
+    found = [DraftedAnswer("shares_what_it_holds", SHARES, ("self.__dict__ = _SEEN", made), constructor)]
+    if not kept:
+        forgets = (again.replace("type(self)", "super()").replace("(self)", "()"), f"return {_call(draft)}")
+        found.append(DraftedAnswer("forgets_between_calls", FORGETS, forgets))
+    return found
+
+
+def _mistakes_of_samplers(draft: Draft) -> list[DraftedAnswer]:
+    rng, array, chance = draft.rng, draft.array, probability(draft)
+    if not rng:
         return []
-    wide = _call(draft, **{x: snippets.wide.format(x=x)})
+    own = _call(draft, **{rng: draft.snippets.seeded.format(0)})
+    found = [DraftedAnswer("ignores_the_generator", IGNORES_RNG.format(rng=rng), (f"return {own}",))]
+    if array is not None:
+        likely = _one_hot(draft, array)
+        most = (likely, f"return {_call(draft, **{array.name: 'likely'})}")
+        found.append(DraftedAnswer("takes_the_most_likely", MOST_LIKELY, most))
+        found.append(DraftedAnswer("counts_from_one", FROM_ONE, (f"return {_call(draft)} + 1",)))
+    elif chance is not None:
+        likelier = _call(draft, **{chance.name: f"float({chance.name} >= 0.5)"})
+        found.append(DraftedAnswer("takes_the_likelier", MOST_LIKELY, (f"return {likelier}",)))
+        turned = _call(draft, **{chance.name: f"1 - {chance.name}"})
+        found.append(DraftedAnswer("swaps_the_outcomes", SWAPS.format(p=chance.name), (f"return {turned}",)))
+    return found
+
+
+def _one_hot(draft: Draft, array: Parameter) -> str:
+    """Return the line that makes `likely`, which leaves the draw no choice."""
+    x, scale = array.name, "40 * " if is_logits(array) else ""
+    if draft.library == "torch":
+        return f"likely = {scale}torch.eye({x}.shape[-1], dtype={x}.dtype)[{x}.argmax(-1)]"
+    return f"likely = {scale}np.eye({x}.shape[-1], dtype={x}.dtype)[{x}.argmax(axis=-1)]"
+
+
+def _mistakes_of_arrays(draft: Draft) -> list[DraftedAnswer]:
+    """Return the mistakes with dtypes, memory and state that the kind and the shapes allow."""
+    if draft.array is None or draft.kind == "sampler":
+        return []
+    x, snippets = draft.array.name, draft.snippets
+    found = [*_mistakes_of_dtypes(draft)]
+    if len(draft.axes_of(draft.array)) > 1:
+        laid_out = _call(draft, **{x: snippets.in_memory_order.format(x=x)})
+        found.append(DraftedAnswer("trusts_the_memory_layout", LAYOUT.format(x=x), (f"return {laid_out}",)))
+    changed = f"{x}.data.mul_(2)" if draft.library == "torch" else f"{x} *= 2"
+    overwrites = (f"answer_ = {_call(draft)}", changed, "return answer_")
+    found.append(DraftedAnswer("overwrites_the_argument", OVERWRITES.format(x=x), overwrites))
+    if draft.kind != "object":
+        kept = f"return _SEEN.setdefault(({x}.shape, {x}.dtype), {_call(draft)})"
+        found.append(DraftedAnswer("answers_as_the_first_time", REMEMBERS, (kept,)))
+    return found
+
+
+def _mistakes_of_dtypes(draft: Draft) -> list[DraftedAnswer]:
+    """Return the mistakes with dtypes; a module cannot take wider arguments than its parameters."""
+    x, snippets = str(draft.array and draft.array.name), draft.snippets
+    if draft.kind == "object" or not draft.returns_array:
+        return []
     narrow = snippets.back.format(_call(draft, **{x: snippets.narrow.format(x=x)}), x=x)
+    wide = _call(draft, **{x: snippets.wide.format(x=x)})
+    if draft.kind == "module":
+        wide, narrow = f"{_call(draft)}.double()", f"{_call(draft)}.float().to({x}.dtype)"
     return [
         DraftedAnswer("widens_to_float64", WIDENS.format(x=x), (f"return {wide}",)),
         DraftedAnswer("computes_in_float32", NARROWS.format(x=x), (f"return {narrow}",)),
-        DraftedAnswer("trusts_the_memory_layout", LAYOUT.format(x=x),
-               (f"return {_call(draft, **{x: snippets.in_memory_order.format(x=x)})}",)),
-        DraftedAnswer("overwrites_the_argument", OVERWRITES.format(x=x),
-               (f"result = {_call(draft)}", f"{x} *= 2", "return result")),
-        DraftedAnswer("answers_as_the_first_time", REMEMBERS,
-               (f"return _SEEN.setdefault(({x}.shape, {x}.dtype), {_call(draft)})",)),
-    ]  # fmt: skip
+    ]
 
 
 def _mistakes_of_defaults(draft: Draft) -> list[DraftedAnswer]:
     """Return a mistake for each argument with a default: it ignores the argument."""
-    return [
+    found = [
         DraftedAnswer(f"ignores_the_{p.name}_given", IGNORES.format(name=p.name, default=p.default),
                (f"return {_call(draft, without=p.name)}",))
         for p in draft.judged.parameters
         if p.default is not None
     ]  # fmt: skip
+    if not draft.entries[0].is_class:
+        return found
+    constructor = _constructor(draft)
+    for p in constructor.parameters:
+        if p.default is not None:
+            others = ", ".join(f"{o.name}={o.name}" for o in constructor.parameters if o != p)
+            text = IGNORES.format(name=p.name, default=p.default)
+            body = (f"super().__init__({others})",)
+            found.append(DraftedAnswer(f"ignores_the_{p.name}_given", text, body, constructor))
+    return found
 
 
-def _call(draft: Draft, without: str = "", **changed: str) -> str:
+def _call(draft: Draft, /, without: str = "", **changed: str) -> str:
     """Return the source of a call of the right answer, with some arguments changed or one left out."""
     callee, arguments = draft.judged, []
     left_out = False
@@ -129,25 +210,13 @@ def _target(draft: Draft, callee: Callee) -> str:
     return f"super().{callee.name}" if draft.entries[0].is_class else f"_{callee.name}"
 
 
-def _right(draft: Draft, due: str) -> str:
-    """Return the draft of the right answer; it is private, so that it does not count as an answer."""
-    first = draft.entries[0]
-    if not first.is_class:
-        return f"def _{first.name}({first.callee.declared}):\n    {due}"
-    parts = [f"class _{first.name}{base_of(draft, first)}:"]
-    for callee in (Callee("__init__", first.callee.parameters), *first.methods):
-        declared = ", ".join(["self", *(p.declared for p in callee.parameters)])
-        parts.append(f"    def {callee.name}({declared}):\n        {due}\n")
-    return "\n".join(parts).rstrip()
-
-
 def _written(draft: Draft, answer: DraftedAnswer) -> str:
-    first, callee = draft.entries[0], draft.judged
-    lint_comment = "  # noqa: ARG001 - the mistake" if answer.name.startswith("ignores") else ""
+    first, callee = draft.entries[0], answer.method or draft.judged
+    unused = "ARG002" if first.is_class else "ARG001"
+    lint_comment = f"  # noqa: {unused} - the mistake" if answer.name.startswith("ignores") else ""
     if not first.is_class:
         head = f"def {answer.name}({callee.declared}):{lint_comment}"
         return "\n".join([head, *_documented(answer.text, 4), *(f"    {line}" for line in answer.body)])
-    lint_comment = lint_comment.replace("ARG001", "ARG002")
     declared = ", ".join(["self", *(p.declared for p in callee.parameters)])
     lines = [f"class {answer.name}(_{first.name}):", *_documented(answer.text, 4), ""]
     return "\n".join(
@@ -156,8 +225,6 @@ def _written(draft: Draft, answer: DraftedAnswer) -> str:
 
 
 def _documented(text: str, indent: int) -> list[str]:
-    import textwrap
-
     lead = " " * indent
     lines = textwrap.wrap(f'"""{text}', 106 - indent, initial_indent=lead, subsequent_indent=lead)
     return [*lines[:-1], lines[-1] + '"""']
@@ -186,4 +253,33 @@ REMEMBERS = (
 IGNORES = (
     "Right where {name} is left out; another {name} changes nothing: the number {default} is written into"
     " the code. Check that the argument is what the formula uses."
+)
+DETACHES = (
+    "The results are right, and no gradient reaches {x}: it was detached on the way. Check for detach, .data,"
+    " no_grad, and tensors that are made anew from numbers."
+)
+FREEZES = (
+    "The results are right, and no gradient reaches the parameters: they do not require one. Check how they"
+    " are made; nn.Parameter requires gradients by itself."
+)
+SHARES = (
+    "A second object goes on where the first one stopped, or raises an error: both hold the same things. What"
+    " an object holds is made in its constructor and belongs to self, not to the class."
+)
+FORGETS = (
+    "Each call answers as if it were the first: what earlier calls have brought is lost. Check what is made"
+    " anew in the method and belongs into the constructor."
+)
+IGNORES_RNG = (
+    "Every call gives the same draw, and {rng} is as it was before: the random numbers come from a generator"
+    " of the function's own. Draw from the {rng} that is given."
+)
+MOST_LIKELY = (
+    "The most likely outcome comes up every time, others never: nothing is drawn. Check that a random number"
+    " decides."
+)
+FROM_ONE = "Every index is too large by one: the first is 1. Check what is counted; an index begins at 0."
+SWAPS = (
+    "What should be rare comes up often, and the other way round: the event happens with the chance 1 - {p}."
+    " Check on which side of the comparison the random number stands."
 )

@@ -1,10 +1,11 @@
-"""The draft of a declaration: a case strategy for the arguments, and a law that holds for any function."""
+"""The draft of a declaration: cases of unequal sizes for the arguments, and the laws that fit the kind."""
 
 from __future__ import annotations
 
 import json
 
-from grader.authoring.scaffold.library_snippets import Draft, base_of
+from grader.authoring.scaffold.chance import certain_value, chance_source, counting_laws
+from grader.authoring.scaffold.library_snippets import Draft, base_of, shape_of
 from grader.authoring.scaffold.signatures import Callee, Parameter
 
 DECLARATION = '''\
@@ -19,25 +20,27 @@ KATA = Kata(
     entry_points={entry_points},
     title={title},
     source={source},
-{library}    hints=(
+{hints}{options}    bank_size=40,
+)
+{constants}
+
+@KATA.cases
+def cases(draw):
+    """TODO: {advice}"""
+{sizes}    return {{
+{drawn}
+    }}
+{observe}{laws}
+
+# TODO: add a law of the thing itself: a claim that holds for every case, whatever the numbers are
+'''
+HINTS = """\
+    hints=(
         "TODO: give a nudge: where to look, what to try by hand",
         "TODO: name the step at which most go wrong",
         "TODO: say nearly the answer, in words and never in code",
     ),
-    bank_size=40,
-)
-
-
-@KATA.cases
-def cases(draw):
-    """TODO: draw what tells wrong answers apart: one row and many, no square, large numbers, ties"""
-{shape}    return {{
-{drawn}
-    }}
-{observe}{law}
-
-# TODO: add a law of the thing itself: a claim that holds for every case, whatever the numbers are
-'''
+"""
 OBSERVE = '''
 
 @KATA.observe
@@ -45,64 +48,133 @@ def observe(student, {names}):
     """What is compared with the reference's answers."""
 {made}    return {{{results}}}
 '''
-LAYOUT = '''
+APART = '''
 
 @KATA.law(points=1)
-def test_memory_layout_does_not_matter(student, {names}):
-    """{array} may lie in memory in any order."""
-    relaid = {relaid}
-    what = "the result for {array} laid out column by column"
-    expect.close(student.{called}, student.{plain}, what, terms={terms})
+def test_two_objects_share_nothing(student, {names}):
+    """Two objects do not share what they hold."""
+    first, second = student.{made}, student.{made}
+    alone = [{first}]
+    expect.equal([{second}], alone, "what a second object answers")
 '''
+ARRAYS_ADVICE = "draw what tells wrong answers apart: ties, large and small numbers, equal rows"
+OTHER_ADVICE = "draw what tells wrong answers apart: the values at which the answer changes"
 
 
 def declaration(draft: Draft) -> str:
     """Return the draft of the kata's declaration."""
-    arrays = any(p.kind in ("array", "integers", "mask") for p in draft.parameters.values())
-    names = ", ".join(draft.parameters)
-    law = _law(draft)
-    return DECLARATION.format(
+    laws = _laws(draft)
+    constants = chance_source(draft)
+    body = "\n".join(f'        "{name}": {value},' for name, value in _drawn(draft).items())
+    has_arrays = any(p.kind == "array" for p in draft.parameters.values())
+    text = DECLARATION.format(
         name=draft.name,
         quoted=json.dumps(draft.name),
         track=json.dumps(draft.track),
         title=json.dumps(draft.title, ensure_ascii=False),
         source=json.dumps(draft.source, ensure_ascii=False),
         entry_points=_tuple([entry.name for entry in draft.entries]),
-        library='    library="torch",\n' if draft.library == "torch" else "",
-        imports=_imports(draft, bool(law)),
-        shape="    shape, dtype = draw(st.shapes(2)), draw(st.float_dtypes())\n" if arrays else "",
-        drawn="\n".join(f'        "{p.name}": {_drawn(draft, p)},' for p in draft.parameters.values()),
-        observe=_observe(draft, names),
-        law=law,
+        hints="    hints=(),\n" if draft.is_draft else HINTS,
+        options=_options(draft),
+        imports="{imports}",
+        constants=constants,
+        advice=ARRAYS_ADVICE if has_arrays and draft.kind != "sampler" else OTHER_ADVICE,
+        sizes=_sizes(draft),
+        drawn=body,
+        observe=_observe(draft),
+        laws=laws,
     )
+    return text.replace("{imports}", _imports(text), 1)
 
 
 def _tuple(names: list[str]) -> str:
     return f"({', '.join(map(json.dumps, names))}{',' if len(names) == 1 else ''})"
 
 
-def _imports(draft: Draft, has_law: bool) -> str:
-    lines = ["from grader import strategies as st"]
-    kinds = {p.kind for p in draft.parameters.values()}
-    if kinds & {"integers", "mask"} or (has_law and draft.library == "numpy"):
-        lines.insert(0, "import numpy as np\n")
-    if has_law:
-        lines.insert(-1, "from grader import expect")
-    return "\n".join(lines)
+def _options(draft: Draft) -> str:
+    named = {p.name: p.axes for p in draft.parameters.values() if p.axes}
+    axes = ", ".join(f'"{name}": "{" ".join(given)}"' for name, given in named.items())
+    lines = [
+        "draft=True," if draft.is_draft else "",
+        'library="torch",' if draft.library == "torch" else "",
+        "grades_gradients=True," if draft.kind == "module" else "",
+        "grades_device=False," if draft.kind == "sampler" and draft.library == "torch" else "",
+        f"axes={{{axes}}}," if axes else "",
+    ]
+    return "".join(f"    {line}\n" for line in lines if line)
 
 
-def _drawn(draft: Draft, parameter: Parameter) -> str:
-    wrapped = draft.snippets.drawn.format
+def _imports(text: str) -> str:
+    """Return the imports that the text of a declaration needs."""
+    code = text.partition("KATA = ")[2]
+    lines = ["from grader import strategies as st"] if "st." in code else []
+    if "expect." in code:
+        lines.insert(0, "from grader import expect")
+    own = code.replace('RNG = """\nimport numpy as np', "")
+    numpy = ["import numpy as np\n"] if _uses_numpy(own) else []
+    return "\n".join([*numpy, *lines])
+
+
+def _uses_numpy(code: str) -> bool:
+    """True if the code outside of the source text RNG uses NumPy."""
+    before, _, rest = code.partition('RNG = """')
+    return "np." in before + rest.partition('"""')[2]
+
+
+def _sizes(draft: Draft) -> str:
+    """Return the lines that draw the sizes, of which no two are equal, and the dtype."""
+    lines, heads = [], draft.parameters.get("num_heads")
+    wide = draft.axes_of(draft.array)[-1] if draft.array else ""
+    if heads and wide:
+        lines.append("num_heads = draw(st.integers(1, 3))")
+    for index, name in enumerate(draft.sizes):
+        divided = heads and name == wide
+        size = "num_heads * draw(st.integers(2, 3))" if divided else _size(index, len(draft.sizes))
+        lines.append(f"{name} = {size}")
+    if any(p.kind == "array" for p in draft.parameters.values()) or draft.weights:
+        lines.append("dtype = draw(st.float_dtypes())")
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def _size(index: int, number: int) -> str:
+    if number == 1:
+        return "draw(st.integers(2, 6))"
+    return f"draw(st.integers({3 * index + 1}, {3 * index + 3}))"
+
+
+def _drawn(draft: Draft) -> dict[str, str]:
+    """Return the source of each argument of a case, by name."""
+    found = {}
+    for callee in draft.callees:
+        is_method = any(callee in entry.methods for entry in draft.entries)
+        if draft.weights and is_method and "weights" not in found:
+            found["weights"] = _drawn_weights(draft)
+        found |= {p.name: _drawn_value(draft, p) for p in callee.parameters if p.kind != "rng"}
+    return found | ({"seed": "draw(st.integers(0, 2**16))"} if draft.rng else {})
+
+
+def _drawn_weights(draft: Draft) -> str:
+    arrays = [
+        f'            "{name}": draw(st.tensors(st.normal_arrays({shape_of(axes)}, dtype))),\n'
+        for name, axes in draft.weights
+    ]
+    return f"{{\n{''.join(arrays)}        }}"
+
+
+def _drawn_value(draft: Draft, parameter: Parameter) -> str:
+    if draft.kind == "sampler" and (certain := certain_value(draft, parameter)):
+        return certain
+    shape, wrapped = shape_of(draft.axes_of(parameter)), draft.snippets.drawn.format
     if parameter.kind == "array":
-        return wrapped("st.permuted(st.arrays(shape, dtype))")
+        drawn = f"st.arrays({shape}, dtype)"
+        return wrapped(f"st.permuted({drawn})" if len(draft.axes_of(parameter)) > 1 else drawn)
+    random = "np.random.default_rng(draw(st.integers(0, 99)))"
     if parameter.kind == "integers":
-        return wrapped("st.just(np.random.default_rng(draw(st.integers(0, 99))).integers(0, 6, shape))")
+        return wrapped(f"st.just({random}.integers(0, 6, {shape}))")
     if parameter.kind == "mask":
-        return wrapped("st.just(np.random.default_rng(draw(st.integers(0, 99))).random(shape) < 0.5)")
-    arrays = any(p.kind == "array" for p in draft.parameters.values())
-    if parameter.name.startswith("d_") and parameter.default is None and arrays:
-        return "shape[-1]"  # such as d_model, the width of the vectors
-    return _drawn_number(parameter)
+        return wrapped(f"st.just({random}.random({shape}) < 0.5)")
+    is_drawn = parameter.name in draft.sizes or (parameter.name == "num_heads" and draft.array)
+    return parameter.name if is_drawn else _drawn_number(parameter)
 
 
 def _drawn_number(parameter: Parameter) -> str:
@@ -117,40 +189,50 @@ def _drawn_number(parameter: Parameter) -> str:
     return default or "None"
 
 
-def _observe(draft: Draft, names: str) -> str:
-    """Return the `observe` function, which is needed for classes and for several functions."""
-    if len(draft.entries) == 1 and not draft.entries[0].is_class:
+def _observe(draft: Draft) -> str:
+    """Return the `observe` function, which classes, samplers and several functions need."""
+    if len(draft.entries) == 1 and not draft.entries[0].is_class and not draft.rng:
         return ""
     made, results = "", []
+    if draft.rng:
+        made = f'    {draft.rng} = student.build(RNG, "seeded", seed)\n'
     for entry in draft.entries:
         if not entry.is_class:
-            results.append(f'"{entry.name}": student.{_call(entry.callee)}')
+            results.append(f'"{entry.name}": student.{call(entry.callee)}')
             continue
         thing = "module" if base_of(draft, entry) else "made"
-        made += f"    {thing} = student.{_call(entry.callee)}\n"
-        results += [f'"{method.name}": {_method_call(thing, method)}' for method in entry.methods]
-    return OBSERVE.format(names=names, made=made, results=", ".join(results))
+        created = f"student.{call(entry.callee)}"
+        created = f"expect.loads(student, {created}, weights)" if draft.weights else created
+        made += f"    {thing} = {created}\n"
+        calls = [(method.name, method_call(thing, method)) for method in entry.methods]
+        if thing == "made":  # what an object holds shows at the second call
+            calls.append((f"{calls[0][0]} again", calls[0][1]))
+        results += [f'"{name}": {source}' for name, source in calls]
+    if len(results) == 1:
+        results = [f'"result": {results[0].partition(": ")[2]}']
+    return OBSERVE.format(names=", ".join(_drawn(draft)), made=made, results=", ".join(results))
 
 
-def _method_call(thing: str, method: Callee) -> str:
-    return f"{thing}({method.passed})" if method.name == "forward" else f"{thing}.{_call(method)}"
+def method_call(thing: str, method: Callee) -> str:
+    """Return the source of a call of a method."""
+    return f"{thing}({method.passed})" if method.name == "forward" else f"{thing}.{call(method)}"
 
 
-def _call(callee: Callee) -> str:
+def call(callee: Callee) -> str:
+    """Return the source of a call in which each argument is a variable of its name."""
     return f"{callee.name}({callee.passed})"
 
 
-def _law(draft: Draft) -> str:
-    """Return the law that memory layout does not matter; empty without an array or for a class."""
-    array, callee = draft.array, draft.judged
-    if array is None or draft.entries[0].is_class:
+def _laws(draft: Draft) -> str:
+    """Return the laws that fit the kind: objects share nothing, samplers draw as often as they should."""
+    if draft.kind == "sampler":
+        return counting_laws(draft)
+    first = draft.entries[0]
+    if draft.kind != "object" or not first.is_class:
         return ""
-    called = ", ".join("relaid" if p.name == array else p.name for p in callee.parameters)
-    return LAYOUT.format(
-        names=callee.passed,
-        array=array,
-        relaid=draft.snippets.relaid.format(x=array),
-        called=f"{callee.name}({called})",
-        plain=_call(callee),
-        terms=f"{array}.size" if draft.library == "numpy" else f"{array}.numel()",
-    )
+    answers = {
+        thing: ", ".join(method_call(thing, method) for method in first.methods)
+        for thing in ("first", "second")
+    }
+    names = [p.name for callee in (first.callee, *first.methods) for p in callee.parameters]
+    return APART.format(names=", ".join(dict.fromkeys(names)), made=call(first.callee), **answers)

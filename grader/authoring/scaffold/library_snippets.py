@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from grader.authoring.scaffold.signatures import Callee, EntryPoint, Parameter
 
 Library = Literal["numpy", "torch"]
+KataKind = Literal["function", "module", "object", "sampler"]
+KINDS: tuple[KataKind, ...] = ("function", "module", "object", "sampler")
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,10 @@ class LibrarySnippets:
     wide: str
     narrow: str
     back: str
-    relaid: str
     in_memory_order: str
+    rng: str
+    seeded: str
+    next_number: str
 
 
 NUMPY = LibrarySnippets(
@@ -31,8 +36,10 @@ NUMPY = LibrarySnippets(
     wide="{x}.astype(np.float64)",
     narrow="{x}.astype(np.float32)",
     back="{}.astype({x}.dtype)",
-    relaid="np.asfortranarray({x})",
     in_memory_order='{x}.ravel(order="K").reshape({x}.shape)',
+    rng="np.random.Generator",
+    seeded="np.random.default_rng({})",
+    next_number="rng.random()",
 )
 TORCH = LibrarySnippets(
     imports="import torch",
@@ -41,15 +48,17 @@ TORCH = LibrarySnippets(
     wide="{x}.double()",
     narrow="{x}.float()",
     back="{}.to({x}.dtype)",
-    relaid="{x}.mT.contiguous().mT",
     in_memory_order="{x}.as_strided({x}.shape, torch.empty({x}.shape).stride())",
+    rng="torch.Generator",
+    seeded="torch.Generator().manual_seed({})",
+    next_number="torch.rand((), generator=rng).item()",
 )
 SNIPPETS: dict[Library, LibrarySnippets] = {"numpy": NUMPY, "torch": TORCH}
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The name, texts, library and entry points of a new kata."""
+    """What `kata new` knows of a kata. `weights` are the names and axes of a module's parameters."""
 
     track: str
     name: str
@@ -57,6 +66,9 @@ class Draft:
     source: str
     library: Library
     entries: tuple[EntryPoint, ...]
+    kind: KataKind = "function"
+    weights: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    is_draft: bool = False  # without mistakes and variants
 
     @property
     def snippets(self) -> LibrarySnippets:
@@ -85,9 +97,40 @@ class Draft:
         return first.methods[0] if first.is_class else first.callee
 
     @property
-    def array(self) -> str | None:
-        """The name of the first array argument of `judged`, or None."""
-        return next((p.name for p in self.judged.parameters if p.kind == "array"), None)
+    def array(self) -> Parameter | None:
+        """The first array argument of `judged`, or None."""
+        return next((p for p in self.judged.parameters if p.kind == "array"), None)
+
+    @property
+    def rng(self) -> str:
+        """The name of the argument that random numbers are drawn from, or an empty text."""
+        return next((p.name for p in self.parameters.values() if p.kind == "rng"), "")
+
+    @property
+    def returns_array(self) -> bool:
+        """False if the annotation of the result says that it is something else than one array."""
+        result = self.judged.result
+        return not result or result.startswith(("'", '"')) or result == self.snippets.array
+
+    def axes_of(self, parameter: Parameter) -> tuple[str, ...]:
+        """Return the names of an array's axes: those given, or two that differ from each other."""
+        if parameter.axes:
+            return parameter.axes
+        widths = [p.name for p in self.parameters.values() if p.name.startswith("d_") and p.default is None]
+        return "rows", widths[0] if widths else "columns"
+
+    @property
+    def arrays(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """All array arguments and the module's parameters, with the names of their axes."""
+        for p in self.parameters.values():
+            if p.kind in ("array", "integers", "mask"):
+                yield p.name, self.axes_of(p)
+        yield from self.weights
+
+    @property
+    def sizes(self) -> list[str]:
+        """The names of all axes, in the order in which they first occur."""
+        return list(dict.fromkeys(axis for _, axes in self.arrays for axis in axes))
 
 
 def base_of(draft: Draft, entry: EntryPoint) -> str:
@@ -98,3 +141,8 @@ def base_of(draft: Draft, entry: EntryPoint) -> str:
         and any(method.name == "forward" for method in entry.methods)
     )
     return "(nn.Module)" if is_module else ""
+
+
+def shape_of(axes: tuple[str, ...]) -> str:
+    """Return the source of a shape, such as `(rows, columns)`."""
+    return f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"

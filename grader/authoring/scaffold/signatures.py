@@ -1,4 +1,7 @@
-"""Parse the signatures of a new kata, such as `rms_norm(x, gamma, eps=1e-6)` or `Cache.append(k, v)`."""
+"""Parse the signatures of a new kata, such as `rms_norm(x, gamma, eps=1e-6)` or `Cache.append(k, v)`.
+
+A text in place of an annotation names the axes of an array: `rms_norm(x: 'tokens d_model', eps=1e-6)`.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,25 @@ from typing import Literal
 
 from grader.course.catalog import CourseError
 
-Kind = Literal["array", "integers", "mask", "int", "float", "bool", "other"]
+Kind = Literal["array", "integers", "mask", "int", "float", "bool", "rng", "other"]
 
 KINDS: dict[str, Kind] = {"int": "int", "float": "float", "bool": "bool"}
 COUNTS = re.compile(r"^(n|num|d|max)_|_(len|id|size)$")  # not `k`, which usually means keys
 FRACTIONS = ("p", "eps", "temperature", "base", "theta")
+RNGS = ("rng", "generator")
+TAKEN = ("student", "expect", "np", "st", "torch", "nn")  # names that a declaration uses
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One argument: its name, its default as source, and the kind of value that is drawn for it."""
+    """One argument: its name, its default as source, the kind of value that is drawn for it, and the names of
+    an array's axes if they were given."""
 
     name: str
     default: str | None
     kind: Kind
     annotation: str | None
+    axes: tuple[str, ...] = ()
 
     @property
     def declared(self) -> str:
@@ -32,10 +39,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Callee:
-    """A function, or one method of a class."""
+    """A function, or one method of a class. `result` is its return annotation as source."""
 
     name: str
     parameters: tuple[Parameter, ...]
+    result: str = ""
 
     @property
     def declared(self) -> str:
@@ -79,7 +87,7 @@ def read_signatures(texts: tuple[str, ...]) -> list[EntryPoint]:
 
 def _read(text: str) -> tuple[str | None, Callee]:
     """Return the class of a method signature or None, and the function. Raises CourseError."""
-    match = re.fullmatch(r"\s*(?:([A-Za-z]\w*)\.)?([A-Za-z]\w*)\s*(\(.*\))\s*", text, re.DOTALL)
+    match = re.fullmatch(r"\s*(?:([A-Za-z]\w*)\.)?([A-Za-z]\w*)\s*(\(.*\)(?:\s*->.*)?)\s*", text, re.DOTALL)
     try:
         if match is None:
             raise SyntaxError
@@ -90,7 +98,8 @@ def _read(text: str) -> tuple[str | None, Callee]:
             f"`{text}` is no signature; write it as in Python: --signature 'rms_norm(x, gamma, eps=1e-6)'."
         ) from None
     assert isinstance(node, ast.FunctionDef)
-    return match[1], Callee(match[2], _parameters(node, source, text))
+    result = ast.unparse(node.returns) if node.returns else ""
+    return match[1], Callee(match[2], _parameters(node, source, text), result)
 
 
 def _parameters(node: ast.FunctionDef, source: str, text: str) -> tuple[Parameter, ...]:
@@ -98,6 +107,7 @@ def _parameters(node: ast.FunctionDef, source: str, text: str) -> tuple[Paramete
     if found.vararg or found.kwarg or found.kwonlyargs or found.posonlyargs:
         raise CourseError(f"`{text}`: a kata's arguments are passed by name; leave out *, ** and /.")
     arguments = [argument for argument in found.args if argument.arg != "self"]
+    _require_free_names([argument.arg for argument in arguments], text)
     given = [
         ast.get_source_segment(source, default) for default in found.defaults
     ]  # as typed: 1e-6, not 1e-06
@@ -108,9 +118,29 @@ def _parameters(node: ast.FunctionDef, source: str, text: str) -> tuple[Paramete
     )
 
 
+def _require_free_names(names: list[str], text: str) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise CourseError(f"`{text}` has two arguments called `{twice}`; rename one of them.")
+    taken = next((name for name in names if name in TAKEN), None)
+    if taken is not None:
+        raise CourseError(f"`{text}`: a declaration uses the name `{taken}` itself; rename the argument.")
+
+
 def _parameter(argument: ast.arg, default: str | None) -> Parameter:
-    annotation = ast.unparse(argument.annotation) if argument.annotation else None
-    return Parameter(argument.arg, default, _kind(argument.arg, default, annotation), annotation)
+    name, annotation = argument.arg, argument.annotation
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        axes = tuple(annotation.value.split())
+        return Parameter(name, default, _kind_of_array(name) or "array", None, axes)
+    said = ast.unparse(annotation) if annotation else None
+    return Parameter(name, default, _kind(name, default, said), said)
+
+
+def _kind_of_array(name: str) -> Kind | None:
+    """Return what an array holds by the convention for its name, or None."""
+    if name == "ids" or name.endswith("_ids"):
+        return "integers"
+    return "mask" if name == "mask" or name.endswith("_mask") else None
 
 
 def _kind(name: str, default: str | None, annotation: str | None) -> Kind:
@@ -121,13 +151,11 @@ def _kind(name: str, default: str | None, annotation: str | None) -> Kind:
         return (
             KINDS.get(type(ast.literal_eval(default)).__name__, "other") if _is_literal(default) else "other"
         )
-    if name == "ids" or name.endswith("_ids"):
-        return "integers"
-    if name == "mask" or name.endswith("_mask"):
-        return "mask"
+    if name in RNGS:
+        return "rng"
     if COUNTS.search(name):
         return "int"
-    return "float" if name in FRACTIONS else "array"
+    return _kind_of_array(name) or ("float" if name in FRACTIONS else "array")
 
 
 def _is_literal(source: str) -> bool:

@@ -67,7 +67,14 @@ def _function(draft: Draft, callee: Callee, has_docstring: bool, *first: str) ->
 
 
 def _result(draft: Draft, callee: Callee) -> str:
-    return "None" if callee.name == "__init__" else draft.snippets.array
+    if callee.name == "__init__":
+        return "None"
+    return draft.snippets.array if not callee.result or _axes_of_result(callee) else callee.result
+
+
+def _axes_of_result(callee: Callee) -> str:
+    """Return the axes of the result if a text in place of its annotation names them."""
+    return ", ".join(callee.result.strip("'\"").split()) if callee.result[:1] in ("'", '"') else ""
 
 
 def _described(callee: Callee) -> list[str]:
@@ -75,15 +82,26 @@ def _described(callee: Callee) -> list[str]:
     if callee.name == "__init__":
         return []
     width = max(len(name) for name in ("returns", *(p.name for p in callee.parameters))) + 3
-    arguments = [
-        f"    {f'{p.name}:':<{width}}TODO: say shape, dtype and values of {p.name}" for p in callee.parameters
+    result = _axes_of_result(callee)
+    told = [
+        (p.name, _shown(p) or f"TODO: say shape, dtype and values of {p.name}") for p in callee.parameters
     ]
-    last = f"    {'returns:':<{width}}TODO: say shape and dtype of the result"
-    return ['    """TODO: say in one line what it does.', "", *arguments, last, '    """']
+    told.append(("returns", f"[{result}]." if result else "TODO: say shape and dtype of the result"))
+    lines = [f"    {f'{name}:':<{width}}{text}" for name, text in told]
+    return ['    """TODO: say in one line what it does.', "", *lines, '    """']
+
+
+def _shown(parameter: Parameter) -> str:
+    """Return what the signature says of an argument: the axes of an array, or that it is a generator."""
+    if parameter.kind == "rng":
+        return "the generator to draw from."
+    floats = ", float32 or float64" if parameter.kind == "array" else ""
+    return f"[{', '.join(parameter.axes)}]{floats}." if parameter.axes else ""
 
 
 def _annotated(draft: Draft, parameter: Parameter) -> str:
     plain = parameter.kind if parameter.kind in ("int", "float", "bool") else draft.snippets.array
+    plain = draft.snippets.rng if parameter.kind == "rng" else plain
     annotation = parameter.annotation or ("object" if parameter.kind == "other" else plain)
     default = "" if parameter.default is None else f" = {parameter.default}"
     return f"{parameter.name}: {annotation}{default}"

@@ -5,16 +5,12 @@ from __future__ import annotations
 import difflib
 import keyword
 import re
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
-import click
-
 from grader.authoring.scaffold import answers, cases, texts
-from grader.authoring.scaffold.library_snippets import Draft, Library
-from grader.authoring.scaffold.signatures import read_signatures
+from grader.authoring.scaffold.library_snippets import Draft
 from grader.course.catalog import Course, CourseError
 from grader.course.syllabus import FILE, Syllabus, read_syllabus, to_text
 
@@ -55,38 +51,6 @@ def _require_free(course: Course, track: str, name: str, new_track: bool) -> Non
         raise CourseError(f"No track is called `{track}`. {hint} `--new-track` begins one.")
 
 
-def complete_draft(
-    track: str,
-    name: str,
-    signatures: tuple[str, ...],
-    library: Library | None,
-    title: str | None,
-    source: str | None,
-) -> Draft:
-    """Return the draft of a kata; prompt for missing values. Raises CourseError if there is no terminal."""
-    try:
-        given = signatures or (click.prompt("Signature, as in f(x, eps=1e-6)"),)
-        entries = read_signatures(given)  # before other prompts, since this often fails
-        default_title = name.replace("_", " ").capitalize()
-        return Draft(
-            track,
-            name,
-            title or click.prompt("Title", default=default_title),
-            source or click.prompt("Source", default="Author year, section"),
-            library or _ask_for_library(),
-            tuple(entries),
-        )
-    except click.Abort:
-        if sys.stdin.isatty():
-            raise
-        raise CourseError("Nobody answers here; give --signature, --title, --source and --library.") from None
-
-
-def _ask_for_library() -> Library:
-    answer = click.prompt("Library", type=click.Choice(["numpy", "torch"]), default="numpy")
-    return "torch" if answer == "torch" else "numpy"
-
-
 def write_kata(root: Path, draft: Draft) -> list[str]:
     """Write the kata's files, and the course's files if it is new, and return their names.
 
@@ -110,11 +74,14 @@ def write_kata(root: Path, draft: Draft) -> list[str]:
 def _kata_files(draft: Draft) -> dict[str, str]:
     """Return every file of the kata, in the order in which to complete them."""
     solutions = f"solutions/{draft.track}/{draft.name}"
+    known = {
+        f"{solutions}/mistakes.py": answers.mistakes(draft),
+        f"{solutions}/variants.py": answers.variants(draft),
+    }
     return {
         f"{solutions}/reference.py": texts.reference(draft),
         f"{FOLDER}/{draft.track}/test_{draft.name}.py": cases.declaration(draft),
-        f"{solutions}/mistakes.py": answers.mistakes(draft),
-        f"{solutions}/variants.py": answers.variants(draft),
+        **({} if draft.is_draft else known),
         f"exercises/{draft.track}/{draft.name}.py": texts.stub(draft),
     }
 

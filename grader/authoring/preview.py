@@ -1,0 +1,70 @@
+"""`kata preview`: show a kata as a student sees it, in the terminal, on a page and in a notebook."""
+
+from __future__ import annotations
+
+import ast
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from grader.authoring.static_checks import missing_files
+from grader.cases.generation import spread
+from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.known_solutions import standalone_sources
+from grader.course.submission import Submission
+from grader.formats import html, terminal
+from grader.grading.startup import open_grader
+from grader.notebooks.markdown import to_markdown
+from grader.report import KataReport, Report
+
+SHOWN = 3  # mistakes whose reports are shown: the first, the middle and the last one of the file
+
+
+def preview(course: Course, info: KataInfo, folder: Path) -> None:
+    """Print the statement and the reports on some mistakes, and write page and notebook into the folder."""
+    if missing := missing_files(course, info):
+        raise CourseError(missing[0])
+    click.echo(f"{shorten(course.stub(info))} is what a student opens:\n")
+    click.echo(course.stub(info).read_text(encoding="utf-8"))
+    reports = _reports(course, info)
+    for name, report in reports.items():
+        click.echo(f"\n{name} would read:\n\n{terminal.render_kata(report)}", nl=False)
+    for path in _write(course, info, folder, list(reports.values())):
+        click.echo(f"wrote {shorten(path)}")
+
+
+def _reports(course: Course, info: KataInfo) -> dict[str, KataReport]:
+    """Return the reports on SHOWN mistakes by the mistake's name; none if there are no mistakes yet."""
+    if not course.solution(info, "mistakes").is_file():
+        return {}
+    grader, source = open_grader(course, [info])
+    with closing(source):
+        sources = list(standalone_sources(course, info, "mistakes").items())
+        shown = spread(sources, SHOWN)
+        graded = {name: grader.grade(Submission(info, code, f"{name}.py")) for name, code in shown}
+    return {name: replace(report, output="") for name, report in graded.items()}
+
+
+def _write(course: Course, info: KataInfo, folder: Path, reports: list[KataReport]) -> list[Path]:
+    """Write the statement as Markdown, the page of the reports and, with nbformat, the notebook."""
+    stub = course.stub(info).read_text(encoding="utf-8")
+    statement = to_markdown(ast.get_docstring(ast.parse(stub)) or info.title)
+    texts = {f"{info.name}.md": statement, f"{info.name}.ipynb": _notebook(course, info)}
+    texts |= {f"{info.name}.html": html.render(Report(tuple(reports)))} if reports else {}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        if text:
+            (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name, text in texts.items() if text]
+
+
+def _notebook(course: Course, info: KataInfo) -> str:
+    """Return the notebook as students get it, without solutions; empty if nbformat is not installed."""
+    try:
+        from grader.notebooks.notebook import notebook_of
+
+        return notebook_of(course, [info], solved=False)
+    except ImportError:
+        return ""

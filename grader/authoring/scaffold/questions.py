@@ -1,0 +1,118 @@
+"""Complete what `kata new` was given, by asking for what is missing."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from grader.authoring.scaffold.library_snippets import KINDS, Draft, KataKind, Library
+from grader.authoring.scaffold.signatures import EntryPoint, read_signatures
+from grader.course.catalog import CourseError
+
+EXAMPLES: dict[KataKind, tuple[str, ...]] = {
+    "function": ("rms_norm(x: 'tokens d_model', gamma: 'd_model', eps=1e-6)",),
+    "module": ("Scale(d_model)", "Scale.forward(x: 'tokens d_model')"),
+    "object": ("Cache()", "Cache.append(k: 'tokens d_k')"),
+    "sampler": ("sample(p: 'vocab', rng)",),
+}
+
+
+def complete_draft(
+    track: str,
+    name: str,
+    signatures: tuple[str, ...],
+    library: Library | None,
+    title: str | None,
+    source: str | None,
+    kind: KataKind | None = None,
+    weights: tuple[str, ...] = (),
+    is_draft: bool = False,
+) -> Draft:
+    """Return the draft of a kata; prompt for missing values. Raises CourseError if there is no terminal."""
+    try:
+        if not signatures:
+            kind = kind or _ask_for_kind()
+            signatures = _ask_for_signatures(kind)
+        entries = tuple(read_signatures(signatures))  # before other prompts, since this often fails
+        kind = kind or _kind_of(entries, library)
+        _require_parts(entries, kind)
+        default_title = name.replace("_", " ").capitalize()
+        return Draft(
+            track,
+            name,
+            title or click.prompt("Title", default=default_title),
+            source or click.prompt("Source", default="Author year, section"),
+            "torch" if kind == "module" else library or _ask_for_library(),
+            entries,
+            kind,
+            _read_weights(weights or (_ask_for_weights() if kind == "module" else ())),
+            is_draft,
+        )
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        also = ", --weight" if kind == "module" else ""
+        raise CourseError(
+            f"Nobody answers here; give --signature, --title, --source{also} and --library."
+        ) from None
+
+
+def _ask_for_kind() -> KataKind:
+    answer: KataKind = click.prompt("What is it", type=click.Choice(KINDS), default="function")
+    return answer
+
+
+def _ask_for_signatures(kind: KataKind) -> tuple[str, ...]:
+    """Ask for a signature, or for those of a class and its methods, until the answer is empty."""
+    found = [click.prompt(f"Signature, as in {EXAMPLES[kind][0]}")]
+    while kind in ("module", "object"):
+        more = click.prompt(f"A method, as in {EXAMPLES[kind][1]} (empty: no more)", default="")
+        if not more:
+            break
+        found.append(more)
+    return tuple(found)
+
+
+def _ask_for_library() -> Library:
+    answer = click.prompt("Library", type=click.Choice(["numpy", "torch"]), default="numpy")
+    return "torch" if answer == "torch" else "numpy"
+
+
+def _ask_for_weights() -> tuple[str, ...]:
+    question = "Parameters with their axes, as in 'scale: d_model, w: d_ff d_model'"
+    return tuple(click.prompt(question, default="none").split(","))
+
+
+def _kind_of(entries: tuple[EntryPoint, ...], library: Library | None) -> KataKind:
+    """Return the kind that the signatures show."""
+    if any(p.kind == "rng" for entry in entries for p in entry.callee.parameters):
+        return "sampler"
+    if not entries[0].is_class:
+        return "function"
+    is_module = any(method.name == "forward" for method in entries[0].methods)
+    return "module" if is_module and library != "numpy" else "object"
+
+
+def _require_parts(entries: tuple[EntryPoint, ...], kind: KataKind) -> None:
+    """Raise CourseError if the signatures lack what the kind needs."""
+    if kind in ("module", "object") and not entries[0].is_class:
+        raise CourseError(f"A kata of the kind {kind} needs a class: {' and '.join(EXAMPLES[kind])}.")
+    if kind == "module" and all(method.name != "forward" for method in entries[0].methods):
+        raise CourseError(f"A module needs a method forward: --signature '{entries[0].name}.forward(x)'.")
+    if kind == "sampler" and all(p.kind != "rng" for p in entries[0].callee.parameters):
+        raise CourseError("A sampler draws from an argument called rng or generator; add it.")
+
+
+def _read_weights(texts: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the name and the axes of each parameter, given as `name: axis axis`. Raises CourseError."""
+    found = []
+    for text in texts:
+        if text.strip() in ("", "none"):
+            continue
+        name, _, axes = text.partition(":")
+        words = tuple(axes.split())
+        if not words or not all(word.isidentifier() for word in (*name.strip().split("."), *words)):
+            raise CourseError(f"`{text}` is no parameter; write name and axes: --weight 'w: d_ff d_model'.")
+        found.append((name.strip(), words))
+    return tuple(found)

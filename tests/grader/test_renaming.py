@@ -1,0 +1,97 @@
+"""Tests of `kata rename`, `kata remove` and `kata preview`."""
+
+import pytest
+from click.testing import CliRunner
+
+from grader.cli.kata import kata
+from grader.course.catalog import Course
+
+from .conftest import DOUBLE
+
+PATH = "tests/katas/path.toml"
+NEEDING = {
+    "tests/katas/attention/test_triple.py": """
+        from grader.kata import Kata
+        KATA = Kata("triple", track="attention", entry_points=("triple",), title="T", source="S",
+                    hints=("h",), needs=("double",))
+    """,
+    PATH: '[path]\nattention = ["double", "triple"]',
+}
+
+
+@pytest.fixture
+def run(tmp_path, write, monkeypatch):
+    """`run(*arguments, more={})` runs `kata` in the tiny course; returns the exit code and the output."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments, more=None, answer=""):
+        if not (tmp_path / "exercises").exists():
+            write(tmp_path, {**DOUBLE, PATH: '[path]\nattention = ["double"]', **(more or {})})
+        done = CliRunner().invoke(kata, list(arguments), input=answer)
+        return done.exit_code, done.output
+
+    return invoke
+
+
+def test_a_kata_is_renamed_everywhere(run, tmp_path):
+    code, said = run("rename", "double", "twice", more=NEEDING)
+    assert code == 0, said
+    course = Course(tmp_path)
+    info = course.kata_info("twice")
+    assert (list(course.katas), info.entry_points) == (["twice", "triple"], ("double",))
+    assert course.kata_info("triple").needs == ("twice",)
+    assert course.stub(info).is_file()
+    assert course.solution(info, "mistakes").is_file()
+    assert said.startswith("`double` is called `twice` now. Its functions keep their names.\n")
+    assert "still mentioned: exercises/attention/twice.py:3: def double(x):\n" in said
+    assert course.declaration(info).name == "twice"
+
+
+@pytest.mark.parametrize(
+    ("new", "sentence"),
+    [
+        ("triple", "A kata called `triple` is there already, in attention.\n"),
+        ("Twice!", "`Twice!` cannot be a kata: say a name of small letters, digits and underscores.\n"),
+    ],
+)
+def test_a_name_that_cannot_be_used_changes_nothing(run, tmp_path, new, sentence):
+    assert run("rename", "double", new, more=NEEDING) == (2, sentence)
+    assert list(Course(tmp_path).katas) == ["double", "triple"]
+
+
+def test_a_kata_is_removed_with_all_its_files(run, tmp_path):
+    code, said = run("remove", "double", answer="y\n")
+    assert code == 0
+    files = "exercises/attention/double.py, tests/katas/attention/test_double.py, solutions/attention/double"
+    assert said.endswith(f"deleted {files}\n")
+    assert list(Course(tmp_path).katas) == []
+    assert (tmp_path / PATH).read_text() == "[path]\nattention = []\n"
+    assert [path for path in tmp_path.rglob("*double*") if path.is_file()] == []
+
+
+def test_a_kata_is_kept_without_a_yes(run, tmp_path):
+    assert run("remove", "double", answer="n\n")[0] == 1
+    assert "double" in Course(tmp_path).katas
+
+
+def test_a_kata_that_another_needs_is_kept(run, tmp_path):
+    said = "`double` is needed by `triple`; take it out of their needs first.\n"
+    assert run("remove", "double", "--yes", more=NEEDING) == (2, said)
+    assert "double" in Course(tmp_path).katas
+
+
+@pytest.mark.slow
+def test_a_preview_shows_the_statement_and_three_mistakes(run, tmp_path):
+    pytest.importorskip("nbformat", reason="nbformat is not installed")
+    code, said = run("preview", "double")
+    assert code == 0, said
+    assert said.startswith('exercises/attention/double.py is what a student opens:\n\n"""Twice as much."""\n')
+    told = [line for line in said.splitlines() if line.endswith(" would read:")]
+    assert told == ["triples would read:", "forgets_the_first_row would read:", "accepts_text would read:"]
+    assert "looks like  The result is three times x: one x too many was added.\n" in said
+    assert (tmp_path / "preview" / "double.md").read_text().startswith("## Twice as much\n")
+    assert "three times x" in (tmp_path / "preview" / "double.html").read_text()
+    notebook = (tmp_path / "preview" / "double.ipynb").read_text()
+    assert "raise NotImplementedError" in notebook
+    assert "BEGIN SOLUTION" not in notebook
+    assert "HIDDEN" not in notebook
