@@ -12,7 +12,14 @@ from grader.course.submission import Submission, SubmissionRejected
 from grader.expect import SubmissionFailed
 from grader.grading.limits import JudgingStopped, limited
 from grader.report import CheckStatus, Isolation
-from grader.worker.client import CALL_SECONDS, KATA_SECONDS, Budget, RemoteStudent, WorkerLost
+from grader.worker.client import (
+    CALL_SECONDS,
+    KATA_SECONDS,
+    Budget,
+    Outdated,
+    RemoteStudent,
+    WorkerLost,
+)
 from grader.worker.process import Process, WorkerFactory
 from grader.worker.protocol.channel import Flooded
 
@@ -36,6 +43,7 @@ class SubmissionRun:
         prepared: PreparedKata,
         submission: Submission,
         note_isolation: Callable[[Isolation], None],
+        is_outdated: Callable[[], bool] = lambda: False,
     ) -> None:
         self.sources, self.device = sources, device
         self.prepared, self.submission = prepared, submission
@@ -43,7 +51,7 @@ class SubmissionRun:
         self.process: Process | None = None
         self.losses: list[WorkerLost] = []
         self.printed = ""
-        self.budget = Budget(KATA_SECONDS)
+        self.budget = Budget(KATA_SECONDS, is_outdated=is_outdated)
         self.session = self._start()
 
     def _start(self) -> CheckContext:
@@ -63,6 +71,9 @@ class SubmissionRun:
             raise SubmissionRejected(
                 f"{self.submission.label} fails{where} when it is imported: {told}."
             ) from None
+        except Outdated:
+            self.close()
+            raise
         except WorkerLost as lost:
             self.close()
             raise SubmissionRejected(f"{self.submission.label} cannot be imported: {lost}") from None
