@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import sys
+import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
@@ -33,6 +36,29 @@ def view_of(options: GradeOptions) -> View:
     )
 
 
+def error_text(kata: KataReport, path: Path) -> str:
+    """Return why a file could not be graded; for a syntax error, with its line and a caret."""
+    return "\n".join([harmless(kata.message, one_line=True), *_syntax_error(path)])
+
+
+def _syntax_error(path: Path) -> list[str]:
+    """Return the line of a file that is not valid Python, and a caret below the place; else nothing."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(path.read_text(encoding="utf-8-sig"))
+    except SyntaxError as error:
+        line, column = (error.text or "").rstrip("\n"), (error.offset or 0) - 1
+        code = line.lstrip()
+        shown, at = harmless(code, one_line=True)[: WIDEST - 10], column - len(line) + len(code)
+        lead = f"  {error.lineno} │ "
+        caret = [f"{'│':>{len(lead) - 1}} {'^':>{at + 1}}"] if 0 <= at <= len(shown) else []
+        return [lead + shown, *caret] if code else []
+    except (OSError, ValueError, RecursionError, MemoryError):
+        return []
+    return []
+
+
 class Console:
     """Prints reports and progress while `grade` runs."""
 
@@ -48,11 +74,11 @@ class Console:
         if self.shows_progress:
             click.echo(f"\r\x1b[K{self.number}/{self.total} {info.name} …", nl=False, err=True)
 
-    def finish_kata(self, kata: KataReport) -> None:
+    def finish_kata(self, kata: KataReport, path: Path) -> None:
         if self.shows_progress:
             click.echo("\r\x1b[K", nl=False, err=True)
         if kata.status == "error":
-            click.echo(harmless(kata.message, one_line=True), err=True)
+            click.echo(error_text(kata, path), err=True)
         elif self.live:
             click.echo(terminal.render_kata(kata, self.view), color=self.view.colour, nl=self.separates)
 

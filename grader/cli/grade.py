@@ -30,9 +30,21 @@ def run(options: GradeOptions) -> int:
         return _protect(course)
     if options.hint:
         return _give_hint(course, infos)
+    if _is_loop(options):
+        from grader.cli.loop import run_loop
+
+        return run_loop(course, options)
     from grader.cli.run import grade_files
 
     return grade_files(course, infos, options)
+
+
+def _is_loop(options: GradeOptions) -> bool:
+    """True if nothing in particular is asked for, at a terminal."""
+    from grader.cli.keyboard import has_keyboard
+
+    particular = (options.names, options.file, options.once, options.all_katas, options.output)
+    return not any(particular) and options.forms == ("terminal",) and has_keyboard()
 
 
 def _list(course: Course) -> int:
@@ -75,6 +87,8 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
 @click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
+@click.option("--once", is_flag=True, help="Grade what is begun once, and end; for a terminal.")
+@click.option("--screen", is_flag=True, help="Clear the screen before each report of the loop.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option(
     "--format",
