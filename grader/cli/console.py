@@ -15,7 +15,7 @@ import click
 from grader.cli.options import GradeOptions
 from grader.cli.output import ReportOutput
 from grader.course.catalog import KataInfo
-from grader.formats import terminal
+from grader.formats import account, terminal
 from grader.formats.terminal import View
 from grader.report import KataReport, Report
 from grader.report_texts import harmless
@@ -80,7 +80,10 @@ class Console:
         if kata.status == "error":
             click.echo(error_text(kata, path), err=True)
         elif self.live:
-            click.echo(terminal.render_kata(kata, self.view), color=self.view.colour, nl=self.separates)
+            text = terminal.render_kata(kata, self.view)
+            if path.resolve() != Path(account.file_of(kata)).resolve() and self.separates:
+                text += f"  graded      {harmless(str(path), one_line=True)}\n"
+            click.echo(text, color=self.view.colour, nl=self.separates)
 
     def finish(self, report: Report) -> None:
         if self.live and len(report.katas) > 1:

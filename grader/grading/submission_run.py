@@ -67,9 +67,9 @@ class SubmissionRun:
         except SubmissionFailed as failure:
             self.close()
             where = f" in line {failure.line}" if failure.line else ""
-            told = ": ".join(filter(None, (failure.kinds[0], failure.message)))
+            told = ": ".join(filter(None, (failure.kinds[0], failure.message))) + "."
             raise SubmissionRejected(
-                f"{self.submission.label} fails{where} when it is imported: {told}."
+                f"{self.submission.label} fails{where} when it is imported: {told}{self._importable(failure)}"
             ) from None
         except Outdated:
             self.close()
@@ -79,6 +79,13 @@ class SubmissionRun:
             raise SubmissionRejected(f"{self.submission.label} cannot be imported: {lost}") from None
         self._require_entry_points(answer)
         return CheckContext(kata, self.prepared.oracle, student)
+
+    def _importable(self, failure: SubmissionFailed) -> str:
+        """Return what a submission can import, if the failure is that it cannot."""
+        if failure.kinds[0] != "ModuleNotFoundError":
+            return ""
+        libraries = "NumPy and PyTorch" if self.prepared.kata.library == "torch" else "NumPy"
+        return f" The standard library and {libraries} can be imported; other files of yours cannot."
 
     def _loading(self) -> dict[str, Any]:
         kata = self.prepared.kata
