@@ -67,7 +67,15 @@ class Console:
         self.view = view
         self.live = output.is_live
         self.separates = view.detail != "brief"  # whether an empty line follows a report
-        self.shows_progress = sys.stderr.isatty()
+        self.prints_lines = "lines" in output.forms and output.output is None
+        self.shows_progress = sys.stderr.isatty() and not self.prints_lines  # it would begin their lines
+
+    def begin_round(self) -> None:
+        """Print the line at which an editor drops the problems of the round before."""
+        if self.prints_lines:
+            from grader.formats.lines import BEGINS
+
+            click.echo(BEGINS)
 
     def start_kata(self, info: KataInfo) -> None:
         self.number += 1

@@ -38,6 +38,7 @@ def watch(
 def _grade_round(needs: Needs, paths: list[tuple[KataInfo, Path]], console: Console) -> None:
     began = time.monotonic()
     katas = []
+    console.begin_round()
     for info, path in paths:
         katas.append(needs.grade(info, path))
         console.finish_kata(katas[-1], path)
