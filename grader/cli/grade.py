@@ -28,6 +28,8 @@ def run(options: GradeOptions) -> int:
         return _list(course)
     if options.protect:
         return _protect(course)
+    if options.doctor:
+        return _examine(course, options)
     if options.hint:
         return _give_hint(course, infos)
     if _is_loop(options):
@@ -67,6 +69,14 @@ def _protect(course: Course) -> int:
     return FAILED if changed else PASSED
 
 
+def _examine(course: Course, options: GradeOptions) -> int:
+    """Print what this machine has."""
+    from grader.cli.doctor import report
+
+    click.echo(report(course, options), nl=False)
+    return PASSED
+
+
 def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     """Print the next hint of one kata. Raises CourseError unless exactly one kata is named."""
     if len(infos) != 1:
@@ -86,6 +96,7 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--protect", is_flag=True, help="List the files of a release that were changed.")
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
+@click.option("--doctor", is_flag=True, help="Show what this machine has of all that grading uses.")
 @click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
 @click.option("--once", is_flag=True, help="Grade what is begun once, and end; for a terminal.")
 @click.option("--screen", is_flag=True, help="Clear the screen before each report of the loop.")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from grader.checks.builtin import BUILTIN
 from grader.cli.console import error_text, view_of
 from grader.cli.editor import open_editor
 from grader.cli.keyboard import END, Keyboard
@@ -33,6 +34,7 @@ from grader.grading.startup import lacks_library
 from grader.report import KataReport
 from grader.worker.client import Outdated
 
+MOST_LAWS = 2  # that are named after a pass
 POLL_SECONDS = 0.05  # between two looks at the files
 CLEAR = "\x1b[2J\x1b[H"
 
@@ -61,6 +63,23 @@ def run_loop(course: Course, options: GradeOptions) -> int:
 def _states(course: Course) -> list[tuple[KataInfo, KataState]]:
     known = CourseState(course).katas()
     return [(info, known.get(name, KataState())) for name, info in course.katas.items()]
+
+
+def _shown(report: KataReport) -> str:
+    """Return what the checks of a kata that passes have shown, as a sentence: the laws worth most."""
+    laws = [check for check in report.checks if check.name not in BUILTIN and check.status == "passed"]
+    titles = [_clause(check.title) for check in sorted(laws, key=lambda check: -check.max_score)[:MOST_LAWS]]
+    more = len(report.checks) - len(titles)
+    others = [f"{more} more {'check' if more == 1 else 'checks'}"] * bool(titles and more)
+    return f"Shown: {'; '.join([*titles, *others])}." if titles else ""
+
+
+def _clause(sentence: str) -> str:
+    """Return a sentence as part of another one; a first word such as NaN keeps its capitals."""
+    first = sentence.split(" ", 1)[0]
+    return (sentence[:1].lower() + sentence[1:] if first[1:].islower() or first == "A" else sentence).rstrip(
+        "."
+    )
 
 
 class Loop:
@@ -162,7 +181,8 @@ class Loop:
         lines.append("")
         lines.append(self._text(self.report, view).rstrip("\n"))
         if self.report.status == "passed":
-            lines += ["", after_pass(self.course, self.current, found)]
+            lines += ["", *textwrap.wrap(_shown(self.report), view.width)]
+            lines += textwrap.wrap(after_pass(self.course, self.current, found), view.width)
         self.say("\n".join(lines))
         self._show_keys()
 

@@ -110,6 +110,7 @@ class GradeOptions(NamedTuple):
     ascii_only: bool = False
     all_katas: bool = False
     protect: bool = False
+    doctor: bool = False
     once: bool = False
     screen: bool = False
     key: Path | None = None

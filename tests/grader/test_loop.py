@@ -104,6 +104,7 @@ def test_the_next_kata_is_offered_after_a_pass_and_never_taken_by_itself(run, sa
     refused, _, passed = told.partition("double does not pass yet; l lists all katas.\n")
     assert "n next" not in refused
     assert "n next" in passed
+    assert "\n\nShown: twice x is x plus x; text is refused; 6 more checks.\n" in passed
     assert "All 1 katas of attention pass. Next: center (Around the mean), in center.py." in passed
     assert "center: Around the mean. Its file is center.py." in passed
 
