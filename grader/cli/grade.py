@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from grader.formats import NAMES as FORMATS
 
 def run(options: GradeOptions) -> int:
     """Run `grade` with these options and return the exit code. Raises CourseError for wrong input."""
+    if options.start:
+        return _start(options.start)
     course = open_course(options.course, options.exercises)
     infos = [course.kata_info(name) for name in options.names if not is_notebook(Path(name))]
     if options.list_katas:
@@ -39,6 +42,19 @@ def run(options: GradeOptions) -> int:
     from grader.cli.run import grade_files
 
     return grade_files(course, infos, options)
+
+
+def _start(folder: Path) -> int:
+    """Write the course of this installation into a folder and print how to go on."""
+    from grader.cli.starter import start
+    from grader.values.formatting import counted
+
+    outcome = start(folder)
+    katas = counted(sum(name.startswith("exercises/") for name in outcome.written), "kata")
+    click.echo(f"{katas} written to {folder}. Begin:  cd {shlex.quote(str(folder))} && grade")
+    for name in outcome.kept:
+        click.echo(f"kept, since it was changed: {name}")
+    return PASSED
 
 
 def _is_loop(options: GradeOptions) -> bool:
@@ -96,6 +112,11 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--protect", is_flag=True, help="List the files of a release that were changed.")
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
+@click.option(
+    "--start",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the course that is installed with the grader into this folder.",
+)
 @click.option("--doctor", is_flag=True, help="Show what this machine has of all that grading uses.")
 @click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
 @click.option("--once", is_flag=True, help="Grade what is begun once, and end; for a terminal.")

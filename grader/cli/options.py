@@ -111,6 +111,7 @@ class GradeOptions(NamedTuple):
     all_katas: bool = False
     protect: bool = False
     doctor: bool = False
+    start: Path | None = None
     once: bool = False
     screen: bool = False
     key: Path | None = None
