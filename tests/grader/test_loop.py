@@ -288,6 +288,31 @@ def test_a_session_on_a_terminal_and_its_state_after_a_kill(terminal, save, cour
 
 
 @pytest.mark.slow
+def test_the_first_file_that_needs_pytorch_is_graded_after_a_new_beginning(terminal, save):
+    pytest.importorskip("torch")
+    one = terminal()
+    one.expect("? keys   q quit")
+    save("class Center:\n    def __init__(self, width):\n        return width\n", "center")()
+    one.expect("center  0 / 10")
+    one.expect("q quit")
+    one.press("q")
+    assert one.process.wait(30) == 0
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_loop_and_sets_the_terminal_back(terminal):
+    import termios
+
+    one = terminal()
+    before = termios.tcgetattr(one.master)[3]
+    one.expect("? keys   q quit")
+    assert not termios.tcgetattr(one.master)[3] & termios.ECHO
+    os.kill(one.process.pid, signal.SIGINT)
+    assert one.process.wait(30) == 0
+    assert termios.tcgetattr(one.master)[3] == before
+
+
+@pytest.mark.slow
 def test_without_a_terminal_it_grades_once(course, save):
     save(RIGHT)()
     command = [sys.executable, "-m", "grader.cli.grade", "--course", str(course.root)]
