@@ -3,12 +3,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+READY := .venv/.ready
 SEEDS ?= 200
 
-.PHONY: grade install test test-fast lint docs site strength feedback verify-seeds bench bench-class fuzz endure isolation clean
+.PHONY: grade install wheel test test-fast lint docs site strength feedback verify-seeds bench bench-class fuzz endure isolation clean
 
 # `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
-grade: $(INSTALLED)
+grade: $(READY)
 	@$(BIN)/grade || { code=$$?; test $$code -eq 1 || exit $$code; }
 
 install: $(INSTALLED)
@@ -19,6 +20,17 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch,seal,notebooks,dev]'
 	$(BIN)/python -m compileall -q grader
 	@touch $@
+
+# What a student needs: no PyTorch yet, no linters. `grade` says how to install PyTorch where a kata needs it.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed.")'
+	test -e $(INSTALLED) || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+# The grader with the course and its answer keys, without solutions: pip install dist/*.whl; grade --start DIR
+wheel: $(INSTALLED)
+	$(BIN)/kata wheel dist
 
 test: lint site test-fast
 	$(BIN)/pytest -n 2 --dist worksteal tests/grader -m slow

@@ -126,7 +126,8 @@ def _end_trace_at(student: Student, value: Any) -> None:
 
 def _sentence(found: Difference) -> str:
     if found.kind == "type":
-        return f"The result is {found.got}, where {found.expected} is due."
+        question = " Is a `return` missing?" if found.got == "None" and "[" not in found.where else ""
+        return f"The result is {found.got}, where {found.expected} is due.{question}"
     if found.kind == "length":
         return "The result has another length than is due."
     if found.kind in ("shape", "dtype"):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import sys
+import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
 from grader.cli.options import GradeOptions
 from grader.cli.output import ReportOutput
 from grader.course.catalog import KataInfo
-from grader.formats import terminal
+from grader.formats import account, terminal
 from grader.formats.terminal import View
 from grader.report import KataReport, Report
 from grader.report_texts import harmless
@@ -33,6 +36,29 @@ def view_of(options: GradeOptions) -> View:
     )
 
 
+def error_text(kata: KataReport, path: Path) -> str:
+    """Return why a file could not be graded; for a syntax error, with its line and a caret."""
+    return "\n".join([harmless(kata.message, one_line=True), *_syntax_error(path)])
+
+
+def _syntax_error(path: Path) -> list[str]:
+    """Return the line of a file that is not valid Python, and a caret below the place; else nothing."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(path.read_text(encoding="utf-8-sig"))
+    except SyntaxError as error:
+        line, column = (error.text or "").rstrip("\n"), (error.offset or 0) - 1
+        code = line.lstrip()
+        shown, at = harmless(code, one_line=True)[: WIDEST - 10], column - len(line) + len(code)
+        lead = f"  {error.lineno} │ "
+        caret = [f"{'│':>{len(lead) - 1}} {'^':>{at + 1}}"] if 0 <= at <= len(shown) else []
+        return [lead + shown, *caret] if code else []
+    except (OSError, ValueError, RecursionError, MemoryError):
+        return []
+    return []
+
+
 class Console:
     """Prints reports and progress while `grade` runs."""
 
@@ -41,20 +67,31 @@ class Console:
         self.view = view
         self.live = output.is_live
         self.separates = view.detail not in ("brief", "snippet")  # whether an empty line follows a report
-        self.shows_progress = sys.stderr.isatty()
+        self.prints_lines = "lines" in output.forms and output.output is None
+        self.shows_progress = sys.stderr.isatty() and not self.prints_lines  # it would begin their lines
+
+    def begin_round(self) -> None:
+        """Print the line at which an editor drops the problems of the round before."""
+        if self.prints_lines:
+            from grader.formats.lines import BEGINS
+
+            click.echo(BEGINS)
 
     def start_kata(self, info: KataInfo) -> None:
         self.number += 1
         if self.shows_progress:
             click.echo(f"\r\x1b[K{self.number}/{self.total} {info.name} …", nl=False, err=True)
 
-    def finish_kata(self, kata: KataReport) -> None:
+    def finish_kata(self, kata: KataReport, path: Path) -> None:
         if self.shows_progress:
             click.echo("\r\x1b[K", nl=False, err=True)
         if kata.status == "error":
-            click.echo(harmless(kata.message, one_line=True), err=True)
+            click.echo(error_text(kata, path), err=True)
         elif self.live:
-            click.echo(terminal.render_kata(kata, self.view), color=self.view.colour, nl=self.separates)
+            text = terminal.render_kata(kata, self.view)
+            if path.resolve() != Path(account.file_of(kata)).resolve() and self.separates:
+                text += f"  graded      {harmless(str(path), one_line=True)}\n"
+            click.echo(text, color=self.view.colour, nl=self.separates)
 
     def finish(self, report: Report) -> None:
         if self.live and len(report.katas) > 1:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,17 +25,46 @@ from grader.formats.escaping import one_line
 
 def run(options: GradeOptions) -> int:
     """Run `grade` with these options and return the exit code. Raises CourseError for wrong input."""
+    if options.start:
+        return _start(options.start)
     course = open_course(options.course, options.exercises)
     infos = [course.kata_info(name) for name in options.names if not is_notebook(Path(name))]
     if options.list_katas:
         return _list(course)
     if options.protect:
         return _protect(course, options.against)
+    if options.doctor:
+        return _examine(course, options)
     if options.hint:
         return _give_hint(course, infos)
+    if _is_loop(options):
+        from grader.cli.loop import run_loop
+
+        return run_loop(course, options)
     from grader.cli.run import grade_files, grade_submission
 
     return (grade_submission if options.submission else grade_files)(course, infos, options)
+
+
+def _start(folder: Path) -> int:
+    """Write the course of this installation into a folder and print how to go on."""
+    from grader.cli.starter import start
+    from grader.values.formatting import counted
+
+    outcome = start(folder)
+    katas = counted(sum(name.startswith("exercises/") for name in outcome.written), "kata")
+    click.echo(f"{katas} written to {folder}. Begin:  cd {shlex.quote(str(folder))} && grade")
+    for name in outcome.kept:
+        click.echo(f"kept, since it was changed: {name}")
+    return PASSED
+
+
+def _is_loop(options: GradeOptions) -> bool:
+    """True if nothing in particular is asked for, at a terminal."""
+    from grader.cli.keyboard import has_keyboard
+
+    asked = (options.names, options.file, options.submission, options.once, options.all_katas, options.output)
+    return not any(asked) and options.forms == ("terminal",) and has_keyboard()
 
 
 def _list(course: Course) -> int:
@@ -57,6 +87,14 @@ def _protect(course: Course, against: Path | None) -> int:
         click.echo("Every file that judges is as it came.")
     append_to_summary(found)
     return FAILED if found else PASSED
+
+
+def _examine(course: Course, options: GradeOptions) -> int:
+    """Print what this machine has."""
+    from grader.cli.doctor import report
+
+    click.echo(report(course, options), nl=False)
+    return PASSED
 
 
 def _give_hint(course: Course, infos: list[KataInfo]) -> int:
@@ -84,7 +122,15 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--against", type=click.Path(path_type=Path), help="With --protect: compare with this release.")
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
+@click.option(
+    "--start",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the course that is installed with the grader into this folder.",
+)
+@click.option("--doctor", is_flag=True, help="Show what this machine has of all that grading uses.")
 @click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
+@click.option("--once", is_flag=True, help="Grade what is begun once, and end; for a terminal.")
+@click.option("--screen", is_flag=True, help="Clear the screen before each report of the loop.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option(
     "--format",

@@ -213,6 +213,23 @@ def remove(name: str, yes: bool, course: Path | None) -> None:
 
 
 @kata.command(cls=GuardedCommand)
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("names", nargs=-1, type=KataNames())
+@click.option(
+    "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
+)
+@course_option
+def wheel(folder: Path, names: tuple[str, ...], seed: int, course: Path | None) -> None:
+    """Write a wheel of the grader that holds the course, for `grade --start`."""
+    from grader.authoring.release.keys import save
+    from grader.cli.starter import build_course_wheel
+
+    name, data = build_course_wheel(open_course(course), names, seed)
+    save(folder / name, data)
+    click.echo(f"{folder / name} has {len(data) / 1e6:.1f} MB.")
+
+
+@kata.command(cls=GuardedCommand)
 @course_option
 def overview(course: Path | None) -> None:
     """Print a table of all katas: checks, laws, mistakes, variants, sources (docs/katas.md)."""

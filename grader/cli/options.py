@@ -120,6 +120,10 @@ class GradeOptions(NamedTuple):
     all_katas: bool = False
     protect: bool = False
     against: Path | None = None
+    doctor: bool = False
+    start: Path | None = None
+    once: bool = False
+    screen: bool = False
     key: Path | None = None
     secret: Path | None = None
 

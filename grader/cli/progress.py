@@ -1,11 +1,20 @@
-"""Show which katas are begun: the list of all katas and the welcome text."""
+"""Show how far a student is: the list of all katas, the bar, what changed between two gradings."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
+from grader.formats.escaping import points
+
+MARKS = {"passed": "✓", "begun": "▸", "": "·"}
+LEGEND = "  · not started   ▸ begun   ✓ passed"
+BAR = 10  # characters
+MOST_NAMES = 3  # checks that a line of changes names
+WRONG = {"failed", "error", "timeout"}
 
 
 def is_begun(info: KataInfo, path: Path) -> bool:
@@ -17,25 +26,122 @@ def is_begun(info: KataInfo, path: Path) -> bool:
         return True
 
 
-def kata_list(course: Course) -> str:
-    """Return all katas in course order as text, with a mark on those that are begun."""
+class Standing(NamedTuple):
+    """How far one kata is: "passed", "begun" or "", and what is remembered of it if it was ever graded.
+    `changed` is True if the file was changed since."""
+
+    info: KataInfo
+    mark: str
+    state: KataState
+    changed: bool
+
+    @property
+    def score(self) -> str:
+        """The score of the last grading, with a star if the file was changed since."""
+        if not self.state.digest or not self.mark:
+            return ""
+        return f"{points(self.state.score)}/{points(self.info.max_score)}{'*' if self.changed else ''}"
+
+
+def standings(course: Course) -> list[Standing]:
+    """Return how far every kata is, in course order."""
+    known = CourseState(course).katas()
+    return [standing(course, info, known.get(info.name, KataState())) for info in course.katas.values()]
+
+
+def standing(course: Course, info: KataInfo, state: KataState) -> Standing:
+    """Return how far a kata is, given what is remembered of it."""
+    path = course.stub(info)
+    same = bool(state.digest) and state.digest == file_digest(info, path)
+    if same and state.status == "passed":
+        return Standing(info, "passed", state, changed=False)
+    begun = same or (path.exists() and is_begun(info, path))
+    return Standing(info, "begun" if begun else "", state, changed=not same)
+
+
+def kata_list(course: Course, part: str = "") -> str:
+    """Return the katas in course order as text, with marks and scores; those that contain `part` in their
+    name, track or title."""
+    found = [one for one in standings(course) if part.lower() in _words(one.info).lower()]
+    wide = max((len(one.score) + 2 for one in found if one.score), default=0)
     lines, track = [], ""
-    for info in course.katas.values():
-        if info.track != track:
-            track = info.track
+    for one in found:
+        if one.info.track != track:
+            track = one.info.track
             lines += ["", f"  {track}"]
-        path = course.stub(info)
-        mark = "▸" if path.exists() and is_begun(info, path) else "·"
-        lines.append(f"    {mark} {info.name:<30}{info.marked_title}")
-    return "\n".join(lines[1:]) + "\n\n  · not started   ▸ begun\n"
+        lines.append(f"    {MARKS[one.mark]} {one.info.name:<30}{one.score:<{wide}}{one.info.marked_title}")
+    legend = LEGEND + ("   * changed since" if any(one.score.endswith("*") for one in found) else "")
+    return "\n".join(lines[1:]) + f"\n\n{legend}\n"
 
 
-def welcome(course: Course, first: KataInfo) -> str:
-    """Return the welcome text: the list of katas and the file to open first."""
+def _words(info: KataInfo) -> str:
+    return f"{info.name} {info.track} {info.title}"
+
+
+def bar(found: list[Standing], ascii_only: bool = False) -> str:
+    """Return how many katas pass, in all and in each track that is begun."""
+    passed = sum(one.mark == "passed" for one in found)
+    full = BAR * passed // max(len(found), 1)
+    signs = "#-" if ascii_only else "▓░"
+    tracks = dict.fromkeys(one.info.track for one in found if one.mark)
+    parts = [signs[0] * full + signs[1] * (BAR - full) + f" {passed}/{len(found)}"]
+    for track in tracks:
+        marks = [one.mark for one in found if one.info.track == track]
+        parts.append(f"{track} {marks.count('passed')}/{len(marks)}")
+    return "   ".join(parts)
+
+
+def change(info: KataInfo, before: KataState, now: KataState) -> str:
+    """Return what changed between two gradings of a kata in one line; "" if nothing did."""
+    if not before.checks or not now.checks:
+        return ""
+    mended = [name for name, status in before.checks.items() if _mended(status, now.checks.get(name))]
+    broken = [name for name, status in now.checks.items() if _mended(status, before.checks.get(name))]
+    parts = [f"{points(before.score)} → {points(now.score)} of {points(info.max_score)}"]
+    parts += [f"now holds: {_names(mended)}"] * bool(mended) + [f"broken: {_names(broken)}"] * bool(broken)
+    if before.mistake != now.mistake:
+        parts += [f"gone: {_spoken(before.mistake)}"] * bool(before.mistake)
+        parts += [f"now seen: {_spoken(now.mistake)}"] * bool(now.mistake)
+    return "   ".join([info.name, *parts]) if len(parts) > 1 or before.score != now.score else ""
+
+
+def _mended(before: str, now: str | None) -> bool:
+    return before in WRONG and now == "passed"
+
+
+def _names(names: list[str]) -> str:
+    shown = ", ".join(map(_spoken, names[:MOST_NAMES]))
+    return f"{shown} and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else shown
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def next_kata(found: list[Standing], name: str) -> KataInfo | None:
+    """Return the first kata after `name` that does not pass, else the first of all; None if all pass."""
+    places = {one.info.name: number for number, one in enumerate(found)}
+    at = places.get(name, -1) + 1
+    return next((one.info for one in [*found[at:], *found[:at]] if one.mark != "passed"), None)
+
+
+def after_pass(course: Course, info: KataInfo, found: list[Standing]) -> str:
+    """Return what comes after a kata that passes: its track or the course is done, the next kata."""
+    track = [one.mark == "passed" for one in found if one.info.track == info.track]
+    following = next_kata(found, info.name)
+    if following is None:
+        return f"All {len(found)} katas pass: this was the last one of {course.syllabus.title}."
+    done = f"All {len(track)} katas of {info.track} pass. " if all(track) else ""
+    return f"{done}Next: {following.name} ({following.title}), in {shorten(course.stub(following))}."
+
+
+def welcome(course: Course, first: KataInfo, how: str = "") -> str:
+    """Return the welcome text: the list of katas, the file to open first and `how` it is graded."""
     greeting = f"Welcome to {course.syllabus.title}. {course.syllabus.about}".rstrip()
+    how = how or f"Then run:  grade {first.name}      stuck?  grade --hint {first.name}"
     return (
         f"{greeting}\n\n"
         f"{kata_list(course)}\n"
         f"Start with {shorten(course.stub(first))}: its docstring is the statement.\n"
-        f"Then run:  grade {first.name}      stuck?  grade --hint {first.name}\n"
+        f"{how}\n"
     )

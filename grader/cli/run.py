@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ from grader.cli.console import Console, view_of
 from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions
 from grader.cli.output import ReportOutput
 from grader.cli.progress import is_begun, welcome
+from grader.cli.recorder import Recorder
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.notebook_cells import is_notebook, katas_in
 from grader.course.submission import SubmissionRejected
@@ -96,14 +98,16 @@ def grade_once(
     console: Console,
     notes: Sequence[str] = (),
 ) -> int:
-    """Grade each file, print each report as it is made, and write the whole report at the end."""
+    """Grade each file, print each report as it is made, and write the whole report at the end. On a
+    terminal, outcomes are remembered; other programs grade files of many students in one place."""
     needs, source = open_needs(course, paths, **options.grader_options)
+    recorder = Recorder(course) if sys.stdout.isatty() and options.exercises is None else None
     with closing(source):
         katas = []
         for info, path in paths:
             console.start_kata(info)
-            katas.append(needs.grade(info, path))
-            console.finish_kata(katas[-1])
+            katas.append(recorder.grade(needs, info, path)[0] if recorder else needs.grade(info, path))
+            console.finish_kata(katas[-1], path)
         grader = needs.grader
         report = Report(tuple(katas), options.device, grader.isolation, grader.provenance, tuple(notes))
     console.finish(report)

@@ -38,9 +38,10 @@ def watch(
 def _grade_round(needs: Needs, paths: list[tuple[KataInfo, Path]], console: Console) -> None:
     began = time.monotonic()
     katas = []
+    console.begin_round()
     for info, path in paths:
         katas.append(needs.grade(info, path))
-        console.finish_kata(katas[-1])
+        console.finish_kata(katas[-1], path)
     grader = needs.grader
     console.finish(Report(tuple(katas), grader.device, grader.isolation, grader.provenance))
     click.echo(f"{time.monotonic() - began:.2f} s. Watching; Ctrl-C ends.", err=True)

@@ -152,13 +152,25 @@ def open_course(folder: Path | None, exercises: Path | None = None, shipped: boo
     """Return the course in `folder`, or the one that `find_course` finds if `folder` is None. Raises
     CourseError if there is no course."""
     if folder is None:
-        return Course(find_course(Path.cwd(), shipped), exercises)
+        root = find_course(Path.cwd(), shipped)
+        return Course(root, exercises or _exercises_here(root, Path.cwd()))
     if not (folder / "tests" / "katas").is_dir():
         raise CourseError(
             f"There is no course in {folder}: it has no folder tests/katas."
             f" Start one: kata new --course {folder} TRACK/NAME"
         )
     return Course(folder, exercises)
+
+
+def _exercises_here(root: Path, start: Path) -> Path | None:
+    """Return the folder of exercises at or above `start` that goes before the one of an installed course;
+    None if the course lies there itself."""
+    above = (start, *start.parents)
+    if root in above:
+        return None
+    tracks = [path.name for path in (root / "tests" / "katas").iterdir() if path.is_dir()]
+    found = (folder / "exercises" for folder in above)
+    return next((folder for folder in found if any((folder / track).is_dir() for track in tracks)), None)
 
 
 def find_course(start: Path, shipped: bool = True) -> Path:

@@ -33,13 +33,14 @@ class Paint:
 @dataclass(frozen=True)
 class View:
     """How a report is shown: in how many columns, with colour or not, in ASCII or not, in which detail, and
-    with everything that the code printed or with the end of it."""
+    with everything that the code printed or with the end of it, with or without the next commands."""
 
     width: int = 80
     colour: bool = False
     ascii_only: bool = False
     detail: Detail = "normal"
     shows_output: bool = False
+    offers_commands: bool = True
 
     @property
     def paint(self) -> Paint:
@@ -79,7 +80,7 @@ def _kata(kata: KataReport, view: View) -> list[str]:
     if kata.output and (failed or view.shows_output):
         shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
         lines += ["", view.paint("  The code printed:", DIM), *shown]
-    if failed:
+    if failed and view.offers_commands:
         lines += ["", f"  a hint      grade --hint {kata.name}"]
         lines += [] if view.detail == "full" else [f"  everything  grade {kata.name} --full"]
     return lines

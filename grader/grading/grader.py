@@ -6,7 +6,7 @@ import hashlib
 import sys
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -51,6 +51,8 @@ class Grader:
         self.keyring = keyring
         self._isolation: Isolation | None = None
         self._prepared: dict[str, PreparedKata] = {}
+        #: Whether a running grading is of no use any more; it then raises Outdated.
+        self.is_outdated: Callable[[], bool] = lambda: False
         self.matchers: dict[str, MistakeMatcher] = {}  # by kata; filled when a submission fails
 
     @property
@@ -95,7 +97,7 @@ class Grader:
 
     def grade(self, submission: Submission) -> KataReport:
         """Return the report of one submission, even if it crashes. Raises SubmissionRejected if the file
-        cannot be loaded."""
+        cannot be loaded, and Outdated."""
         began = time.monotonic()
         prepared = self.prepare(submission.info)
         broken = _check_rules(prepared.kata, submission)
@@ -132,7 +134,9 @@ class Grader:
 
     def _judge(self, prepared: PreparedKata, submission: Submission) -> tuple[list[CheckReport], str]:
         source = submission.source
-        attempt = SubmissionRun(self.sources, self.device, prepared, submission, self.note_isolation)
+        attempt = SubmissionRun(
+            self.sources, self.device, prepared, submission, self.note_isolation, self.is_outdated
+        )
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
             try:

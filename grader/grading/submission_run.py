@@ -12,7 +12,14 @@ from grader.course.submission import Submission, SubmissionRejected
 from grader.expect import SubmissionFailed
 from grader.grading.limits import JudgingStopped, limited
 from grader.report import CheckStatus, Isolation
-from grader.worker.client import CALL_SECONDS, KATA_SECONDS, Budget, RemoteStudent, WorkerLost
+from grader.worker.client import (
+    CALL_SECONDS,
+    KATA_SECONDS,
+    Budget,
+    Outdated,
+    RemoteStudent,
+    WorkerLost,
+)
 from grader.worker.process import Process, WorkerFactory
 from grader.worker.protocol.channel import Flooded
 
@@ -36,6 +43,7 @@ class SubmissionRun:
         prepared: PreparedKata,
         submission: Submission,
         note_isolation: Callable[[Isolation], None],
+        is_outdated: Callable[[], bool] = lambda: False,
     ) -> None:
         self.sources, self.device = sources, device
         self.prepared, self.submission = prepared, submission
@@ -43,7 +51,7 @@ class SubmissionRun:
         self.process: Process | None = None
         self.losses: list[WorkerLost] = []
         self.printed = ""
-        self.budget = Budget(KATA_SECONDS)
+        self.budget = Budget(KATA_SECONDS, is_outdated=is_outdated)
         self.session = self._start()
 
     def _start(self) -> CheckContext:
@@ -59,15 +67,25 @@ class SubmissionRun:
         except SubmissionFailed as failure:
             self.close()
             where = f" in line {failure.line}" if failure.line else ""
-            told = ": ".join(filter(None, (failure.kinds[0], failure.message)))
+            told = ": ".join(filter(None, (failure.kinds[0], failure.message))) + "."
             raise SubmissionRejected(
-                f"{self.submission.label} fails{where} when it is imported: {told}."
+                f"{self.submission.label} fails{where} when it is imported: {told}{self._importable(failure)}"
             ) from None
+        except Outdated:
+            self.close()
+            raise
         except WorkerLost as lost:
             self.close()
             raise SubmissionRejected(f"{self.submission.label} cannot be imported: {lost}") from None
         self._require_entry_points(answer)
         return CheckContext(kata, self.prepared.oracle, student)
+
+    def _importable(self, failure: SubmissionFailed) -> str:
+        """Return what a submission can import, if the failure is that it cannot."""
+        if failure.kinds[0] != "ModuleNotFoundError":
+            return ""
+        libraries = "NumPy and PyTorch" if self.prepared.kata.library == "torch" else "NumPy"
+        return f" The standard library and {libraries} can be imported; other files of yours cannot."
 
     def _loading(self) -> dict[str, Any]:
         kata = self.prepared.kata

@@ -34,13 +34,19 @@ class WorkerLost(Exception):
         self.timed_out = timed_out
 
 
+class Outdated(BaseException):
+    """The submission was saved again while it ran. It is a BaseException, so that a law cannot catch it."""
+
+
 @dataclass
 class Budget:
-    """The seconds and the bytes of answers that all calls of one submission have used, in all its workers."""
+    """The seconds and the bytes of answers that all calls of one submission have used, in all its workers.
+    `is_outdated` tells whether its result is of no use any more."""
 
     limit: float = KATA_SECONDS
     spent: float = 0.0
     received: int = 0
+    is_outdated: Callable[[], bool] = lambda: False
 
 
 class RemoteStudent(Student):
@@ -152,6 +158,8 @@ class RemoteStudent(Student):
                     return reply
                 result = _call_back(reply, functions)
                 self._channel.send(*encode(result), nonce, time.monotonic() + WALL_FACTOR * seconds)
+            if self._budget.is_outdated():
+                raise Outdated
             used = self._process.usage()
             began = began or used
             self._require_time(began, used, seconds)

@@ -297,6 +297,12 @@ def tiny_course(tmp_path_factory):
 
 
 @pytest.fixture
+def tiny_files():
+    """The files of that course, for a course of one test's own."""
+    return {**DOUBLE, **CENTER}
+
+
+@pytest.fixture
 def grade(request, tiny_course, tmp_path):
     """`grade(code)` returns the report of that code for a kata of the tiny course."""
 

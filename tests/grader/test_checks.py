@@ -108,7 +108,10 @@ def test_a_wrong_shape_is_reported_before_values(grade):
 def test_a_result_that_is_no_array_is_named(grade, body, what):
     report = grade(double(body))
     assert message(report, "has_the_right_shape") == f"The result is {what}, where float32 (1, 1) is due."
-    assert message(report, "agrees_with_reference") == f"The result is {what}, where float32 (1, 1) is due."
+    question = " Is a `return` missing?" if what == "None" else ""
+    assert message(report, "agrees_with_reference") == (
+        f"The result is {what}, where float32 (1, 1) is due.{question}"
+    )
 
 
 def test_nan_is_reported_first(grade):

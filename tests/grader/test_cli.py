@@ -76,7 +76,8 @@ def test_float64_for_float32_costs_the_dtype_check_alone_and_says_why(run):
     ("source", "sentence"),
     [
         ("def softmax(x, axis=-1)\n    return x\n", "mine.py has a syntax error in line 1: expected ':'."),
-        ("import no", f"{FAILS}: ModuleNotFoundError: No module named 'no'."),
+        ("import no", f"{FAILS}: ModuleNotFoundError: No module named 'no'. The standard library and"
+         " NumPy can be imported; other files of yours cannot."),
         ("def other():\n    pass\n", "mine.py defines no function or class called `softmax`."),
         ("softmax = 3\n", "mine.py defines no function or class called `softmax`."),
         (b"# caf\xe9\n", "mine.py is not UTF-8: byte 5 cannot be read. Save it as UTF-8."),
@@ -87,7 +88,39 @@ def test_float64_for_float32_costs_the_dtype_check_alone_and_says_why(run):
 )  # fmt: skip
 def test_a_file_that_cannot_be_graded_gets_one_sentence_and_exit_code_2(run, source, sentence):
     result = run(source)
-    assert (result.exit_code, result.stderr, result.stdout) == (2, sentence + "\n", "")
+    assert (result.exit_code, result.stderr.split("\n")[0], result.stdout) == (2, sentence, "")
+    assert (result.stderr.count("\n") > 1) == ("syntax error" in sentence)
+
+
+def test_a_syntax_error_shows_its_line_and_a_caret(run):
+    result = run("\ndef softmax(x, axis=-1):\n    return (x +* 2)\n")
+    assert result.stderr.split("\n")[1:] == ["  3 │ return (x +* 2)", "    │            ^", ""]
+
+
+def test_a_line_of_a_file_cannot_control_the_terminal(run):
+    assert "\x1b" not in run("x = '\x1b[2J' +* 2\n").stderr
+
+
+def test_a_result_of_none_asks_whether_a_return_is_missing(run):
+    result = run("def softmax(x, axis=-1):\n    x + 1\n", "--format", "json")
+    message = checks_of(result)["agrees_with_reference"]["message"]
+    assert message == "The result is None, where float64 (1) is due. Is a `return` missing?"
+
+
+def test_the_file_that_is_graded_is_named_unless_it_is_the_obvious_one(run, tmp_path):
+    told = run(RIGHT.format(returned=WEIGHTS)).stdout
+    assert f"  graded      {tmp_path / 'mine.py'}\n" in told
+    assert "  graded  " not in run(None).stdout
+
+
+def test_exercises_beside_the_student_go_before_those_of_an_installed_course(tmp_path, monkeypatch):
+    file = tmp_path / "exercises" / "attention" / "softmax.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"import numpy as np\n{RIGHT.format(returned=WEIGHTS)}")
+    monkeypatch.chdir(file.parent)
+    monkeypatch.setenv("NO_COLOR", "1")
+    result = CliRunner().invoke(grade, ["softmax"])
+    assert (result.exit_code, result.stdout.split("  ")[1]) == (0, "10 / 10")
 
 
 def test_a_file_that_cannot_be_graded_has_a_json_report_too(run):

@@ -5,7 +5,10 @@ import dataclasses
 import pytest
 
 from grader.cli.progress import is_begun, kata_list, welcome
+from grader.course.catalog import Course
+from grader.course.state import CourseState, file_digest
 from grader.course.submission import digest
+from grader.report import CheckReport, KataReport
 
 STUB = 'def double(x):\n    """Twice x."""\n    raise NotImplementedError\n'
 
@@ -56,13 +59,36 @@ def test_the_list_marks_the_katas_that_are_begun(tiny_course):
     assert kata_list(tiny_course) == (
         f"  attention\n    · {line}\n"
         f"  modules\n    · {'center':<30}Around the mean\n\n"
-        "  · not started   ▸ begun\n"
+        "  · not started   ▸ begun   ✓ passed\n"
     )
     try:
         stub.write_text(before.replace("raise NotImplementedError", "return 2 * x"))
         assert kata_list(tiny_course).startswith(f"  attention\n    ▸ {line}")
     finally:
         stub.write_text(before)
+
+
+def test_the_list_shows_scores_and_what_changed_since(tmp_path, tiny_files, write):
+    course = Course(write(tmp_path, tiny_files))
+    info = course.kata_info("double")
+    stub = course.stub(info)
+    stub.write_text("def double(x):\n    return 2 * x\n")
+    checks = (CheckReport("a", "It is so.", "passed", 450, 1000),)
+    state = CourseState(course)
+    state.record(KataReport("double", "attention", "failed", 1000, checks=checks), file_digest(info, stub))
+    assert f"    ▸ {'double':<30}4.5/10  Twice as much\n" in kata_list(course)
+    stub.write_text("def double(x):\n    return x + x\n")
+    assert f"    ▸ {'double':<30}4.5/10*  Twice as much\n" in kata_list(course)
+    assert kata_list(course).endswith("✓ passed   * changed since\n")
+    state.record(KataReport("double", "attention", "passed", 1000, checks=checks), file_digest(info, stub))
+    assert "    ✓ double" in kata_list(course)
+    stub.write_text("def double(x):\n    return 0\n")
+    assert "    ▸ double" in kata_list(course)
+
+
+def test_the_list_is_limited_to_a_part_of_a_name_a_track_or_a_title(tiny_course):
+    assert "double" not in kata_list(tiny_course, "modul")
+    assert "double" in kata_list(tiny_course, "twice")
 
 
 def test_the_welcome_names_the_first_file_to_open(tiny_course):

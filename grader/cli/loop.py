@@ -1,0 +1,311 @@
+"""`grade` on a terminal: grade what is begun, then whatever is saved, and answer keys in between."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from grader.checks.builtin import BUILTIN
+from grader.cli.console import error_text, view_of
+from grader.cli.editor import open_editor
+from grader.cli.keyboard import END, Keyboard
+from grader.cli.keys import Key, footer, help_text
+from grader.cli.options import PASSED, GradeOptions
+from grader.cli.progress import after_pass, bar, change, kata_list, next_kata, standing, welcome
+from grader.cli.recorder import Recorder
+from grader.cli.saved_files import SavedFiles
+from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.hints import next_hint
+from grader.course.state import CourseState, KataState
+from grader.course.versions import BEST, STUBS
+from grader.formats import account, terminal
+from grader.formats.terminal import View
+from grader.grading.prerequisites import Needs, open_needs
+from grader.grading.startup import lacks_library
+from grader.report import KataReport
+from grader.worker.client import Outdated
+
+MOST_LAWS = 2  # that are named after a pass
+POLL_SECONDS = 0.05  # between two looks at the files
+CLEAR = "\x1b[2J\x1b[H"
+
+
+def run_loop(course: Course, options: GradeOptions) -> int:
+    """Run the loop until it is quit. It begins anew where a kata needs PyTorch for the first time: a worker's
+    server has to be forked before this process has read any key."""
+    if not course.katas:
+        raise CourseError("The course has no katas yet.")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(PASSED))  # so that the terminal is set back
+    found = [standing(course, info, state) for info, state in _states(course)]
+    paths = [(one.info, course.stub(one.info)) for one in found if one.mark or one.info.library == "numpy"]
+    needs, source = open_needs(course, paths, **options.grader_options)
+    saved = SavedFiles(course.stub(info) for info in course.katas.values())
+    with closing(source), Keyboard() as keyboard:
+        loop = Loop(course, needs, keyboard, saved, lambda: view_of(options), options.screen)
+        try:
+            begins_anew = loop.run()
+        except KeyboardInterrupt:
+            begins_anew = False
+    if begins_anew:
+        os.execv(sys.executable, [sys.executable, "-m", "grader.cli.grade", *sys.argv[1:]])
+    return PASSED
+
+
+def _states(course: Course) -> list[tuple[KataInfo, KataState]]:
+    known = CourseState(course).katas()
+    return [(info, known.get(name, KataState())) for name, info in course.katas.items()]
+
+
+def _shown(report: KataReport) -> str:
+    """Return what the checks of a kata that passes have shown, as a sentence: the laws worth most."""
+    laws = [check for check in report.checks if check.name not in BUILTIN and check.status == "passed"]
+    titles = [_clause(check.title) for check in sorted(laws, key=lambda check: -check.max_score)[:MOST_LAWS]]
+    more = len(report.checks) - len(titles)
+    others = [f"{more} more {'check' if more == 1 else 'checks'}"] * bool(titles and more)
+    return f"Shown: {'; '.join([*titles, *others])}." if titles else ""
+
+
+def _clause(sentence: str) -> str:
+    """Return a sentence as part of another one; a first word such as NaN keeps its capitals."""
+    first = sentence.split(" ", 1)[0]
+    return (sentence[:1].lower() + sentence[1:] if first[1:].islower() or first == "A" else sentence).rstrip(
+        "."
+    )
+
+
+class Loop:
+    """Grades files that are saved and answers keys. The current kata is the one graded or chosen last."""
+
+    def __init__(
+        self,
+        course: Course,
+        needs: Needs,
+        keyboard: Keyboard,
+        saved: SavedFiles,
+        view: Callable[[], View],
+        clears: bool = False,
+    ) -> None:
+        self.course, self.needs, self.keyboard, self.saved = course, needs, keyboard, saved
+        self.view, self.clears = view, clears
+        self.recorder = Recorder(course)
+        self.state, self.versions = self.recorder.state, self.recorder.versions
+        self.standings = {info.name: standing(course, info, state) for info, state in _states(course)}
+        self.current = self._latest()
+        self.report: KataReport | None = None  # of the current kata
+        self._ends = self._begins_anew = False
+        needs.grader.is_outdated = lambda: saved.is_pending
+
+    # --- what happens ---
+
+    def run(self) -> bool:
+        """Grade and answer keys until the loop is quit; return whether it is to begin anew."""
+        self._start()
+        while not self._ends:
+            for path in self.saved.take():
+                self._grade_saved(path)
+            pressed = None if self._ends else self.keyboard.key(POLL_SECONDS)
+            if pressed is not None:
+                self.press(pressed)
+        return self._begins_anew
+
+    def press(self, character: str) -> None:
+        """Do what a key does, or say why it cannot be used now; other keys do nothing."""
+        key = next((key for key in KEYS if key.character == character.lower()), None)
+        refusal = KEYS[-1].press(self) if character == END else key.press(self) if key else ""
+        if refusal:
+            self.say(refusal)
+
+    def say(self, text: str) -> None:
+        click.echo(text, color=self.view().colour)
+
+    def _start(self) -> None:
+        """Keep the stubs, and grade what was changed since it was graded, the current kata last."""
+        for one in self.standings.values():
+            if not one.mark:
+                self.versions.keep(STUBS, one.info, self.course.stub(one.info))
+        for one in self.standings.values():
+            if one.mark and one.changed and one.info != self.current:
+                self._grade(one.info, is_brief=True)
+        if self.standings[self.current.name].mark:
+            self._grade(self.current)
+        else:
+            self.say(welcome(self.course, self.current, "It is graded whenever you save it.").rstrip())
+            self._show_keys()
+
+    def _latest(self) -> KataInfo:
+        """Return the kata whose file was saved last of those begun, or else the first that does not pass."""
+        begun = [one.info for one in self.standings.values() if one.mark]
+        first = next_kata(list(self.standings.values()), "") or next(iter(self.course.katas.values()))
+        return max(begun, key=lambda info: self.course.stub(info).stat().st_mtime_ns, default=first)
+
+    def _grade_saved(self, path: Path) -> None:
+        info = next(info for info in self.course.katas.values() if self.course.stub(info) == path)
+        if info.library not in self.needs.grader.sources and not lacks_library(info):
+            self._ends = self._begins_anew = True
+        else:
+            self._grade(info)
+
+    def _grade(self, info: KataInfo, is_brief: bool = False) -> None:
+        """Grade a kata, remember and show the outcome; nothing if a file is saved meanwhile."""
+        before, began = self.state.kata(info.name), time.monotonic()
+        try:
+            report, now = self.recorder.grade(self.needs, info, self.course.stub(info))
+        except Outdated:
+            return
+        self.standings[info.name] = standing(self.course, info, now)
+        self.current, self.report = info, report
+        seconds = time.monotonic() - began
+        if is_brief:
+            self.say(self._text(report, replace(self.view(), detail="brief")).rstrip())
+        else:
+            self._show(change(info, before, now), seconds)
+
+    # --- what is shown ---
+
+    def _show(self, changed: str, seconds: float) -> None:
+        assert self.report is not None
+        if self.clears:
+            click.echo(CLEAR, nl=False, color=True)  # or else click removes the sequence
+        found, view = list(self.standings.values()), self.view()
+        lines = [f"{bar(found, view.ascii_only)}   {seconds:.2f} s"]
+        lines += textwrap.wrap(changed, view.width, subsequent_indent="  ")
+        lines.append("")
+        lines.append(self._text(self.report, view).rstrip("\n"))
+        if self.report.status == "passed":
+            lines += ["", *textwrap.wrap(_shown(self.report), view.width)]
+            lines += textwrap.wrap(after_pass(self.course, self.current, found), view.width)
+        self.say("\n".join(lines))
+        self._show_keys()
+
+    def _text(self, report: KataReport, view: View) -> str:
+        if report.status == "error":
+            return error_text(report, self.course.stub(self.current))
+        return terminal.render_kata(report, replace(view, offers_commands=False))
+
+    def _show_keys(self) -> None:
+        view = self.view()
+        self.say("\n" + view.paint(footer(KEYS, self, view.width), terminal.DIM))
+
+    def _turn_to(self, info: KataInfo) -> None:
+        self.current, self.report = info, None
+        if self.standings[info.name].mark:
+            self._grade(info)
+        else:
+            self.say(f"{info.name}: {info.title}. Its file is {shorten(self.course.stub(info))}.")
+            self._show_keys()
+
+    # --- what keys do ---
+
+    @property
+    def hint_number(self) -> str:
+        """The number of the next hint and of all, such as 2/3."""
+        total = len(self.current.hints)
+        return f"{self.state.kata(self.current.name).hints % max(total, 1) + 1}/{total}" if total else ""
+
+    def hint(self) -> None:
+        self.say(next_hint(self.course, self.current, again=""))
+
+    def next(self) -> None:
+        following = next_kata(list(self.standings.values()), self.current.name)
+        if following:
+            self._turn_to(following)
+
+    def not_passed(self) -> str:
+        passed = self.standings[self.current.name].mark == "passed"
+        return "" if passed else f"{self.current.name} does not pass yet; l lists all katas."
+
+    def list(self) -> None:
+        """Show all katas, and those with a part of a name until one is left or nothing is typed."""
+        self.say(kata_list(self.course))
+        while part := self.keyboard.line("Part of a name, or Enter to go back: "):
+            found = [info for name, info in self.course.katas.items() if part.lower() in name]
+            exact = [info for info in found if info.name == part] or found
+            if len(exact) == 1:
+                return self._turn_to(exact[0])
+            self.say(kata_list(self.course, part))
+        return self._show_keys()
+
+    def open(self) -> None:
+        problem = open_editor(self._path, self._line, self.keyboard.lent())
+        if problem:
+            self.say(problem)
+
+    @property
+    def _path(self) -> Path:
+        return self.course.stub(self.current)
+
+    @property
+    def _line(self) -> int:
+        """The line of the current kata's file that its report speaks of, or 1."""
+        if self.report is None:
+            return 1
+        places = [check.place.line for check in account.wrong(self.report) if check.place]
+        return places[0] if places else account.line_of(self.report.message)
+
+    def view_all(self) -> None:
+        if self.report:
+            self.say(self._text(self.report, replace(self.view(), detail="full")))
+
+    def not_graded(self) -> str:
+        return "" if self.report else f"{self.current.name} is not graded yet: save its file."
+
+    def undo(self) -> None:
+        self._bring_back(BEST, "The best version")
+
+    def reset(self) -> None:
+        self._bring_back(STUBS, "The stub")
+
+    def _bring_back(self, kind: str, what: str) -> None:
+        """Write a kept version to the current kata's file; the loop then grades it like a save."""
+        data = self.versions.kept(kind, self.current)
+        if data is None:
+            return
+        try:
+            copy = self.versions.replace(self.current, self._path, data)
+        except OSError as error:
+            self.say(
+                f"{shorten(self._path)} cannot be written: {(error.strerror or 'unknown error').lower()}."
+            )
+        else:
+            self.say(f"{what} of {self.current.name} is back. What it replaced is in {shorten(copy)}.")
+
+    def not_better(self) -> str:
+        return self._not_replaceable(BEST, "the best version")
+
+    def not_changed(self) -> str:
+        return self._not_replaceable(STUBS, "the stub")
+
+    def _not_replaceable(self, kind: str, what: str) -> str:
+        data = self.versions.kept(kind, self.current)
+        if data is None:
+            return f"There is no copy of {what} of {self.current.name}."
+        same = self._path.is_file() and self._path.read_bytes() == data
+        return f"{self.current.name} is {what} already." if same else ""
+
+    def explain(self) -> None:
+        self.say(help_text(KEYS))
+
+    def quit(self) -> None:
+        self._ends = True
+
+
+KEYS: tuple[Key[Loop], ...] = (
+    Key("h", "hint {0.hint_number}", "Show the next hint.", Loop.hint),
+    Key("n", "next", "Go on to the next kata that does not pass.", Loop.next, Loop.not_passed),
+    Key("l", "list", "List all katas, and search them.", Loop.list),
+    Key("o", "open", "Open the file in your editor, at the line in question.", Loop.open),
+    Key("v", "full report", "Show every check with its counterexample.", Loop.view_all, Loop.not_graded),
+    Key("u", "undo", "Bring back the version with the best score.", Loop.undo, Loop.not_better),
+    Key("x", "reset", "Bring back the stub.", Loop.reset, Loop.not_changed),
+    Key("?", "keys", "Explain the keys.", Loop.explain),
+    Key("q", "quit", "End; Ctrl-C does so too.", Loop.quit),
+)

@@ -1,0 +1,51 @@
+"""Notice saved files by their times and sizes, which works on every file system."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+PAUSE = 0.02  # seconds between two looks while files are being saved
+
+Version = tuple[int, int, int]
+
+
+class SavedFiles:
+    """Notices which of these files were saved. A file that does not exist at the moment is not saved yet:
+    many editors write a new file and rename it."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = tuple(paths)
+        self._known = self._versions()
+
+    @property
+    def is_pending(self) -> bool:
+        """True if a file was saved since the last call of `take`."""
+        return bool(self._news())
+
+    def take(self) -> list[Path]:
+        """Return the files that were saved since the last call. A burst of saves is one save: they are
+        returned when no more follow."""
+        news = self._news()
+        while news:
+            time.sleep(PAUSE)
+            before, news = news, self._news()
+            if news == before:
+                break
+        self._known |= news
+        return list(news)
+
+    def _news(self) -> dict[Path, Version]:
+        return {path: now for path, now in self._versions().items() if self._known.get(path) != now}
+
+    def _versions(self) -> dict[Path, Version]:
+        return {path: found for path in self._paths if (found := _version(path))}
+
+
+def _version(path: Path) -> Version | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

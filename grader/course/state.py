@@ -1,0 +1,116 @@
+"""Remember how far a student is: `.dojo/state.json` beside the exercises.
+
+The file is safe to commit and safe to lose. A kata passes only as long as the digest of its file and of its
+declaration is the one that was graded. A course that cannot be written to has its state in the cache folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.course.catalog import Course, KataInfo
+from grader.course.loading import cache_folder
+
+if TYPE_CHECKING:
+    from grader.report import KataReport
+
+FOLDER, FILE, VERSION = ".dojo", "state.json", 1
+
+
+@dataclass(frozen=True)
+class KataState:
+    """What is remembered about one kata: the digest and the outcome of the last grading, the best score in
+    hundredths, the mistake that was named, and how many hints were shown."""
+
+    digest: str = ""
+    status: str = ""
+    score: int = 0
+    best: int = 0
+    mistake: str = ""
+    checks: dict[str, str] = field(default_factory=dict)
+    hints: int = 0
+
+
+class CourseState:
+    """The state of all katas of one course. Every change is written at once, and reads the file again, so
+    that two commands which run side by side keep each other's changes."""
+
+    def __init__(self, course: Course) -> None:
+        self.folder = _folder(course)
+
+    def katas(self) -> dict[str, KataState]:
+        """Return what is remembered, by kata; nothing that is damaged."""
+        try:
+            found = json.loads((self.folder / FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        katas = found.get("katas") if isinstance(found, dict) and found.get("version") == VERSION else None
+        return {name: _read(kata) for name, kata in katas.items()} if isinstance(katas, dict) else {}
+
+    def kata(self, name: str) -> KataState:
+        return self.katas().get(name, KataState())
+
+    def change(self, name: str, **changes: Any) -> KataState:
+        """Remember these facts about a kata and return all that are now known."""
+        katas = self.katas()
+        katas[name] = dataclasses.replace(katas.get(name, KataState()), **changes)
+        record = {"version": VERSION, "katas": {name: asdict(kata) for name, kata in katas.items()}}
+        text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+        with suppress(OSError):  # a full disk costs no points
+            write_whole(self.folder / FILE, text.encode())
+        return katas[name]
+
+    def record(self, report: KataReport, digest: str) -> KataState:
+        """Remember the outcome of a grading of the file with this digest."""
+        return self.change(
+            report.name,
+            digest=digest,
+            status=report.status,
+            score=report.score,
+            best=max(report.score, self.kata(report.name).best),
+            mistake=report.mistake.id if report.mistake else "",
+            checks={check.name: check.status for check in report.checks},
+        )
+
+
+def file_digest(info: KataInfo, path: Path) -> str:
+    """Return a digest of a file and of its kata's declaration; "" if one of them cannot be read."""
+    try:
+        parts = [file.read_bytes().replace(b"\r\n", b"\n") for file in (info.path, path)]
+    except OSError:
+        return ""
+    return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:24]
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file and its folder, so that a reader finds either all of it or what was there before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        draft.write_bytes(data)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _folder(course: Course) -> Path:
+    beside = course.exercises.resolve().parent
+    if os.access(beside, os.W_OK):
+        return beside / FOLDER
+    return cache_folder() / "courses" / hashlib.sha256(str(beside).encode()).hexdigest()[:16]
+
+
+def _read(found: Any) -> KataState:
+    """Return the fields that have the right type; the others are as if they had never been written."""
+    found = found if isinstance(found, dict) else {}
+    blank = asdict(KataState())
+    right = {name: found[name] for name in blank if type(found.get(name)) is type(blank[name])}
+    right["checks"] = {str(name): str(status) for name, status in right.get("checks", {}).items()}
+    return KataState(**right)

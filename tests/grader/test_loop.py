@@ -1,0 +1,321 @@
+"""Tests of the loop, with a keyboard that is typed on by the test, and once on a pseudo-terminal."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.cli import loop as loop_module
+from grader.cli.keys import footer, help_text
+from grader.cli.loop import KEYS, Loop
+from grader.cli.saved_files import SavedFiles
+from grader.course.catalog import Course
+from grader.formats.terminal import View
+from grader.grading.grader import Grader
+from grader.grading.prerequisites import Needs
+
+WRONG = "def double(x):\n    return 3 * x\n"
+BETTER = "def double(x):\n    return 2 * x\n"
+RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
+ENDLESS = "def double(x):\n    while True:\n        pass\n"
+
+
+class TypedKeyboard:
+    """Carries out steps: a text is a key, a callable saves files."""
+
+    def __init__(self, steps):
+        self.steps, self.typed = list(steps), []
+
+    def key(self, _seconds):
+        step = self.steps.pop(0) if self.steps else "q"
+        return step() if callable(step) else step
+
+    def line(self, _question):
+        return self.typed.pop(0) if self.typed else ""
+
+    def lent(self):
+        raise AssertionError("no editor is opened here")
+
+
+@pytest.fixture
+def course(tmp_path, tiny_files, write):
+    return Course(write(tmp_path / "course", tiny_files))
+
+
+@pytest.fixture
+def run(course, numpy_source, capsys):
+    """`run(*steps)` runs the loop with these steps and returns what was printed."""
+
+    def run(*steps, typed=(), clears=False):
+        keyboard = TypedKeyboard(steps)
+        keyboard.typed = list(typed)
+        saved = SavedFiles(course.stub(info) for info in course.katas.values())
+        needs = Needs(Grader(course, {"numpy": numpy_source}), course.stub)
+        run.loop = Loop(course, needs, keyboard, saved, lambda: View(width=100), clears)
+        run.begins_anew = run.loop.run()
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def save(course):
+    """`save(source)` is a step that saves the file of `double`."""
+
+    def save(source, name="double"):
+        path = course.stub(course.kata_info(name))
+        return lambda: path.write_text(source) and None
+
+    return save
+
+
+def remembered(course):
+    return json.loads((course.root / ".dojo/state.json").read_text())["katas"]
+
+
+def test_with_nothing_begun_it_welcomes_and_offers_keys(run):
+    told = run()
+    assert "Start with" in told
+    assert told.endswith("h hint 1/1   l list   o open   ? keys   q quit\n")
+
+
+def test_a_save_is_graded_and_a_better_one_says_what_changed(run, save):
+    told = run(save(WRONG), save(BETTER))
+    changed = told.rpartition("░")[2].split("\n\n")[0].split(" s\n")[1]
+    assert " ".join(changed.split()) == (
+        "double 2 → 9 of 10 now holds: agrees with reference, float64 keeps its digits, twice is a sum"
+        " gone: triples now seen: accepts text"
+    )
+    assert "grade --hint" not in told.partition("░")[2]
+
+
+def test_a_worse_version_names_what_broke(run, save):
+    assert "broken: " in run(save(BETTER), save(WRONG))
+
+
+def test_the_next_kata_is_offered_after_a_pass_and_never_taken_by_itself(run, save):
+    told = run(save(WRONG), "n", save(RIGHT), "n")
+    refused, _, passed = told.partition("double does not pass yet; l lists all katas.\n")
+    assert "n next" not in refused
+    assert "n next" in passed
+    assert "\n\nShown: twice x is x plus x; text is refused; 6 more checks.\n" in passed
+    assert "All 1 katas of attention pass. Next: center (Around the mean), in center.py." in passed
+    assert "center: Around the mean. Its file is center.py." in passed
+
+
+def test_hints_follow_each_other(run):
+    assert "Hint 1 of 1: Think of two.\n" in run("h")
+
+
+def test_the_list_is_searched_and_one_match_becomes_the_current_kata(run):
+    told = run("l", typed=["modules", "cent"])
+    assert told.count("· double") == 2  # the welcome's list and this one
+    assert told.count("· center") == 3
+    assert "center: Around the mean. Its file is center.py." in told
+    assert run.loop.current.name == "center"
+
+
+def test_undo_brings_back_the_best_version_and_keeps_what_it_replaces(run, save, course):
+    told = run(save(BETTER), save(WRONG), "u")
+    assert "The best version of double is back. What it replaced is in double-" in told
+    assert course.stub(course.kata_info("double")).read_text() == BETTER
+    assert [path.read_text() for path in (course.root / ".dojo/replaced").iterdir()] == [WRONG]
+
+
+def test_reset_brings_back_the_stub(run, save, course):
+    stub = course.stub(course.kata_info("double")).read_text()
+    told = run(save(WRONG), "x", None)
+    assert "Not started yet" in told
+    assert course.stub(course.kata_info("double")).read_text() == stub
+
+
+def test_undo_without_a_better_version_says_so(run, save):
+    assert "double is the best version already." in run(save(BETTER), "u")
+    assert "There is no copy of the best version of center." in run("l", "u", typed=["center"])
+
+
+def test_the_full_report_shows_every_check(run, save):
+    told = run(save(BETTER), "v")
+    assert told.count("Twice x is x plus x.") == 1
+
+
+def test_a_syntax_error_shows_its_line_and_a_caret(run, save):
+    told = run(save("def double(x):\n    return 2 x\n"))
+    assert "  2 │ return 2 x\n    │          ^\n" in told
+
+
+def test_a_new_save_ends_a_running_grading(run, save, monkeypatch):
+    def saved_meanwhile(_):
+        save(RIGHT)()
+        return True
+
+    monkeypatch.setattr(SavedFiles, "is_pending", property(saved_meanwhile))
+    told = run(save(ENDLESS), None)
+    assert "No answer within" not in told
+    assert "all 8 checks hold" in told
+
+
+def test_a_file_that_needs_pytorch_makes_the_loop_begin_anew(run, save, monkeypatch):
+    monkeypatch.setattr(loop_module, "lacks_library", lambda _: False)
+    run(save("class Center:\n    pass\n", "center"))
+    assert run.begins_anew
+
+
+def test_the_screen_is_cleared_only_if_asked(run, save):
+    assert "\x1b[2J" not in run(save(WRONG))
+    assert run(save(BETTER), clears=True).count("\x1b[2J") == 2
+
+
+def test_what_is_known_is_not_graded_again_but_for_the_current_kata(run, save, course):
+    run(save(RIGHT))
+    assert remembered(course)["double"]["status"] == "passed"
+    assert "1/2" in run()
+
+
+def test_a_key_that_does_nothing_is_ignored(run):
+    assert run("z") == run()
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.word.split()[0])
+def test_every_key_has_a_word_a_sentence_and_a_line_in_the_help(key):
+    assert key.about.endswith(".")
+    assert f"  {key.character}   {key.about}" in help_text(KEYS).splitlines()
+
+
+def test_keys_are_distinct_and_the_footer_has_those_that_can_be_used(run):
+    run()
+    assert len({key.character for key in KEYS}) == len(KEYS)
+    assert footer(KEYS, run.loop, 80) == "h hint 1/1   l list   o open   ? keys   q quit"
+
+
+def test_the_documentation_names_every_key():
+    page = (Path(__file__).parents[2] / "docs/reference/commands.md").read_text()
+    assert [key.character for key in KEYS if f"| `{key.character}` | " not in page] == []
+
+
+# --- on a pseudo-terminal ------------------------------------------------------------------------
+
+
+class Terminal:
+    """The loop on a pseudo-terminal: what it prints is collected, and keys are typed."""
+
+    def __init__(self, *command):
+        import pty
+
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        os.close(slave)
+        self.printed = ""
+
+    def expect(self, text, seconds=45):
+        """Read until the text appears, and drop what was read up to it."""
+        end = time.monotonic() + seconds
+        while text not in self.printed:
+            assert time.monotonic() < end, f"{text!r} is not in {self.printed!r}"
+            if select.select([self.master], [], [], 0.1)[0]:
+                self.printed += os.read(self.master, 65536).decode().replace("\r\n", "\n")
+        self.printed = self.printed.partition(text)[2]
+
+    def press(self, keys):
+        os.write(self.master, keys.encode())
+
+
+@pytest.fixture
+def terminal(course, monkeypatch):
+    pytest.importorskip("termios")
+    monkeypatch.setenv("NO_COLOR", "1")
+    opened = []
+
+    def start():
+        opened.append(Terminal(sys.executable, "-m", "grader.cli.grade", "--course", str(course.root)))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.process.kill()
+        one.process.wait()
+        os.close(one.master)
+
+
+@pytest.mark.slow
+def test_a_session_on_a_terminal_and_its_state_after_a_kill(terminal, save, course):
+    first = terminal()
+    first.expect("? keys   q quit")
+    save(WRONG)()
+    first.expect("double  2 / 10")
+    first.expect("q quit")
+    save(BETTER)()
+    first.expect("2 → 9 of 10")
+    first.expect("q quit")
+    first.press("h")
+    first.expect("Hint 1 of 1: Think of two.")
+    save(WRONG)()
+    first.expect("9 → 2 of 10")
+    first.expect("q quit")
+    first.press("u")
+    first.expect("The best version of double is back.")
+    first.expect("2 → 9 of 10")
+    first.expect("q quit")
+    os.kill(first.process.pid, signal.SIGKILL)
+    known = remembered(course)["double"]
+    assert (known["score"], known["best"], known["hints"], known["mistake"]) == (900, 900, 1, "accepts_text")
+    second = terminal()
+    second.expect("double  9 / 10")
+    second.expect("q quit")
+    save(RIGHT)()
+    second.expect("all 8 checks hold")
+    second.expect("n next")
+    second.press("n")
+    second.expect("center: Around the mean.")
+    second.press("l")
+    second.expect("Enter to go back: ")
+    second.press("double\n")
+    second.expect("x reset")
+    second.press("x")
+    second.expect("The stub of double is back.")
+    second.expect("Not started yet")
+    second.expect("q quit")
+    second.press("q")
+    assert second.process.wait(30) == 0
+
+
+@pytest.mark.slow
+def test_the_first_file_that_needs_pytorch_is_graded_after_a_new_beginning(terminal, save):
+    pytest.importorskip("torch")
+    one = terminal()
+    one.expect("? keys   q quit")
+    save("class Center:\n    def __init__(self, width):\n        return width\n", "center")()
+    one.expect("center  0 / 10")
+    one.expect("q quit")
+    one.press("q")
+    assert one.process.wait(30) == 0
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_loop_and_sets_the_terminal_back(terminal):
+    import termios
+
+    one = terminal()
+    before = termios.tcgetattr(one.master)[3]
+    one.expect("? keys   q quit")
+    assert not termios.tcgetattr(one.master)[3] & termios.ECHO
+    os.kill(one.process.pid, signal.SIGINT)
+    assert one.process.wait(30) == 0
+    assert termios.tcgetattr(one.master)[3] == before
+
+
+@pytest.mark.slow
+def test_without_a_terminal_it_grades_once(course, save):
+    save(RIGHT)()
+    command = [sys.executable, "-m", "grader.cli.grade", "--course", str(course.root)]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+    assert (done.returncode, done.stdout.split("\n")[0]) == (0, "double  10 / 10   ✓ all 8 checks hold")
+    assert not (course.root / ".dojo").exists()

@@ -1,0 +1,78 @@
+"""Tests of the wheel that holds the course, and of `grade --start`."""
+
+import base64
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from grader.cli import starter
+from grader.cli.grade import grade
+
+RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
+
+
+@pytest.fixture(scope="module")
+def wheel(tiny_course):
+    return starter.build_course_wheel(tiny_course, ("double",), seed=1)[1]
+
+
+@pytest.fixture
+def installed(wheel, tmp_path):
+    """A folder with the files of the wheel, as pip would install them."""
+    zipfile.ZipFile(io.BytesIO(wheel)).extractall(tmp_path / "installed")
+    return tmp_path / "installed"
+
+
+def test_the_wheel_lists_the_course_and_holds_no_solution(wheel):
+    with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
+        record = next(name for name in archive.namelist() if name.endswith("RECORD"))
+        course = archive.read("grader/starter.zip")
+        digest = base64.urlsafe_b64encode(hashlib.sha256(course).digest()).rstrip(b"=").decode()
+        assert f"grader/starter.zip,sha256={digest},{len(course)}\n" in archive.read(record).decode()
+    with zipfile.ZipFile(io.BytesIO(course)) as archive:
+        assert sorted(archive.namelist()) == [
+            ".vscode/tasks.json", "README.md", "exercises/attention/double.py", "keys/double.key",
+            "tests/katas/attention/test_double.py", "tests/katas/path.toml",
+        ]  # fmt: skip
+        assert not any(b"return x + x" in archive.read(name) for name in archive.namelist())
+        assert "%%" not in archive.read("README.md").decode()
+
+
+@pytest.mark.slow
+def test_from_an_empty_folder_to_the_first_pass(installed, tmp_path):
+    def run(*words, cwd=tmp_path):
+        command = [sys.executable, "-m", "grader.cli.grade", *words]
+        environment = {**os.environ, "PYTHONPATH": str(installed), "NO_COLOR": "1"}
+        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+
+    began = run("--start", "course")
+    assert (began.returncode, began.stdout) == (0, "1 kata written to course. Begin:  cd course && grade\n")
+    folder = tmp_path / "course"
+    assert "Start with exercises/attention/double.py" in run("--once", cwd=folder).stdout
+    file = folder / "exercises/attention/double.py"
+    file.write_text("def double(x):\n    return 3 * x\n")
+    assert "one x too many was added" in run("double", cwd=folder).stdout
+    file.write_text(RIGHT)
+    passed = run("double", cwd=folder)
+    assert (passed.returncode, passed.stdout) == (0, "double  10 / 10   ✓ all 8 checks hold\n\n")
+    again = run("--start", "course")
+    assert "kept, since it was changed: exercises/attention/double.py\n" in again.stdout
+    assert file.read_text() == RIGHT
+
+
+def test_an_installation_without_a_course_says_so(tmp_path):
+    result = CliRunner().invoke(grade, ["--start", str(tmp_path / "new")])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("This installation of the grader holds no course;")
+
+
+def test_the_tasks_are_those_of_the_documentation():
+    page = Path(__file__).parents[2] / "docs" / "editors.md"
+    assert f"```json\n{(starter.TEMPLATES / 'tasks.json').read_text()}```" in page.read_text()

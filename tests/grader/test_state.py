@@ -1,0 +1,121 @@
+"""Tests of the state in `.dojo`: what is remembered, what a damaged file costs, and kept versions."""
+
+import json
+
+import pytest
+
+from grader.course.catalog import Course
+from grader.course.hints import next_hint
+from grader.course.state import CourseState, KataState, file_digest
+from grader.course.versions import BEST, Versions
+from grader.report import CheckReport, KataReport, Mistake
+
+RIGHT = "def double(x):\n    return x + x\n"
+CHECKS = (
+    CheckReport("a", "It is so.", "passed", 500, 500),
+    CheckReport("b", "It is not.", "failed", 0, 500, mistake=Mistake("triples", "Three.")),
+)
+FAILED = KataReport("double", "attention", "failed", 1000, checks=CHECKS)
+PASSED = KataReport("double", "attention", "passed", 1000, checks=CHECKS[:1])
+
+
+@pytest.fixture
+def course(tmp_path, tiny_files, write):
+    return Course(write(tmp_path / "course", tiny_files))
+
+
+@pytest.fixture
+def state(course):
+    return CourseState(course)
+
+
+def test_an_outcome_is_remembered_and_the_best_score_stays(state, course):
+    state.record(FAILED, "1")
+    worse = KataReport("double", "attention", "failed", 1000, checks=CHECKS[1:])
+    state.record(worse, "2")
+    assert CourseState(course).kata("double") == KataState(
+        digest="2", status="failed", score=0, best=500, mistake="triples", checks={"b": "failed"}
+    )
+
+
+def test_other_facts_stay_when_one_changes(state):
+    state.record(FAILED, "1")
+    state.change("center", hints=1)
+    state.change("double", hints=2)
+    assert (state.kata("double").digest, state.kata("double").hints, state.kata("center").hints) == (
+        "1",
+        2,
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '{"version": 1}', '{"version": 1, "katas": []}', '{"version": 99, "katas": {}}',
+     "[" * 100_000],
+    ids=["empty", "cut", "list", "null", "no katas", "katas are a list", "later version", "deep"],
+)  # fmt: skip
+def test_a_damaged_state_is_no_state(state, text):
+    state.record(FAILED, "1")
+    (state.folder / "state.json").write_text(text)
+    assert state.katas() == {}
+    state.change("double", hints=1)
+    assert state.kata("double").hints == 1
+
+
+def test_fields_of_a_wrong_type_are_forgotten_alone(state):
+    state.record(FAILED, "1")
+    file = state.folder / "state.json"
+    record = json.loads(file.read_text())
+    record["katas"]["double"] |= {"score": "much", "hints": True, "checks": [], "new": 1}
+    file.write_text(json.dumps(record))
+    assert state.kata("double") == KataState(digest="1", status="failed", best=500, mistake="triples")
+
+
+def test_a_write_that_fails_leaves_the_old_state_and_no_other_file(state, monkeypatch):
+    state.record(FAILED, "1")
+
+    def fail(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("pathlib.Path.replace", fail)
+    state.change("double", hints=5)
+    assert state.kata("double").hints == 0
+    assert [path.name for path in state.folder.iterdir()] == ["state.json"]
+
+
+def test_a_course_that_cannot_be_written_to_has_its_state_in_the_cache(course, monkeypatch, tmp_path):
+    monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    state = CourseState(course)
+    state.change("double", hints=1)
+    assert tmp_path / "cache" in state.folder.parents
+    assert not (course.root / ".dojo").exists()
+
+
+def test_the_digest_is_that_of_the_file_and_of_the_declaration(course):
+    info = course.kata_info("double")
+    path = course.stub(info)
+    first = file_digest(info, path)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert file_digest(info, path) == first
+    info.path.write_text(info.path.read_text() + "\n# Another state.\n")
+    assert file_digest(info, path) not in ("", first)
+    assert file_digest(info, path.with_name("nowhere.py")) == ""
+
+
+def test_hints_come_one_by_one_and_are_remembered(course, state):
+    info = course.kata_info("double")
+    assert next_hint(course, info) == "Hint 1 of 1: Think of two."
+    assert state.kata("double").hints == 1
+
+
+def test_a_version_is_kept_once_and_what_is_replaced_is_kept_too(course, state):
+    info, versions = course.kata_info("double"), Versions(state.folder)
+    path = course.stub(info)
+    assert versions.kept(BEST, info) is None
+    path.write_text(RIGHT)
+    versions.keep(BEST, info, path)
+    path.write_text("x = 1\n")
+    copy = versions.replace(info, path, versions.kept(BEST, info))
+    assert (path.read_text(), copy.read_text()) == (RIGHT, "x = 1\n")
