@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.formats.escaping import in_html
+from grader.formats import html
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #fff; --quiet: #595959; --line: #767676;
@@ -45,10 +45,4 @@ pre { background: var(--soft); padding: .6rem .8rem; font-size: .85rem; white-sp
 
 def page(title: str, main: str) -> str:
     """Return a whole page. It has no scripts, loads nothing and can be read without styles."""
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src'
-        f" 'unsafe-inline'\"><title>{in_html(title)}</title><style>{STYLE}</style></head>\n"
-        f"<body><main>\n{main}</main></body></html>\n"
-    )
+    return html.page(title, f"<main>\n{main}</main>", STYLE)

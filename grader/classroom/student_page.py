@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import replace
 
 from grader.classroom.page_style import page
 from grader.classroom.student_reports import StudentReport
-from grader.formats import account
-from grader.formats.account import LONGEST, MARKS
+from grader.formats import account, html
+from grader.formats.account import MARKS
 from grader.formats.escaping import in_html, points
-from grader.report import CheckReport, KataReport
+from grader.report import KataReport
 from grader.report_texts import legible
 
 PAGES = "students"
@@ -33,7 +32,7 @@ def render(graded: StudentReport, course: str, date: str) -> str:
     who = in_html(name) + (f" <small>{in_html(member.id)}</small>" if member.name else "")
     score = f"{points(report.score)} of {points(report.max_score)} points"
     rows = "".join(_row(kata, graded) for kata in report.katas)
-    katas = "".join(_kata(kata) for kata in report.katas if kata.checks)
+    katas = "".join(html.kata_section(kata) for kata in report.katas if kata.checks)
     return page(
         f"{name}: {score}",
         f'<h1>{who}</h1>\n<p class="score">{score}</p>\n<p class="quiet">{in_html(course)}, {date}</p>\n'
@@ -62,42 +61,6 @@ def _row(kata: KataReport, graded: StudentReport) -> str:
         f"<tr><td>{_mark(kata.status)}<td>{linked}{late}"
         f'<td class="r">{score} / {points(kata.max_score)}<td>{in_html(account.summary_of(kata), 300)}</tr>\n'
     )
-
-
-def _kata(kata: KataReport) -> str:
-    wrong = account.wrong(kata)
-    told: set[str] = set()
-    failing = "".join(_failing(check, told) for check in wrong)
-    held = [check for check in kata.checks if check not in wrong]
-    lines = "".join(f"<li>{_head(check)}" for check in held)
-    passed = f"<details><summary>{_hold(len(held))}</summary><ul>{lines}</ul></details>\n"
-    output = in_html(kata.output, LONGEST)
-    printed = f"<details><summary>What the code printed</summary><pre>{output}</pre></details>\n"
-    return (
-        f'<h2 id="{in_html(kata.name)}">{in_html(kata.name)} <small>{points(kata.score)} /'
-        f" {points(kata.max_score)}</small></h2>\n{failing}{passed if held else ''}"
-        f"{printed if kata.output else ''}"
-    )
-
-
-def _hold(number: int) -> str:
-    return "1 check holds" if number == 1 else f"{number} checks hold"
-
-
-def _failing(check: CheckReport, told: set[str]) -> str:
-    """Return a failing check with its facts, and its mistake if that was not told before."""
-    facts = in_html(account.of_check(replace(check, mistake=None)), LONGEST)
-    shown = f"<pre>{facts}</pre>\n" if facts else ""
-    mistake = check.mistake
-    if mistake is None or mistake.id in told:
-        return f"<p>{_head(check)}</p>\n{shown}"
-    told.add(mistake.id)
-    return f"<p>{_head(check)}</p>\n{shown}<p><em>Looks like:</em> {in_html(mistake.text, LONGEST)}</p>\n"
-
-
-def _head(check: CheckReport) -> str:
-    score = f"{points(check.score)} / {points(check.max_score)}"
-    return f"{_mark(check.status)} {in_html(check.title)} <small>{score}</small>"
 
 
 def _mark(status: str) -> str:

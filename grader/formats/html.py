@@ -102,7 +102,8 @@ def facts(check: CheckReport) -> str:
         rows += [("first difference at", check.difference or "")]
     shown = "".join(f"<dt>{in_html(n)}</dt><dd>{_by_rows(text)}</dd>" for n, text in rows if text)
     source = _source_line(check.place) if check.place else ""
-    return f"<dl>{shown}</dl>{source}" + "".join(map(svg.draw, check.pictures))
+    listed = f"<dl>{shown}</dl>" if shown else ""
+    return listed + source + "".join(map(svg.draw, check.pictures))
 
 
 def _by_rows(text: str) -> str:
