@@ -35,7 +35,7 @@ from grader.report import KataReport
 from grader.worker.client import Outdated
 
 MOST_LAWS = 2  # that are named after a pass
-POLL_SECONDS = 0.05  # between two looks at the files
+POLL_SECONDS = 0.03  # between two looks at the files
 CLEAR = "\x1b[2J\x1b[H"
 
 

@@ -63,13 +63,13 @@ def _grid(picture: Picture, panel: Panel, wrong: set[tuple[int, int]], left: int
     wide, tall = CELL[picture.kind]
     parts = [_text(left + MARGIN, 12, panel.title, "title", "start")]
     parts += [
-        _text(left + MARGIN + column * wide + wide // 2, HEAD - 6, _short(label), "label")
+        _text(left + MARGIN + column * wide + wide // 2, HEAD - 6, _short(label, wide // 8), "label")
         for column, label in enumerate(picture.columns)
     ]
     paint = _cell_of_mask if picture.kind == "mask" else _cell_of_matrix(picture)
     for row, values in enumerate(panel.values):
         y = HEAD + row * tall
-        parts.append(_text(left + MARGIN - 8, y + 15, _short(picture.rows[row]), "label", "end"))
+        parts.append(_text(left + MARGIN - 8, y + 15, _short(picture.rows[row], 8), "label", "end"))
         for column, value in enumerate(values):
             x = left + MARGIN + column * wide
             parts.append(f'<rect class="cell" x="{x}" y="{y}" width="{wide}" height="{tall}"/>')
@@ -107,7 +107,7 @@ def _bars(picture: Picture, panel: Panel, wrong: set[tuple[int, int]], left: int
     parts = [_text(left + MARGIN, 12, panel.title, "title", "start")]
     for column, value in enumerate(panel.values[0]):
         y = HEAD - 18 + column * tall
-        parts.append(_text(left + MARGIN - 8, y + 15, _short(picture.columns[column]), "label", "end"))
+        parts.append(_text(left + MARGIN - 8, y + 15, _short(picture.columns[column], 8), "label", "end"))
         length = round(BAR * abs(value) / largest) if isfinite(value) else 0
         sign = "minus" if value < 0 else "plus"
         x = left + MARGIN
@@ -153,9 +153,9 @@ def _number(value: float) -> str:
     return f"{value:.{DIGITS}g}".replace("inf", "∞")
 
 
-def _short(label: str) -> str:
-    """Return a long label such as `position 12` as `p12`."""
-    return f"{label[0]}{label.rpartition(' ')[2]}" if len(label) > 8 and AXIS.fullmatch(label) else label
+def _short(label: str, room: int) -> str:
+    """Return a label such as `position 12` as `p12` if it has more than `room` characters."""
+    return f"{label[0]}{label.rpartition(' ')[2]}" if len(label) > room and AXIS.fullmatch(label) else label
 
 
 def _largest(picture: Picture) -> float:

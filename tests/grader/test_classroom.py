@@ -474,7 +474,7 @@ def test_a_student_s_page_begins_with_who_what_and_how_much(outputs):
     opening = ("<h1>=Bob <small>b2</small></h1>", "0 of 10 points</p>", "The dojo, 20")
     places = [page.index(text) for text in opening]
     assert places == sorted(places)
-    assert "<p class="cause">One x too many.</p>" in page
+    assert '<p class="cause">One x too many.</p>' in page
     assert "Twice x is x plus x." in page
     passed = (outputs[0] / "students" / "a1.html").read_text()
     assert "<details><summary>1 check holds</summary>" in passed

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from grader.cli import starter
 from grader.cli.grade import grade
+from grader.course.catalog import Course
 
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
 
@@ -65,6 +66,31 @@ def test_from_an_empty_folder_to_the_first_pass(installed, tmp_path):
     again = run("--start", "course")
     assert "kept, since it was changed: exercises/attention/double.py\n" in again.stdout
     assert file.read_text() == RIGHT
+
+
+@pytest.mark.slow
+def test_the_transcript_of_the_first_hour_is_what_happens(tmp_path):
+    """Line by line; `…` stands for lines that are left out, and one kata for the 43 of the page."""
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "first-hour.md").read_text()
+    block = next(part for part in page.split("```") if "grade --start dojo\n43" in part)
+    answer = (root / "solutions/attention/softmax/reference.py").read_text()
+    wheel = starter.build_course_wheel(Course(root), ("softmax",), seed=1)[1]
+    zipfile.ZipFile(io.BytesIO(wheel)).extractall(tmp_path / "installed")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed"), "NO_COLOR": "1"}
+    folder = tmp_path
+    for step in block.replace("43 katas", "1 kata").strip().split("$ ")[1:]:
+        words, *told = step.rstrip().split("\n")
+        program, *arguments = words.split()
+        if program == "cd":
+            folder = folder / arguments[0]
+        elif program == "vi":
+            (folder / arguments[0]).write_text(answer)
+        else:
+            command = [sys.executable, "-m", "grader.cli.grade", *arguments]
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+            printed = iter(done.stdout.splitlines())
+            assert [line for line in told if line != "…" and line not in printed] == [], done.stdout
 
 
 def test_an_installation_without_a_course_says_so(tmp_path):
