@@ -94,6 +94,15 @@ def worked_example():
 
 
 @KATA.example
+def one_vector():
+    """The first row of the worked example by itself, in float32."""
+    return {
+        name: array.astype(np.float32)
+        for name, array in {**worked_example(), "x": np.array([2.0, 1.0])}.items()
+    }
+
+
+@KATA.example
 def one_vector_with_large_numbers():
     return {
         "x": np.array([200.0, -40.0], dtype=np.float32),

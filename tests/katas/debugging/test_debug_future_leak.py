@@ -61,6 +61,13 @@ def extreme_case(draw):
     return {"scores": draw(st.permuted(st.just(scores)))}
 
 
+@KATA.example
+def rows_far_apart():
+    """One row is far above the others, and one below -10,000."""
+    rows = [[1000, 500, 250], [-500, 250, -250], [-30_000, -30_500, -30_250]]
+    return {"scores": np.array(rows, dtype=np.float32)}
+
+
 @KATA.corner(points=0.5)
 def extreme_scores(scores):
     """Scores beyond what exp can take give weights as well."""

@@ -72,6 +72,15 @@ def extreme_case(draw):
     return {name: draw(st.permuted(st.just(array))) for name, array in named.items()}
 
 
+@KATA.example
+def rows_far_apart():
+    """One row of scores is far above the others, and one below -10,000."""
+    rows = [[2000, 1000, 500], [-1000, 500, -500], [-60_000, -61_000, -60_500]]
+    unit = np.eye(3, dtype=np.float32)
+    w_v = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
+    return {"x": unit, "w_q": np.array(rows, dtype=np.float32), "w_k": unit, "w_v": w_v}
+
+
 @KATA.corner(points=0.5)
 def extreme_scores(x, w_q, w_k):
     """Scores beyond what exp can take give weights as well."""
