@@ -21,6 +21,7 @@ from grader.worker.in_process import LocalStudent
 
 CORNER_CASES = 12  # cases kept for each corner
 LAYOUT = "any_memory_layout"
+TURNS = 8  # seeds to try for the corners of which the first one gives no case
 
 
 class Oracle:
@@ -65,6 +66,7 @@ class Oracle:
         assert kata.draw is not None
         self._require_examples()
         drawn = self._draw_cases("its cases", kata.draw, self.draws * kata.bank_size)
+        drawn += self._rare_cases([*kata.examples, *drawn], kata.draw)
         groups = self._group_by_corner(kata.examples, kata.bank_size, CORNER_CASES, drawn)
         cases = [case for group in groups.values() for case in group]
         own = [law for law in kata.laws if law.draw not in (None, kata.draw)]
@@ -78,6 +80,17 @@ class Oracle:
         }
         corners = [name for name, group in groups.items() for _ in group]
         return AnswerKey(cases, self._answers(cases), law_cases, corners)
+
+    def _rare_cases(self, cases: list[Case], draw: DrawCase) -> list[Case]:
+        """Return cases of the corners that these cases lack, drawn from other seeds: a corner may be rare."""
+        missing = {corner.name for corner in self.kata.corners} - {self.kata.corner_of(c) for c in cases}
+        found: list[Case] = []
+        for turn in range(1, TURNS + 1):
+            if missing:
+                more = self._draw_cases("its cases", draw, self.draws * self.kata.bank_size, self.seed + turn)
+                found += [case for case in more if self.kata.corner_of(case) in missing]
+                missing -= {self.kata.corner_of(case) for case in found}
+        return found
 
     def _require_examples(self) -> None:
         """Raise KataError if an example cannot be sent to a worker."""
@@ -112,12 +125,12 @@ class Oracle:
             raise KataError(f"{self.kata.name}: {what}; change how cases are drawn, or drop the corner.")
         return groups
 
-    def _draw_cases(self, whose: str, draw: DrawCase, size: int) -> list[Case]:
+    def _draw_cases(self, whose: str, draw: DrawCase, size: int, seed: int | None = None) -> list[Case]:
         """Return the cases drawn for the kata or one of its laws. Raises KataError if `draw` fails."""
         from hypothesis.errors import Unsatisfiable
 
         try:
-            return generation.draw_cases(draw, size, self.seed)
+            return generation.draw_cases(draw, size, self.seed if seed is None else seed)
         except Unsatisfiable:
             why = "every one is filtered away; draw what is wanted instead of filtering out what is not"
         except KataError as error:
