@@ -177,7 +177,8 @@ REFUSALS = {
     ),
     "imports nothing": (
         "import no_such_mod\n",
-        "double.py fails in line 1 when it is imported: ModuleNotFoundError: No module named 'no_such_mod'.",
+        "double.py fails in line 1 when it is imported: ModuleNotFoundError: No module named 'no_such_mod'."
+        " The standard library and NumPy can be imported; other files of yours cannot.",
     ),
     "exits": ("raise SystemExit\n", "double.py fails in line 1 when it is imported: SystemExit."),
     "dies": (
