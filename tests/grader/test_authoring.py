@@ -185,7 +185,7 @@ def test_outside_of_a_course_nothing_is_verified(tmp_path, monkeypatch):
     said = (
         "There is no course here: no folder `tests/katas` at or above this one. Name one with --course DIR."
     )
-    assert (done.exit_code, done.output) == (2, f"{said}\n")
+    assert (done.exit_code, done.output) == (4, f"{said}\n")
 
 
 def test_a_missing_reference_is_named(capsys, course):

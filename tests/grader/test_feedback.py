@@ -33,7 +33,7 @@ def test_a_page_holds_each_mistake_with_its_report(course, tmp_path):
 def test_an_unknown_kata_is_refused_in_one_sentence(course, tmp_path):
     done = CliRunner().invoke(kata, ["feedback", str(tmp_path / "p"), "trible", "--course", str(course.root)])
     assert (done.exit_code, done.stderr) == (
-        2,
+        4,
         "There is no kata called `trible`. Did you mean `double`?\n",
     )
 

@@ -96,7 +96,7 @@ def test_the_transcript_of_the_first_hour_is_what_happens(tmp_path):
 
 def test_an_installation_without_a_course_says_so(tmp_path):
     result = CliRunner().invoke(grade, ["--start", str(tmp_path / "new")])
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert result.stderr.startswith("This installation of the grader holds no course;")
 
 
