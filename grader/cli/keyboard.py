@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import os
 import select
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -63,8 +64,10 @@ class Keyboard:
         import tty
 
         tty.setcbreak(self._file)
+        signal.signal(signal.SIGCONT, lambda *_: self._read_keys())  # after Ctrl-Z the shell has set it back
 
     def _read_lines(self) -> None:
         import termios
 
+        signal.signal(signal.SIGCONT, signal.SIG_DFL)
         termios.tcsetattr(self._file, termios.TCSADRAIN, self._before)

@@ -56,7 +56,7 @@ def run_loop(course: Course, options: GradeOptions) -> int:
         except KeyboardInterrupt:
             begins_anew = False
     if begins_anew:
-        os.execv(sys.executable, [sys.executable, "-m", "grader.cli.grade", *sys.argv[1:]])
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "grader.cli.grade", *sys.argv[1:]])
     return PASSED
 
 
@@ -215,9 +215,12 @@ class Loop:
         self.say(next_hint(self.course, self.current, again=""))
 
     def next(self) -> None:
-        following = next_kata(list(self.standings.values()), self.current.name)
+        found = list(self.standings.values())
+        following = next_kata(found, self.current.name)
         if following:
             self._turn_to(following)
+        else:
+            self.say(after_pass(self.course, self.current, found))
 
     def not_passed(self) -> str:
         passed = self.standings[self.current.name].mark == "passed"

@@ -9,6 +9,7 @@ from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
 from grader.formats.escaping import points
+from grader.report_texts import harmless
 
 MARKS = {"passed": "✓", "begun": "▸", "": "·"}
 LEGEND = "  · not started   ▸ begun   ✓ passed"
@@ -115,7 +116,7 @@ def _names(names: list[str]) -> str:
 
 
 def _spoken(name: str) -> str:
-    return name.replace("_", " ")
+    return harmless(name.replace("_", " "), one_line=True)  # the state may come from another repository
 
 
 def next_kata(found: list[Standing], name: str) -> KataInfo | None:

@@ -16,9 +16,11 @@ from grader.cli.keys import footer, help_text
 from grader.cli.loop import KEYS, Loop
 from grader.cli.saved_files import SavedFiles
 from grader.course.catalog import Course
+from grader.course.state import CourseState, file_digest
 from grader.formats.terminal import View
 from grader.grading.grader import Grader
 from grader.grading.prerequisites import Needs
+from grader.report import KataReport
 
 WRONG = "def double(x):\n    return 3 * x\n"
 BETTER = "def double(x):\n    return 2 * x\n"
@@ -310,6 +312,33 @@ def test_ctrl_c_ends_the_loop_and_sets_the_terminal_back(terminal):
     os.kill(one.process.pid, signal.SIGINT)
     assert one.process.wait(30) == 0
     assert termios.tcgetattr(one.master)[3] == before
+
+
+@pytest.mark.slow
+def test_keys_work_again_after_ctrl_z(terminal):
+    import termios
+
+    one = terminal()
+    before = termios.tcgetattr(one.master)
+    one.expect("? keys   q quit")
+    os.kill(one.process.pid, signal.SIGSTOP)
+    termios.tcsetattr(one.master, termios.TCSANOW, before)
+    os.kill(one.process.pid, signal.SIGCONT)
+    end = time.monotonic() + 45
+    while termios.tcgetattr(one.master)[3] & termios.ECHO:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    one.press("?")
+    one.expect("Explain the keys.")
+
+
+def test_when_all_katas_pass_next_says_so(run, save, course):
+    info = course.kata_info("center")
+    passed = KataReport("center", "modules", "passed", 1000)
+    save("class Center:\n    pass\n", "center")()
+    CourseState(course).record(passed, file_digest(info, course.stub(info)))
+    told = run(save(RIGHT), "n")
+    assert told.count("All 2 katas pass: this was the last one of the dojo.") == 2
 
 
 @pytest.mark.slow

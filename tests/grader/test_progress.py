@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from grader.cli.progress import is_begun, kata_list, welcome
+from grader.cli.progress import change, is_begun, kata_list, welcome
 from grader.course.catalog import Course
-from grader.course.state import CourseState, file_digest
+from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import digest
 from grader.report import CheckReport, KataReport
 
@@ -89,6 +89,20 @@ def test_the_list_shows_scores_and_what_changed_since(tmp_path, tiny_files, writ
 def test_the_list_is_limited_to_a_part_of_a_name_a_track_or_a_title(tiny_course):
     assert "double" not in kata_list(tiny_course, "modul")
     assert "double" in kata_list(tiny_course, "twice")
+
+
+def test_a_state_from_elsewhere_cannot_control_the_terminal(tiny_course):
+    before = KataState(checks={"a": "failed"}, mistake="x\x1b[2J")
+    told = change(tiny_course.kata_info("double"), before, KataState(checks={"a": "passed"}, score=1000))
+    assert told == "double   0 → 10 of 10   now holds: a   gone: x␛[2J"
+
+
+def test_many_changes_are_counted(tiny_course):
+    names = ["a_b", "c", "d", "e", "f"]
+    before = KataState(checks=dict.fromkeys(names, "passed"), score=1000)
+    told = change(tiny_course.kata_info("double"), before, KataState(checks=dict.fromkeys(names, "timeout")))
+    assert told == "double   10 → 0 of 10   broken: a b, c, d and 2 more"
+    assert change(tiny_course.kata_info("double"), before, before) == ""
 
 
 def test_the_welcome_names_the_first_file_to_open(tiny_course):
