@@ -13,6 +13,7 @@ from grader.cli.options import FAILED, PASSED, WRONG_INPUT, GradeOptions
 from grader.cli.output import ReportOutput
 from grader.cli.progress import is_begun, welcome
 from grader.cli.recorder import Recorder
+from grader.cli.watch import watch
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.notebook_cells import is_notebook, katas_in
 from grader.course.submission import SubmissionRejected
@@ -30,8 +31,6 @@ def grade_files(course: Course, infos: list[KataInfo], options: GradeOptions) ->
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
     console = Console(output, len(paths), view_of(options))
     if options.watch:
-        from grader.cli.watch import watch  # watchfiles is slow to import
-
         return watch(course, paths, console, options.grader_options)
     return grade_once(course, paths, options, console)
 
