@@ -14,6 +14,7 @@ from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions
 from grader.cli.output import ReportOutput
 from grader.cli.progress import is_begun, welcome
 from grader.cli.recorder import Recorder
+from grader.cli.watch import watch
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.notebook_cells import is_notebook, katas_in
 from grader.course.submission import SubmissionRejected
@@ -47,8 +48,6 @@ def grade_files(
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
     console = Console(output, len(paths), view_of(options))
     if options.watch:
-        from grader.cli.watch import watch  # watchfiles is slow to import
-
         return watch(course, paths, console, options.grader_options)
     return grade_once(course, paths, options, console, notes)
 
