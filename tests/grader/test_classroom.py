@@ -477,7 +477,7 @@ def test_a_student_s_page_begins_with_who_what_and_how_much(outputs):
     assert '<p class="cause">One x too many.</p>' in page
     assert "Twice x is x plus x." in page
     passed = (outputs[0] / "students" / "a1.html").read_text()
-    assert "<details><summary>1 check holds</summary>" in passed
+    assert "<details><summary>1 of 1 checks hold</summary>" in passed
     assert "Does not hold" not in passed
 
 
