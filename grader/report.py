@@ -7,7 +7,7 @@ without grading again.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from math import isfinite
+from math import isfinite, isnan, nan
 from typing import Any, Literal, get_args
 
 SCHEMA_VERSION = 2
@@ -364,7 +364,7 @@ def _check_from_json(data: dict[str, Any]) -> CheckReport:
 
 def _picture_from_json(data: dict[str, Any]) -> Picture:
     panels = tuple(
-        Panel(panel["title"], tuple(tuple(map(float, row)) for row in panel["values"]))
+        Panel(panel["title"], tuple(tuple(map(to_number, row)) for row in panel["values"]))
         for panel in data["panels"]
     )
     _require_one_of(get_args(PictureKind), data["kind"])
@@ -376,6 +376,12 @@ def _picture_from_json(data: dict[str, Any]) -> Picture:
         tuple(data["columns"]),
         tuple((row, column) for row, column in data["wrong"]),
     )
+
+
+def to_number(value: float | str) -> float:
+    """Return a number of a picture. NaN is always the same object, so that equal pictures compare equal."""
+    number = float(value)
+    return nan if isnan(number) else number
 
 
 def _require_one_of(known: tuple[str, ...], status: object) -> None:

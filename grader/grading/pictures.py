@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from grader.report import Panel, Picture, PictureKind, Place
+from grader.report import Panel, Picture, PictureKind, Place, to_number
 from grader.values.comparison import Array, Difference
 
 MOST = 32  # rows or columns of a picture
@@ -59,7 +59,7 @@ def _labels(span: slice, name: str) -> list[str]:
 
 def _panel(title: str, table: Array) -> Panel:
     rows = table.astype(np.float64).tolist()
-    return Panel(title, tuple(tuple(float(f"{value:.{DIGITS}g}") for value in row) for row in rows))
+    return Panel(title, tuple(tuple(to_number(f"{value:.{DIGITS}g}") for value in row) for row in rows))
 
 
 def _caption(name: str, outer: tuple[int, ...], window: tuple[slice, ...], shape: tuple[int, ...]) -> str:

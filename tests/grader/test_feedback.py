@@ -26,7 +26,7 @@ def test_a_page_holds_each_mistake_with_its_report(course, tmp_path):
     assert text.startswith("# `double`: what each mistake is told\n")
     names = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
     assert names == ["triples", "takes_the_size", "forgets_the_first_row", "accepts_text"]
-    assert "looks like  The result is three times x: one x too many was added.\n" in text
+    assert "\n  The result is three times x: one x too many was added.\n" in text
     assert "\x1b" not in text
 
 

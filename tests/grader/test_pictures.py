@@ -122,6 +122,11 @@ def test_a_place_has_the_line_and_its_columns_in_characters():
     assert place_of(source, 3, None) is None
 
 
+def test_equal_pictures_with_nan_are_equal():
+    one, other = (picture(np.array([0.5, 1.0]), np.array([np.nan, 1.0])) for _ in range(2))
+    assert one == other
+
+
 def test_values_keep_six_digits():
     found = picture(np.array([[math.pi]] * 2), np.array([[math.e]] * 2))
     assert found.panels[0].values == ((3.14159,), (3.14159,))

@@ -88,7 +88,7 @@ def test_a_preview_shows_the_statement_and_three_mistakes(run, tmp_path):
     assert said.startswith('exercises/attention/double.py is what a student opens:\n\n"""Twice as much."""\n')
     told = [line for line in said.splitlines() if line.endswith(" would read:")]
     assert told == ["triples would read:", "forgets_the_first_row would read:", "accepts_text would read:"]
-    assert "looks like  The result is three times x: one x too many was added.\n" in said
+    assert "\n  The result is three times x: one x too many was added.\n" in said
     assert (tmp_path / "preview" / "double.md").read_text().startswith("## Twice as much\n")
     assert "three times x" in (tmp_path / "preview" / "double.html").read_text()
     notebook = (tmp_path / "preview" / "double.ipynb").read_text()
