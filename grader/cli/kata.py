@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from grader.authoring.release import WORKFLOWS
 from grader.cases.generation import SEED
 from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
 from grader.course.catalog import Course, open_course, shorten
@@ -129,7 +130,7 @@ def key(
 @click.option(
     "--host",
     "hosts",
-    type=click.Choice(["actions", "classroom"]),
+    type=click.Choice(list(WORKFLOWS)),
     multiple=True,
     default=["actions"],
     show_default=True,

@@ -670,7 +670,6 @@ def test_a_course_in_another_folder_is_released(tiny_course, tmp_path, monkeypat
         "click",
         "numpy",
         "hypothesis",
-        "watchfiles",
         "pytest",
     ]
     assert all("==" in pin for pin in pins[1:])

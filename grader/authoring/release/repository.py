@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.answer_keys.encryption import VARIABLE, is_sealed
 from grader.answer_keys.lookup import open_keyring
-from grader.authoring.release import keys
+from grader.authoring.release import WORKFLOWS, keys
 from grader.authoring.release.wheel import build_wheel, zipped
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
@@ -21,8 +21,6 @@ from grader.grading.prerequisites import with_needs
 TEMPLATES = Path(__file__).parent / "templates"
 SEALED = ".github/sealed.key"
 OPEN_KEYS = " --key keys"  # so that solutions beside them are never read
-HOSTS = ("actions", "classroom")
-WORKFLOWS = {"actions": "grade.yml", "classroom": "classroom.yml"}
 PLAIN = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     ".gitignore": "gitignore",
@@ -164,7 +162,7 @@ def _requirements(course: Course, infos: list[KataInfo], wheel: str, is_sealed_t
     if constraints.is_file():
         lines = [line.strip() for line in constraints.read_text("utf-8").splitlines()]
         pins = {line.partition("==")[0]: line for line in lines if "==" in line and not line.startswith("#")}
-    wanted = ["click", "numpy", "hypothesis", "watchfiles", "pytest"]
+    wanted = ["click", "numpy", "hypothesis", "pytest"]
     wanted += ["torch"] if any(info.library == "torch" for info in infos) else []
     wanted += ["cryptography"] if is_sealed_too else []
     return "\n".join([f"./vendor/{wheel}", *(pins.get(name) or _installed(name) for name in wanted), ""])
