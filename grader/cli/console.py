@@ -71,7 +71,7 @@ class Console:
         self.shows_progress = sys.stderr.isatty() and not self.prints_lines  # it would begin their lines
 
     def begin_round(self) -> None:
-        """Print the line at which an editor drops the problems of the round before."""
+        """Print the line that tells an editor to clear the problems of the previous round."""
         if self.prints_lines:
             from grader.formats.lines import BEGINS
 

@@ -1,4 +1,4 @@
-"""`kata release`: write a student's repository and the files for hosts."""
+"""`kata release`: write a student's repository, and the files that platforms such as Gradescope need."""
 
 from __future__ import annotations
 
