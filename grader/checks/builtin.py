@@ -376,7 +376,7 @@ def _points(check: BuiltinCheck, left: int) -> int:
 
 
 def _title(check: BuiltinCheck, kata: Kata) -> str:
-    """Return the title of a check. The title of agreement with the reference says whether the kata is a draft."""
+    """Return the title of a check. That of agreement with the reference says whether the kata is a draft."""
     is_marked = kata.draft and check.points is None
     return f"{check.title.rstrip('.')} (a draft: its checks are unproven)." if is_marked else check.title
 

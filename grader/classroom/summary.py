@@ -1,4 +1,4 @@
-"""The summary that a run prints at its end: each kata, its most frequent mistakes, groups of similar files."""
+"""The summary that a run prints at its end: katas, their most frequent mistakes, groups of similar files."""
 
 from __future__ import annotations
 

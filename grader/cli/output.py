@@ -86,7 +86,7 @@ class ReportOutput:
 
 
 def _has_channel(form: str) -> bool:
-    """Return whether the format's host reads a file or lines of its own, so that the format is not printed."""
+    """Return whether the format's host reads a file or lines of its own."""
     return any(document.channel or document.is_printed for document in documents(form))
 
 

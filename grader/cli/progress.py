@@ -62,7 +62,7 @@ def standing(course: Course, info: KataInfo, state: KataState) -> Standing:
 
 def kata_list(course: Course, part: str = "") -> str:
     """Return the katas whose name, track or title contains `part` as text, in course order, with a sign for
-    name, track or title."""
+    begun and passed, and the score."""
     found = [one for one in standings(course) if part.lower() in _words(one.info).lower()]
     wide = max((len(one.score) + 2 for one in found if one.score), default=0)
     lines, track = [], ""
