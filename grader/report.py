@@ -379,7 +379,20 @@ def _picture_from_json(data: dict[str, Any]) -> Picture:
 
 
 def to_number(value: float | str) -> float:
-    """Return a number of a picture. NaN is always the same object, so that equal pictures compare equal."""
+    """Return a number of a picture. NaN is always the same object, so that equal pictures compare equal.
+
+    Args:
+        value: The number, or its text: `nan`, `inf` and `-inf` too.
+
+    Returns:
+        The number.
+
+    Raises:
+        ValueError: If the text is no number.
+
+    Example:
+        to_number("nan") is to_number(float("nan"))
+    """
     number = float(value)
     return nan if isnan(number) else number
 
