@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 READY := .venv/.ready
 SEEDS ?= 200
 
-.PHONY: grade install wheel test test-fast lint docs site strength feedback verify-seeds bench bench-class fuzz endure isolation clean
+.PHONY: grade install wheel test test-fast verify lint docs site strength feedback verify-seeds bench bench-class fuzz endure isolation clean
 
 # `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
 grade: $(READY)
@@ -35,6 +35,9 @@ wheel: $(INSTALLED)
 test: lint site test-fast
 	$(BIN)/pytest -n 2 --dist worksteal tests/grader -m slow
 	$(BIN)/pytest -n 2 tests/katas --student=reference
+
+# Judge the course: every right answer passes, every mistake is caught and named. It takes as long as the tests.
+verify: $(INSTALLED)
 	$(BIN)/kata verify
 
 # The fast tests of the grader. Tests that need Linux skip on other systems.
