@@ -6,18 +6,18 @@ cell has a cross and a thick border besides its colour.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from html import escape
 from math import isfinite
 
+from grader.drawing import largest_size, short_label
 from grader.report import Panel, Picture
 
-CELL = {"mask": (22, 22), "matrix": (72, 22), "curve": (72, 22), "bars": (72, 22)}
+CELL = {"mask": (22, 22), "matrix": (72, 22)}  # width and height
+TALL = 22  # the height of a bar
 MARGIN, HEAD, GAP = 64, 40, 28  # room for row labels, for titles and column labels, and between panels
 BAR = 150  # the length of the longest bar
 DIGITS = 4
-AXIS = re.compile(r"[a-z_]+ \d+")  # the label of an index of a named axis
 STYLE = """
 :root {
   --ink: #1a1a1a; --paper: #fff; --faint: #6b6b6b; --bad: #b00020;
@@ -63,13 +63,13 @@ def _grid(picture: Picture, panel: Panel, wrong: set[tuple[int, int]], left: int
     wide, tall = CELL[picture.kind]
     parts = [_text(left + MARGIN, 12, panel.title, "title", "start")]
     parts += [
-        _text(left + MARGIN + column * wide + wide // 2, HEAD - 6, _short(label, wide // 8), "label")
+        _text(left + MARGIN + column * wide + wide // 2, HEAD - 6, short_label(label, wide // 8), "label")
         for column, label in enumerate(picture.columns)
     ]
     paint = _cell_of_mask if picture.kind == "mask" else _cell_of_matrix(picture)
     for row, values in enumerate(panel.values):
         y = HEAD + row * tall
-        parts.append(_text(left + MARGIN - 8, y + 15, _short(picture.rows[row], 8), "label", "end"))
+        parts.append(_text(left + MARGIN - 8, y + 15, short_label(picture.rows[row], 8), "label", "end"))
         for column, value in enumerate(values):
             x = left + MARGIN + column * wide
             parts.append(f'<rect class="cell" x="{x}" y="{y}" width="{wide}" height="{tall}"/>')
@@ -87,7 +87,7 @@ def _cell_of_mask(x: int, y: int, value: float) -> str:
 
 def _cell_of_matrix(picture: Picture) -> Callable[[int, int, float], str]:
     """Return what draws a number on a ground whose strength is its size, on one scale for all panels."""
-    largest = _largest(picture)
+    largest = largest_size(picture)
     wide, tall = CELL["matrix"]
 
     def paint(x: int, y: int, value: float) -> str:
@@ -103,11 +103,13 @@ def _cell_of_matrix(picture: Picture) -> Callable[[int, int, float], str]:
 
 def _bars(picture: Picture, panel: Panel, wrong: set[tuple[int, int]], left: int) -> tuple[str, int, int]:
     """Return a horizontal bar for each value of the panel's only row, its width and its height."""
-    largest, tall = _largest(picture), CELL["bars"][1]
+    largest, tall = largest_size(picture), TALL
     parts = [_text(left + MARGIN, 12, panel.title, "title", "start")]
     for column, value in enumerate(panel.values[0]):
         y = HEAD - 18 + column * tall
-        parts.append(_text(left + MARGIN - 8, y + 15, _short(picture.columns[column], 8), "label", "end"))
+        parts.append(
+            _text(left + MARGIN - 8, y + 15, short_label(picture.columns[column], 8), "label", "end")
+        )
         length = round(BAR * abs(value) / largest) if isfinite(value) else 0
         sign = "minus" if value < 0 else "plus"
         x = left + MARGIN
@@ -151,13 +153,3 @@ def _value(value: float, kind: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.{DIGITS}g}".replace("inf", "∞")
-
-
-def _short(label: str, room: int) -> str:
-    """Return a label such as `position 12` as `p12` if it has more than `room` characters."""
-    return f"{label[0]}{label.rpartition(' ')[2]}" if len(label) > room and AXIS.fullmatch(label) else label
-
-
-def _largest(picture: Picture) -> float:
-    sizes = [abs(v) for panel in picture.panels for row in panel.values for v in row if isfinite(v)]
-    return max(sizes, default=0.0) or 1.0

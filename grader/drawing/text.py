@@ -5,11 +5,11 @@ A shape tells whatever a colour tells: `██` is True and `·` False, `∞` an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
 
+from grader.drawing import largest_size, short_label
 from grader.report import Panel, Picture
 
 BLUE, ORANGE, DIM = "34", "33", "2"
@@ -20,7 +20,6 @@ BAR = 16  # the longest bar
 ASCII = str.maketrans(
     {"█": "#", "·": ".", "✗": "x", "∞": "inf", "░": ".", "▒": ":", "▓": "+", "…": "~", "│": "|"}
 )
-AXIS = re.compile(r"[a-z_]+ \d+")  # the label of an index of a named axis
 SHADES = "·░▒▓█"
 
 Paint = Callable[[str, str], str]  # a text and a colour code, as in `formats.terminal.Paint`
@@ -36,7 +35,8 @@ class Cell:
 
 def draw(picture: Picture, width: int, paint: Paint, ascii_only: bool = False) -> list[str]:
     """Return the picture as lines of at most `width` characters."""
-    picture = _cropped(picture, MOST_ROWS, len(picture.columns))
+    most = MOST_ROWS if picture.kind == "bars" else len(picture.columns)
+    picture = _cropped(picture, MOST_ROWS, most)
     if picture.kind == "bars":
         lines = _beside([_bars(picture, panel, paint) for panel in picture.panels], width)
     else:
@@ -99,9 +99,9 @@ def _table(picture: Picture, panel: Panel, text: Callable[[float], str], paint: 
         [Cell(text(value), (r, c) in marked) for c, value in enumerate(row)]
         for r, row in enumerate(panel.values)
     ]
-    columns = _short(picture.columns)
+    columns = list(map(short_label, picture.columns))
     room = max([len(cell.text) for row in cells for cell in row] + [len(label) for label in columns])
-    rows = _short(picture.rows)
+    rows = list(map(short_label, picture.rows))
     margin = max(map(len, rows))
     head = " " * (margin + 2) + "".join(f"  {label:>{room}}" for label in columns)
     lines = [panel.title, paint(head, DIM)]
@@ -116,11 +116,6 @@ def _marked(cell: Cell, room: int, paint: Paint) -> str:
     return " " + (paint(shown, ORANGE) if cell.wrong else paint(shown, BLUE) if "█" in shown else shown)
 
 
-def _short(labels: tuple[str, ...]) -> list[str]:
-    """Return the labels with the name of the axis as one letter: `query 3` becomes `q3`."""
-    return [f"{label[0]}{label.rpartition(' ')[2]}" if AXIS.fullmatch(label) else label for label in labels]
-
-
 def _truth(value: float) -> str:
     return "██" if value else "·"
 
@@ -133,8 +128,7 @@ def _number(value: float) -> str:
 
 def _shade(picture: Picture) -> Callable[[float], str]:
     """Return what draws a number as a shade, on one scale for all panels; negative ones have a minus."""
-    sizes = [abs(v) for panel in picture.panels for row in panel.values for v in row if isfinite(v)]
-    largest = max(sizes, default=0.0) or 1.0
+    largest = largest_size(picture)
 
     def text(value: float) -> str:
         if not isfinite(value):
@@ -147,15 +141,11 @@ def _shade(picture: Picture) -> Callable[[float], str]:
 
 def _bars(picture: Picture, panel: Panel, paint: Paint) -> list[str]:
     """Return a bar for each value of the panel's only row, on one scale for all panels."""
-    finite = [abs(v) for each in picture.panels for v in each.values[0] if isfinite(v)]
-    largest = max(finite, default=0.0) or 1.0
+    largest, (values,) = largest_size(picture), panel.values
     wrong = {column for _, column in picture.wrong} if panel is picture.panels[-1] else set()
-    first = max(0, min(wrong, default=0) - MOST_ROWS + 1)
-    values = panel.values[0][first : first + MOST_ROWS]
     room = max(len(_number(value)) for value in values)
-    labels = _short(picture.columns)[first : first + MOST_ROWS]
     lines = [panel.title]
-    for number, (label, value) in enumerate(zip(labels, values, strict=True), first):
+    for number, (label, value) in enumerate(zip(map(short_label, picture.columns), values, strict=True)):
         bar = "█" * round(BAR * abs(value) / largest) if isfinite(value) else ""
         mark = paint("✗", ORANGE) if number in wrong else " "
         colour = ORANGE if number in wrong else BLUE

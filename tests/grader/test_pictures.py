@@ -81,6 +81,18 @@ def test_one_row_is_drawn_as_bars_on_one_scale():
     ]
 
 
+def test_of_many_bars_both_panels_show_the_same_ones_with_the_first_wrong_one():
+    due = np.linspace(0.0, 1.0, 20)
+    got = due.copy()
+    got[15] = 0.0
+    lines = drawn(picture(due, got))
+    assert len(lines) == 1 + 12
+    for line in lines[1:]:
+        left, right = line.split()[0], line[len(line) // 2 :]
+        assert f" {left} " in right
+    assert lines[-1].split()[0] == "15"
+
+
 def test_infinities_and_nan_are_drawn_as_signs():
     found = picture(np.array([[0.5, -np.inf]]), np.array([[np.nan, np.inf]]))
     assert drawn(found)[2].split("│") == ["0 ", "  0.5   -∞    0 ", " ✗N ✗∞"]
