@@ -15,7 +15,7 @@ READABLE = (1, 2)  # version 1 has no pictures and no places
 
 KataStatus = Literal["passed", "failed", "not_started", "waiting", "error"]
 CheckStatus = Literal["passed", "failed", "error", "timeout", "skipped"]
-PictureKind = Literal["mask", "matrix", "bars", "curve"]
+PictureKind = Literal["mask", "matrix", "bars"]
 
 
 class ReportError(Exception):
@@ -53,7 +53,7 @@ class Picture:
     """Numbers to draw; all panels have the same rows and columns, at most 32 of each.
 
     Attributes:
-        kind: How to draw them: the cells of a `mask` or a `matrix`, `bars` for one row, a `curve` over steps.
+        kind: How to draw them: the cells of a `mask` or a `matrix`, or `bars` for one row.
         caption: What is drawn, and which part if it is cut.
         panels: The expected values and the submission's, for instance.
         rows: The labels of the rows.
@@ -368,7 +368,7 @@ def _picture_from_json(data: dict[str, Any]) -> Picture:
         for panel in data["panels"]
     )
     _require_one_of(get_args(PictureKind), data["kind"])
-    return Picture(
+    picture = Picture(
         data["kind"],
         data["caption"],
         panels,
@@ -376,6 +376,19 @@ def _picture_from_json(data: dict[str, Any]) -> Picture:
         tuple(data["columns"]),
         tuple((row, column) for row, column in data["wrong"]),
     )
+    _require_aligned(picture)
+    return picture
+
+
+def _require_aligned(picture: Picture) -> None:
+    """Raise ValueError unless every panel has a number for each row and column, and wrong cells exist."""
+    rows, columns = range(len(picture.rows)), range(len(picture.columns))
+    shapes = {(len(panel.values), *map(len, panel.values)) for panel in picture.panels}
+    cells_exist = all(row in rows and column in columns for row, column in picture.wrong)
+    if not (rows and columns and cells_exist) or shapes != {(len(rows), *[len(columns)] * len(rows))}:
+        raise ValueError("a picture's panels, rows and columns do not belong together")
+    if picture.kind == "bars" and len(rows) != 1:
+        raise ValueError("bars have one row")
 
 
 def to_number(value: float | str) -> float:

@@ -5,7 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from grader.report import CheckReport, Isolation, KataReport, Mistake, Report, ReportError, from_json, to_json
+from grader.report import (
+    CheckReport,
+    Isolation,
+    KataReport,
+    Mistake,
+    Panel,
+    Picture,
+    Report,
+    ReportError,
+    from_json,
+    to_json,
+)
 
 WRONG = CheckReport(
     "agrees_with_reference",
@@ -74,6 +85,37 @@ def test_the_json_is_the_contract():
 def test_hundredths_survive(points):
     report = Report((KataReport("k", "t", "passed", points, checks=(replace(RIGHT, score=points),)),))
     assert from_json(json.loads(json.dumps(to_json(report)))) == report
+
+
+PANELS = Panel("expected", ((1.0, 2.0),)), Panel("got", ((1.0, 3.0),))
+PICTURE = Picture("matrix", "result", PANELS, ("0",), ("0", "1"), ((0, 1),))
+BROKEN = {
+    "a row too many": {"rows": ["0", "1"]},
+    "a column too few": {"columns": ["0"]},
+    "no panels": {"panels": []},
+    "nothing": {"rows": [], "columns": [], "panels": [], "wrong": []},
+    "a wrong cell outside": {"wrong": [[0, 2]]},
+    "an unknown kind": {"kind": "curve"},
+    "text for a number": {"panels": [{"title": "got", "values": [["x", 1.0]]}]},
+}
+
+
+def drawn(**changes):
+    check = replace(RIGHT, pictures=(PICTURE,))
+    data = json.loads(json.dumps(to_json(Report((replace(KATA, checks=(check,)),)))))
+    data["katas"][0]["checks"][0]["pictures"][0] |= changes
+    return data
+
+
+def test_a_picture_survives():
+    (kata,) = from_json(drawn()).katas
+    assert kata.checks[0].pictures == (PICTURE,)
+
+
+@pytest.mark.parametrize("changes", BROKEN.values(), ids=list(BROKEN))
+def test_a_picture_whose_parts_do_not_belong_together_is_refused(changes):
+    with pytest.raises(ReportError, match=r"^The report is damaged: "):
+        from_json(drawn(**changes))
 
 
 def test_seconds_are_rounded():
