@@ -49,6 +49,11 @@ def causes(kata: KataReport) -> list[Cause]:
     return sorted(found, key=lambda cause: _rank(cause.first))
 
 
+def explanation(check: CheckReport) -> str:
+    """Return the text of the mistake that explains a failure, or else the check's message."""
+    return check.mistake.text if check.mistake else check.message
+
+
 def _reason(check: CheckReport) -> object:
     """Return what failures for the same reason have in common."""
     if check.mistake:

@@ -83,7 +83,7 @@ def _folded(summary: str, inside: str) -> str:
 
 def _cause(cause: Cause, is_open: bool) -> str:
     first = cause.first
-    told = first.mistake.text if first.mistake else first.message
+    told = account.explanation(first)
     said = f'<p class="cause">{in_html(told, LONGEST)}</p>\n' if told else ""
     others = "".join(f"<li>{in_html(check.title)}</li>" for check in cause.checks[1:])
     also = f"<p>Also fails for this reason:</p><ul>{others}</ul>" if others else ""

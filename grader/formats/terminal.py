@@ -14,6 +14,7 @@ from grader.report_texts import legible, legible_kata, without_commands
 MOST_ROWS = 120  # the most rows of a counterexample in full
 FEW_ROWS = 4  # of each argument otherwise
 MOST_CAUSES = 3  # the causes that a report shows, unless it is full
+NO_SNIPPET = "# No failing call can be written as code: the grader's own objects take part in it."
 FEW_PRINTED = 4  # the last lines of the output that it shows
 DEEPEST = 8  # the most opening brackets by which the rows of a nested array are indented
 GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
@@ -67,7 +68,8 @@ def _kata(kata: KataReport, view: View) -> list[str]:
     failed = account.wrong(kata)
     if view.detail == "snippet":
         return _snippet(failed)
-    lines = [_headline(kata, view)]
+    causes = account.causes(kata)
+    lines = [_headline(kata, len(causes), view)]
     if view.detail == "brief":
         return lines
     if not kata.checks:
@@ -75,7 +77,7 @@ def _kata(kata: KataReport, view: View) -> list[str]:
     if view.detail == "full":
         lines += [line for check in kata.checks for line in _listed(check, view)]
     elif failed:
-        lines += _causes(account.causes(kata), view)
+        lines += _causes(causes, view)
     lines += _notes(kata, view)
     if kata.output and (failed or view.shows_output):
         shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
@@ -90,22 +92,19 @@ def _snippet(failed: list[CheckReport]) -> list[str]:
     """Return code that makes the first failing call that code can make."""
     found = next((check for check in failed if check.snippet), None)
     if found is None:
-        return (
-            ["# No failing call can be written as code: the grader's own objects take part in it."]
-            if failed
-            else []
-        )
+        return [NO_SNIPPET] if failed else []
     expected = f"# expected: {found.expected}" if found.expected else f"# {found.title}"
     return [*found.snippet.splitlines(), expected]
 
 
-def _headline(kata: KataReport, view: View) -> str:
+def _headline(kata: KataReport, causes: int, view: View) -> str:
+    """Return the name, the score and how many checks fail; `causes` is the number of reasons."""
     score = f"{view.paint(kata.name, BOLD)}  {points(kata.score)} / {points(kata.max_score)}"
     failed, total = len(account.wrong(kata)), len(kata.checks)
     if not total:
         return score
     if failed:
-        one = failed > 1 and len(account.causes(kata)) == 1
+        one = failed > 1 and causes == 1
         told = f"{view.paint('✗', RED)} {failed} of {total} checks fail{', for one reason' if one else ''}"
     else:
         told = f"{view.paint('✓', GREEN)} {f'all {total} checks hold' if total > 1 else 'it holds'}"
@@ -115,9 +114,9 @@ def _headline(kata: KataReport, view: View) -> str:
 def _causes(causes: list[Cause], view: View) -> list[str]:
     """Return the first cause with its counterexample, the next ones in short, and how many more there are."""
     lines = _cause(causes[0], view)
-    others = sorted(causes[1:], key=lambda cause: not _explanation(cause.first))
+    others = sorted(causes[1:], key=lambda cause: not account.explanation(cause.first))
     for cause in others[: MOST_CAUSES - 1]:
-        lines += ["", _title(cause.first, view), *_paragraph(_explanation(cause.first), view, 4)]
+        lines += ["", _title(cause.first, view), *_paragraph(account.explanation(cause.first), view, 4)]
         lines += _also(cause, view)
     left = sum(len(cause.checks) for cause in others[MOST_CAUSES - 1 :])
     return [*lines, "", f"  … and {left} more {'check' if left == 1 else 'checks'}"] if left else lines
@@ -125,12 +124,8 @@ def _causes(causes: list[Cause], view: View) -> list[str]:
 
 def _cause(cause: Cause, view: View) -> list[str]:
     first = cause.first
-    lines = ["", *_paragraph(_explanation(first), view), ""] if _explanation(first) else [""]
+    lines = ["", *_paragraph(account.explanation(first), view), ""] if account.explanation(first) else [""]
     return [*lines, _title(first, view), *_facts(first, view), *_also(cause, view)]
-
-
-def _explanation(check: CheckReport) -> str:
-    return check.mistake.text if check.mistake else check.message
 
 
 def _title(check: CheckReport, view: View) -> str:
@@ -213,7 +208,7 @@ def _listed(check: CheckReport, view: View) -> list[str]:
         return lines + (_labelled("note", check.message, view) if check.message else [])
     return [
         *lines,
-        *(_paragraph(_explanation(check), view, 4) if _explanation(check) else []),
+        *(_paragraph(account.explanation(check), view, 4) if account.explanation(check) else []),
         *_facts(check, view),
     ]
 
