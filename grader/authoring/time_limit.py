@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from grader.authoring.source_locations import files_of, place
 from grader.course.catalog import Course, KataInfo
+from grader.grading.limits import time_limit
 
 LONGEST = 120.0  # seconds of CPU time for drawing the cases and asking the reference, and for each mistake
 
@@ -20,21 +20,13 @@ class TookTooLong(BaseException):
 @contextmanager
 def limited_time(course: Course, info: KataInfo) -> Iterator[None]:
     """Raise TookTooLong in the block after LONGEST seconds of CPU time; on Windows there is no limit."""
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
 
-    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # Python defines this signature
+    def stop(frame: FrameType | None) -> None:
         said = f"this has run for {LONGEST:g} seconds of CPU time without an end"
         raise TookTooLong(f"{_place_of(course, info, frame)}: {said}; mend it, or draw smaller cases.")
 
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
-    try:
+    with time_limit(LONGEST, stop):
         yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def _place_of(course: Course, info: KataInfo, frame: FrameType | None) -> str:

@@ -54,8 +54,8 @@ def _start(folder: Path) -> int:
     outcome = start(folder)
     katas = counted(sum(name.startswith("exercises/") for name in outcome.written), "kata")
     click.echo(f"{katas} written to {folder}. Begin:  cd {shlex.quote(str(folder))} && grade")
-    for name in outcome.kept:
-        click.echo(f"kept, since it was changed: {name}")
+    for note in outcome.notes("course"):
+        click.echo(note)
     return PASSED
 
 

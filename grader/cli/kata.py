@@ -16,6 +16,12 @@ from grader.formats.gradescope import VISIBILITIES
 from grader.grading.startup import require_library
 from grader.values.formatting import counted
 
+folder_argument = click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+names_argument = click.argument("names", nargs=-1, type=KataNames())
+key_seed_option = click.option(
+    "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
+)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def kata() -> None:
@@ -61,7 +67,7 @@ def new(place: str, new_track: bool, course: Path | None, **options: Any) -> Non
 
 
 @kata.command(cls=GuardedCommand)
-@click.argument("names", nargs=-1, type=KataNames())
+@names_argument
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Only check that right answers pass, for this many seeds.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not only the first.")
@@ -94,7 +100,7 @@ def verify(
 
 
 @kata.command(cls=GuardedCommand)
-@click.argument("names", nargs=-1, type=KataNames())
+@names_argument
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--output", type=click.Path(path_type=Path), help="A folder, or a file that ends in .key.")
 @click.option("--seal", is_flag=True, help="Draw from a fresh seed and encrypt; again to rotate.")
@@ -121,11 +127,9 @@ def key(
 
 
 @kata.command(cls=GuardedCommand)
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.argument("names", nargs=-1, type=KataNames())
-@click.option(
-    "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
-)
+@folder_argument
+@names_argument
+@key_seed_option
 @click.option("--hidden-seed", type=int, help="Let the hosts grade with other cases, drawn from this.")
 @click.option(
     "--host",
@@ -214,11 +218,9 @@ def remove(name: str, yes: bool, course: Path | None) -> None:
 
 
 @kata.command(cls=GuardedCommand)
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.argument("names", nargs=-1, type=KataNames())
-@click.option(
-    "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
-)
+@folder_argument
+@names_argument
+@key_seed_option
 @course_option
 def wheel(folder: Path, names: tuple[str, ...], seed: int, course: Path | None) -> None:
     """Write a wheel of the grader that holds the course, for `grade --start`."""
@@ -240,8 +242,8 @@ def overview(course: Path | None) -> None:
 
 
 @kata.command(cls=GuardedCommand)
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.argument("names", nargs=-1, type=KataNames())
+@folder_argument
+@names_argument
 @course_option
 def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
     """Write the reports on all mistakes, one page per kata."""
@@ -293,8 +295,8 @@ def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **opti
 
 
 @kata.command(cls=GuardedCommand)
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.argument("names", nargs=-1, type=KataNames())
+@folder_argument
+@names_argument
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the students' cases from this.")
 @click.option("--hidden-seed", type=int, help="Draw other cases from this, for autograding alone.")
 @course_option
@@ -314,8 +316,6 @@ def notebooks(
     written = sum(name.endswith(".ipynb") for name in outcome.written)
     made = f"{counted(len(infos), 'kata')}, {counted(written, 'notebook')}"
     click.echo(f"{made} are in {shorten(folder / 'source')}.")
-    for name in outcome.kept:
-        click.echo(f"kept, since it was changed: {name}")
-    for name in outcome.removed:
-        click.echo(f"removed, since it is no longer part of the course: {name}")
+    for note in outcome.notes("course"):
+        click.echo(note)
     click.echo(f"Next, in {shorten(folder)}: nbgrader generate_assignment {infos[0].track}")

@@ -22,7 +22,7 @@ from grader.cli.keys import Key, footer, help_text
 from grader.cli.options import PASSED, GradeOptions
 from grader.cli.progress import after_pass, bar, change, kata_list, next_kata, standing, welcome
 from grader.cli.recorder import Recorder
-from grader.cli.saved_files import SavedFiles
+from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.hints import next_hint
 from grader.course.state import CourseState, KataState
@@ -35,7 +35,6 @@ from grader.report import KataReport
 from grader.worker.client import Outdated
 
 MOST_LAWS = 2  # that are named after a pass
-POLL_SECONDS = 0.03  # between two looks at the files
 CLEAR = "\x1b[2J\x1b[H"
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
+from grader.formats import account
 from grader.formats.escaping import points
 from grader.report_texts import harmless
 
@@ -15,7 +16,6 @@ MARKS = {"passed": "✓", "begun": "▸", "": "·"}
 LEGEND = "  · not started   ▸ begun   ✓ passed"
 BAR = 10  # characters
 MOST_NAMES = 3  # checks that a line of changes names
-WRONG = {"failed", "error", "timeout"}
 
 
 def is_begun(info: KataInfo, path: Path) -> bool:
@@ -107,7 +107,7 @@ def change(info: KataInfo, before: KataState, now: KataState) -> str:
 
 
 def _mended(before: str, now: str | None) -> bool:
-    return before in WRONG and now == "passed"
+    return before in account.WRONG and now == "passed"
 
 
 def _names(names: list[str]) -> str:

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 from grader.authoring.release import keys
-from grader.authoring.release.repository import ReleaseOutcome, core_files, write_release
+from grader.authoring.release.repository import ReleaseOutcome, core_files, fill, write_release
 from grader.authoring.release.wheel import build_wheel, zipped
 from grader.course.catalog import Course, CourseError, KataInfo
 
@@ -31,15 +31,13 @@ def starter_files(course: Course, infos: list[KataInfo], seed: int) -> dict[str,
     core = core_files(course, infos, seed)
     files = {name: data for name, data in core.items() if name.startswith(("exercises/", "tests/", "keys/"))}
     first, about = infos[0], course.syllabus.about
-    words = {
-        "TITLE": course.syllabus.title,
-        "ABOUT": f"{about}\n\n" if about else "",
-        "NAME": first.name,
-        "FILE": f"exercises/{first.track}/{first.name}.py",
-    }
-    readme = (TEMPLATES / "README.md").read_text(encoding="utf-8")
-    for word, text in words.items():
-        readme = readme.replace(f"%%{word}%%", text)
+    readme = fill(
+        (TEMPLATES / "README.md").read_text(encoding="utf-8"),
+        TITLE=course.syllabus.title,
+        ABOUT=f"{about}\n\n" if about else "",
+        NAME=first.name,
+        FILE=f"exercises/{first.track}/{first.name}.py",
+    )
     files["README.md"] = readme.encode()
     files[".vscode/tasks.json"] = (TEMPLATES / "tasks.json").read_bytes()
     return files

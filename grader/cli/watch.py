@@ -10,13 +10,11 @@ from typing import Any
 import click
 
 from grader.cli.console import Console
-from grader.cli.saved_files import SavedFiles
+from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, KataInfo
 from grader.grading.prerequisites import Needs, open_needs
 from grader.report import Report
 from grader.worker.client import Outdated
-
-POLL_SECONDS = 0.03  # between two looks at the files
 
 
 def watch(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 from grader.worker.child.sandbox.limits import address_space
@@ -25,18 +25,24 @@ class JudgingStopped(BaseException):
 def limited(seconds: float) -> Iterator[None]:
     """Raise JudgingStopped in the block after so many CPU seconds, and MemoryError beyond the memory limit.
     There is no limit on systems without these features; the time limit needs the main thread."""
-    with _time_limit(seconds), _memory_limit():
+    with time_limit(seconds, _stop), _memory_limit():
         yield
 
 
+def _stop(_frame: FrameType | None) -> None:
+    raise JudgingStopped
+
+
 @contextlib.contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float, on_timeout: Callable[[FrameType | None], None]) -> Iterator[None]:
+    """Call `on_timeout` with the running frame after so many CPU seconds in the block. It raises what ends
+    the block. There is no limit on systems without timers, and none outside of the main thread."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # Python defines this signature
-        raise JudgingStopped
+        on_timeout(frame)
 
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

@@ -55,10 +55,8 @@ def release_course(
     outcome = write_release(folder, student_files(course, core, infos, hosts, sealed_key))
     made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"
     click.echo(f"{made} are in {shorten(folder)}.")
-    for name in outcome.kept:
-        click.echo(f"kept, since it was changed: {name}")
-    for name in outcome.removed:
-        click.echo(f"removed, since it is no longer part of the release: {name}")
+    for note in outcome.notes():
+        click.echo(note)
     if gradescope is not None:
         keys.save(gradescope, gradescope_zip(for_hosts, visibility))
         worth = points(sum(info.max_score for info in infos))

@@ -37,6 +37,11 @@ class ReleaseOutcome:
     kept: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
 
+    def notes(self, whole: str = "release") -> list[str]:
+        """Return a line for each file that was kept or removed; `whole` is what a removed one belonged to."""
+        kept = [f"kept, since it was changed: {name}" for name in self.kept]
+        return kept + [f"removed, since it is no longer part of the {whole}: {name}" for name in self.removed]
+
 
 def core_files(
     course: Course, infos: list[KataInfo], seed: int, is_sealed_too: bool = False
@@ -188,8 +193,12 @@ def _table(infos: list[KataInfo]) -> str:
 
 
 def fill_template(name: str, **values: str) -> str:
-    """Return the text of a template with these values in place of `%%NAME%%`."""
-    text = (TEMPLATES / name).read_text(encoding="utf-8")
+    """Return the text of a template of releases with these values in place of `%%NAME%%`."""
+    return fill((TEMPLATES / name).read_text(encoding="utf-8"), **values)
+
+
+def fill(text: str, **values: str) -> str:
+    """Return a text with these values in place of `%%NAME%%`."""
     for key, value in values.items():
         text = text.replace(f"%%{key}%%", value)
     return text
