@@ -1,4 +1,4 @@
-"""The table of a kata's mistakes for reviewers: level, points and failing checks."""
+"""Write the table of a kata's mistakes, which reviewers read: level, points and failing checks."""
 
 from __future__ import annotations
 

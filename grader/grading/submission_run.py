@@ -132,7 +132,7 @@ class SubmissionRun:
             return CheckResult(check, [lost.failure], [lost.failure.case])
 
     def _replace_worker(self, lost: CheckAborted) -> None:
-        """Start a new worker, unless too many were lost. Stop for good if the import fails this time."""
+        """Start a new worker, unless too many were lost. If the import fails now, start no more at all."""
         self.losses.append(WorkerLost(str(lost), lost.failure.status == "timeout"))
         self.close()
         if len(self.losses) < LOSSES:

@@ -58,7 +58,7 @@ class _Mixture(nn.Module):
         return self.router(rows)
 
     def _choose(self, logits):
-        """The weights and the places of the chosen experts."""
+        """Return the weights and the indices of the experts chosen for each token, both [tokens, top_k]."""
         top, chosen = logits.topk(self.top_k, dim=-1)
         return top.softmax(-1), chosen
 

@@ -38,7 +38,10 @@ def _check(smoothing):
 
 
 def _parts(logits, targets, counted, log_softmax=_log_softmax):
-    """The loss of each target, and those of all tokens, both 0 where the target does not count."""
+    """Return the loss of each target, [...], and the loss of each token of the vocabulary, [..., V].
+
+    Both are 0 where the target is ignored.
+    """
     losses = -log_softmax(logits)
     safe = np.where(counted, targets, 0).astype(np.int64)
     of_target = np.take_along_axis(losses, safe[..., None], axis=-1)[..., 0]

@@ -1,4 +1,4 @@
-"""Returns its first answer for every array of the same shape."""
+"""Computes once for each shape, and returns that answer for every later array of the shape."""
 
 import numpy as np
 

@@ -390,7 +390,7 @@ class Bigrams(nn.Module):
 
 @KATA.law(points=0.5)
 def test_log_probs_may_carry_a_graph(student):
-    """A module may give the log-probabilities, though its gradients are recorded."""
+    """Log-probabilities that carry a graph, as a module in training gives them, are searched as well."""
     tokens, total = student.beam_search(student.build(MODEL, "Bigrams"), [0], 2, 4)
     expect.equal(list(tokens), [0, 1, 2, 0, 1], "the ids")
     due = 4 * (2 - math.log(1 + math.e + math.e**2))

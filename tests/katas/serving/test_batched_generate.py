@@ -198,7 +198,7 @@ def ending(draw):
 
 @KATA.law(points=1, cases=ending)
 def test_each_row_is_what_its_prompt_gives_alone(student, table, prompts, max_new_tokens, pad_id, eos_id):
-    """Each row is what its prompt gives alone."""
+    """Each text of a batch is the one that its prompt gives alone."""
     together = generated(student, Model(table), prompts, max_new_tokens, pad_id, eos_id)
     for row, prompt in enumerate(prompts):
         (alone,) = generated(student, Model(table), [prompt], max_new_tokens, pad_id, eos_id)
