@@ -353,13 +353,7 @@ def plan(kata: Kata, oracle: Oracle) -> list[Check]:
     chosen = [(check, cases) for check, cases in chosen if cases]
     left = agreement_points(kata, [check for check, _ in chosen])
     checks = [
-        Check(
-            check.name,
-            _title(check, kata),
-            left if check.points is None else check.points,
-            cases,
-            check.judge,
-        )
+        Check(check.name, _title(check, kata), _points(check, left), cases, check.judge)
         for check, cases in chosen
     ]
     checks += [
