@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from grader.values.arrays import dtype_name, to_numpy
 from grader.values.comparison import EPSILON, Difference, Tolerance, first_difference, value_difference
 from grader.values.formatting import show
@@ -124,7 +126,7 @@ def close(
 
     Args:
         got: The student's number, array or tensor, or a list, tuple or dict of them.
-        expected: The expected value, of the same structure.
+        expected: The expected value, of the same structure; a number stands for an array of it.
         what: What `got` is, as a noun phrase that begins the sentence for the student.
         terms: The length of the longest sum that the result is made of.
         roundings: How many stages of rounding the result goes through.
@@ -138,9 +140,15 @@ def close(
         expect.close(weights.sum(axis=-1), 1.0, "the sum of each row")
     """
     tolerance = Tolerance(terms, roundings, _precision.get().floor)
-    found = first_difference(expected, got, tolerance, dtype or _coarser_dtype(got))
+    found = first_difference(_as_large_as(got, expected), got, tolerance, dtype or _coarser_dtype(got))
     if found:
         raise ExpectationFailed(f"{_capitalized(what)} is not what it must be.", found)
+
+
+def _as_large_as(got: Any, expected: Any) -> Any:
+    """Return an array of the shape of `got` if that is an array and `expected` a number, else `expected`."""
+    is_one = isinstance(expected, int | float) and getattr(got, "shape", None)
+    return np.full(tuple(got.shape), float(expected)) if is_one else expected
 
 
 def decimals(got: Any, expected: Any, places: int, what: str) -> None:
@@ -150,7 +158,7 @@ def decimals(got: Any, expected: Any, places: int, what: str) -> None:
 
     Args:
         got: The student's array or tensor.
-        expected: The figures, as an array or a number.
+        expected: The figures as an array; a number stands for an array of it.
         places: How many decimals the table has.
         what: What `got` is, as a noun phrase that begins the sentence for the student.
 
@@ -161,7 +169,7 @@ def decimals(got: Any, expected: Any, places: int, what: str) -> None:
     Example:
         expect.decimals(result, np.array([0.0900, 0.2447, 0.6652]), 4, "the softmax of [1, 2, 3]")
     """
-    have, wanted = to_numpy(got), to_numpy(expected)
+    have, wanted = to_numpy(got), to_numpy(_as_large_as(got, expected))
     if wanted is None:
         raise TypeError(f"expected={expected!r} is no array")
     if have is None or have.shape != wanted.shape:

@@ -66,6 +66,35 @@ def new(place: str, new_track: bool, course: Path | None, **options: Any) -> Non
     click.echo(f"What is to be written, step by step: kata verify {name}{where}")
 
 
+@kata.command("import", cls=GuardedCommand)
+@click.argument("place", metavar="TRACK/NAME")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The right answer that the tests import.  [default: found by its name]",
+)
+@click.option("--function", help="What the kata is about, where the tests call several functions.")
+@click.option("--title", help="What it is about, in a few words.")
+@click.option("--source", help="The paper and the section.")
+@click.option("--new-track", is_flag=True, help="Begin a track of this name.")
+@course_option
+def import_(place: str, file: Path, new_track: bool, course: Path | None, **options: Any) -> None:
+    """Draft a kata from a pytest file and its reference, or from an nbgrader notebook with its solution.
+
+    The tests run once, with the reference. This runs their code, unprotected.
+    """
+    from grader.authoring.importing import drafting
+    from grader.authoring.scaffold import writer
+
+    root = writer.course_folder(course)
+    track, name = writer.new_kata_name(root, place, new_track)
+    imported = drafting.import_kata(root, track, name, file, **options)
+    where = f" --course {course}" if course else ""
+    for line in drafting.told(imported, file, name, where):
+        click.echo(line)
+
+
 @kata.command(cls=GuardedCommand)
 @names_argument
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")

@@ -29,9 +29,9 @@ def snippet_of(failure: Failure, module: str, entry_points: tuple[str, ...]) -> 
         names = {id(value): name for name, value in failure.case.items() if hasattr(value, "shape")}
         arguments = [*call.args, *call.kwargs.values()]
         _require_small(arguments)
-        made = [f"{names[id(v)]} = {_code(v)}" for v in arguments if id(v) in names]
-        shown = [names.get(id(value)) or _code(value) for value in call.args]
-        shown += [f"{key}={names.get(id(value)) or _code(value)}" for key, value in call.kwargs.items()]
+        made = [f"{names[id(v)]} = {code_of(v)}" for v in arguments if id(v) in names]
+        shown = [names.get(id(value)) or code_of(value) for value in call.args]
+        shown += [f"{key}={names.get(id(value)) or code_of(value)}" for key, value in call.kwargs.items()]
     except NotCode:
         return ""
     body = [*dict.fromkeys(made), f"print({call.name}({', '.join(shown)}))"]
@@ -44,19 +44,19 @@ def _require_small(values: Any) -> None:
         raise NotCode
 
 
-def _code(value: Any) -> str:
+def code_of(value: Any) -> str:
     """Return an expression whose value is `value`. Raises NotCode."""
     if isinstance(value, bool | int | str | type(None)):
         return repr(value)
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else f"float('{value}')"
     if isinstance(value, list | tuple):
-        inside = ", ".join(map(_code, value))
+        inside = ", ".join(map(code_of, value))
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_code(key)}: {_code(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{code_of(key)}: {code_of(item)}" for key, item in value.items()) + "}"
     if isinstance(value, np.generic):
-        return f"np.{value.dtype}({_code(value.item())})"
+        return f"np.{value.dtype}({code_of(value.item())})"
     if isinstance(value, np.ndarray):
         return _array(value, value.strides, "transpose", f"np.array({{}}, dtype=np.{value.dtype})")
     if type(value).__module__ == "torch" and hasattr(value, "stride"):
@@ -72,6 +72,6 @@ def _array(value: Any, strides: tuple[int, ...], turn: str, template: str) -> st
         raise NotCode  # there are gaps between its entries
     if 0 in value.shape:
         return f"{template.format('[]')}.reshape({tuple(value.shape)})"
-    code = template.format(_code(laid.tolist()))
+    code = template.format(code_of(laid.tolist()))
     back = ", ".join(str(order.index(axis)) for axis in range(len(order)))
     return code if order == sorted(order) else f"{code}.{turn}({back})"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDES = [ROOT / "docs" / name for name in ("first-course.md", "module-kata.md", "chance-kata.md")]
+PAGES = ("first-course.md", "module-kata.md", "chance-kata.md", "importing.md")
+GUIDES = [ROOT / "docs" / name for name in PAGES]
 every_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
 BLOCK = re.compile(
     r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL

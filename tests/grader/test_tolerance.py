@@ -48,3 +48,11 @@ def test_a_law_is_judged_with_the_precision_of_its_case():
         expect.close(np.array([1e-18]), np.array([0.0]), "the sum")
         with pytest.raises(expect.ExpectationFailed):
             expect.close(np.array([1e-4]), np.array([0.0]), "the sum")
+
+
+def test_a_number_stands_for_an_array_of_it():
+    expect.close(np.ones((2, 3)), 1, "each entry")
+    expect.decimals(np.array([0.333333, 0.333333]), 0.3333, 4, "each entry")
+    with pytest.raises(expect.ExpectationFailed) as failed:
+        expect.close(np.array([1.0, 2.0]), 1.0, "each entry")
+    assert failed.value.difference.where == "[1]"

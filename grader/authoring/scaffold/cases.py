@@ -23,16 +23,18 @@ KATA = Kata(
 {hints}{options}    bank_size=40,
 )
 {constants}
-
+{cases}{observe}{laws}
+'''
+LAW_DUE = """
+# TODO: add a law of the thing itself: a claim that holds for every case, whatever the numbers are
+"""
+CASES = '''
 @KATA.cases
 def cases(draw):
     """TODO: {advice}"""
 {sizes}    return {{
 {drawn}
     }}
-{observe}{laws}
-
-# TODO: add a law of the thing itself: a claim that holds for every case, whatever the numbers are
 '''
 HINTS = """\
     hints=(
@@ -61,12 +63,12 @@ ARRAYS_ADVICE = "draw what tells wrong answers apart: ties, large and small numb
 OTHER_ADVICE = "draw what tells wrong answers apart: the values at which the answer changes"
 
 
-def declaration(draft: Draft) -> str:
-    """Return the draft of the kata's declaration."""
-    laws = _laws(draft)
+def declaration(draft: Draft, more: str = LAW_DUE, cases: str = "", imports: str = "") -> str:
+    """Return the draft of the kata's declaration.
+
+    `more` is its end, with the `imports` that it needs; `cases` takes the place of the drafted function.
+    """
     constants = chance_source(draft)
-    body = "\n".join(f'        "{name}": {value},' for name, value in _drawn(draft).items())
-    has_arrays = any(p.kind == "array" for p in draft.parameters.values())
     text = DECLARATION.format(
         name=draft.name,
         quoted=json.dumps(draft.name),
@@ -78,13 +80,21 @@ def declaration(draft: Draft) -> str:
         options=_options(draft),
         imports="{imports}",
         constants=constants,
-        advice=ARRAYS_ADVICE if has_arrays and draft.kind != "sampler" else OTHER_ADVICE,
-        sizes=_sizes(draft),
-        drawn=body,
+        cases=cases or _cases(draft),
         observe=_observe(draft),
-        laws=laws,
+        laws=_laws(draft),
     )
-    return text.replace("{imports}", _imports(text), 1)
+    own = _imports(text + more)
+    apart = "\n" if imports and not own.startswith("import") else ""
+    return text.replace("{imports}", imports + apart + own, 1) + more
+
+
+def _cases(draft: Draft) -> str:
+    """Return the function that draws a case."""
+    body = "\n".join(f'        "{name}": {value},' for name, value in _drawn(draft).items())
+    has_arrays = any(p.kind == "array" for p in draft.parameters.values())
+    advice = ARRAYS_ADVICE if has_arrays and draft.kind != "sampler" else OTHER_ADVICE
+    return CASES.format(advice=advice, sizes=_sizes(draft), drawn=body)
 
 
 def _tuple(names: list[str]) -> str:

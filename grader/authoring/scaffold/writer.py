@@ -6,6 +6,7 @@ import difflib
 import keyword
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,13 @@ def _require_free(course: Course, track: str, name: str, new_track: bool) -> Non
         raise CourseError(f"No track is called `{track}`. {hint} `--new-track` begins one.")
 
 
-def write_kata(root: Path, draft: Draft) -> list[str]:
-    """Write the kata's files, and the course's files if it is new, and return their names.
+def write_kata(root: Path, draft: Draft, own: Mapping[str, str] | None = None) -> list[str]:
+    """Write the kata's files, and the course's files if it is new, and return their names. The texts of `own`
+    take the place of drafts.
 
     Raises CourseError, before anything is written, if a file exists.
     """
-    files = _kata_files(draft)
+    files = _kata_files(draft) | dict(own or {})
     there = next((name for name in files if (root / name).exists()), None)
     if there is not None:
         raise CourseError(f"{there} is there already, and is not overwritten; move it, or take another name.")

@@ -1,0 +1,219 @@
+"""Read somebody else's exercise: its reference, its statement and its tests."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.course.catalog import CourseError, shorten
+from grader.course.notebook_cells import grade_id, text_of
+from grader.course.submission import is_unwritten
+
+Definition = ast.FunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class ImportedTest:
+    """One test: its statements, its sentence, and the loops of its parameters as (names, values)."""
+
+    name: str
+    body: list[ast.stmt]
+    title: str = ""
+    loops: tuple[tuple[str, str], ...] = ()
+    obstacle: str = ""  # why it cannot become a law
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise as it was found.
+
+    `run` runs its tests with `wrap` around the function. `support` is the code that the tests may use.
+    `aliases` are the names that the tests have for the module of the function.
+    """
+
+    function: str
+    reference: str
+    title: str
+    statement: str
+    tests: list[ImportedTest]
+    support: str
+    run: Callable[[Callable[[Any], Any]], list[str]]
+    aliases: frozenset[str] = frozenset()
+
+
+def definitions(tree: ast.Module) -> list[str]:
+    """Return the names of the public functions of a module."""
+    return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")]
+
+
+def parse(path: Path, text: str | None = None) -> ast.Module:
+    """Parse Python source. Raises CourseError if the file cannot be read or has a syntax error."""
+    try:
+        return ast.parse(path.read_text("utf-8") if text is None else text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"{shorten(path)} cannot be read: {error}") from None
+    except SyntaxError as error:
+        raise CourseError(f"{shorten(path)} is no Python: {error.msg} (line {error.lineno}).") from None
+
+
+def chosen_function(defined: Iterable[str], tests: list[ImportedTest], wanted: str | None) -> str:
+    """Return the function that the exercise is about: the wanted one, or the only one that tests call.
+
+    Raises CourseError if that is not one of the `defined` functions, or if several are called.
+    """
+    names = {n.id for test in tests for s in test.body for n in ast.walk(s) if isinstance(n, ast.Name)}
+    names |= {
+        n.attr for test in tests for s in test.body for n in ast.walk(s) if isinstance(n, ast.Attribute)
+    }
+    defined = list(dict.fromkeys(defined))
+    called = [name for name in defined if name in names]
+    if wanted is not None:
+        if wanted not in defined:
+            raise CourseError(f"The reference has no function `{wanted}`; it has {_listed(defined)}.")
+        return wanted
+    if not called:
+        raise CourseError(f"No test calls a function of the reference; it has {_listed(defined)}.")
+    if len(called) > 1:
+        raise CourseError(
+            f"The tests call {_listed(called)}, and a kata is about one: say which, as in --function"
+            f" {called[0]}."
+        )
+    return called[0]
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"
+
+
+def needed(source: str, wanted: set[str], imports: bool = True) -> str:
+    """Return the part of a module that the wanted names need: definitions, assignments, and `imports`."""
+    body = ast.parse(source).body
+    chosen: set[int] = set()
+    while True:
+        more = [i for i, s in enumerate(body) if i not in chosen and wanted & _bound(s)]
+        if not more:
+            kept = [s for i, s in enumerate(body) if i in chosen and (imports or not is_import(s))]
+            return joined(kept, source)
+        chosen |= set(more)
+        used = {n.id for i in more for n in ast.walk(body[i]) if isinstance(n, ast.Name)}
+        wanted = wanted | used
+
+
+def is_import(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def joined(statements: list[ast.stmt], source: str) -> str:
+    """Return the source of some statements of a module, with two empty lines around each definition."""
+    lines, text = source.splitlines(), ""
+    before: ast.stmt | None = None
+    for node in statements:
+        if before is not None:
+            is_apart = any(isinstance(n, ast.FunctionDef | ast.ClassDef) for n in (before, node))
+            text += "\n\n" if is_apart else "\n" * (is_import(before) and not is_import(node))
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+        text += "\n".join(lines[first - 1 : node.end_lineno]) + "\n"
+        before = node
+    return text
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement of a module defines."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.With | ast.For | ast.If):
+        return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return set()
+
+
+def without_docstring(node: Definition | ast.Module) -> list[ast.stmt]:
+    """Return the statements of a definition after its docstring."""
+    return node.body[1:] if ast.get_docstring(node) is not None else node.body
+
+
+def tests_in(tree: ast.Module) -> Iterator[ImportedTest]:
+    """Yield the tests of a pytest or unittest module."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+            yield _test(node, "")
+        elif isinstance(node, ast.ClassDef):
+            methods = [n for n in node.body if isinstance(n, ast.FunctionDef)]
+            prepares = next((m.name for m in methods if m.name.lower().startswith("setup")), "")
+            why = f"its class prepares it in `{prepares}`" if prepares else ""
+            yield from (_test(method, why) for method in methods if method.name.startswith("test"))
+
+
+def _test(node: ast.FunctionDef, obstacle: str) -> ImportedTest:
+    loops, names = [], set()
+    for decorator in node.decorator_list:
+        text = ast.unparse(decorator)
+        if isinstance(decorator, ast.Call) and text.startswith("pytest.mark.parametrize("):
+            targets = _parameter_names(decorator.args[0])
+            names |= set(targets)
+            loops.append((", ".join(targets), ast.unparse(decorator.args[1])))
+            if "pytest.param" in text:
+                obstacle = obstacle or "its parameters are given by pytest.param"
+        elif "skip" in text or "xfail" in text:
+            obstacle = obstacle or f"it is marked {text.partition('(')[0].rpartition('.')[2]}"
+    fixtures = [a.arg for a in node.args.args if a.arg not in names | {"self"}]
+    if fixtures:
+        obstacle = obstacle or f"it asks for the fixture `{fixtures[0]}`"
+    words = node.name.removeprefix("test").strip("_").replace("_", " ") or "it works"
+    title = " ".join(inspect.cleandoc(ast.get_docstring(node) or "").split("\n\n")[0].split())
+    return ImportedTest(
+        node.name,
+        without_docstring(node),
+        title or f"{words[:1].upper()}{words[1:]}.",
+        tuple(loops),
+        obstacle,
+    )
+
+
+def _parameter_names(node: ast.expr) -> list[str]:
+    value = ast.literal_eval(node)
+    return [name.strip() for name in value.split(",")] if isinstance(value, str) else list(value)
+
+
+@dataclass(frozen=True)
+class CodeCell:
+    """A code cell of an nbgrader notebook: its name, its source, and whether it answers or tests."""
+
+    name: str
+    source: str
+    answers: bool
+    tests: bool
+
+
+def read_cells(path: Path) -> tuple[list[CodeCell], list[str]]:
+    """Return the code cells of a notebook and the texts of the others. Raises CourseError."""
+    try:
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        kinds = [(cell["cell_type"], cell) for cell in cells]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CourseError(f"{shorten(path)} is no notebook: {error}") from None
+    code = [_code_cell(number, cell) for number, (kind, cell) in enumerate(kinds, 1) if kind == "code"]
+    if not any(cell.tests for cell in code):
+        raise CourseError(f"{shorten(path)} has no cell that nbgrader grades by tests.")
+    answers = [cell for cell in code if cell.answers]
+    if not answers or all("YOUR CODE HERE" in cell.source or is_unwritten(cell.source) for cell in answers):
+        raise CourseError(
+            f"{shorten(path)} holds no solution: it is the students' version. Give the one in `source`."
+        )
+    return code, [text_of(cell).strip() for kind, cell in kinds if kind == "markdown"]
+
+
+def _code_cell(number: int, cell: Any) -> CodeCell:
+    marks = cell.get("metadata", {}).get("nbgrader", {})
+    lines = [
+        f"# {line}" if line.lstrip().startswith(("%", "!")) else line for line in text_of(cell).split("\n")
+    ]
+    answers = bool(marks.get("solution"))
+    is_test = bool(marks.get("grade")) and not answers
+    return CodeCell(grade_id(cell) or f"cell_{number}", "\n".join(lines), answers, is_test)

@@ -1,0 +1,197 @@
+"""Rewrite the assertions of a test as expectations of a law."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from grader.authoring.importing.exercise import ImportedTest
+
+CLOSE = ("assert_allclose", "assert_almost_equal", "assert_array_almost_equal", "assert_close", "allclose",
+         "assertAlmostEqual")  # fmt: skip
+EQUAL = ("assert_array_equal", "assert_equal", "array_equal", "equal")
+SAME = ("assertEqual", "assertListEqual")
+TRUE, FALSE = ("assertTrue", "assert_"), ("assertFalse",)
+RAISES = ("raises", "assertRaises", "assertRaisesRegex")
+REFUSALS = ("ValueError", "AssertionError", "Exception")
+
+LAW = '''
+@KATA.law(points={points})
+def {name}(student):
+    """{title}"""
+{body}
+'''
+
+
+class NotRewritten(Exception):
+    """A test cannot become a law, for the reason that the message says."""
+
+
+@dataclass(frozen=True)
+class Rewriter:
+    """Rewrites tests of one function. With `places`, numbers are compared to so many decimals."""
+
+    function: str
+    aliases: frozenset[str] = frozenset()
+    places: int | None = None
+
+    def law(self, test: ImportedTest, points: str) -> str:
+        """Return the source of the law. Raises NotRewritten."""
+        if test.obstacle:
+            raise NotRewritten(test.obstacle)
+        body = [new for statement in test.body for new in self._statement(copy.deepcopy(statement))]
+        if not any(self._is_expectation(node) for statement in body for node in ast.walk(statement)):
+            raise NotRewritten("nothing in it asserts anything about the function")
+        if any(isinstance(n, ast.Name) and n.id == "self" for s in body for n in ast.walk(s)):
+            raise NotRewritten("it uses its class")
+        text = "\n".join(ast.unparse(ast.fix_missing_locations(statement)) for statement in body)
+        for names, values in test.loops:
+            text = f"for {names} in {values}:\n{textwrap.indent(text, '    ')}"
+        return LAW.format(points=points, name=test.name, title=test.title, body=textwrap.indent(text, "    "))
+
+    @staticmethod
+    def _is_expectation(node: ast.AST) -> bool:
+        return isinstance(node, ast.Attribute) and ast.unparse(node.value) == "expect"
+
+    def _statement(self, node: ast.stmt) -> Iterator[ast.stmt]:
+        if isinstance(node, ast.Assert):
+            yield from self._assertion(node.test, node.msg)
+        elif isinstance(node, ast.With):
+            yield from self._with(node)
+        elif (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+            and (asserted := self._asserted(node.value))
+        ):
+            yield from asserted
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Try):
+            raise NotRewritten(f"it holds a statement `{type(node).__name__.lower()}`")
+        else:
+            for part in ("body", "orelse"):
+                inner = getattr(node, part, None)
+                if isinstance(inner, list):
+                    setattr(node, part, [new for statement in inner for new in self._statement(statement)])
+            yield self._called_in(node)
+
+    def _assertion(self, claim: ast.expr, sentence: ast.expr | None = None) -> Iterator[ast.stmt]:
+        """Yield the expectations that say what `assert claim` says."""
+        if isinstance(claim, ast.BoolOp) and isinstance(claim.op, ast.And):
+            for part in claim.values:
+                yield from self._assertion(part, sentence)
+        elif isinstance(claim, ast.Compare) and len(claim.ops) == 1 and isinstance(claim.ops[0], ast.Eq):
+            left, right = claim.left, claim.comparators[0]
+            near = next(
+                (side for side in (left, right) if ast.unparse(side).startswith("pytest.approx(")), None
+            )
+            if near is None:
+                yield self._expect("equal", left, right)
+            else:
+                other = right if near is left else left
+                yield self._expect("close", other, near.args[0])  # type: ignore[attr-defined]
+        elif isinstance(claim, ast.Call) and (rewritten := self._asserted(claim)):
+            yield from rewritten
+        else:
+            told = sentence.value if isinstance(sentence, ast.Constant) else ""
+            text = told or f"`{ast.unparse(claim)}` must hold."
+            yield self._call_of("true", self._called(claim), ast.Constant(text))
+
+    def _asserted(self, call: ast.Call) -> list[ast.stmt]:
+        """Return the expectation of a call such as `np.testing.assert_allclose(got, expected)`."""
+        name = ast.unparse(call.func).rpartition(".")[2]
+        if name in CLOSE:
+            return [self._expect("close", *map(_as_array, call.args[:2]))]
+        if name in EQUAL:
+            return [self._expect("equal", *map(_as_array, call.args[:2]))]
+        if name in SAME:
+            return [self._expect("equal", *call.args[:2])]
+        if name in TRUE:
+            return list(self._assertion(call.args[0]))
+        if name in FALSE:
+            return list(self._assertion(ast.UnaryOp(ast.Not(), call.args[0])))
+        if name in RAISES and len(call.args) > 1:
+            return [self._refusal(call.args[0], ast.Call(call.args[1], call.args[2:], call.keywords))]
+        return []
+
+    def _with(self, node: ast.With) -> Iterator[ast.stmt]:
+        """Yield the expectation of `with pytest.raises(…): call`."""
+        manager = node.items[0].context_expr
+        if not isinstance(manager, ast.Call) or ast.unparse(manager.func).rpartition(".")[2] not in RAISES:
+            raise NotRewritten("it holds a statement `with`")
+        *before, last = node.body
+        if not isinstance(last, ast.Expr | ast.Assign) or not isinstance(last.value, ast.Call):
+            raise NotRewritten("what must raise is no call")
+        for statement in before:
+            yield from self._statement(statement)
+        yield self._refusal(manager.args[0], last.value)
+
+    def _refusal(self, error: ast.expr, call: ast.Call) -> ast.stmt:
+        kinds = {ast.unparse(e) for e in (error.elts if isinstance(error, ast.Tuple) else [error])}
+        if not kinds & set(REFUSALS):
+            raise NotRewritten(f"it asks for {' or '.join(sorted(kinds))}; a kata refuses by ValueError")
+        if not self._is_own(call.func):
+            raise NotRewritten("what must raise is no call of the function")
+        passed = [self._called(argument) for argument in call.args]
+        named = [ast.keyword(k.arg, self._called(k.value)) for k in call.keywords]
+        why = ast.keyword("why", ast.Constant("TODO: say why the arguments are refused"))
+        target = ast.parse(f"student.{self.function}", mode="eval").body
+        return self._call_of("refuses", target, *passed, keywords=[*named, why])
+
+    def _expect(self, word: str, got: ast.expr, expected: ast.expr) -> ast.stmt:
+        """Return `expect.close(got, expected, what)`; the side that calls the function is what was got."""
+        if not self._calls_function(got) and self._calls_function(expected):
+            got, expected = expected, got
+        text = ast.unparse(got)
+        what = ast.Constant(text if len(text) <= 60 else "the result")
+        got, expected = self._called(got), self._called(expected)
+        if word == "close" and self.places is not None:
+            return self._call_of("decimals", got, expected, ast.Constant(self.places), what)
+        return self._call_of(word, got, expected, what)
+
+    @staticmethod
+    def _call_of(word: str, *args: ast.expr, keywords: list[ast.keyword] | None = None) -> ast.stmt:
+        target = ast.parse(f"expect.{word}", mode="eval").body
+        return ast.Expr(ast.Call(target, list(args), keywords or []))
+
+    def _is_own(self, node: ast.expr) -> bool:
+        """Return whether an expression names the function: `f`, or `module.f`."""
+        if isinstance(node, ast.Name):
+            return node.id == self.function
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr == self.function
+            and ast.unparse(node.value) in self.aliases
+        )
+
+    def _calls_function(self, node: ast.AST) -> bool:
+        return any(isinstance(n, ast.Call) and self._is_own(n.func) for n in ast.walk(node))
+
+    def _called(self, node: ast.expr) -> ast.expr:
+        """Return the expression with `student.f` in place of `f`."""
+        return cast(ast.expr, _Replaced(self._is_own, self.function).visit(node))
+
+    def _called_in(self, node: ast.stmt) -> ast.stmt:
+        return cast(ast.stmt, _Replaced(self._is_own, self.function).visit(node))
+
+
+def _as_array(node: ast.expr) -> ast.expr:
+    """Return `np.array(…)` of a list that is written out, and other expressions as they are."""
+    if not isinstance(node, ast.List):
+        return node
+    return ast.Call(ast.parse("np.array", mode="eval").body, [node], [])
+
+
+class _Replaced(ast.NodeTransformer):
+    """Puts `student.f` in place of each name of the function `f`."""
+
+    def __init__(self, is_own: Callable[[ast.expr], bool], function: str) -> None:
+        self.is_own, self.source = is_own, f"student.{function}"
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.parse(self.source, mode="eval").body if self.is_own(node) else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return ast.parse(self.source, mode="eval").body if self.is_own(node) else self.generic_visit(node)

@@ -1,0 +1,292 @@
+"""Tests of `kata import`: what it takes over from pytest files and notebooks, and what not."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from grader.authoring.verify import verify_course
+from grader.cli.kata import kata as run_kata
+from grader.course.catalog import Course
+from grader.grading.startup import grade_file, open_grader
+
+REFERENCE = '''"""Softmax over the last axis.
+
+Subtract the maximum of each row first.
+"""
+import numpy as np
+
+UNUSED = 3
+
+
+def _shifted(x, axis):
+    return x - x.max(axis=axis, keepdims=True)  # [..., n]
+
+
+def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Return the softmax of x along axis."""
+    if x.ndim == 0:
+        raise ValueError("a number has no axis")
+    e = np.exp(_shifted(x, axis))
+    return e / e.sum(axis=axis, keepdims=True)
+'''
+TESTS = '''import math
+import numpy as np
+import pytest
+from softmax import softmax
+
+EXPECTED = np.array([0.0900, 0.2447, 0.6652])
+
+
+def noise(n):
+    return np.random.default_rng(n).normal(size=(n, 3))
+
+
+def checked(x):
+    return softmax(x)
+
+
+@pytest.fixture
+def x():
+    return np.ones((2, 2))
+
+
+def test_figures():
+    np.testing.assert_allclose(softmax(np.array([1.0, 2.0, 3.0])), EXPECTED, atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_rows_sum_to_one(n):
+    """Every row sums to one."""
+    assert np.allclose(softmax(noise(n)).sum(-1), math.cos(0)) and softmax(noise(n)).shape == (n, 3)
+
+
+@pytest.mark.parametrize("n, axis", [(2, 0), (4, 1)])
+def test_axis(n, axis):
+    out = softmax(noise(n), axis=axis)
+    assert (out >= 0).all(), "No probability is negative."
+
+
+def test_a_number():
+    with pytest.raises(ValueError, match="axis"):
+        softmax(np.float64(3.0))
+
+
+def test_fixture(x):
+    assert softmax(x)[0, 0] == pytest.approx(0.5)
+
+
+def test_no_argument():
+    with pytest.raises(TypeError):
+        softmax()
+
+
+def test_helper():
+    assert checked(np.ones(2))[0] == 0.5
+
+
+@pytest.mark.skip(reason="later")
+def test_later():
+    assert softmax(None) is None
+
+
+def test_fails():
+    assert softmax(np.ones(2))[0] == 1
+'''
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current folder: somebody's exercise in `hw`."""
+    (tmp_path / "hw").mkdir()
+    (tmp_path / "hw/softmax.py").write_text(REFERENCE)
+    (tmp_path / "hw/test_softmax.py").write_text(TESTS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    done = CliRunner().invoke(run_kata, ["import", *arguments, "--course", "my"])
+    return done.exit_code, done.output
+
+
+def laws(course: Path, name: str) -> str:
+    return next(course.glob(f"my/tests/katas/*/test_{name}.py")).read_text()
+
+
+def test_a_pytest_file_becomes_a_kata(folder):
+    code, said = run("attention/theirs", "hw/test_softmax.py")
+    assert code == 0, said
+    assert said.splitlines() == [
+        "wrote solutions/attention/theirs/reference.py",
+        "wrote tests/katas/attention/test_theirs.py",
+        "wrote exercises/attention/theirs.py",
+        "wrote tests/katas/conftest.py",
+        "wrote tests/katas/path.toml",
+        "taken over from hw/test_softmax.py: 7 calls of `softmax`, 4 laws",
+        "note: test_fails fails with the reference",
+        "note: test_fixture is not taken over: it asks for the fixture `x`",
+        "note: test_no_argument is not taken over: it asks for TypeError; a kata refuses by ValueError",
+        "note: test_helper is not taken over: a helper of the tests calls the function",
+        "note: test_later is not taken over: it is marked skip",
+        "note: test_fails is not taken over: the reference itself does not keep it as the grader compares",
+        "It is a draft: its checks are unproven until it has mistakes. See: kata verify theirs --course my",
+    ]
+    assert verify_course(Course(folder / "my"), ("theirs",)) == 0
+
+
+def test_assertions_become_expectations(folder):
+    run("attention/theirs", "hw/test_softmax.py")
+    declared = laws(folder, "theirs")
+    assert (
+        "expect.decimals(student.softmax(np.array([1.0, 2.0, 3.0])), EXPECTED, 4, "
+        "'softmax(np.array([1.0, 2.0, 3.0]))')"
+    ) in declared
+    assert (
+        "    for n in [2, 4]:\n"
+        "        expect.close(student.softmax(noise(n)).sum(-1), math.cos(0), 'softmax(noise(n)).sum(-1)')\n"
+        "        expect.equal(student.softmax(noise(n)).shape, (n, 3), 'softmax(noise(n)).shape')\n"
+    ) in declared
+    assert "expect.true((out >= 0).all(), 'No probability is negative.')" in declared
+    refused = (
+        "expect.refuses(student.softmax, np.float64(3.0), why='TODO: say why the arguments are refused')"
+    )
+    assert refused in declared
+    assert '"""Every row sums to one."""' in declared
+    assert declared.count("import numpy as np") == 1
+    assert "import math\n" in declared
+
+
+def test_the_reference_keeps_its_comments_and_loses_what_it_does_not_use(folder):
+    run("attention/theirs", "hw/test_softmax.py")
+    written = (folder / "my/solutions/attention/theirs/reference.py").read_text()
+    assert "# [..., n]" in written
+    assert "UNUSED" not in written
+
+
+def test_a_wrong_answer_fails_the_imported_kata(folder):
+    run("attention/theirs", "hw/test_softmax.py")
+    stub = folder / "my/exercises/attention/theirs.py"
+    assert "Subtract the maximum of each row first." in stub.read_text()
+    stub.write_text(stub.read_text().replace("raise NotImplementedError", "return np.exp(x)"))
+    course = Course(folder / "my")
+    grader, workers = open_grader(course, [course.kata_info("theirs")])
+    with closing(workers):
+        report = grade_file(grader, course.kata_info("theirs"), stub)
+    failed = {check.name for check in report.checks if check.status == "failed"}
+    assert {"agrees_with_reference", "figures", "rows_sum_to_one"} <= failed
+
+
+def test_where_drawn_arguments_do_not_fit_the_calls_of_the_tests_are_the_cases(folder):
+    (folder / "hw/pairs.py").write_text(
+        "def pairs(words):\n    return {a + b: 1 for a, b in zip(words, words[1:])}\n"
+    )
+    (folder / "hw/test_pairs.py").write_text(
+        "import pairs as p\n\n\ndef test_two():\n    assert p.pairs(['a', 'b']) == {'ab': 1}\n"
+    )
+    code, said = run("training/pairs", "hw/test_pairs.py")
+    assert code == 0, said
+    assert "the cases are the calls of the tests alone" in said
+    declared = laws(folder, "pairs")
+    assert "RECORDED = [\n    {'words': ['a', 'b']},\n]" in declared
+    assert "expect.equal(student.pairs(['a', 'b']), {'ab': 1}, \"p.pairs(['a', 'b'])\")" in declared
+    assert verify_course(Course(folder / "my"), ("pairs",)) == 0
+
+
+def test_unittest_is_understood(folder):
+    (folder / "hw/test_unit.py").write_text(
+        "import unittest\nimport numpy as np\nfrom softmax import softmax\n\n\n"
+        "class TestSoftmax(unittest.TestCase):\n"
+        "    def test_half(self):\n        self.assertAlmostEqual(softmax(np.zeros(2))[0], 0.5)\n\n"
+        "    def test_finite(self):\n        self.assertTrue(np.isfinite(softmax(np.zeros(2))).all())\n\n"
+        "    def test_number(self):\n        self.assertRaises(ValueError, softmax, np.float64(1))\n\n"
+        "    def test_own(self):\n        self.assertIn(1, softmax(np.zeros(1)))\n"
+    )
+    code, said = run("attention/unit", "hw/test_unit.py", "--reference", "hw/softmax.py")
+    assert code == 0, said
+    assert "3 laws" in said
+    assert "note: test_own is not taken over: nothing in it asserts anything about the function" in said
+    assert "expect.close(student.softmax(np.zeros(2))[0], 0.5, 'softmax(np.zeros(2))[0]')" in laws(
+        folder, "unit"
+    )
+
+
+def cell(kind, source, **marks):
+    metadata = {"nbgrader": marks} if marks else {}
+    return {"cell_type": kind, "source": source, "metadata": metadata}
+
+
+def notebook(path, *cells):
+    path.write_text(json.dumps({"cells": list(cells), "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+
+
+SOLUTION = (
+    "def causal_mask(n):\n    '''Return the mask.'''\n    ### BEGIN SOLUTION\n"
+    "    return np.tril(np.ones((n, n), bool))\n    ### END SOLUTION\n"
+)
+
+
+def test_an_nbgrader_notebook_becomes_a_kata(folder):
+    notebook(
+        folder / "ps1.ipynb",
+        cell("markdown", "# Causal mask\n\nEntry (q, k) is True where q may see k."),
+        cell("code", "%matplotlib inline\nimport numpy as np\n"),
+        cell("code", SOLUTION, grade_id="mask", solution=True, grade=False),
+        cell("code", "assert causal_mask(1).shape == (1, 1)\n### BEGIN HIDDEN TESTS\n"
+             "assert not causal_mask(3)[0, 1]\n### END HIDDEN TESTS", grade_id="mask-test", grade=True),
+    )  # fmt: skip
+    code, said = run("attention/mask", "ps1.ipynb")
+    assert code == 0, said
+    assert "taken over from ps1.ipynb: 2 calls of `causal_mask`, 1 law" in said
+    stub = (folder / "my/exercises/attention/mask.py").read_text()
+    assert stub.startswith('"""Causal mask.\n')
+    assert "Entry (q, k) is True where q may see k." in stub
+    assert "np.tril" not in stub
+    assert "def test_mask_test(student):" in laws(folder, "mask")
+    assert verify_course(Course(folder / "my"), ("mask",)) == 0
+
+
+def test_the_students_notebook_is_refused(folder):
+    notebook(
+        folder / "ps1.ipynb",
+        cell("code", "def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()", grade_id="f",
+             solution=True),
+        cell("code", "assert f(1) == 1", grade_id="t", grade=True),
+    )  # fmt: skip
+    code, said = run("attention/f", "ps1.ipynb")
+    assert code == 4
+    assert "ps1.ipynb holds no solution: it is the students' version. Give the one in `source`." in said
+    assert not (folder / "my").exists()
+
+
+@pytest.mark.parametrize(
+    ("reference", "tests", "why"),
+    [
+        ("x = 1\n", "from ref import x\n\ndef test_a():\n    assert x\n",
+         "No test calls a function of the reference; it has none."),
+        ("def f(x): return x\ndef g(x): return x\n",
+         "from ref import f, g\n\ndef test_a():\n    assert f(1) == g(1)\n",
+         "The tests call `f`, `g`, and a kata is about one: say which, as in --function f."),
+        ("def f(x) return x\n", "from ref import f\n\ndef test_a():\n    assert f(1)\n",
+         "hw/ref.py is no Python: expected ':' (line 1)."),
+        ("def f(*x): return x\n", "from ref import f\n\ndef test_a():\n    assert f(1)\n",
+         "leave out *, ** and /."),
+        ("def f(x): return x\n", "from ref import f\n\ndef test_a():\n    assert f(object())\n",
+         "No test calls `f` with values to take over."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_imported_is_said_in_a_sentence(folder, reference, tests, why):
+    (folder / "hw/ref.py").write_text(reference)
+    (folder / "hw/test_ref.py").write_text(tests)
+    code, said = run("attention/f", "hw/test_ref.py")
+    assert (code, why in said) == (4, True), said
+    assert not (folder / "my").exists()
+
+
+def test_a_missing_reference_is_asked_for(folder):
+    (folder / "hw/softmax.py").unlink()
+    code, said = run("attention/f", "hw/test_softmax.py")
+    assert code == 4
+    assert "The reference of hw/test_softmax.py was not found; give its file with --reference." in said
