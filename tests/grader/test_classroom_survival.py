@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 
@@ -210,3 +211,39 @@ def test_a_machine_of_a_cluster_that_is_lost_changes_nothing(options, undisturbe
         assert without_seconds(found) == undisturbed_verdicts
     finally:
         machines.shutdown()
+
+
+@pytest.mark.slow
+@needs_ray
+def test_graders_and_machines_lost_at_random_moments_change_nothing(options):
+    from ray.cluster_utils import Cluster as Machines
+
+    from grader.classroom.ray_pool import RayPool
+
+    with closing(LocalPool(options, size=2)) as pool:
+        undisturbed = without_seconds(pool.judge(iter(tasks(60))))
+    moments = random.Random(6).sample(range(1, 55), 10)
+    machines = Machines(initialize_head=True, head_node_args={"num_cpus": 0})
+    nodes = [machines.add_node(num_cpus=1), machines.add_node(num_cpus=1)]
+    try:
+        with closing(RayPool(options, size=2, address=machines.address)) as cluster:
+            found = []
+            for judged in cluster.judge(iter(tasks(60))):
+                found.append(judged)
+                if len(found) in moments[::2]:
+                    kill_a_grader()
+                elif len(found) in moments:
+                    machines.remove_node(nodes.pop(0), allow_graceful=False)
+                    nodes.append(machines.add_node(num_cpus=1))
+        assert without_seconds(found) == undisturbed
+    finally:
+        machines.shutdown()
+
+
+def kill_a_grader():
+    """Kill one process of the cluster that judges."""
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):
+            if folder.name.isdigit() and b"ray::ClusterGrader" in (folder / "cmdline").read_bytes():
+                os.kill(int(folder.name), signal.SIGKILL)
+                return
