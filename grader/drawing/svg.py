@@ -17,6 +17,8 @@ CELL = {"mask": (22, 22), "matrix": (72, 22)}  # width and height
 TALL = 22  # the height of a bar
 MARGIN, HEAD, GAP = 64, 40, 28  # room for row labels, for titles and column labels, and between panels
 BAR = 150  # the length of the longest bar
+RANGE = 240  # the length of the longest bar over the range of values that are accepted
+PLOT = (260, 110)  # width and height of a curve
 DIGITS = 4
 STYLE = """
 :root {
@@ -36,26 +38,35 @@ svg .label { fill: var(--faint); } svg .title { font-weight: bold; }
 svg .cell { stroke: var(--faint); stroke-width: .5; fill: none; }
 svg .plus { fill: rgb(var(--plus)); } svg .minus { fill: rgb(var(--minus)); }
 svg .wrong { fill: none; stroke: var(--bad); stroke-width: 2.5; }
+svg .range { fill: none; stroke: var(--ink); }
+svg .due { fill: none; stroke: rgb(var(--minus)); stroke-width: 2; stroke-dasharray: 4 3; }
+svg .curve { fill: none; stroke: rgb(var(--plus)); stroke-width: 2; }
 svg .cross { fill: var(--bad); font-weight: bold; }
 """
 
 
 def draw(picture: Picture) -> str:
     """Return a `figure`: the picture as SVG, its caption, and its values in a table that can be unfolded."""
+    shape = _curves if picture.kind == "curve" else _bars_in_ranges if picture.low else _panels
+    inside, width, height = shape(picture)
+    label = escape(f"{picture.caption}: {' and '.join(panel.title for panel in picture.panels)}")
+    caption = "" if picture.caption == "result" else f"<figcaption>{escape(picture.caption)}</figcaption>"
+    return (
+        f'<figure><svg role="img" aria-label="{label}" width="{width}" height="{height}"'
+        f' viewBox="0 0 {width} {height}">{inside}</svg>'
+        f"{caption}{_table(picture)}</figure>"
+    )
+
+
+def _panels(picture: Picture) -> tuple[str, int, int]:
+    """Return the panels side by side, and the width and the height of all."""
     parts, left, height = [], 0, 0
     for panel in picture.panels:
         wrong = set(picture.wrong) if panel is picture.panels[-1] else set()
         part, width, tall = (_bars if picture.kind == "bars" else _grid)(picture, panel, wrong, left)
         parts.append(part)
         left, height = left + width + GAP, max(height, tall)
-    label = escape(f"{picture.caption}: {' and '.join(panel.title for panel in picture.panels)}")
-    width = max(1, left - GAP)
-    caption = "" if picture.caption == "result" else f"<figcaption>{escape(picture.caption)}</figcaption>"
-    return (
-        f'<figure><svg role="img" aria-label="{label}" width="{width}" height="{height}"'
-        f' viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
-        f"{caption}{_table(picture)}</figure>"
-    )
+    return "".join(parts), max(1, left - GAP), height
 
 
 def _grid(picture: Picture, panel: Panel, wrong: set[tuple[int, int]], left: int) -> tuple[str, int, int]:
@@ -118,6 +129,57 @@ def _bars(picture: Picture, panel: Panel, wrong: set[tuple[int, int]], left: int
         if (0, column) in wrong:
             parts.append(_cross(x, y, BAR + 60, tall))
     return "".join(parts), MARGIN + BAR + 64, HEAD - 16 + len(panel.values[0]) * tall
+
+
+def _bars_in_ranges(picture: Picture) -> tuple[str, int, int]:
+    """Return a bar for each value of the last panel, with a line where the first one's is and a frame around
+    the range of values that are accepted."""
+    due, got = (panel.values[0] for panel in (picture.panels[0], picture.panels[-1]))
+    largest, wrong = max(largest_size(picture), *picture.high), {column for _, column in picture.wrong}
+    parts = [_text(MARGIN, 12, f"bar: {picture.panels[-1].title}", "title", "start")]
+    parts.append(_text(MARGIN, 28, f"line: {picture.panels[0].title}, frame: accepted", "label", "start"))
+    for column, label in enumerate(picture.columns):
+        ends = (got[column], due[column], picture.low[column], picture.high[column])
+        length, line, low, high = (round(RANGE * v / largest) if isfinite(v) else 0 for v in ends)
+        y = HEAD + column * TALL
+        parts.append(_text(MARGIN - 8, y + 15, short_label(label, 8), "label", "end"))
+        parts.append(f'<rect class="plus" x="{MARGIN}" y="{y + 4}" width="{length}" height="{TALL - 8}"/>')
+        parts.append(
+            f'<rect class="range" x="{MARGIN + low}" y="{y + 2}" width="{max(2, high - low)}"'
+            f' height="{TALL - 4}"/>'
+        )
+        parts.append(f'<path class="due" d="M{MARGIN + line} {y}v{TALL}"/>')
+        number = f"{_number(got[column])}, due {_number(due[column])}"
+        parts.append(_text(MARGIN + max(length, high) + 18, y + 15, number, "", "start"))
+        if column in wrong:
+            parts.append(_text(MARGIN + max(length, high) + 6, y + 15, "✗", "cross", "start"))
+    return "".join(parts), MARGIN + RANGE + 150, HEAD + len(due) * TALL
+
+
+def _curves(picture: Picture) -> tuple[str, int, int]:
+    """Return a line for each panel, on one scale from 0, with a cross on every wrong point of the last."""
+    largest, step = largest_size(picture), PLOT[0] / max(1, len(picture.columns) - 1)
+    parts = [f'<path class="cell" d="M{MARGIN} {HEAD}v{PLOT[1]}h{PLOT[0]}"/>']
+    parts.append(_text(MARGIN - 8, HEAD + 8, f"{largest:,.4g}", "label", "end"))
+    parts.append(_text(MARGIN - 8, HEAD + PLOT[1], "0", "label", "end"))
+    for panel, kind in zip(picture.panels, ("due", "curve"), strict=True):
+        points = [
+            (round(MARGIN + step * column), round(HEAD + PLOT[1] * (1 - max(0.0, value) / largest)))
+            for column, value in enumerate(panel.values[0])
+            if isfinite(value)
+        ]
+        parts.append(f'<polyline class="{kind}" points="{" ".join(f"{x},{y}" for x, y in points)}"/>')
+    marked = {column for _, column in picture.wrong}
+    for column, value in enumerate(picture.panels[-1].values[0]):
+        if column in marked and isfinite(value):
+            y = round(HEAD + PLOT[1] * (1 - max(0.0, value) / largest))
+            parts.append(_text(round(MARGIN + step * column), y + 4, "✗", "cross"))
+    dashed, solid = (panel.title for panel in picture.panels)
+    parts.append(_text(MARGIN, 12, f"line: {solid}, dashed: {dashed}", "title", "start"))
+    y = HEAD + PLOT[1] + 16
+    parts.append(_text(MARGIN, y, picture.columns[0], "label", "start"))
+    parts.append(_text(MARGIN + PLOT[0], y, picture.columns[-1], "label", "end"))
+    return "".join(parts), MARGIN + PLOT[0] + 12, y + 6
 
 
 def _cross(x: int, y: int, wide: int, tall: int) -> str:

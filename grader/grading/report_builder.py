@@ -66,7 +66,7 @@ def as_check(
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
         mistake=mistake,
-        pictures=pictures_of(difference, kata.axes),
+        pictures=(failure.picture,) if failure.picture else pictures_of(difference, kata.axes),
         place=place_of(source, failure.line, failure.columns),
         snippet=snippet_of(failure, kata.name, kata.entry_points),
     )
