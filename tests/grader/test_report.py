@@ -111,7 +111,7 @@ def drawn(**changes):
 
 
 def test_a_picture_with_a_range_survives():
-    kata = drawn(kind="bars", low=[0.0, 1.0], high=[2.0, 3.5]).katas[0]
+    kata = from_json(drawn(kind="bars", low=[0.0, 1.0], high=[2.0, 3.5])).katas[0]
     assert (kata.checks[0].pictures[0].low, kata.checks[0].pictures[0].high) == ((0.0, 1.0), (2.0, 3.5))
 
 
