@@ -20,17 +20,22 @@ BAR = 150  # the length of the longest bar
 RANGE = 240  # the length of the longest bar over the range of values that are accepted
 PLOT = (260, 110)  # width and height of a curve
 DIGITS = 4
-STYLE = """
+#: The colours for a light page, those for a dark one, and what uses them.
+LIGHT = """
 :root {
   --ink: #1a1a1a; --paper: #fff; --faint: #6b6b6b; --bad: #b00020;
   --plus: 36, 97, 186; --minus: 186, 108, 0;
 }
+"""
+DARK = """
 @media (prefers-color-scheme: dark) {
   :root {
     --ink: #ececec; --paper: #16181c; --faint: #a3a3a3; --bad: #ff8a80;
     --plus: 120, 170, 255; --minus: 255, 176, 80;
   }
 }
+"""
+RULES = """
 figure { margin: .6rem 0; overflow-x: auto; }
 figcaption { color: var(--faint); font-size: .9em; }
 svg text { font: 12px ui-monospace, monospace; fill: var(--ink); }
@@ -43,6 +48,7 @@ svg .due { fill: none; stroke: rgb(var(--minus)); stroke-width: 2; stroke-dashar
 svg .curve { fill: none; stroke: rgb(var(--plus)); stroke-width: 2; }
 svg .cross { fill: var(--bad); font-weight: bold; }
 """
+STYLE = LIGHT + DARK + RULES
 
 
 def draw(picture: Picture) -> str:
