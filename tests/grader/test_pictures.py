@@ -121,6 +121,22 @@ def test_svg_has_a_cross_and_a_border_on_wrong_cells_and_all_values_in_a_table()
     assert "style=" not in drawing  # a strict policy forbids it
 
 
+def test_svg_has_a_drawing_for_each_panel_so_that_a_phone_shows_them_below_each_other():
+    assert svg.draw(picture(np.eye(2), np.ones((2, 2)))).count('<svg role="img"') == 2
+
+
+def test_labels_of_rows_are_all_in_full_or_all_short():
+    drawing = svg.draw(picture({"weights": np.eye(11)}, {"weights": np.ones((11, 11))}, axes=AXES))
+    assert ">q0<" in drawing
+    assert ">query 0</text>" not in drawing
+
+
+def test_every_second_column_of_a_wide_mask_has_a_label_so_that_none_touch():
+    drawing = svg.draw(picture(np.zeros((1, 12), bool), np.ones((1, 12), bool)))
+    assert drawing.count('text-anchor="middle" class="label">10<') == 2
+    assert 'text-anchor="middle" class="label">11<' not in drawing
+
+
 def test_svg_escapes_its_labels():
     hostile = Picture("mask", "<b>", (Panel("<i>", ((1.0,),)),), ("<u>",), ("&",))
     assert not {"<b>", "<i>", "<u>"} & {part + ">" for part in svg.draw(hostile).split(">")}
