@@ -110,6 +110,7 @@ class CheckReport:
         pictures: The values as pictures.
         place: Where the submission raised an exception.
         snippet: Python code that makes the failing call; empty if an object of the grader's takes part in it.
+        printed: What the submission printed while it answered this case.
     """
 
     name: str
@@ -127,6 +128,7 @@ class CheckReport:
     pictures: tuple[Picture, ...] = ()
     place: Place | None = None
     snippet: str = ""
+    printed: str = ""
 
 
 @dataclass(frozen=True)
@@ -355,7 +357,7 @@ def _kata_from_json(data: dict[str, Any]) -> KataReport:
 
 
 def _check_from_json(data: dict[str, Any]) -> CheckReport:
-    data = {"pictures": [], "place": None, "snippet": "", **data}
+    data = {"pictures": [], "place": None, "snippet": "", "printed": "", **data}
     plain = {f.name: data[f.name] for f in fields(CheckReport)}
     _require_one_of(get_args(CheckStatus), data["status"])
     plain["score"] = round(data["score"] * 100)

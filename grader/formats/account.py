@@ -79,7 +79,7 @@ def of_check(check: CheckReport) -> str:
     facts += list((check.counterexample or {}).items())
     if check.expected is not None:
         facts += [("expected", check.expected), ("got", check.got)]
-    facts += [("first difference at", check.difference)]
+    facts += [("first difference at", check.difference), ("printed", check.printed)]
     facts += [("looks like", check.mistake.text if check.mistake else None)]
     told = [(name, text) for name, text in facts if text]
     width = min(WIDEST, max((len(name) for name, _ in told), default=0))

@@ -103,7 +103,8 @@ def facts(check: CheckReport) -> str:
     shown = "".join(f"<dt>{in_html(n)}</dt><dd>{_by_rows(text)}</dd>" for n, text in rows if text)
     source = _source_line(check.place) if check.place else ""
     listed = f"<dl>{shown}</dl>" if shown else ""
-    return listed + source + "".join(map(svg.draw, check.pictures))
+    printed = f"<p>It printed:</p><pre>{in_html(check.printed, LONGEST)}</pre>" if check.printed else ""
+    return listed + source + "".join(map(svg.draw, check.pictures)) + printed
 
 
 def _by_rows(text: str) -> str:

@@ -250,3 +250,27 @@ def test_the_server_serves_on_after_a_lost_worker(grade):
         grade("def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x").status
         == "passed"
     )
+
+
+def test_a_failing_check_has_what_its_own_call_printed(grade):
+    code = """
+        def double(x):
+            if isinstance(x, str):
+                raise ValueError("text")
+            print("shape", x.shape)
+            return 3 * x
+    """
+    report = grade(code)
+    check = next(check for check in report.checks if check.status == "failed")
+    assert check.printed == "shape (1, 2)\n"
+    assert check.call == "double(x=x)"
+    silent = grade(code.replace('print("shape", x.shape)', "pass"))
+    assert {check.printed for check in silent.checks} == {""}
+    assert report.output.count("shape") > 1
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_call_that_prints_and_never_returns_is_reported_all_the_same(grade):
+    report = grade("def double(x):\n    print('begins')\n    while True:\n        pass\n")
+    assert report.checks[0].status == "timeout"
+    assert "begins" in report.output
