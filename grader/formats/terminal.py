@@ -34,7 +34,8 @@ class Paint:
 @dataclass(frozen=True)
 class View:
     """How a report is shown: in how many columns, with colour or not, in ASCII or not, in which detail, and
-    with everything that the code printed or with the end of it, with or without the next commands."""
+    with everything that the code printed or with the end of it, with or without the next commands, with or
+    without links on paths."""
 
     width: int = 80
     colour: bool = False
@@ -42,6 +43,7 @@ class View:
     detail: Detail = "normal"
     shows_output: bool = False
     offers_commands: bool = True
+    links: bool = False
 
     @property
     def paint(self) -> Paint:

@@ -209,7 +209,10 @@ DOUBLE = {
     ''',
     "solutions/attention/double/variants.py": '''
         def shifts(x):
-            """Twice, by a product."""
+            """Another way: multiply by two.
+
+            A product in place of the sum.
+            """
             if isinstance(x, str):
                 raise ValueError("text")
             return x * 2

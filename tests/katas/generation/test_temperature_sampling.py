@@ -29,6 +29,15 @@ KATA = Kata(
         "logits, take the softmax along the last axis, draw one sample from each row with multinomial, "
         "handing on the generator, and take off the last axis of its [B, 1].",
     ),
+    hint_for={
+        "accepts_a_negative_temperature": 1,
+        "takes_a_negative_temperature_for_greedy": 1,
+        "divides_by_zero": 1,
+        "refuses_zero": 1,
+        "squeezes_a_single_row_away": 2,
+        "returns_a_column": 2,
+        "ignores_the_generator": 2,
+    },
 )
 
 #: Generators cannot be sent: they are made where the submission runs. PyTorch's own is seeded too, so that
