@@ -147,16 +147,20 @@ class SubmissionRun:
         before or its worker is lost. Many calls are sent at once, so the output so far tells no case."""
         if self.process is None or failure.status == "timeout":
             return ""
-        channel, printed = self.process.channel, b""
+        channel, printed, is_lost = self.process.channel, b"", False
         with contextlib.suppress(Flooded, JudgingStopped, MemoryError), limited(REPEAT_SECONDS):
             channel.drain()
             before = channel.output.total
             if before:
-                with contextlib.suppress(Exception):  # it fails again
-                    context = CheckContext(self.prepared.kata, self.prepared.oracle, self.session.student)
+                context = CheckContext(self.prepared.kata, self.prepared.oracle, self.session.student)
+                try:
                     finding.plan.judge(context, failure.case)
+                except Exception as error:  # it fails again
+                    is_lost = isinstance(error, WorkerLost)
                 channel.drain()
                 printed = channel.output.take_back(before)
+        if is_lost:
+            self.close()
         return printed.decode("utf-8", "replace")
 
     def close(self) -> None:
