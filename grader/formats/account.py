@@ -66,7 +66,7 @@ def _reason(check: CheckReport) -> object:
 
 
 def _shows_nothing(check: CheckReport) -> bool:
-    return check.expected is None and check.place is None
+    return check.expected is None and check.place is None and not check.pictures
 
 
 def _rank(check: CheckReport) -> int:

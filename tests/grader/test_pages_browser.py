@@ -117,8 +117,10 @@ def pages_of_a_class():
         graded = StudentReport(Member(f"s{number}", f"Ada {EVIL} {number}"), REPORT, True)
         stats.add(graded)
         rows.add(graded)
+    stubs = {info.name: Course(ROOT).stub(info).read_bytes() for info in infos}
+    heading = ("Decoders", "2026-01-01")
     student = student_page.render(graded, f"Decoders {EVIL}", "2026-01-01")
-    return {"student": student, "class": webpage.render(stats, rows, ("Decoders", "2026-01-01"), [EVIL])}
+    return {"student": student, "class": webpage.render(stats, rows, heading, [EVIL], stubs=stubs)}
 
 
 @pytest.fixture(scope="module")
@@ -233,3 +235,9 @@ def test_in_the_dark_text_is_light_on_a_dark_ground(show):
     style = "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
     ink, paper = (sum(map(int, colour.strip("rgb()").split(","))) for colour in page.execute_script(style))
     assert ink > 600 > 200 > paper
+
+
+@pytest.mark.parametrize("show", ["class"], indirect=True)
+def test_the_page_of_a_class_draws_the_example_of_a_statement(show):
+    script = "return document.getElementById('causal_mask').parentElement.querySelectorAll('figure').length"
+    assert show().execute_script(script) > 1
