@@ -241,3 +241,9 @@ def test_in_the_dark_text_is_light_on_a_dark_ground(show):
 def test_the_page_of_a_class_draws_the_example_of_a_statement(show):
     script = "return document.getElementById('causal_mask').parentElement.querySelectorAll('figure').length"
     assert show().execute_script(script) > 1
+
+
+@pytest.mark.parametrize("show", ["class"], indirect=True)
+def test_on_a_phone_no_heading_of_a_column_is_broken(show):
+    script = "return [...document.querySelectorAll('thead')].map(one => one.getBoundingClientRect().height)"
+    assert show("phone").execute_script(script)[0] < 60
