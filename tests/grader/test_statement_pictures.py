@@ -2,6 +2,8 @@
 
 import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,12 @@ def test_a_notebook_has_the_mask_as_text(course):
     assert text.endswith(
         "causal_mask(2, 4)\n      k0  k1  k2  k3\nq0 │  ██  ██  ██   ·\nq1 │  ██  ██  ██  ██\n```"
     )
+
+
+@pytest.mark.slow
+def test_the_documentation_has_a_page_for_each_kata_and_links_to_it(course, tmp_path):
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=240)
+    assert {file.stem for file in (tmp_path / "katas").glob("*.html")} == set(course.katas)
+    assert 'href="katas/softmax.html"' in (tmp_path / "katas.html").read_text(encoding="utf-8")
