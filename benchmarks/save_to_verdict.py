@@ -3,7 +3,8 @@
     python benchmarks/save_to_verdict.py [SAVES]
 
 A copy of the course is graded. The saves are right and wrong answers in turn. The time is up to the line of
-keys, so it includes noticing the save. A run before the measurement fills the cache of cases and mistakes.
+keys, so it includes noticing the save; the first save is counted apart. A run before the measurement fills
+the cache of cases and mistakes.
 """
 
 from __future__ import annotations
@@ -94,11 +95,12 @@ def main() -> None:
         course = copied_course(Path(folder))
         for name in KATAS:
             library = Course(course).kata_info(name).library
-            found = seconds_of(course, name, saves)
-            median, high = statistics.median(found), statistics.quantiles(found, n=20)[-1]
+            found = seconds_of(course, name, saves + 1)
+            first, *later = found
+            median, high = statistics.median(later), statistics.quantiles(later, n=20)[-1]
             bar = f"≤ {BARS[library]} s {'✓' if median <= BARS[library] else '✗'}"
             print(
-                f"| `{name}` | {library} | {found[0]:.2f} s | {median:.3f} s | {high:.3f} s | {bar} |",
+                f"| `{name}` | {library} | {first:.2f} s | {median:.3f} s | {high:.3f} s | {bar} |",
                 flush=True,
             )
 

@@ -5,6 +5,7 @@
     expect.true(kept.any(), "The most likely token is always kept.")
     expect.refuses(student.split_heads, x, 3, why="3 does not divide d_model")
     expect.frequency(heads, 400, 0.3, "heads")
+    expect.frequencies(counts, 400, shares, "token")
 
 `ExpectationFailed` is an AssertionError, so the same law works under plain pytest.
 """
@@ -12,19 +13,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
+from grader.report import Panel, Picture, to_number
 from grader.values.arrays import dtype_name, to_numpy
 from grader.values.comparison import EPSILON, Difference, Tolerance, first_difference, value_difference
 from grader.values.formatting import show
 from grader.values.tolerance import Precision
 
 FALSE_ALARM = 1e-9  # the largest chance with which `frequency` refuses a right answer
+MOST_POINTS = 32  # of a curve, and bars of a picture
 
 
 class SubmissionFailed(Exception):
@@ -66,12 +70,16 @@ class ExpectationFailed(AssertionError):
     Attributes:
         message: A sentence for the student.
         difference: The first difference between the expected and the actual values, if values differ.
+        picture: Numbers to draw beside the message, such as frequencies or a curve.
     """
 
-    def __init__(self, message: str, difference: Difference | None = None) -> None:
+    def __init__(
+        self, message: str, difference: Difference | None = None, picture: Picture | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.difference = difference
+        self.picture = picture
 
     def __str__(self) -> str:
         if self.difference is None:
@@ -102,12 +110,13 @@ def _coarser_dtype(got: Any) -> str:
     return max(dtype_name(got), _precision.get().dtype or "", key=lambda dtype: EPSILON.get(dtype, 0.0))
 
 
-def true(condition: object, sentence: str) -> None:
+def true(condition: object, sentence: str, picture: Picture | None = None) -> None:
     """Require a condition.
 
     Args:
         condition: Anything with a truth value.
         sentence: What must hold, as a full sentence.
+        picture: What a report draws if the condition is false, such as a `curve`.
 
     Raises:
         ExpectationFailed: If the condition is false.
@@ -116,7 +125,44 @@ def true(condition: object, sentence: str) -> None:
         expect.true(kept.any(), "The most likely token is always kept.")
     """
     if not bool(condition):
-        raise ExpectationFailed(sentence)
+        raise ExpectationFailed(sentence, picture=picture)
+
+
+def curve(
+    what: str,
+    due: Sequence[float],
+    got: Sequence[float],
+    at: Sequence[object],
+    *,
+    wrong: Collection[int] = (),
+    titles: tuple[str, str] = ("at most", "got"),
+) -> Picture:
+    """Return a picture of two curves, for `true`: numbers of the submission beside those that are due.
+
+    Args:
+        what: What the numbers are, as a noun phrase.
+        due: The bound, or the numbers to compare with.
+        got: The submission's numbers.
+        at: The label of each point, such as `64 tokens`. Of more than 32 points some are left out.
+        wrong: The indices of points to mark.
+        titles: The names of the two curves.
+
+    Returns:
+        The picture.
+
+    Example:
+        picture = expect.curve("operations of a step", bounds, counts, [f"{n} tokens" for n in lengths])
+        expect.true(counts[-1] <= bounds[-1], "A step takes too many operations.", picture)
+    """
+    last = len(at) - 1
+    most = min(len(at), MOST_POINTS)
+    kept = sorted({round(number * last / max(most - 1, 1)) for number in range(most)})
+    panels = [
+        Panel(title, (tuple(to_number(f"{values[index]:.6g}") for index in kept),))
+        for title, values in zip(titles, (due, got), strict=True)
+    ]
+    columns, marked = tuple(str(at[index]) for index in kept), [kept.index(i) for i in wrong if i in kept]
+    return Picture("curve", what, tuple(panels), ("",), columns, tuple((0, place) for place in marked))
 
 
 def close(
@@ -222,13 +268,89 @@ def frequency(hits: int, n: int, p: float, what: str = "the outcome") -> None:
         heads = sum(student.coin(0.3, rng) for _ in range(400))
         expect.frequency(heads, 400, 0.3, "heads")
     """
-    divergence = _divergence(hits / n, p)
-    if 2 * math.exp(-n * divergence) < FALSE_ALARM:
-        often = "often" if hits > n * p else "rarely"
-        raise ExpectationFailed(
-            f"{_capitalized(what)} came up too {often}: {hits} times in {n} draws, where about {n * p:g} are"
-            " due."
-        )
+    _require_frequencies([hits], n, [p], [what], [what], FALSE_ALARM)
+
+
+def frequencies(
+    hits: Sequence[int], n: int, p: Sequence[float], what: str = "outcome", chance: float = FALSE_ALARM
+) -> None:
+    """Require that each outcome of a draw came up about as often as its probability says, like `frequency`.
+
+    The failure shows all frequencies as bars, with the range that is accepted for each.
+
+    Args:
+        hits: How often each outcome came up.
+        n: The number of draws.
+        p: The probability of each outcome.
+        what: What one outcome is, as a noun phrase that an index follows, such as `token`.
+        chance: The largest chance with which one right frequency is refused.
+
+    Raises:
+        ExpectationFailed: If an outcome came up too often or too rarely.
+
+    Example:
+        counts = np.bincount(student.sample(logits.repeat(400, 1)), minlength=len(due))
+        expect.frequencies(counts, 400, due, "token")
+    """
+    names = [f"{what} {index}" for index in range(len(hits))]
+    labels = [f"{what.split()[-1]} {index}" for index in range(len(hits))]
+    _require_frequencies(
+        [int(count) for count in hits], n, [float(share) for share in p], names, labels, chance
+    )
+
+
+def _require_frequencies(
+    hits: list[int], n: int, p: list[float], names: list[str], labels: list[str], chance: float
+) -> None:
+    wrong = [
+        i
+        for i, (count, share) in enumerate(zip(hits, p, strict=True))
+        if not _is_due(count, n, share, chance)
+    ]
+    if not wrong:
+        return
+    count, due = hits[wrong[0]], n * p[wrong[0]]
+    often = "often" if count > due else "rarely"
+    raise ExpectationFailed(
+        f"{_capitalized(names[wrong[0]])} came up too {often}: {count} times in {n} draws, where about"
+        f" {due:g} are due.",
+        picture=_frequency_bars(hits, n, p, labels, wrong, chance),
+    )
+
+
+def _is_due(hits: int, n: int, p: float, chance: float) -> bool:
+    return 2 * math.exp(-n * _divergence(hits / n, p)) >= chance
+
+
+def _frequency_bars(
+    hits: list[int], n: int, p: list[float], labels: list[str], wrong: list[int], chance: float
+) -> Picture:
+    """Return bars of the shares that are due and those that came up, with the range accepted for each."""
+    start = max(0, min(wrong[0] - MOST_POINTS // 2, len(hits) - MOST_POINTS))
+    kept = range(start, min(start + MOST_POINTS, len(hits)))
+    ranges = [_accepted(n, p[index], chance) for index in kept]
+    return Picture(
+        "bars",
+        f"shares of {n} draws",
+        (
+            Panel("due", (tuple(to_number(f"{p[index]:.4g}") for index in kept),)),
+            Panel("got", (tuple(to_number(f"{hits[index] / n:.4g}") for index in kept),)),
+        ),
+        ("",),
+        tuple(labels[index] for index in kept),
+        tuple((0, index - start) for index in wrong if index in kept),
+        tuple(low for low, _ in ranges),
+        tuple(high for _, high in ranges),
+    )
+
+
+def _accepted(n: int, p: float, chance: float) -> tuple[float, float]:
+    """Return the least and the greatest share of `n` draws that is accepted for an outcome."""
+    low = bisect_left(range(n + 1), True, hi=int(n * p), key=lambda hits: _is_due(hits, n, p, chance))
+    above = bisect_left(
+        range(n + 1), True, lo=math.ceil(n * p), key=lambda hits: not _is_due(hits, n, p, chance)
+    )
+    return low / n, (above - 1) / n
 
 
 def _divergence(share: float, p: float) -> float:

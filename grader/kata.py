@@ -129,6 +129,8 @@ class Kata:
         title: A short title.
         source: The papers or books that the kata follows, with their sections.
         hints: Hints, from a nudge to nearly the answer.
+        hint_for: The number of the hint that speaks of a mistake, by the mistake's name; `grade --hint`
+            begins with it.
         library: The array library that the kata uses.
         points: What the kata is worth, in whole or half points.
         needs: Names of the katas to solve first.
@@ -173,6 +175,7 @@ class Kata:
     needs: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     shortcuts: tuple[str, ...] = ()
+    hint_for: dict[str, int] = field(default_factory=dict)
     grades_gradients: bool = False
     grades_device: bool | None = None
     ships_wrong_code: str = ""

@@ -15,7 +15,7 @@ READABLE = (1, 2)  # version 1 has no pictures and no places
 
 KataStatus = Literal["passed", "failed", "not_started", "waiting", "error"]
 CheckStatus = Literal["passed", "failed", "error", "timeout", "skipped"]
-PictureKind = Literal["mask", "matrix", "bars"]
+PictureKind = Literal["mask", "matrix", "bars", "curve"]
 
 
 class ReportError(Exception):
@@ -53,12 +53,14 @@ class Picture:
     """Numbers to draw; all panels have the same rows and columns, at most 32 of each.
 
     Attributes:
-        kind: How to draw them: the cells of a `mask` or a `matrix`, or `bars` for one row.
+        kind: How to draw them: the cells of a `mask` or a `matrix`; `bars` or a `curve` for one row.
         caption: What is drawn, and which part if it is cut.
         panels: The expected values and the submission's, for instance.
         rows: The labels of the rows.
         columns: The labels of the columns.
         wrong: The row and the column of each wrong cell.
+        low: The least value that is accepted in each column, if bars have a range of accepted values.
+        high: The greatest value that is accepted in each column.
     """
 
     kind: PictureKind
@@ -67,6 +69,8 @@ class Picture:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     wrong: tuple[tuple[int, int], ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,7 @@ class CheckReport:
         pictures: The values as pictures.
         place: Where the submission raised an exception.
         snippet: Python code that makes the failing call; empty if an object of the grader's takes part in it.
+        printed: What the submission printed while it answered this case.
     """
 
     name: str
@@ -123,6 +128,7 @@ class CheckReport:
     pictures: tuple[Picture, ...] = ()
     place: Place | None = None
     snippet: str = ""
+    printed: str = ""
 
 
 @dataclass(frozen=True)
@@ -306,8 +312,8 @@ def _picture_to_json(picture: Picture) -> dict[str, Any]:
         }
         for panel in picture.panels
     ]
-    labels = {"rows": list(picture.rows), "columns": list(picture.columns)}
-    return {**asdict(picture), **labels, "panels": panels, "wrong": [list(cell) for cell in picture.wrong]}
+    lists = {name: list(getattr(picture, name)) for name in ("rows", "columns", "low", "high")}
+    return {**asdict(picture), **lists, "panels": panels, "wrong": [list(cell) for cell in picture.wrong]}
 
 
 def from_json(data: Any) -> Report:
@@ -351,7 +357,7 @@ def _kata_from_json(data: dict[str, Any]) -> KataReport:
 
 
 def _check_from_json(data: dict[str, Any]) -> CheckReport:
-    data = {"pictures": [], "place": None, "snippet": "", **data}
+    data = {"pictures": [], "place": None, "snippet": "", "printed": "", **data}
     plain = {f.name: data[f.name] for f in fields(CheckReport)}
     _require_one_of(get_args(CheckStatus), data["status"])
     plain["score"] = round(data["score"] * 100)
@@ -375,6 +381,8 @@ def _picture_from_json(data: dict[str, Any]) -> Picture:
         tuple(data["rows"]),
         tuple(data["columns"]),
         tuple((row, column) for row, column in data["wrong"]),
+        tuple(map(to_number, data.get("low", ()))),
+        tuple(map(to_number, data.get("high", ()))),
     )
     _require_aligned(picture)
     return picture
@@ -387,8 +395,14 @@ def _require_aligned(picture: Picture) -> None:
     cells_exist = all(row in rows and column in columns for row, column in picture.wrong)
     if not (rows and columns and cells_exist) or shapes != {(len(rows), *[len(columns)] * len(rows))}:
         raise ValueError("a picture's panels, rows and columns do not belong together")
-    if picture.kind == "bars" and len(rows) != 1:
-        raise ValueError("bars have one row")
+    if picture.kind in ("bars", "curve") and len(rows) != 1:
+        raise ValueError("bars and curves have one row")
+    if not {len(picture.low), len(picture.high)} <= {0, len(columns)} or len(picture.low) != len(
+        picture.high
+    ):
+        raise ValueError("a range of accepted values has two ends in each column")
+    if not all(map(isfinite, picture.low + picture.high)):
+        raise ValueError("the ends of a range of accepted values are finite")
 
 
 def to_number(value: float | str) -> float:

@@ -37,6 +37,7 @@ LIMITS = {
     "label": 40,
     "line": 400,
     "snippet": 8_000,
+    "printed": 2_000,
     "output": 20_000,
 }
 STEP = 4_096  # characters that are compared in one step
@@ -178,6 +179,7 @@ def _with_texts(check: CheckReport, limit: Limit, entries: int = sys.maxsize) ->
         tuple(_picture(picture, limit) for picture in check.pictures),
         check.place and _place(check.place, limit),
         _snippet(check.snippet, limit),
+        harmless(cut(check.printed, limit("printed"))),
     )
 
 

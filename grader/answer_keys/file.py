@@ -43,6 +43,7 @@ class Entry:
     declaration: str
     answers: Section
     mistakes: Section | None = None
+    way: str = ""  # another way to write the kata, in words
 
 
 class KeyFile:
@@ -88,7 +89,11 @@ class KeyFile:
         """Return the compressed sections of a kata. Raises KeyUnusable if the file is damaged."""
         names = [name for name in ("answers", "mistakes") if name in self.katas.get(kata, {})]
         sections = {name: self._section(kata, name) for name in names or ("answers",)}
-        return Entry(kata, str(self.katas[kata].get("declaration")), **sections)
+        return Entry(kata, str(self.katas[kata].get("declaration")), **sections, way=self.way(kata))
+
+    def way(self, kata: str) -> str:
+        """Return another way to write a kata, in words; "" if the file has none."""
+        return str(self.katas[kata].get("way", ""))
 
     def _section(self, kata: str, name: str) -> Section:
         try:
@@ -117,6 +122,11 @@ class KataKey:
 
     def __init__(self, file: KeyFile, name: str) -> None:
         self.file, self.name = file, name
+
+    @property
+    def way(self) -> str:
+        """Another way to write the kata, in words."""
+        return self.file.way(self.name)
 
     @cached_property
     def answers(self) -> AnswerKey:
@@ -188,6 +198,7 @@ def write(entries: list[Entry], seed: int, made_by: str) -> bytes:
             "declaration": entry.declaration,
             "answers": _add(sections, entry.answers),
             **({"mistakes": _add(sections, entry.mistakes)} if entry.mistakes else {}),
+            **({"way": entry.way} if entry.way else {}),
         }
         for entry in entries
     ]

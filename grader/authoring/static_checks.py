@@ -60,7 +60,11 @@ def gaps_of_answers(course: Course, info: KataInfo) -> list[str]:
     for path in paths:
         parse(path)
     code, _ = unwritten(paths, course)
-    return code or [*_gaps_of_needs(course, info, "variants"), *_gaps_of_definitions(course, info)]
+    return code or [
+        *_gaps_of_needs(course, info, "variants"),
+        *_gaps_of_definitions(course, info),
+        *_gaps_of_hinted_mistakes(course, info),
+    ]
 
 
 def missing_files(course: Course, info: KataInfo) -> list[str]:
@@ -110,6 +114,21 @@ def _gaps_of_hints(info: KataInfo) -> list[str]:
     if len(info.hints) < HINTS_DUE:
         return [f"{len(info.hints)} hints; {HINTS_DUE} are due, from a nudge to nearly the answer."]
     return []
+
+
+def _gaps_of_hinted_mistakes(course: Course, info: KataInfo) -> list[str]:
+    """Return a message for each mistake that `hint_for` names and that, or whose hint, does not exist."""
+    where, path = place(course, info.path), course.solution(info, "mistakes")
+    mistakes = {node.name for node in public_definitions(path)} if path.is_file() else set()
+    unknown = [name for name in info.hint_for if name not in mistakes]
+    beyond = [name for name, number in info.hint_for.items() if not 1 <= number <= len(info.hints)]
+    return [
+        f"{where}: hint_for names `{name}`, and there is no such mistake; mend the name." for name in unknown
+    ] + [
+        f"{where}: hint_for gives `{name}` hint {info.hint_for[name]} of {len(info.hints)};"
+        " give it one that exists."
+        for name in beyond
+    ]
 
 
 def _gaps_of_signatures(course: Course, info: KataInfo) -> list[str]:

@@ -8,7 +8,7 @@ from functools import partial
 from grader.checks.base import Check, CheckContext, Skip
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case
-from grader.report import CheckStatus
+from grader.report import CheckStatus, Picture
 from grader.values.comparison import Difference
 from grader.values.formatting import describe
 from grader.worker.batch import run_together
@@ -27,6 +27,7 @@ class Failure:
     trace: list[Call]
     line: int | None = None  # the line of the submission that raised
     columns: tuple[int, int] | None = None  # the columns of the expression there, in bytes
+    picture: Picture | None = None  # what the law draws beside its message
 
 
 @dataclass
@@ -71,7 +72,8 @@ def _judge_case(check: Check, context: CheckContext, case: Case, student: Studen
     try:
         check.judge(context, case)
     except ExpectationFailed as error:
-        return Failure(case, "failed", error.message, error.difference, student.trace)
+        found = error.difference
+        return Failure(case, "failed", error.message, found, student.trace, picture=error.picture)
     except SubmissionFailed as error:
         place = error.line, error.columns
         return Failure(case, *_status_and_message(error), None, student.trace, *place)

@@ -61,7 +61,7 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
         absent = "0" if options.absent == "zero" else ""
         where = (options.output, store, begun, options.device)
         title = course.syllabus.title
-        statistics = files.write_outputs(*where, counts, roster, absent, title, run.source_of)
+        statistics = files.write_outputs(*where, counts, roster, absent, title, run.source_of, run.stubs)
         if options.gradebook:
             files.write_gradebook(options.gradebook, store, begun, options.device, counts)
         click.echo(render(statistics, counts, options.output), nl=False)

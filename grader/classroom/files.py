@@ -37,11 +37,13 @@ def write_outputs(
     absent: str = "0",
     course: str = "The class",
     source_of: webpage.SourceOf | None = None,
+    stubs: Mapping[str, bytes] | None = None,
 ) -> ClassStatistics:
     """Write all files, one student at a time, and return the statistics of the class.
 
     `counts` are those of the store's run. `absent` is the cell of the gradebooks for what was not handed in:
-    "0", or "" for a blank. `course` is its title; `source_of` returns a student's answer to a kata.
+    "0", or "" for a blank. `course` is its title; `source_of` returns a student's answer to a kata,
+    `stubs` are the files of the exercises by kata.
     """
     statistics = ClassStatistics({info.name: KataStatistics(info) for info in infos})
     statistics.find_groups(store)
@@ -66,7 +68,7 @@ def write_outputs(
                 rows.add(graded)
                 statistics.add(graded)
             notes = counts.all_notes if counts else []
-            whole = webpage.render(statistics, rows, (course, date), notes, source_of)
+            whole = webpage.render(statistics, rows, (course, date), notes, source_of, stubs)
             files.enter_context(atomic_writer(folder / "class.html")).write(whole)
     except OSError as error:
         told = (error.strerror or "unknown error").lower()

@@ -14,7 +14,8 @@ h1 { margin: 0; line-height: 1.2; } h3 { margin: 1.4rem 0 .3rem; }
 .score { font-size: 1.5rem; margin: .2rem 0; } small { color: var(--faint); }
 .r { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 pre { background: var(--soft); font-size: .85rem; } .good { color: var(--good); }
-.wide { overflow-x: auto; } .note { background: var(--open); padding: .5rem .8rem; }
+.wide { overflow-x: auto; } thead th { overflow-wrap: normal; }
+.note { background: var(--open); padding: .5rem .8rem; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); gap: .6rem; }
 .share { display: inline-block; width: 6rem; background: var(--soft); border: 1px solid var(--faint); }
 .share i { display: block; height: .7rem; background: var(--good); } .missed i { background: var(--bad); }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ast
+from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 
 from grader.classroom.analytics import (
@@ -17,6 +18,8 @@ from grader.classroom.similarity import FEWEST_TOKENS
 from grader.classroom.student_page import PAGES, page_name
 from grader.classroom.student_reports import StudentReport
 from grader.course.catalog import KataInfo
+from grader.drawing import svg
+from grader.drawing.statement import pictures
 from grader.formats import account
 from grader.formats.escaping import in_html, points
 from grader.report import KataReport
@@ -85,8 +88,10 @@ def render(
     heading: tuple[str, str] = ("The class", ""),
     notes: Sequence[str] = (),
     source_of: SourceOf | None = None,
+    stubs: Mapping[str, bytes] | None = None,
 ) -> str:
-    """Return the page as HTML. `heading` is the course's title and the date; `notes` are the terminal's."""
+    """Return the page as HTML. `heading` is the course's title and the date; `notes` are the terminal's;
+    `stubs` are the files of the exercises by kata, whose examples are drawn."""
     told = f"{counted(stats.students, 'student')}, {counted(len(stats.katas), 'kata')}"
     if stats.absent_count:
         told += f"; {stats.absent_count} handed nothing in"
@@ -97,7 +102,7 @@ def render(
         f"<h1>{in_html(heading[0])}</h1>\n{date}<p>{told}.</p>\n{_unjudged(stats)}{_notes(notes)}"
         f'<div class="wide" tabindex="0" role="region" aria-label="The katas"><table>'
         f"{KATA_HEAD}<tbody>{''.join(map(_row, katas))}</tbody></table></div>\n{_sections(stats)}"
-        f"<h2>What is not understood</h2>\n{''.join(_kata(kata, stats) for kata in katas)}"
+        f"<h2>What is not understood</h2>\n{''.join(_kata(kata, stats, stubs or {}) for kata in katas)}"
         f"<h2>What no mistake explains</h2>\n{_unexplained(stats)}"
         f"<h2>The same to the token after renaming</h2>\n{_similar(stats, source_of)}"
         f"{_unrecognised(rows.unrecognised)}"
@@ -159,7 +164,14 @@ def _row(kata: KataStatistics) -> str:
     )
 
 
-def _kata(kata: KataStatistics, stats: ClassStatistics) -> str:
+def _example(stub: bytes | None) -> str:
+    """Return what the statement of a kata prints as pictures, folded; "" if there is nothing to draw."""
+    statement = ast.get_docstring(ast.parse(stub)) if stub else None
+    drawings = "".join(map(svg.draw, pictures(statement or "")))
+    return f"<details><summary>the statement's example</summary>{drawings}</details>\n" if drawings else ""
+
+
+def _kata(kata: KataStatistics, stats: ClassStatistics, stubs: Mapping[str, bytes]) -> str:
     if not kata.failing:
         return ""
     mistakes = [_mistake(kata, name, count, stats) for name, count in kata.mistakes.most_common()]
@@ -172,6 +184,7 @@ def _kata(kata: KataStatistics, stats: ClassStatistics) -> str:
     return (
         f'<h3 id="{in_html(kata.info.name)}">{in_html(kata.info.name)}</h3>\n'
         f'<p class="quiet">{kata.statuses["failed"]} of {kata.tried} do not pass.</p>\n'
+        f"{_example(stubs.get(kata.info.name))}"
         f"<table>{leading}</table>\n{rare if rest else ''}"
         f"<details><summary>the checks that fail</summary><table>{checks}</table></details>\n"
     )

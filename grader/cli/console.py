@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import sys
 import warnings
@@ -21,6 +22,7 @@ from grader.report import KataReport, Report
 from grader.report_texts import harmless
 
 NARROWEST, WIDEST = 60, 110  # columns
+PATH = re.compile(r"(?<![\w./~-])~?[\w./-]+\.(?:py|ipynb|html)\b")
 
 
 def view_of(options: GradeOptions) -> View:
@@ -33,7 +35,19 @@ def view_of(options: GradeOptions) -> View:
         ascii_only=options.ascii_only or "utf" not in (sys.stdout.encoding or "utf-8").lower(),
         detail=options.detail,
         shows_output=options.show_output,
+        links=is_terminal and not options.ascii_only and os.environ.get("TERM_PROGRAM") != "vscode",
     )
+
+
+def linked(text: str, view: View) -> str:
+    """Return the text with a link (OSC 8) on each path of a file that exists, if the terminal shows links. In
+    VS Code they would open another program than the editor, which finds paths by itself."""
+    return PATH.sub(_link, text) if view.links else text
+
+
+def _link(found: re.Match[str]) -> str:
+    path = Path(found[0]).expanduser()
+    return f"\x1b]8;;{path.resolve().as_uri()}\x1b\\{found[0]}\x1b]8;;\x1b\\" if path.is_file() else found[0]
 
 
 def error_text(kata: KataReport, path: Path) -> str:
@@ -86,12 +100,12 @@ class Console:
         if self.shows_progress:
             click.echo("\r\x1b[K", nl=False, err=True)
         if kata.status == "error":
-            click.echo(error_text(kata, path), err=True)
+            click.echo(linked(error_text(kata, path), self.view), err=True)
         elif self.live:
             text = terminal.render_kata(kata, self.view)
             if path.resolve() != Path(account.file_of(kata)).resolve() and self.separates:
                 text += f"  graded      {harmless(str(path), one_line=True)}\n"
-            click.echo(text, color=self.view.colour, nl=self.separates)
+            click.echo(linked(text, self.view), color=self.view.colour, nl=self.separates)
 
     def finish(self, report: Report) -> None:
         if self.live and len(report.katas) > 1:

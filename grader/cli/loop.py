@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from grader.checks.builtin import BUILTIN
-from grader.cli.console import error_text, view_of
+from grader.cli.console import error_text, linked, view_of
 from grader.cli.editor import open_editor
 from grader.cli.keyboard import END, Keyboard
 from grader.cli.keys import Key, footer, help_text
 from grader.cli.options import PASSED, GradeOptions
-from grader.cli.progress import after_pass, bar, change, kata_list, next_kata, standing, welcome
+from grader.cli.progress import after_pass, bar, change, kata_list, matches, next_kata, standing, welcome
 from grader.cli.recorder import Recorder
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.hints import next_hint
+from grader.course.hints import next_hint, next_number
+from grader.course.known_solutions import other_way
 from grader.course.state import CourseState, KataState
 from grader.course.versions import BEST, STUBS
 from grader.formats import account, terminal
@@ -124,7 +127,7 @@ class Loop:
             self.say(refusal)
 
     def say(self, text: str) -> None:
-        click.echo(text, color=self.view().colour)
+        click.echo(linked(text, self.view()), color=self.view().colour)
 
     def _start(self) -> None:
         """Keep the stubs, and grade what was changed since it was graded, the current kata last."""
@@ -181,9 +184,15 @@ class Loop:
         lines.append(self._text(self.report, view).rstrip("\n"))
         if self.report.status == "passed":
             lines += ["", *textwrap.wrap(_shown(self.report), view.width)]
+            lines += textwrap.wrap(self._other_way(), view.width)
             lines += textwrap.wrap(after_pass(self.course, self.current, found), view.width)
         self.say("\n".join(lines))
         self._show_keys()
+
+    def _other_way(self) -> str:
+        """Return another way to write the current kata, from its variants or from the answer key."""
+        keyring = self.needs.grader.keyring
+        return keyring.kata(self.current).way if keyring else other_way(self.course, self.current)
 
     def _text(self, report: KataReport, view: View) -> str:
         if report.status == "error":
@@ -208,7 +217,7 @@ class Loop:
     def hint_number(self) -> str:
         """The number of the next hint and of all, such as 2/3."""
         total = len(self.current.hints)
-        return f"{self.state.kata(self.current.name).hints % max(total, 1) + 1}/{total}" if total else ""
+        return f"{next_number(self.current, self.state.kata(self.current.name))}/{total}" if total else ""
 
     def hint(self) -> None:
         self.say(next_hint(self.course, self.current, again=""))
@@ -229,7 +238,7 @@ class Loop:
         """Show all katas, and those with a part of a name until one is left or nothing is typed."""
         self.say(kata_list(self.course))
         while part := self.keyboard.line("Part of a name, or Enter to go back: "):
-            found = [info for name, info in self.course.katas.items() if part.lower() in name]
+            found = [info for info in self.course.katas.values() if matches(info, part)]
             exact = [info for info in found if info.name == part] or found
             if len(exact) == 1:
                 return self._turn_to(exact[0])
@@ -259,6 +268,11 @@ class Loop:
 
     def not_graded(self) -> str:
         return "" if self.report else f"{self.current.name} is not graded yet: save its file."
+
+    def see(self) -> None:
+        words = [sys.executable, "-P", "-m", "grader.cli.grade", "--see", *sys.argv[1:]]
+        with self.keyboard.lent():
+            subprocess.run(words, check=False)
 
     def undo(self) -> None:
         self._bring_back(BEST, "The best version")
@@ -300,12 +314,14 @@ class Loop:
         self._ends = True
 
 
+SEE = (Key("s", "see", "Show your decoder at work.", Loop.see),)
 KEYS: tuple[Key[Loop], ...] = (
     Key("h", "hint {0.hint_number}", "Show the next hint.", Loop.hint),
     Key("n", "next", "Go on to the next kata that does not pass.", Loop.next, Loop.not_passed),
     Key("l", "list", "List all katas, and search them.", Loop.list),
     Key("o", "open", "Open the file in your editor, at the line in question.", Loop.open),
     Key("v", "full report", "Show every check with its counterexample.", Loop.view_all, Loop.not_graded),
+    *(SEE if find_spec("grader.see") else ()),
     Key("u", "undo", "Bring back the version with the best score.", Loop.undo, Loop.not_better),
     Key("x", "reset", "Bring back the stub.", Loop.reset, Loop.not_changed),
     Key("?", "keys", "Explain the keys.", Loop.explain),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,7 +64,7 @@ def standing(course: Course, info: KataInfo, state: KataState) -> Standing:
 def kata_list(course: Course, part: str = "") -> str:
     """Return the katas whose name, track or title contains `part` as text, in course order, with a sign for
     begun and passed, and the score."""
-    found = [one for one in standings(course) if part.lower() in _words(one.info).lower()]
+    found = [one for one in standings(course) if matches(one.info, part)]
     wide = max((len(one.score) + 2 for one in found if one.score), default=0)
     lines, track = [], ""
     for one in found:
@@ -75,8 +76,9 @@ def kata_list(course: Course, part: str = "") -> str:
     return "\n".join(lines[1:]) + f"\n\n{legend}\n"
 
 
-def _words(info: KataInfo) -> str:
-    return f"{info.name} {info.track} {info.title}"
+def matches(info: KataInfo, part: str) -> bool:
+    """Return whether a kata's name, track or title contains `part`."""
+    return part.lower() in f"{info.name} {info.track} {info.title}".lower()
 
 
 def bar(found: list[Standing], ascii_only: bool = False) -> str:
@@ -128,12 +130,29 @@ def next_kata(found: list[Standing], name: str) -> KataInfo | None:
 
 def after_pass(course: Course, info: KataInfo, found: list[Standing]) -> str:
     """Return what comes after a kata that passes: its track or the course is done, the next kata."""
-    track = [one.mark == "passed" for one in found if one.info.track == info.track]
+    track = [one for one in found if one.info.track == info.track]
     following = next_kata(found, info.name)
+    done = f"{_done(track)} " if all(one.mark == "passed" for one in track) else ""
     if following is None:
-        return f"All {len(found)} katas pass: this was the last one of {course.syllabus.title}."
-    done = f"All {len(track)} katas of {info.track} pass. " if all(track) else ""
+        return (
+            f"{done}All {len(found)} katas pass: this was the last one of {course.syllabus.title}. All of it"
+            f" is yours now, from {found[0].info.name} to {found[-1].info.name}."
+        )
     return f"{done}Next: {following.name} ({following.title}), in {shorten(course.stub(following))}."
+
+
+def _done(track: list[Standing]) -> str:
+    """Return that all katas of a track pass, and what was built."""
+    built = listed(one.info.name for one in track if not one.info.ships_wrong_code)
+    mended = listed(one.info.name for one in track if one.info.ships_wrong_code)
+    parts = [f"built {built}"] * bool(built) + [f"repaired {mended}"] * bool(mended)
+    return f"All {len(track)} katas of {track[0].info.track} pass. You have {' and '.join(parts)}."
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a part of a sentence: `a, b and c`."""
+    *first, last = [*names] or [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def welcome(course: Course, first: KataInfo, how: str = "") -> str:

@@ -15,6 +15,7 @@ from grader.course.catalog import Course, CourseError, KataInfo
 
 PACKAGE = Path(__file__).resolve().parents[1]
 TEMPLATES = Path(__file__).parent / "templates"
+TASKS = TEMPLATES / "tasks.json"
 STARTER = "starter.zip"  # in the package; only in wheels that `kata wheel` builds
 
 
@@ -39,7 +40,7 @@ def starter_files(course: Course, infos: list[KataInfo], seed: int) -> dict[str,
         FILE=f"exercises/{first.track}/{first.name}.py",
     )
     files["README.md"] = readme.encode()
-    files[".vscode/tasks.json"] = (TEMPLATES / "tasks.json").read_bytes()
+    files[".vscode/tasks.json"] = TASKS.read_bytes()
     return files
 
 

@@ -7,7 +7,7 @@ finding out that one needs PyTorch, imports neither the declaration nor PyTorch.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ class KataInfo:
     points: float
     needs: tuple[str, ...]
     hints: tuple[str, ...]
+    hint_for: dict[str, int] = field(hash=False)
     source: str
     entry_points: tuple[str, ...]
     ships_wrong_code: str
@@ -195,6 +196,7 @@ def read_kata_info(path: Path) -> KataInfo:
         "points": 10,
         "needs": (),
         "hints": (),
+        "hint_for": {},
         "ships_wrong_code": "",
         "draft": False,
         "name": ast.literal_eval(call.args[0]),

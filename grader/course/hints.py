@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from grader.course.catalog import Course, KataInfo
-from grader.course.state import CourseState
+from grader.course.state import CourseState, KataState
 
 
 def next_hint(course: Course, info: KataInfo, again: str = "grade --hint") -> str:
-    """Return the hint after the one shown last, with its number and the command for the next one. After the
-    last hint comes the first again."""
+    """Return a hint with its number and the command for the next one: first the hint that speaks of the
+    mistake in the file, once, then the one after those shown in order. After the last comes the first."""
     if not info.hints:
         return f"{info.name} has no hints: its statement says it all."
     state = CourseState(course)
-    number = state.kata(info.name).hints % len(info.hints)
-    state.change(info.name, hints=number + 1)
-    more = "" if number + 1 == len(info.hints) or not again else f"\n\nOne more:  {again} {info.name}"
-    return f"Hint {number + 1} of {len(info.hints)}: {info.hints[number]}{more}"
+    known = state.kata(info.name)
+    number = next_number(info, known)
+    if _speaks_of_mistake(info, known):
+        state.change(info.name, hinted=known.mistake)
+    else:
+        state.change(info.name, hints=number)
+    more = "" if number == len(info.hints) or not again else f"\n\nOne more:  {again} {info.name}"
+    return f"Hint {number} of {len(info.hints)}: {info.hints[number - 1]}{more}"
+
+
+def next_number(info: KataInfo, known: KataState) -> int:
+    """Return the number of the hint that comes next, from 1."""
+    if _speaks_of_mistake(info, known):
+        return info.hint_for[known.mistake]
+    return known.hints % len(info.hints) + 1
+
+
+def _speaks_of_mistake(info: KataInfo, known: KataState) -> bool:
+    """Return whether a hint speaks of the mistake that was named last and was not shown for it yet."""
+    return known.mistake in info.hint_for and known.mistake != known.hinted

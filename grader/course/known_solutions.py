@@ -68,6 +68,18 @@ def importable(reference: types.ModuleType) -> Iterator[None]:
 LEVELS = ("crude", "ordinary", "subtle")
 
 
+Definition = ast.FunctionDef | ast.ClassDef
+OTHER_WAY = "Another way: "  # begins the docstring of a variant that students read about after a pass
+
+
+def other_way(course: Course, info: KataInfo) -> str:
+    """Return the first line of the first variant's docstring that is written for students; "" if none is."""
+    path = course.solution(info, "variants")
+    nodes = parse(path).body if path.is_file() else []
+    docstrings = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, Definition)]
+    return next((text.splitlines()[0] for text in docstrings if text.startswith(OTHER_WAY)), "")
+
+
 class Answers:
     """All public answers in the file `mistakes` or `variants` of one kata."""
 
@@ -113,9 +125,6 @@ class Answers:
         with importable(self.reference):
             exec(self._codes[name], vars(module))
         return module
-
-
-Definition = ast.FunctionDef | ast.ClassDef
 
 
 def excerpt(source: str, name: str) -> str:

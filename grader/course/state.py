@@ -27,7 +27,8 @@ FOLDER, FILE, VERSION = ".dojo", "state.json", 1
 @dataclass(frozen=True)
 class KataState:
     """What is remembered about one kata: the digest and the outcome of the last grading, the best score in
-    hundredths, the mistake that was named, and how many hints were shown."""
+    hundredths, the mistake that was named, how many hints were shown, and the mistake whose hint was shown
+    last."""
 
     digest: str = ""
     status: str = ""
@@ -36,6 +37,7 @@ class KataState:
     mistake: str = ""
     checks: dict[str, str] = field(default_factory=dict)
     hints: int = 0
+    hinted: str = ""
 
 
 class CourseState:

@@ -15,63 +15,86 @@ from grader.report import Panel, Picture
 
 CELL = {"mask": (22, 22), "matrix": (72, 22)}  # width and height
 TALL = 22  # the height of a bar
-MARGIN, HEAD, GAP = 64, 40, 28  # room for row labels, for titles and column labels, and between panels
+LABEL = 7  # characters of a label of a row
+MARGIN, HEAD = 64, 40  # room for row labels, and for titles and column labels
 BAR = 150  # the length of the longest bar
+RANGE = 240  # the length of the longest bar over the range of values that are accepted
+PLOT = (260, 110)  # width and height of a curve
 DIGITS = 4
-STYLE = """
+#: The colours for a light page, those for a dark one, and what uses them.
+LIGHT = """
 :root {
   --ink: #1a1a1a; --paper: #fff; --faint: #6b6b6b; --bad: #b00020;
   --plus: 36, 97, 186; --minus: 186, 108, 0;
 }
+"""
+DARK = """
 @media (prefers-color-scheme: dark) {
   :root {
     --ink: #ececec; --paper: #16181c; --faint: #a3a3a3; --bad: #ff8a80;
     --plus: 120, 170, 255; --minus: 255, 176, 80;
   }
 }
-figure { margin: .6rem 0; overflow-x: auto; }
+"""
+RULES = """
+figure { margin: .6rem 0; overflow-x: auto; } figure > svg { margin: 0 1.5rem .5rem 0; vertical-align: top; }
 figcaption { color: var(--faint); font-size: .9em; }
 svg text { font: 12px ui-monospace, monospace; fill: var(--ink); }
 svg .label { fill: var(--faint); } svg .title { font-weight: bold; }
 svg .cell { stroke: var(--faint); stroke-width: .5; fill: none; }
 svg .plus { fill: rgb(var(--plus)); } svg .minus { fill: rgb(var(--minus)); }
 svg .wrong { fill: none; stroke: var(--bad); stroke-width: 2.5; }
+svg .range { fill: none; stroke: var(--ink); }
+svg .due { fill: none; stroke: rgb(var(--minus)); stroke-width: 2; stroke-dasharray: 4 3; }
+svg .curve { fill: none; stroke: rgb(var(--plus)); stroke-width: 2; }
 svg .cross { fill: var(--bad); font-weight: bold; }
 """
+STYLE = LIGHT + DARK + RULES
 
 
 def draw(picture: Picture) -> str:
-    """Return a `figure`: the picture as SVG, its caption, and its values in a table that can be unfolded."""
-    parts, left, height = [], 0, 0
-    for panel in picture.panels:
-        wrong = set(picture.wrong) if panel is picture.panels[-1] else set()
-        part, width, tall = (_bars if picture.kind == "bars" else _grid)(picture, panel, wrong, left)
-        parts.append(part)
-        left, height = left + width + GAP, max(height, tall)
-    label = escape(f"{picture.caption}: {' and '.join(panel.title for panel in picture.panels)}")
-    width = max(1, left - GAP)
+    """Return a `figure`: the panels as SVG, the caption, and the values in a table that can be unfolded."""
+    shape = _curves if picture.kind == "curve" else _bars_in_ranges if picture.low else None
+    if shape:
+        both = " and ".join(panel.title for panel in picture.panels)
+        drawings = _svg(f"{picture.caption}: {both}", *shape(picture))
+    else:
+        drawings = "".join(_panel(picture, panel) for panel in picture.panels)
     caption = "" if picture.caption == "result" else f"<figcaption>{escape(picture.caption)}</figcaption>"
+    return f"<figure>{drawings}{caption}{_table(picture)}</figure>"
+
+
+def _svg(label: str, inside: str, width: int, height: int) -> str:
     return (
-        f'<figure><svg role="img" aria-label="{label}" width="{width}" height="{height}"'
-        f' viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
-        f"{caption}{_table(picture)}</figure>"
+        f'<svg role="img" aria-label="{escape(label)}" width="{width}" height="{height}"'
+        f' viewBox="0 0 {width} {height}">{inside}</svg>'
     )
 
 
-def _grid(picture: Picture, panel: Panel, wrong: set[tuple[int, int]], left: int) -> tuple[str, int, int]:
+def _panel(picture: Picture, panel: Panel) -> str:
+    """Return one panel as an SVG of its own, so that a narrow page shows the panels below each other."""
+    wrong = set(picture.wrong) if panel is picture.panels[-1] else set()
+    shape = _bars if picture.kind == "bars" else _grid
+    return _svg(f"{picture.caption}: {panel.title}", *shape(picture, panel, wrong))
+
+
+def _grid(picture: Picture, panel: Panel, wrong: set[tuple[int, int]]) -> tuple[str, int, int]:
     """Return the panel as cells, its width and its height."""
     wide, tall = CELL[picture.kind]
-    parts = [_text(left + MARGIN, 12, panel.title, "title", "start")]
+    step = 2 if picture.kind == "mask" and len(picture.columns) > 10 else 1  # labels that would touch
+    parts = [_text(MARGIN, 12, panel.title, "title", "start")]
     parts += [
-        _text(left + MARGIN + column * wide + wide // 2, HEAD - 6, short_label(label, wide // 8), "label")
+        _text(MARGIN + column * wide + wide // 2, HEAD - 6, short_label(label, wide // 8), "label")
         for column, label in enumerate(picture.columns)
+        if column % step == 0
     ]
+    labels = _fitting(picture.rows)
     paint = _cell_of_mask if picture.kind == "mask" else _cell_of_matrix(picture)
     for row, values in enumerate(panel.values):
         y = HEAD + row * tall
-        parts.append(_text(left + MARGIN - 8, y + 15, short_label(picture.rows[row], 8), "label", "end"))
+        parts.append(_text(MARGIN - 8, y + 15, labels[row], "label", "end"))
         for column, value in enumerate(values):
-            x = left + MARGIN + column * wide
+            x = MARGIN + column * wide
             parts.append(f'<rect class="cell" x="{x}" y="{y}" width="{wide}" height="{tall}"/>')
             parts.append(paint(x, y, value))
             if (row, column) in wrong:
@@ -101,23 +124,79 @@ def _cell_of_matrix(picture: Picture) -> Callable[[int, int, float], str]:
     return paint
 
 
-def _bars(picture: Picture, panel: Panel, wrong: set[tuple[int, int]], left: int) -> tuple[str, int, int]:
+def _fitting(labels: tuple[str, ...]) -> list[str]:
+    """Return labels that fit into the margin: all in full, or all short."""
+    room = LABEL if max(map(len, labels)) <= LABEL else 0
+    return [short_label(label, room) for label in labels]
+
+
+def _bars(picture: Picture, panel: Panel, wrong: set[tuple[int, int]]) -> tuple[str, int, int]:
     """Return a horizontal bar for each value of the panel's only row, its width and its height."""
     largest, tall = largest_size(picture), TALL
-    parts = [_text(left + MARGIN, 12, panel.title, "title", "start")]
+    parts = [_text(MARGIN, 12, panel.title, "title", "start")]
+    labels = _fitting(picture.columns)
     for column, value in enumerate(panel.values[0]):
         y = HEAD - 18 + column * tall
-        parts.append(
-            _text(left + MARGIN - 8, y + 15, short_label(picture.columns[column], 8), "label", "end")
-        )
+        parts.append(_text(MARGIN - 8, y + 15, labels[column], "label", "end"))
         length = round(BAR * abs(value) / largest) if isfinite(value) else 0
         sign = "minus" if value < 0 else "plus"
-        x = left + MARGIN
+        x = MARGIN
         parts.append(f'<rect class="{sign}" x="{x}" y="{y + 3}" width="{length}" height="{tall - 6}"/>')
         parts.append(_text(x + length + 6, y + 15, _number(value), "", "start"))
         if (0, column) in wrong:
             parts.append(_cross(x, y, BAR + 60, tall))
     return "".join(parts), MARGIN + BAR + 64, HEAD - 16 + len(panel.values[0]) * tall
+
+
+def _bars_in_ranges(picture: Picture) -> tuple[str, int, int]:
+    """Return a bar for each value of the last panel, with a line where the first one's is and a frame around
+    the range of values that are accepted."""
+    due, got = (panel.values[0] for panel in (picture.panels[0], picture.panels[-1]))
+    largest, wrong = max(largest_size(picture), *picture.high), {column for _, column in picture.wrong}
+    parts = [_text(MARGIN, 12, f"bar: {picture.panels[-1].title}", "title", "start")]
+    parts.append(_text(MARGIN, 28, f"line: {picture.panels[0].title}, frame: accepted", "label", "start"))
+    for column, label in enumerate(_fitting(picture.columns)):
+        ends = (got[column], due[column], picture.low[column], picture.high[column])
+        length, line, low, high = (round(RANGE * v / largest) if isfinite(v) else 0 for v in ends)
+        y = HEAD + column * TALL
+        parts.append(_text(MARGIN - 8, y + 15, label, "label", "end"))
+        parts.append(f'<rect class="plus" x="{MARGIN}" y="{y + 4}" width="{length}" height="{TALL - 8}"/>')
+        parts.append(
+            f'<rect class="range" x="{MARGIN + low}" y="{y + 2}" width="{max(2, high - low)}"'
+            f' height="{TALL - 4}"/>'
+        )
+        parts.append(f'<path class="due" d="M{MARGIN + line} {y}v{TALL}"/>')
+        number = f"{_number(got[column])}, due {_number(due[column])}"
+        parts.append(_text(MARGIN + max(length, high) + 18, y + 15, number, "", "start"))
+        if column in wrong:
+            parts.append(_text(MARGIN + max(length, high) + 6, y + 15, "✗", "cross", "start"))
+    return "".join(parts), MARGIN + RANGE + 150, HEAD + len(due) * TALL
+
+
+def _curves(picture: Picture) -> tuple[str, int, int]:
+    """Return a line for each panel, on one scale from 0, with a cross on every wrong point of the last."""
+    largest, step = largest_size(picture), PLOT[0] / max(1, len(picture.columns) - 1)
+    parts = [f'<path class="cell" d="M{MARGIN} {HEAD}v{PLOT[1]}h{PLOT[0]}"/>']
+    parts.append(_text(MARGIN - 8, HEAD + 8, _grouped(largest), "label", "end"))
+    parts.append(_text(MARGIN - 8, HEAD + PLOT[1], "0", "label", "end"))
+    for panel, kind in zip(picture.panels, ("due", "curve"), strict=True):
+        points = [
+            (round(MARGIN + step * column), round(HEAD + PLOT[1] * (1 - max(0.0, value) / largest)))
+            for column, value in enumerate(panel.values[0])
+            if isfinite(value)
+        ]
+        parts.append(f'<polyline class="{kind}" points="{" ".join(f"{x},{y}" for x, y in points)}"/>')
+    marked = {column for _, column in picture.wrong}
+    for column, value in enumerate(picture.panels[-1].values[0]):
+        if column in marked and isfinite(value):
+            y = round(HEAD + PLOT[1] * (1 - max(0.0, value) / largest))
+            parts.append(_text(round(MARGIN + step * column), y + 4, "✗", "cross"))
+    dashed, solid = (panel.title for panel in picture.panels)
+    parts.append(_text(MARGIN, 12, f"line: {solid}, dashed: {dashed}", "title", "start"))
+    y = HEAD + PLOT[1] + 16
+    parts.append(_text(MARGIN, y, picture.columns[0], "label", "start"))
+    parts.append(_text(MARGIN + PLOT[0], y, picture.columns[-1], "label", "end"))
+    return "".join(parts), MARGIN + PLOT[0] + 12, y + 6
 
 
 def _cross(x: int, y: int, wide: int, tall: int) -> str:
@@ -149,6 +228,11 @@ def _table(picture: Picture) -> str:
 
 def _value(value: float, kind: str) -> str:
     return ("True" if value else "False") if kind == "mask" else _number(value)
+
+
+def _grouped(value: float) -> str:
+    """Return a number as text, a large one in full with separators."""
+    return f"{value:,.0f}" if value >= 1000 else _number(value)
 
 
 def _number(value: float) -> str:

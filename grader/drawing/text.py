@@ -17,10 +17,11 @@ GAP = 4  # spaces between two panels
 MOST_ROWS = 12  # the rows of a table of numbers, and the bars of one panel
 FEW_ROWS = 4  # the rows of panels that may stand below each other
 BAR = 16  # the longest bar
-ASCII = str.maketrans(
-    {"█": "#", "·": ".", "✗": "x", "∞": "inf", "░": ".", "▒": ":", "▓": "+", "…": "~", "│": "|"}
-)
+MOST_POINTS = 32  # characters of a curve
+RANGE = 28  # characters of a bar that is drawn over the range of values that are accepted
 SHADES = "·░▒▓█"
+LEVELS = "▁▂▃▄▅▆▇█"  # the heights of a curve
+ASCII = str.maketrans(dict(zip("█·✗░▒▓…│▁▂▃▄▅▆▇", "#.x.:+~|_.:-=+*", strict=True)) | {"∞": "inf"})
 
 Paint = Callable[[str, str], str]  # a text and a colour code, as in `formats.terminal.Paint`
 
@@ -37,7 +38,11 @@ def draw(picture: Picture, width: int, paint: Paint, ascii_only: bool = False) -
     """Return the picture as lines of at most `width` characters."""
     most = MOST_ROWS if picture.kind == "bars" else len(picture.columns)
     picture = _cropped(picture, MOST_ROWS, most)
-    if picture.kind == "bars":
+    if picture.kind == "curve":
+        lines = _curves(picture, paint)
+    elif picture.low:
+        lines = _bars_in_ranges(picture, paint)
+    elif picture.kind == "bars":
         lines = _beside([_bars(picture, panel, paint) for panel in picture.panels], width)
     else:
         lines = _tables(picture, width, paint)
@@ -84,6 +89,8 @@ def _cropped(picture: Picture, rows: int, columns: int) -> Picture:
         panels=tuple(panels),
         rows=picture.rows[top : top + rows],
         columns=picture.columns[left : left + columns],
+        low=picture.low[left : left + columns],
+        high=picture.high[left : left + columns],
         wrong=tuple(
             (row - top, column - left)
             for row, column in picture.wrong
@@ -151,6 +158,60 @@ def _bars(picture: Picture, panel: Panel, paint: Paint) -> list[str]:
         colour = ORANGE if number in wrong else BLUE
         lines.append(f"{paint(f'{label:>4}', DIM)} {mark}{_number(value):>{room}} {paint(bar, colour)}")
     return lines
+
+
+def _bars_in_ranges(picture: Picture, paint: Paint) -> list[str]:
+    """Return a bar for each value of the last panel, over the range of values that are accepted."""
+    due, got = (panel.values[0] for panel in (picture.panels[0], picture.panels[-1]))
+    largest, wrong = max(largest_size(picture), *picture.high), {column for _, column in picture.wrong}
+    titles, labels = [panel.title for panel in picture.panels], list(map(short_label, picture.columns))
+    margin, room = max(map(len, labels)), max(len(text) for text in [*titles, *map(_number, due + got)])
+    head = f"{'':{margin}}  {titles[0]:>{room}}   {titles[-1]:>{room}}   ░ is accepted"
+    lines = [paint(head, DIM)]
+    for column, label in enumerate(labels):
+        ends = (got[column], picture.low[column], picture.high[column])
+        bar, low, high = (round(RANGE * value / largest) if isfinite(value) else 0 for value in ends)
+        cells = [
+            ("▓" if place < bar else "░")
+            if low <= place < max(high, low + 1)
+            else "█"
+            if place < bar
+            else " "
+            for place in range(max(bar, high, low + 1))
+        ]
+        mark, colour = (paint("✗", ORANGE), ORANGE) if column in wrong else (" ", BLUE)
+        values = f"{_number(due[column]):>{room}}  {mark}{_number(got[column]):>{room}}"
+        lines.append(f"{paint(f'{label:>{margin}}', DIM)}  {values}  {paint(''.join(cells), colour)}")
+    return lines
+
+
+def _curves(picture: Picture, paint: Paint) -> list[str]:
+    """Return a line of heights for each panel, on one scale from 0, with its first and its last value."""
+    wide = max(1, MOST_POINTS // len(picture.columns))
+    largest, room = largest_size(picture), max(len(panel.title) for panel in picture.panels)
+    lines = []
+    for panel in picture.panels:
+        heights = "".join(_height(value, largest) * wide for value in panel.values[0])
+        ends = f"{_grouped(panel.values[0][0])} … {_grouped(panel.values[0][-1])}"
+        colour = BLUE if panel is picture.panels[0] else ORANGE
+        lines.append(f"{panel.title:<{room}}  {paint(heights, colour)}  {ends}")
+    wrong = {column for _, column in picture.wrong}
+    if wrong:
+        crosses = "".join(("✗" if n in wrong else " ") * wide for n in range(len(picture.columns))).rstrip()
+        lines.append(f"{'':{room}}  {paint(crosses, ORANGE)}")
+    first, last, length = picture.columns[0], picture.columns[-1], wide * len(picture.columns)
+    return [*lines, paint(f"{'':{room}}  {first}{last:>{max(length - len(first), len(last) + 1)}}", DIM)]
+
+
+def _height(value: float, largest: float) -> str:
+    if not isfinite(value):
+        return _number(value)[-1]
+    return LEVELS[min(len(LEVELS) - 1, max(0, round(value / largest * (len(LEVELS) - 1))))]
+
+
+def _grouped(value: float) -> str:
+    """Return a number as text, a large one in full with separators."""
+    return f"{value:,.0f}" if isfinite(value) and abs(value) >= 1000 else _number(value)
 
 
 def _beside(blocks: list[list[str]], width: int) -> list[str]:

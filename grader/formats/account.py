@@ -66,7 +66,7 @@ def _reason(check: CheckReport) -> object:
 
 
 def _shows_nothing(check: CheckReport) -> bool:
-    return check.expected is None and check.place is None
+    return check.expected is None and check.place is None and not check.pictures
 
 
 def _rank(check: CheckReport) -> int:
@@ -79,7 +79,7 @@ def of_check(check: CheckReport) -> str:
     facts += list((check.counterexample or {}).items())
     if check.expected is not None:
         facts += [("expected", check.expected), ("got", check.got)]
-    facts += [("first difference at", check.difference)]
+    facts += [("first difference at", check.difference), ("printed", check.printed)]
     facts += [("looks like", check.mistake.text if check.mistake else None)]
     told = [(name, text) for name, text in facts if text]
     width = min(WIDEST, max((len(name) for name, _ in told), default=0))

@@ -16,7 +16,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; p
 h1 { font-size: 1.6rem; } h2 { margin-top: 2.5rem; font-size: 1.25rem; } a { color: rgb(var(--plus)); }
 table { border-collapse: collapse; }
 td, th { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; }
-td a { overflow-wrap: normal; }
+td a { overflow-wrap: normal; } h2 small, summary small { white-space: nowrap; }
 .points { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .bad { color: var(--bad); } .quiet { color: var(--faint); } .cause { font-size: 1.1rem; }
 pre { white-space: pre-wrap; border-left: 3px solid var(--faint); padding: .2rem .8rem; margin: .6rem 0; }
@@ -65,7 +65,7 @@ def _row(kata: KataReport) -> str:
 def kata_section(kata: KataReport) -> str:
     """Return a kata: its causes, the first one unfolded, then the checks that hold, folded."""
     name = in_html(kata.name)
-    head = f'<h2 id="{name}">{_mark(kata.status)} {name} <small>{_points(kata)}</small></h2>\n'
+    head = f'<h2 id="{name}">{_mark(kata.status)}&nbsp;{name} <small>{_points(kata)}</small></h2>\n'
     causes = "".join(_cause(cause, number == 0) for number, cause in enumerate(account.causes(kata)))
     held = [check for check in kata.checks if check.status not in account.WRONG]
     rows = "".join(_held(check) for check in held)
@@ -103,7 +103,8 @@ def facts(check: CheckReport) -> str:
     shown = "".join(f"<dt>{in_html(n)}</dt><dd>{_by_rows(text)}</dd>" for n, text in rows if text)
     source = _source_line(check.place) if check.place else ""
     listed = f"<dl>{shown}</dl>" if shown else ""
-    return listed + source + "".join(map(svg.draw, check.pictures))
+    printed = f"<p>It printed:</p><pre>{in_html(check.printed, LONGEST)}</pre>" if check.printed else ""
+    return listed + source + "".join(map(svg.draw, check.pictures)) + printed
 
 
 def _by_rows(text: str) -> str:

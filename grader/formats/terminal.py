@@ -34,7 +34,8 @@ class Paint:
 @dataclass(frozen=True)
 class View:
     """How a report is shown: in how many columns, with colour or not, in ASCII or not, in which detail, and
-    with everything that the code printed or with the end of it, with or without the next commands."""
+    with everything that the code printed or with the end of it, with or without the next commands, with or
+    without links on paths."""
 
     width: int = 80
     colour: bool = False
@@ -42,6 +43,7 @@ class View:
     detail: Detail = "normal"
     shows_output: bool = False
     offers_commands: bool = True
+    links: bool = False
 
     @property
     def paint(self) -> Paint:
@@ -79,7 +81,8 @@ def _kata(kata: KataReport, view: View) -> list[str]:
     elif failed:
         lines += _causes(causes, view)
     lines += _notes(kata, view)
-    if kata.output and (failed or view.shows_output):
+    told = any(check.printed for check in failed)
+    if kata.output and (view.shows_output or (failed and not told)):
         shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
         lines += ["", view.paint("  The code printed:", DIM), *shown]
     if failed and view.offers_commands:
@@ -151,7 +154,13 @@ def _facts(check: CheckReport, view: View) -> list[str]:
     if check.counterexample:
         lines += _counterexample(_unsaid(check) if view.detail != "full" else check.counterexample, view)
     lines += _source_line(check, view)
-    return lines + _values(check, view)
+    return lines + _values(check, view) + _printed(check, view)
+
+
+def _printed(check: CheckReport, view: View) -> list[str]:
+    """Return the last lines of what the code printed for this input."""
+    shown = quoted(check.printed)[-(MOST_ROWS if view.detail == "full" else FEW_PRINTED) :]
+    return [view.paint("    It printed:", DIM), *shown] if shown else []
 
 
 def _unsaid(check: CheckReport) -> dict[str, str]:

@@ -22,7 +22,7 @@ from grader.checks.builtin import plan
 from grader.course.catalog import Course, KataInfo
 from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
-from grader.grading.report_builder import as_check, unearned
+from grader.grading.report_builder import as_check, smallest, unearned
 from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata, hundredths
 from grader.report import CheckReport, Isolation, KataReport, Provenance
@@ -141,6 +141,7 @@ class Grader:
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
             try:
                 findings = attempt.run_all()
+                printed = {f.plan.name: attempt.printed_for(f, smallest(f)) for f in findings if f.failures}
             finally:
                 attempt.close()
             mistakes = {}
@@ -150,7 +151,14 @@ class Grader:
                     mistakes = matcher.name(findings)
             free = unearned(findings, attempt.session.answers())
             checks = [
-                as_check(f, prepared.kata, mistakes.get(f.plan.name), free.get(f.plan.name, ""), source)
+                as_check(
+                    f,
+                    prepared.kata,
+                    mistakes.get(f.plan.name),
+                    free.get(f.plan.name, ""),
+                    source,
+                    printed.get(f.plan.name, ""),
+                )
                 for f in findings
             ]
             return checks, attempt.printed

@@ -41,11 +41,16 @@ def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) 
 
 
 def as_check(
-    finding: CheckResult, kata: Kata, mistake: Mistake | None, without_points: str = "", source: str = ""
+    finding: CheckResult,
+    kata: Kata,
+    mistake: Mistake | None,
+    without_points: str = "",
+    source: str = "",
+    printed: str = "",
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
     code raised, the line of its `source`; or the reason in `without_points` why a check that does not fail
-    gives none."""
+    gives none. `printed` is what the submission printed for that input."""
     plan = finding.plan
     if not finding.failures and without_points:
         return CheckReport(plan.name, plan.title, "skipped", 0, plan.points, without_points)
@@ -66,9 +71,10 @@ def as_check(
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
         mistake=mistake,
-        pictures=pictures_of(difference, kata.axes),
+        pictures=(failure.picture,) if failure.picture else pictures_of(difference, kata.axes),
         place=place_of(source, failure.line, failure.columns),
         snippet=snippet_of(failure, kata.name, kata.entry_points),
+        printed=printed,
     )
 
 

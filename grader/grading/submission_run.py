@@ -27,6 +27,7 @@ START_SECONDS = 60.0  # wall time: a new interpreter first imports PyTorch, perh
 LOAD_SECONDS = 20.0
 CUDA_SECONDS = 60.0  # creating a context takes seconds, and kernels are loaded at their first use
 JUDGE_SECONDS = 10.0  # of CPU time for judging one submission, which usually takes a tenth of a second
+REPEAT_SECONDS = 1.0  # of CPU time for judging one case again, to see what it prints
 TOO_MUCH = "Not shown: the answers are so large that judging them was stopped."
 GIVEN_UP = "Not run: the submission had to be stopped before."
 LOSSES = 2  # after so many lost workers the remaining checks of a submission are not run
@@ -140,6 +141,27 @@ class SubmissionRun:
                 self.session = self._start()
             except SubmissionRejected as refused:
                 self.losses += [WorkerLost(str(refused))] * LOSSES
+
+    def printed_for(self, finding: CheckResult, failure: Failure) -> str:
+        """Return what the submission prints while a failing case is judged again; "" if it printed nothing
+        before or its worker is lost. Many calls are sent at once, so the output so far tells no case."""
+        if self.process is None or failure.status == "timeout":
+            return ""
+        channel, printed, is_lost = self.process.channel, b"", False
+        with contextlib.suppress(Flooded, JudgingStopped, MemoryError), limited(REPEAT_SECONDS):
+            channel.drain()
+            before = channel.output.total
+            if before:
+                context = CheckContext(self.prepared.kata, self.prepared.oracle, self.session.student)
+                try:
+                    finding.plan.judge(context, failure.case)
+                except Exception as error:  # it fails again
+                    is_lost = isinstance(error, WorkerLost)
+                channel.drain()
+                printed = channel.output.take_back(before)
+        if is_lost:
+            self.close()
+        return printed.decode("utf-8", "replace")
 
     def close(self) -> None:
         """Kill the worker and keep what the submission printed."""

@@ -8,11 +8,15 @@ from typing import Any
 
 from grader.course.catalog import Course, KataInfo
 from grader.course.notebook_cells import score_id
+from grader.drawing import statement
+from grader.drawing.text import draw
 from grader.notebooks.markdown import to_markdown
 from grader.notebooks.nbgrader_metadata import cell_metadata
 from grader.notebooks.solution_cells import with_solution, without_statement
 
 KERNEL = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
+
+WIDTH = 80  # characters of a drawing
 
 HOW_TO = """\
 Write your code in the cells that begin with `%%kata`. All that a kata needs stands in its one cell, imports
@@ -52,8 +56,10 @@ def _cells_of(course: Course, info: KataInfo, solved: bool) -> Iterator[Any]:
     from nbformat import v4
 
     stub = course.stub(info).read_text(encoding="utf-8")
-    statement = to_markdown(ast.get_docstring(ast.parse(stub)) or info.title)
-    yield _cell(v4.new_markdown_cell, f"{info.name}-statement", statement)
+    told = ast.get_docstring(ast.parse(stub)) or info.title
+    yield _cell(
+        v4.new_markdown_cell, f"{info.name}-statement", to_markdown(told) + _drawn(course, info, told)
+    )
     code = without_statement(stub)
     if solved and not info.ships_wrong_code:
         code = with_solution(code, course.solution(info, "reference").read_text(encoding="utf-8"))
@@ -67,6 +73,14 @@ def _cells_of(course: Course, info: KataInfo, solved: bool) -> Iterator[Any]:
     score = _cell(v4.new_code_cell, score_id(info.name), asked)
     score.metadata["nbgrader"] = cell_metadata(score_id(info.name), points=info.points)
     yield score
+
+
+def _drawn(course: Course, info: KataInfo, told: str) -> str:
+    """Return the masks and the shares that a statement prints as a block of text, which every notebook shows.
+    Matrices are left out: as text they look as in the statement."""
+    found = statement.pictures(told, course.declaration(info).axes)
+    drawings = ["\n".join(draw(one, WIDTH, lambda text, _: text)) for one in found if one.kind != "matrix"]
+    return "\nDrawn:\n\n```text\n" + "\n\n".join(drawings) + "\n```\n" if drawings else ""
 
 
 def _cell(make: Any, name: str, source: str) -> Any:

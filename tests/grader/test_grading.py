@@ -250,3 +250,50 @@ def test_the_server_serves_on_after_a_lost_worker(grade):
         grade("def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x").status
         == "passed"
     )
+
+
+def test_a_failing_check_has_what_its_own_call_printed(grade):
+    code = """
+        def double(x):
+            if isinstance(x, str):
+                raise ValueError("text")
+            print("shape", x.shape)
+            return 3 * x
+    """
+    report = grade(code)
+    check = next(check for check in report.checks if check.status == "failed")
+    assert check.printed == "shape (1, 2)\n"
+    assert check.call == "double(x=x)"
+    silent = grade(code.replace('print("shape", x.shape)', "pass"))
+    assert {check.printed for check in silent.checks} == {""}
+    assert report.output.count("shape") > 1
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_call_that_prints_and_never_returns_is_reported_all_the_same(grade):
+    report = grade("def double(x):\n    print('begins')\n    while True:\n        pass\n")
+    assert report.checks[0].status == "timeout"
+    assert "begins" in report.output
+
+
+COUNTS = """
+    import os
+    count = 0
+    def double(x):
+        global count
+        count += 1
+        print("call")
+        if count > {most}:
+            os._exit(3)
+        return 3 * x
+"""
+
+
+def test_a_worker_that_ends_while_a_case_is_judged_again_changes_no_verdict(grade):
+    first = grade(COUNTS.format(most=10**9))
+    report = grade(COUNTS.format(most=first.output.count("call")))
+    assert [check.status for check in report.checks] == [check.status for check in first.checks]
+    assert report.output == first.output
+    printed = [check.printed for check in report.checks if check.status == "failed"]
+    assert printed[0] == "call\n"
+    assert set(printed[1:]) == {""}

@@ -124,6 +124,12 @@ def test_an_array_is_stored_once_however_often_it_occurs():
     assert entry.mistakes[2] == 400_000
 
 
+def test_a_key_holds_another_way_to_write_the_kata_in_words(double_key):
+    file = KeyFile(double_key, "double.key")
+    assert file.way("double") == "Another way: multiply by two."
+    assert file.entry("double").way == file.way("double")
+
+
 def test_packed_answers_can_be_read_back():
     answers = AnswerKey(
         [{"x": np.ones((2, 3), order="F")}], [Expected({"r": 1.0}, {"r": 1})], {"law": [{}]}, [""]

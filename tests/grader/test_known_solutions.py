@@ -1,10 +1,12 @@
 """A file made from one answer contains the definitions that it needs, and no others."""
 
 import ast
+from pathlib import Path
 
 import pytest
 
-from grader.course.known_solutions import excerpt, excerpted
+from grader.course.catalog import Course
+from grader.course.known_solutions import excerpt, excerpted, other_way
 
 MODULE = """
 import numpy as np
@@ -61,3 +63,18 @@ def test_a_tree_keeps_the_same_and_the_numbers_of_its_lines(name):
     lines = MODULE.splitlines()
     definitions = [node for node in kept.body if isinstance(node, ast.FunctionDef)]
     assert all(lines[node.lineno - 1].startswith(f"def {node.name}") for node in definitions)
+
+
+def test_a_way_for_students_is_the_first_line_of_a_variant_that_says_so(tiny_course):
+    info = tiny_course.kata_info("double")
+    assert other_way(tiny_course, info) == "Another way: multiply by two."
+    assert other_way(tiny_course, tiny_course.kata_info("center")) == ""
+
+
+def test_at_least_twenty_katas_have_another_way_in_words():
+    course = Course(Path(__file__).resolve().parents[2])
+    ways = [other_way(course, info) for info in course.katas.values()]
+    found = [way for way in ways if way]
+    assert len(found) >= 20
+    assert all(way.endswith(".") for way in found)
+    assert not [way for way in found if "(" in way.replace("log(p)", "") or "np." in way or "torch." in way]

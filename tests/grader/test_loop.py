@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -106,8 +108,10 @@ def test_the_next_kata_is_offered_after_a_pass_and_never_taken_by_itself(run, sa
     refused, _, passed = told.partition("double does not pass yet; l lists all katas.\n")
     assert "n next" not in refused
     assert "n next" in passed
-    assert "\n\nShown: twice x is x plus x; text is refused; 6 more checks.\n" in passed
-    assert "All 1 katas of attention pass. Next: center (Around the mean), in center.py." in passed
+    shown = "\n\nShown: twice x is x plus x; text is refused; 6 more checks.\nAnother way: multiply by two.\n"
+    assert shown in passed
+    told = " ".join(passed.split())
+    assert "All 1 katas of attention pass. You have built double. Next: center (Around the mean)" in told
     assert "center: Around the mean. Its file is center.py." in passed
 
 
@@ -116,8 +120,8 @@ def test_hints_follow_each_other(run):
 
 
 def test_the_list_is_searched_and_one_match_becomes_the_current_kata(run):
-    told = run("l", typed=["modules", "cent"])
-    assert told.count("· double") == 2  # the welcome's list and this one
+    told = run("l", typed=["o", "around the"])
+    assert told.count("· double") == 3  # the welcome's list, this one, and that of what has an o in its name
     assert told.count("· center") == 3
     assert "center: Around the mean. Its file is center.py." in told
     assert run.loop.current.name == "center"
@@ -338,7 +342,36 @@ def test_when_all_katas_pass_next_says_so(run, save, course):
     save("class Center:\n    pass\n", "center")()
     CourseState(course).record(passed, file_digest(info, course.stub(info)))
     told = run(save(RIGHT), "n")
-    assert told.count("All 2 katas pass: this was the last one of the dojo.") == 2
+    last = (
+        "All 2 katas pass: this was the last one of the dojo. All of it is yours now, from double to center."
+    )
+    assert " ".join(told.split()).count(last) == 2
+
+
+def test_a_hint_begins_with_the_one_for_the_mistake(run, save, course, write, tiny_files):
+    card = "tests/katas/attention/test_double.py"
+    hints = 'hints=("One.", "Two."), hint_for={"triples": 2},'
+    write(course.root, {card: tiny_files[card].replace('hints=("Think of two.",),', hints)})
+    vars(course).pop("katas", None)
+    told = run(save(WRONG), "h", "h")
+    assert told.index("h hint 2/2") < told.index("Hint 2 of 2: Two.") < told.index("Hint 1 of 2: One.")
+
+
+def test_what_the_counterexample_printed_is_shown_with_it(run, save):
+    told = run(save("def double(x):\n    print('came', x)\n    return 3 * x\n"))
+    _, _, printed = told.partition("It printed:\n")
+    assert printed.startswith("      | came [[1. 1.]]\n")
+    assert "The code printed" not in told
+
+
+def test_see_is_offered_where_it_can_be_imported(run, monkeypatch):
+    assert ("s see" in run()) == bool(find_spec("grader.see"))
+    started = []
+    monkeypatch.setattr(loop_module.subprocess, "run", lambda words, **_: started.append(words))
+    monkeypatch.setattr(TypedKeyboard, "lent", lambda _: nullcontext())
+    monkeypatch.setattr(loop_module, "KEYS", (*loop_module.SEE, *KEYS[-1:]))
+    run("s")
+    assert started[0][1:5] == ["-P", "-m", "grader.cli.grade", "--see"]
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from grader import expect
 from grader.drawing import svg, text
 from grader.grading.pictures import MOST, pictures_of, place_of
 from grader.report import Panel, Picture, Place
@@ -120,6 +121,22 @@ def test_svg_has_a_cross_and_a_border_on_wrong_cells_and_all_values_in_a_table()
     assert "style=" not in drawing  # a strict policy forbids it
 
 
+def test_svg_has_a_drawing_for_each_panel_so_that_a_phone_shows_them_below_each_other():
+    assert svg.draw(picture(np.eye(2), np.ones((2, 2)))).count('<svg role="img"') == 2
+
+
+def test_labels_of_rows_are_all_in_full_or_all_short():
+    drawing = svg.draw(picture({"weights": np.eye(11)}, {"weights": np.ones((11, 11))}, axes=AXES))
+    assert ">q0<" in drawing
+    assert ">query 0</text>" not in drawing
+
+
+def test_every_second_column_of_a_wide_mask_has_a_label_so_that_none_touch():
+    drawing = svg.draw(picture(np.zeros((1, 12), bool), np.ones((1, 12), bool)))
+    assert drawing.count('text-anchor="middle" class="label">10<') == 2
+    assert 'text-anchor="middle" class="label">11<' not in drawing
+
+
 def test_svg_escapes_its_labels():
     hostile = Picture("mask", "<b>", (Panel("<i>", ((1.0,),)),), ("<u>",), ("&",))
     assert not {"<b>", "<i>", "<u>"} & {part + ">" for part in svg.draw(hostile).split(">")}
@@ -142,3 +159,91 @@ def test_equal_pictures_with_nan_are_equal():
 def test_values_keep_six_digits():
     found = picture(np.array([[math.pi]] * 2), np.array([[math.e]] * 2))
     assert found.panels[0].values == ((3.14159,), (3.14159,))
+
+
+def refused(call):
+    with pytest.raises(expect.ExpectationFailed) as failed:
+        call()
+    return failed.value
+
+
+def test_frequencies_are_drawn_over_the_range_that_is_accepted():
+    found = refused(lambda: expect.frequencies([100, 700, 200], 1000, [0.2, 0.5, 0.3], "the token"))
+    assert (
+        found.message == "The token 0 came up too rarely: 100 times in 1000 draws, where about 200 are due."
+    )
+    assert (found.picture.kind, found.picture.wrong) == ("bars", ((0, 0), (0, 1), (0, 2)))
+    assert drawn(found.picture) == [
+        "shares of 1000 draws",
+        "    due   got   ░ is accepted",
+        "t0  0.2  ✗0.1  ████ ░░░░░░",
+        "t1  0.5  ✗0.7  ████████████████▓▓▓▓▓▓▓▓████",
+        "t2  0.3  ✗0.2  ████████░░░░░░░░",
+    ]
+    assert drawn(found.picture, ascii_only=True)[3] == "t1  0.5  x0.7  ################++++++++####"
+
+
+@pytest.mark.parametrize(("n", "p"), [(400, 0.3), (50, 0.02), (9, 0.0), (9, 1.0)])
+def test_the_range_that_is_drawn_is_the_one_that_is_accepted(n, p):
+    bad = next(hits for hits in (n, 0) if hits != n * p)
+    found = refused(lambda: expect.frequency(bad, n, p)).picture
+    low, high = round(found.low[0] * n), round(found.high[0] * n)
+    for hits in {low, high}:
+        expect.frequency(hits, n, p)
+    for hits in {low - 1, high + 1} & set(range(n + 1)):
+        refused(lambda hits=hits: expect.frequency(hits, n, p))
+
+
+def test_of_many_frequencies_those_around_the_first_wrong_one_are_drawn():
+    hits, shares = [10] * 100, [0.01] * 100
+    hits[70], hits[71] = 20, 0
+    found = refused(lambda: expect.frequencies(hits, 1000, shares, chance=0.5)).picture
+    assert len(found.columns) == len(found.low) == MOST
+    assert found.columns[found.wrong[0][1]] == "outcome 70"
+
+
+def curve():
+    at = [f"{n} tokens" for n in (64, 128, 192, 256)]
+    return expect.curve("work", [1000, 2000, 3000, 4000], [1000, 2000, 6000, 8000], at, wrong=[2, 3])
+
+
+def test_a_failed_claim_carries_its_curve():
+    assert refused(lambda: expect.true(False, "It grows.", curve())).picture == curve()
+
+
+def test_curves_are_drawn_on_one_scale_with_crosses_and_the_ends_of_both_axes():
+    assert drawn(curve()) == [
+        "work",
+        "at most  ▂▂▂▂▂▂▂▂▃▃▃▃▃▃▃▃▄▄▄▄▄▄▄▄▅▅▅▅▅▅▅▅  1,000 … 4,000",
+        "got      ▂▂▂▂▂▂▂▂▃▃▃▃▃▃▃▃▆▆▆▆▆▆▆▆████████  1,000 … 8,000",
+        "                         ✗✗✗✗✗✗✗✗✗✗✗✗✗✗✗✗",
+        "         64 tokens             256 tokens",
+    ]
+    assert "".join(drawn(curve(), ascii_only=True)).isascii()
+
+
+def test_a_long_curve_keeps_its_ends_and_its_wrong_end():
+    losses = [2.0 / (n + 1) for n in range(40)]
+    found = expect.curve("loss", [1.6] * 40, losses, range(40), wrong=[39], titles=("log 5", "loss"))
+    assert (len(found.columns), found.columns[0], found.columns[-1]) == (MOST, "0", "39")
+    assert found.wrong == ((0, MOST - 1),)
+
+
+@pytest.mark.parametrize("values", [[math.nan, 1.0], [math.inf, -1.0], [0.0, 0.0]])
+def test_curves_of_odd_numbers_can_be_drawn(values):
+    found = expect.curve("work", [1.0, 1.0], values, ["a", "b"])
+    assert drawn(found)
+    assert "<svg" in svg.draw(found)
+
+
+def test_svg_of_a_curve_has_two_lines_and_a_table():
+    drawing = svg.draw(curve())
+    assert (drawing.count("<polyline"), drawing.count("✗"), drawing.count("<table>")) == (2, 2, 2)
+    assert "<td>8000</td>" in drawing
+
+
+def test_svg_of_frequencies_frames_the_accepted_range():
+    found = refused(lambda: expect.frequency(190, 400, 0.3, "heads")).picture
+    drawing = svg.draw(found)
+    assert drawing.count('class="range"') == drawing.count('class="due"') == drawing.count("✗") == 1
+    assert "0.475, due 0.3" in drawing

@@ -19,6 +19,7 @@ from grader.answer_keys import encryption
 from grader.answer_keys.file import MAGIC, KeyFile
 from grader.authoring.release import repository
 from grader.authoring.release.wheel import build_wheel
+from grader.cli import starter
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course import release_manifest
@@ -197,7 +198,7 @@ def test_a_release_has_what_a_student_needs(release, tmp_path):
     ]
     assert not [text for text in texts if "%%" in text]
     assert not [text for text in texts if str(tmp_path) in text or str(ROOT) in text]
-    json.loads((tmp_path / "out" / ".vscode" / "tasks.json").read_text())
+    assert (tmp_path / "out" / ".vscode" / "tasks.json").read_bytes() == starter.TASKS.read_bytes()
     json.loads((tmp_path / "out" / ".devcontainer" / "devcontainer.json").read_text())
     assert Course(tmp_path / "out").syllabus.path == {"attention": ["double"]}
 

@@ -95,7 +95,10 @@ BROKEN = {
     "no panels": {"panels": []},
     "nothing": {"rows": [], "columns": [], "panels": [], "wrong": []},
     "a wrong cell outside": {"wrong": [[0, 2]]},
-    "an unknown kind": {"kind": "curve"},
+    "an unknown kind": {"kind": "pie"},
+    "a range without its end": {"low": [0.0, 0.0]},
+    "a range for one of two columns": {"low": [0.0], "high": [1.0]},
+    "an endless range": {"low": [0.0, 0.0], "high": ["inf", 1.0]},
     "text for a number": {"panels": [{"title": "got", "values": [["x", 1.0]]}]},
 }
 
@@ -105,6 +108,11 @@ def drawn(**changes):
     data = json.loads(json.dumps(to_json(Report((replace(KATA, checks=(check,)),)))))
     data["katas"][0]["checks"][0]["pictures"][0] |= changes
     return data
+
+
+def test_a_picture_with_a_range_survives():
+    kata = from_json(drawn(kind="bars", low=[0.0, 1.0], high=[2.0, 3.5])).katas[0]
+    assert (kata.checks[0].pictures[0].low, kata.checks[0].pictures[0].high) == ((0.0, 1.0), (2.0, 3.5))
 
 
 def test_a_picture_survives():

@@ -102,4 +102,4 @@ def test_an_installation_without_a_course_says_so(tmp_path):
 
 def test_the_tasks_are_those_of_the_documentation():
     page = Path(__file__).parents[2] / "docs" / "editors.md"
-    assert f"```json\n{(starter.TEMPLATES / 'tasks.json').read_text()}```" in page.read_text()
+    assert f"```json\n{starter.TASKS.read_text()}```" in page.read_text()

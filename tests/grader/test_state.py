@@ -1,6 +1,7 @@
 """Tests of the state in `.dojo`: what is remembered, what a damaged file costs, and kept versions."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -119,3 +120,25 @@ def test_a_version_is_kept_once_and_what_is_replaced_is_kept_too(course, state):
     path.write_text("x = 1\n")
     copy = versions.replace(info, path, versions.kept(BEST, info))
     assert (path.read_text(), copy.read_text()) == (RIGHT, "x = 1\n")
+
+
+def test_the_hint_that_speaks_of_the_mistake_comes_first_once_and_the_others_in_order(
+    write, tiny_files, tmp_path
+):
+    card = "tests/katas/attention/test_double.py"
+    hints = 'hints=("One.", "Two.", "Three."), hint_for={"triples": 2},'
+    files = {**tiny_files, card: tiny_files[card].replace('hints=("Think of two.",),', hints)}
+    course = Course(write(tmp_path, files))
+    info, state = course.kata_info("double"), CourseState(course)
+    state.change("double", mistake="triples")
+    told = [next_hint(course, info, again="") for _ in range(3)]
+    assert told == ["Hint 2 of 3: Two.", "Hint 1 of 3: One.", "Hint 2 of 3: Two."]
+    state.change("double", mistake="takes_the_size")
+    assert next_hint(course, info, again="") == "Hint 3 of 3: Three."
+    state.change("double", mistake="triples", hinted="")
+    assert next_hint(course, info).startswith("Hint 2 of 3: Two.\n\nOne more:")
+
+
+def test_at_least_twenty_katas_say_which_hint_speaks_of_which_mistake():
+    course = Course(Path(__file__).resolve().parents[2])
+    assert sum(bool(info.hint_for) for info in course.katas.values()) >= 20

@@ -51,6 +51,12 @@ def test_the_mistake_comes_first_and_is_told_once():
     ]
 
 
+def test_of_checks_with_one_mistake_one_with_a_picture_is_shown_before_one_with_words_alone():
+    told = replace(WRONG, mistake=MISTAKE, expected=None, got=None)
+    drawn = replace(told, title="It is drawn.", pictures=(PICTURE,))
+    assert "  ✗ It is drawn." in shown(told, drawn)
+
+
 def test_the_line_that_raised_is_shown_with_a_caret():
     assert shown(RAISED)[1:9] == [
         "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import plan
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.known_solutions import other_way
 from grader.diagnosis import recording
 
 SEEDS = 2**31
@@ -109,7 +111,8 @@ def entry_of(course: Course, info: KataInfo, seed: int) -> Entry:
     """Return a kata's cases with the answers of the reference and every mistake. Raises KataError."""
     kata = course.declaration(info)
     oracle = Oracle(kata, course, info, seed)
-    return recording.entry_of(course, PreparedKata(info, kata, oracle, plan(kata, oracle)))
+    entry = recording.entry_of(course, PreparedKata(info, kata, oracle, plan(kata, oracle)))
+    return replace(entry, way=other_way(course, info))
 
 
 def key_files(entries: Iterable[Entry], seed: int) -> dict[str, bytes]:

@@ -19,13 +19,13 @@ from grader.course.syllabus import Syllabus, to_text
 from grader.grading.prerequisites import with_needs
 
 TEMPLATES = Path(__file__).parent / "templates"
+TASKS = Path(__file__).parents[2] / "cli" / "templates" / "tasks.json"  # as `grade --start` writes it
 SEALED = ".github/sealed.key"
 OPEN_KEYS = " --key keys"  # so that solutions beside them are never read
 PLAIN = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     ".gitignore": "gitignore",
     ".devcontainer/devcontainer.json": "devcontainer.json",
-    ".vscode/tasks.json": "tasks.json",
 }
 
 
@@ -71,6 +71,7 @@ def student_files(
     files = dict(core)
     files["README.md"] = _readme(course.syllabus, infos).encode()
     files |= {name: fill_template(template).encode() for name, template in PLAIN.items()}
+    files[".vscode/tasks.json"] = TASKS.read_bytes()
     key, secret = OPEN_KEYS, ""
     if sealed:
         files[SEALED] = sealed

@@ -6,7 +6,10 @@ import numpy as np
 
 
 def takes_the_lower_triangle(query_len: int, key_len: int | None = None) -> np.ndarray:
-    """np.tri with an offset; an assertion in place of the ValueError."""
+    """Another way: take a lower triangle, moved to the right by the number of cached keys.
+
+    np.tri with an offset; an assertion in place of the ValueError.
+    """
     key_len = query_len if key_len is None else key_len
     assert key_len >= query_len, "fewer keys than queries"
     return np.tri(query_len, key_len, key_len - query_len, dtype=bool)

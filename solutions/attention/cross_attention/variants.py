@@ -6,7 +6,10 @@ import numpy as np
 
 
 def names_the_axes(x_dec, x_enc, w_q, w_k, w_v):
-    """np.einsum throughout, w_q and w_k multiplied first."""
+    """Another way: name the axes and let einsum contract them, so that nothing is transposed.
+
+    np.einsum throughout, w_q and w_k multiplied first.
+    """
     scores = np.einsum("bim,mn,bjn->bij", x_dec, w_q @ w_k.T, x_enc) * w_q.shape[1] ** -0.5
     powers = np.exp(scores - np.max(scores, axis=2)[:, :, None])
     weights = powers / np.einsum("bij->bi", powers)[..., None]

@@ -4,7 +4,10 @@ import numpy as np
 
 
 class cuts_and_joins_columns:
-    """np.split and np.concatenate along the columns; np.split raises the ValueError."""
+    """Another way: cut the columns into blocks and stack them; to merge, join the blocks again.
+
+    np.split and np.concatenate along the columns; np.split raises the ValueError.
+    """
 
     @staticmethod
     def split_heads(x: np.ndarray, num_heads: int) -> np.ndarray:

@@ -25,7 +25,10 @@ def names_the_axes(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
 
 
 def loops_over_heads(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
-    """Head by head, columns by np.split, each one's share of the result added up."""
+    """Another way: take one head at a time and add up what each gives to the result.
+
+    Head by head, columns by np.split, each one's share of the result added up.
+    """
     shape = (x_q.shape[0], num_heads, x_q.shape[1], x_kv.shape[1])
     seen = np.ones(shape, dtype=bool) if mask is None else np.broadcast_to(mask, shape)
     parts = [np.split(w, num_heads, axis=1) for w in (w_q, w_k, w_v)]

@@ -23,7 +23,10 @@ class multiplies_masks:
 
 
 class marks_what_is_hidden:
-    """Hidden pairs are collected by `or`, positions compared, everything negated at the end."""
+    """Another way: collect what must be hidden with `or`, and negate all of it at the end.
+
+    Hidden pairs are collected by `or`, positions compared, everything negated at the end.
+    """
 
     @staticmethod
     def padding_mask(ids: np.ndarray, pad_id: int) -> np.ndarray:

@@ -22,7 +22,10 @@ def masks_with_a_large_negative_number(
 def adds_the_lowest_float(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """finfo.min added where the mask is False; queries are scaled before the product."""
+    """Another way: add a very low number to hidden scores instead of replacing them.
+
+    finfo.min added where the mask is False; queries are scaled before the product.
+    """
     scores = (q / math.sqrt(q.shape[-1])) @ k.swapaxes(-2, -1)
     seen = np.ones(scores.shape, dtype=bool) if mask is None else np.broadcast_to(mask, scores.shape)
     scores = scores + (~seen).astype(q.dtype) * np.finfo(q.dtype).min

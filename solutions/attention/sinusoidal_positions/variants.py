@@ -40,7 +40,10 @@ def shifts_the_sine(seq_len: int, d_model: int) -> np.ndarray:
 
 
 def turns_complex_numbers(seq_len: int, d_model: int) -> np.ndarray:
-    """exp(i * angle), whose imaginary part is the sine."""
+    """Another way: take exp of an imaginary angle; its two parts are cosine and sine.
+
+    exp(i * angle), whose imaginary part is the sine.
+    """
     hands = np.exp(1j * np.arange(seq_len)[:, None] / 100.0 ** (2 * np.arange(0, d_model, 2) / d_model))
     pairs = np.dstack([hands.imag, hands.real])
     return np.ascontiguousarray(pairs.reshape(seq_len, -1)[:, :d_model])

@@ -22,7 +22,10 @@ def goes_through_logarithms(x: np.ndarray, axis: int = -1) -> np.ndarray:
 
 
 def subtracts_the_log_of_the_sum(x: np.ndarray, axis: int = -1) -> np.ndarray:
-    """exp(x - logsumexp(x)), as in SciPy: large scores lose digits, and no more."""
+    """Another way: subtract the logarithm of the sum of exponentials, then take exp.
+
+    exp(x - logsumexp(x)), as in SciPy: large scores lose digits, and no more.
+    """
     scores = x if x.dtype.kind == "f" else x.astype(np.float64)
     largest = scores.max(axis=axis, keepdims=True)
     return np.exp(scores - (largest + np.log(np.exp(scores - largest).sum(axis=axis, keepdims=True))))

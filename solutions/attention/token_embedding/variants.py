@@ -14,7 +14,10 @@ def takes_rows(ids: np.ndarray, token_table: np.ndarray, position_table: np.ndar
 def multiplies_by_one_hot_rows(
     ids: np.ndarray, token_table: np.ndarray, position_table: np.ndarray
 ) -> np.ndarray:
-    """A product of one-hot rows with each table; an id without a one in its row is refused."""
+    """Another way: multiply one-hot rows by the table; a look-up is such a product.
+
+    A product of one-hot rows with each table; an id without a one in its row is refused.
+    """
     one_hot = (ids[..., None] == np.arange(len(token_table))).astype(token_table.dtype)
     if not one_hot.any(axis=-1).all():
         raise ValueError("an id is outside the vocabulary")

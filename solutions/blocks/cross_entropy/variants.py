@@ -37,7 +37,10 @@ def multiplies_by_one_hot(logits, targets, ignore_index=-100):
 
 
 def subtracts_the_target_from_all(logits, targets, ignore_index=-100):
-    """log(sum(exp(x_j - x_target))) by logaddexp, in float64 and flat."""
+    """Another way: subtract the target's logit from all logits; the loss is their log-sum-exp.
+
+    log(sum(exp(x_j - x_target))) by logaddexp, in float64 and flat.
+    """
     flat, ids = logits.astype(np.float64).reshape(-1, logits.shape[-1]), targets.astype(int).reshape(-1)
     rows = np.flatnonzero(ids != ignore_index)
     gaps = flat[rows] - flat[rows, ids[rows]][:, None]

@@ -59,7 +59,10 @@ def contracts_with_einsum(x, memory, params, num_heads):
 
 
 def reads_prefixes(x, memory, params, num_heads):
-    """No mask: token t attends to the slice of tokens before it, one query and one head at a time."""
+    """Another way: let each token attend to the slice of tokens up to itself, without a mask.
+
+    No mask: token t attends to the slice of tokens before it, one query and one head at a time.
+    """
 
     def norm(row):
         centred = row - row.mean()

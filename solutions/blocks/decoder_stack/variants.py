@@ -15,7 +15,10 @@ def appends_in_a_loop(x, memory, layers, num_heads):
 
 
 def accumulates(x, memory, layers, num_heads):
-    """itertools.accumulate with x as the initial state; everything contracted by einsum."""
+    """Another way: accumulate the layers over x, as a running sum accumulates numbers.
+
+    itertools.accumulate with x as the initial state; everything contracted by einsum.
+    """
 
     def step(state, params):
         return _einsum_layer(state, memory, params, num_heads)

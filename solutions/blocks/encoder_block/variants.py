@@ -31,7 +31,10 @@ def loops_over_heads(x, params, num_heads, mask=None):
 
 
 def contracts_with_einsum(x, params, num_heads, mask=None):
-    """Everything contracted by einsum; -inf where hidden, NaN of empty rows turned into 0."""
+    """Another way: name the axes and let einsum do every product, those of the heads as well.
+
+    Everything contracted by einsum; -inf where hidden, NaN of empty rows turned into 0.
+    """
 
     def heads(name):
         return np.einsum("btd,dhe->bthe", x, params[name].reshape(x.shape[2], num_heads, -1))

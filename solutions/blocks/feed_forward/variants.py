@@ -34,7 +34,10 @@ def loops_over_tokens(x, w1, b1, w2, b2):
 
 
 def carries_the_biases_in_the_matrices(x, w1, b1, w2, b2):
-    """A column of ones beside x and beside the hidden layer; np.where as the ReLU."""
+    """Another way: append a column of ones to x, so that the matrices hold the biases.
+
+    A column of ones beside x and beside the hidden layer; np.where as the ReLU.
+    """
 
     def linear(rows, weights, bias):
         ones = np.ones((*rows.shape[:-1], 1), dtype=rows.dtype)

@@ -35,7 +35,10 @@ def works_on_one_copy(x, gamma, beta, eps=1e-5):
 
 
 def multiplies_by_a_centring_matrix(x, gamma, beta, eps=1e-5):
-    """Centring as a matrix product, the squares summed by einsum; float64 inside."""
+    """Another way: subtract the mean by a product with one matrix for all rows.
+
+    Centring as a matrix product, the squares summed by einsum; float64 inside.
+    """
     d_model = x.shape[-1]
     centred = x.astype(np.float64) @ (np.eye(d_model) - 1 / d_model)
     variance = np.einsum("...d,...d->...", centred, centred) / d_model

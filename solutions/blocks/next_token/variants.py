@@ -26,7 +26,10 @@ def loops_over_the_vocabulary(hidden, output_weight):
 
 
 def goes_through_log_softmax(hidden, output_weight):
-    """exp of the log-softmax by logaddexp; the id is the last of an argsort; a list comes back."""
+    """Another way: compute log-probabilities first and take exp of them at the end.
+
+    exp of the log-softmax by logaddexp; the id is the last of an argsort; a list comes back.
+    """
     logits = np.einsum("d,dv->v", hidden[-1, :], output_weight)
     probabilities = np.exp(logits - np.logaddexp.reduce(logits))
     return [logits, probabilities / probabilities.sum(), np.argsort(logits)[-1]]

@@ -21,7 +21,10 @@ def writes_the_formulas_out(vocab_size, d_model, num_heads, d_ff, num_layers, ti
 
 
 def multiplies_shapes(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):  # noqa: ARG001
-    """The shape of every array, and NumPy's product of each; NumPy ints come back."""
+    """Another way: list the shape of every array and add up the products of its axes.
+
+    The shape of every array, and NumPy's product of each; NumPy ints come back.
+    """
 
     def size(*shapes):
         return np.sum([np.prod(shape, dtype=np.int64) for shape in shapes], dtype=np.int64)

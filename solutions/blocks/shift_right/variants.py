@@ -20,7 +20,10 @@ class writes_into_an_empty_array:
 
 
 class rolls_a_copy:
-    """np.roll, its first column overwritten; np.split of neighbouring pairs."""
+    """Another way: roll the ids by one place and overwrite the first column.
+
+    np.roll, its first column overwritten; np.split of neighbouring pairs.
+    """
 
     @staticmethod
     def shift_right(ids, start_id):

@@ -16,7 +16,10 @@ def loops_while_not_finished(next_logits, start_id, end_id, max_steps=10):
 
 
 def calls_itself(next_logits, start_id, end_id, max_steps=10):
-    """Recursion over the steps that are left; a new list at each step."""
+    """Another way: let the function call itself with one id more and one step less.
+
+    Recursion over the steps that are left; a new list at each step.
+    """
 
     def grow(ids, left):
         if left == 0:

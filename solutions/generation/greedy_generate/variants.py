@@ -4,7 +4,10 @@ import torch
 
 
 def buffer_and_slices(model, ids, max_new_tokens, context_length, eos_id=None):
-    """A buffer for the whole result, filled column by column; inference mode; try and finally."""
+    """Another way: make a buffer for the whole result and fill it column by column.
+
+    A buffer for the whole result, filled column by column; inference mode; try and finally.
+    """
     mode = model.training
     batch, prompt = ids.shape
     text = torch.empty(batch, prompt + max_new_tokens, dtype=torch.long, device=ids.device)

@@ -52,7 +52,10 @@ def library_attention(x, w_qkv, w_out, num_heads, cache):
 
 
 def query_by_query(x, w_qkv, w_out, num_heads, cache):
-    """One query and one head at a time, over the keys up to its own position; no mask."""
+    """Another way: take one query and one head at a time, over the keys up to its position.
+
+    One query and one head at a time, over the keys up to its own position; no mask.
+    """
     _, new, d_model = x.shape
     d_head, past = d_model // num_heads, len(cache)
     q, k, v = (

@@ -9,7 +9,10 @@ def _require(temperature):
 
 
 def gumbel_max(logits, temperature, generator=None):
-    """Gumbel noise is added to the divided logits, and the largest taken."""
+    """Another way: add Gumbel noise to the divided logits and take the largest.
+
+    Gumbel noise is added to the divided logits, and the largest taken.
+    """
     _require(temperature)
     if temperature == 0:
         return torch.argmax(logits, dim=1)

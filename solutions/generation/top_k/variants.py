@@ -32,7 +32,10 @@ def ranks_of_the_tokens(logits, k):
 
 
 def counts_the_larger_ones(logits, k):
-    """A token stays if fewer than k are larger, which a binary search in the sorted row tells."""
+    """Another way: keep a token if fewer than k logits are larger than its own.
+
+    A token stays if fewer than k are larger, which a binary search in the sorted row tells.
+    """
     if k < 1:
         raise ValueError("nothing would be left")
     ordered = logits.sort(dim=-1).values

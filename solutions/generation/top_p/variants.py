@@ -34,7 +34,10 @@ def row_by_row(logits, p):
 
 
 def threshold_on_probability(logits, p):
-    """The probability of the crossing token is a threshold; nothing is brought back."""
+    """Another way: find the probability of the crossing token and keep all that reach it.
+
+    The probability of the crossing token is a threshold; nothing is brought back.
+    """
     if p <= 0:
         raise ValueError("p <= 0")
     if p >= 1:

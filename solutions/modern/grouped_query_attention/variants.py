@@ -36,7 +36,9 @@ def loops_over_heads_and_queries(q, k, v):
 
 
 def joins_the_queries_of_a_group(q, k, v):
-    """The members of a group stand below each other as more queries of one head; scaled before the
+    """Another way: stack the queries of a group as more queries of one head.
+
+    The members of a group stand below each other as more queries of one head; scaled before the
     product."""
     batch, heads, queries, d_head = q.shape
     groups, keys = k.shape[1], k.shape[2]

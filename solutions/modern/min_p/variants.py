@@ -7,7 +7,10 @@ import torch
 
 
 def compares_differences_of_logits(logits, p):
-    """No softmax: a share is a distance of log(p) between logits."""
+    """Another way: compare logits: a share of the best is a distance of log(p) below it.
+
+    No softmax: a share is a distance of log(p) between logits.
+    """
     assert 0 <= p <= 1, "p must be a share"
     distance = math.log(p) if p else -math.inf
     largest = torch.max(logits, dim=-1, keepdim=True).values

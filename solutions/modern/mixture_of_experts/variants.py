@@ -62,7 +62,10 @@ class token_by_token(_Parameters):
 
 
 class sorted_by_expert(_Parameters):
-    """The choices sorted by expert, cut into pieces, run, and put back by the inverse order."""
+    """Another way: sort the choices by expert, run the pieces, and undo the sort.
+
+    The choices sorted by expert, cut into pieces, run, and put back by the inverse order.
+    """
 
     def forward(self, x):
         rows = x.reshape(-1, x.size(-1))

@@ -27,7 +27,10 @@ def sums_by_einsum(x, gamma, eps=1e-6):
 
 
 def takes_the_norm_of_the_library(x, gamma, eps=1e-6):
-    """The library's length of a vector, squared again; float64 inside."""
+    """Another way: the root mean square is a row's length over the root of d_model.
+
+    The library's length of a vector, squared again; float64 inside.
+    """
     wide = x.astype(np.float64)
     mean_square = np.linalg.norm(wide, axis=-1, keepdims=True) ** 2 / x.shape[-1]
     return (gamma * (wide / np.sqrt(mean_square + eps))).astype(x.dtype)

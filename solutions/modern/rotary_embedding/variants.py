@@ -6,7 +6,10 @@ import numpy as np
 
 
 def multiplies_complex_numbers(x, positions, base=10000.0):
-    """Each pair as one complex number, turned by a product."""
+    """Another way: read each pair as one complex number and turn it by a product.
+
+    Each pair as one complex number, turned by a product.
+    """
     if x.shape[-1] % 2:
         raise ValueError("d_head must be even")
     pairs = x.shape[-1] // 2

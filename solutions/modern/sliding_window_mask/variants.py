@@ -6,7 +6,10 @@ import numpy as np
 
 
 def subtracts_triangles(query_len: int, window: int, key_len: int | None = None, num_sinks: int = 0):
-    """np.tri twice; an assertion in place of the ValueError; the columns of the sinks opened in place."""
+    """Another way: subtract one lower triangle from another, and open the sinks' columns.
+
+    np.tri twice; an assertion in place of the ValueError; the columns of the sinks opened in place.
+    """
     keys = query_len if key_len is None else key_len
     assert window >= 1
     assert num_sinks >= 0

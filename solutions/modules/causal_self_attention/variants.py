@@ -76,7 +76,10 @@ class library_attention(nn.Module):
 
 
 class query_by_query(nn.Module):
-    """No mask: each query meets the keys up to itself, and the rest of its row is filled with zeros."""
+    """Another way: let each query meet only the keys up to itself, without a mask.
+
+    No mask: each query meets the keys up to itself, and the rest of its row is filled with zeros.
+    """
 
     def __init__(self, d_model, num_heads):
         super().__init__()

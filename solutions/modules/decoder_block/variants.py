@@ -28,7 +28,10 @@ class _Fused(_Attention):
 
 
 class library_attention(nn.Module):
-    """scaled_dot_product_attention, an nn.Module for the feed-forward network, sums in one line."""
+    """Another way: let PyTorch's own scaled dot-product attention do scores, mask and softmax.
+
+    scaled_dot_product_attention, an nn.Module for the feed-forward network, sums in one line.
+    """
 
     def __init__(self, d_model, num_heads, d_ff):
         super().__init__()

@@ -52,7 +52,10 @@ class pairs_stacked_and_flattened(nn.Module):
 
 
 class cosine_as_a_shifted_sine(nn.Module):
-    """One sine for all columns, the odd ones a quarter turn ahead."""
+    """Another way: a cosine is a sine a quarter turn ahead, so one sine fills every column.
+
+    One sine for all columns, the odd ones a quarter turn ahead.
+    """
 
     def __init__(self, d_model, max_len=5000):
         super().__init__()

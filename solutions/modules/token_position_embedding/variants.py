@@ -16,7 +16,10 @@ class _Tables(nn.Module):
 
 
 class slices_the_position_table(_Tables):
-    """The first T rows of the position table, with no positions at all; assert for the length."""
+    """Another way: take the first T rows of the position table, without any position ids.
+
+    The first T rows of the position table, with no positions at all; assert for the length.
+    """
 
     def forward(self, ids):
         _, tokens = ids.shape

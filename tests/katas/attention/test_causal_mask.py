@@ -22,6 +22,18 @@ KATA = Kata(
         "compare: the key's position is at most the query's, where the queries have the last query_len of "
         "the positions 0 to key_len - 1.",
     ),
+    hint_for={
+        "marks_the_future": 1,
+        "sees_one_token_ahead": 1,
+        "hides_each_query_from_itself": 1,
+        "looks_forward": 1,
+        "counts_queries_from_the_first_key": 2,
+        "turns_the_offset_round": 2,
+        "stands_one_position_early": 2,
+        "stands_one_position_late": 2,
+        "puts_queries_in_columns": 2,
+        "takes_zero_for_none": 3,
+    },
 )
 
 

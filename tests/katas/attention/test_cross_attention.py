@@ -32,6 +32,15 @@ KATA = Kata(
         "exchanged, over math.sqrt of q's last axis. Softmax along the last axis, with each row's maximum "
         "taken away first. Return the weights times v, and the weights.",
     ),
+    hint_for={
+        "attends_to_itself": 1,
+        "lets_the_source_read_the_target": 1,
+        "normalises_over_the_target": 1,
+        "normalises_over_all_pairs": 1,
+        "scales_by_the_root_of_d_model": 2,
+        "scales_by_the_width_of_the_values": 2,
+        "expects_a_batch_of_one": 2,
+    },
 )
 
 SLACK = {"terms": 5, "roundings": ROUNDINGS}

@@ -21,6 +21,14 @@ KATA = Kata(
         "Split: refuse a remainder, reshape to [B, T, H, d_head], exchange axes 1 and 2. Merge goes the same "
         "way back: exchange axes 1 and 2, then reshape to [B, T, H * d_head].",
     ),
+    hint_for={
+        "deals_columns_out_in_turn": 1,
+        "collects_columns_in_turn": 1,
+        "splits_without_a_transpose": 2,
+        "merges_without_a_transpose": 2,
+        "never_transposes": 2,
+        "leaves_heads_behind_tokens": 2,
+    },
 )
 
 LENGTHS = (2, 3, 4, 2, 3, 1)

@@ -36,6 +36,14 @@ KATA = Kata(
         "over the keys, with zeros for a row that is all -inf; times v. Exchange axes 1 and 2 again, reshape "
         "to [B, Tq, H * d_v], times w_o.",
     ),
+    hint_for={
+        "expects_values_as_wide_as_keys": 1,
+        "expects_d_model_columns": 1,
+        "attends_to_itself": 1,
+        "scales_by_the_root_of_d_model": 2,
+        "scales_by_the_width_of_all_heads": 2,
+        "splits_without_a_transpose": 2,
+    },
 )
 
 SLACK = {"terms": 6, "roundings": ROUNDINGS}

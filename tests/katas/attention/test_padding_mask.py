@@ -23,6 +23,17 @@ KATA = Kata(
         "length 1 put in second and last, with that of the source, with two of them put in after the batch, "
         "by `and`. decoder_self_mask is cross_mask of the ids with themselves, and a lower triangle.",
     ),
+    hint_for={
+        "marks_the_padding": 1,
+        "takes_zero_for_padding": 1,
+        "takes_larger_ids_for_real": 1,
+        "stops_at_the_first_padding": 1,
+        "asks_for_one_real_end": 2,
+        "checks_source_tokens_only": 2,
+        "checks_target_tokens_only": 2,
+        "puts_the_source_in_rows": 2,
+        "leaves_out_the_axis_of_the_heads": 2,
+    },
 )
 
 SIGNED = ("int64", "int32", "int8")

@@ -32,6 +32,14 @@ KATA = Kata(
         "Where the mask is False, -inf. Take away each row's largest score (0 in rows that are all -inf), "
         "exp, divide by the row's sum (1 where that is 0). Return weights times v, and the weights.",
     ),
+    hint_for={
+        "masks_after_the_softmax": 1,
+        "transposes_every_axis": 2,
+        "reshapes_the_keys": 2,
+        "leaves_blind_queries_nan": 2,
+        "spreads_blind_queries_evenly": 2,
+        "gives_hidden_keys_a_score_of_zero": 2,
+    },
 )
 
 LENGTHS = (2, 3, 1, 4)

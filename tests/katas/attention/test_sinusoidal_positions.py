@@ -29,6 +29,17 @@ KATA = Kata(
         "10000.0 to these exponents for angles. Into an empty table write the sines of the angles to the "
         "columns from 0 in steps of 2, and the cosines of the first d_model // 2 angles to those from 1.",
     ),
+    hint_for={
+        "gives_every_column_its_own_angle": 1,
+        "forgets_the_two_in_the_exponent": 1,
+        "doubles_the_exponent": 1,
+        "reaches_the_base_in_the_last_pair": 1,
+        "rounds_an_odd_width_up": 2,
+        "rounds_an_odd_width_down": 2,
+        "fails_for_an_odd_width": 2,
+        "drops_the_last_odd_column": 2,
+        "puts_all_sines_first": 2,
+    },
 )
 
 

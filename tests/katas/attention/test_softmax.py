@@ -23,6 +23,15 @@ KATA = Kata(
         "kept. Take exp; the result is a new array, and exp(-inf) is already 0. Divide by its sum along the "
         "same axis, kept as well.",
     ),
+    hint_for={
+        "forgets_to_subtract_the_max": 1,
+        "subtracts_the_mean": 1,
+        "subtracts_the_min": 1,
+        "subtracts_the_max_of_the_whole_array": 2,
+        "divides_by_the_sum_of_the_whole_array": 2,
+        "loses_the_summed_axis": 2,
+        "subtracts_before_leaving_the_integers": 2,
+    },
 )
 
 LENGTHS = (2, 3, 1, 4)

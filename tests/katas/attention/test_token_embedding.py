@@ -24,6 +24,15 @@ KATA = Kata(
         "the last axis of ids longer than the position table. Then index the token table with ids, and add "
         "the first T rows of the position table; the axes of the batch broadcast by themselves.",
     ),
+    hint_for={
+        "counts_positions_down_the_batch": 1,
+        "keeps_a_batch_axis": 1,
+        "reads_negative_ids_from_the_end": 2,
+        "leaves_large_ids_to_indexing": 2,
+        "leaves_long_texts_to_broadcasting": 2,
+        "measures_the_batch": 2,
+        "compares_ids_with_max_len": 2,
+    },
 )
 
 SIGNED = ("int64", "int32", "int8")

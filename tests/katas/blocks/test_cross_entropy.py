@@ -30,6 +30,13 @@ KATA = Kata(
         "row subtract its maximum. The loss of a row is the log of its sum of exps, minus its entry at the "
         "target. Average over the N rows.",
     ),
+    hint_for={
+        "lets_exp_overflow": 1,
+        "takes_the_logarithm_of_zero": 1,
+        "subtracts_one_maximum_for_all": 2,
+        "counts_ignored_positions": 2,
+        "divides_by_all_positions": 3,
+    },
     roundings=ROUNDINGS,
     bank_size=48,
 )

@@ -31,6 +31,17 @@ KATA = Kata(
         "root of d_head, -inf above the diagonal, softmax over the keys, times v. Back: bring the tokens to "
         "the front again, reshape to (tokens, d_model), times o.",
     ),
+    hint_for={
+        "adds_to_the_normalised_input": 1,
+        "normalises_after_adding": 1,
+        "forgets_the_residual_of_self_attention": 1,
+        "forgets_the_residual_of_cross_attention": 1,
+        "forgets_the_residual_of_the_feed_forward": 1,
+        "masks_the_cross_attention": 2,
+        "sizes_the_mask_by_the_memory": 2,
+        "merges_heads_without_transposing": 3,
+        "splits_heads_without_transposing": 3,
+    },
     roundings=ROUNDINGS,
     bank_size=40,
 )

@@ -34,6 +34,14 @@ KATA = Kata(
         "0, divided by the sum, or by 1 where the sum is 0. Times v, axes exchanged back, reshaped, times "
         "w_o. Then add x and norm; feed forward, add h and norm.",
     ),
+    hint_for={
+        "adds_x_to_the_feed_forward": 1,
+        "forgets_the_second_residual": 1,
+        "normalises_before_each_sublayer": 1,
+        "expects_values_as_wide_as_keys": 2,
+        "divides_zero_by_zero": 2,
+        "shares_where_nothing_is_visible": 2,
+    },
     roundings=ROUNDINGS,
     bank_size=32,
 )

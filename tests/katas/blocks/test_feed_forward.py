@@ -33,6 +33,13 @@ KATA = Kata(
         "Multiply x by w1 from the right and add b1. Put 0 wherever that is negative. Multiply by w2 from "
         "the right and add b2. The matrix product works on the last axis of x, whatever stands in front.",
     ),
+    hint_for={
+        "forgets_the_relu": 1,
+        "puts_the_relu_at_the_end": 1,
+        "transposes_the_matrices": 1,
+        "takes_the_maximum_over_an_axis": 2,
+        "adds_b1_after_the_relu": 2,
+    },
     roundings=ROUNDINGS,
     bank_size=40,
 )

@@ -28,6 +28,14 @@ KATA = Kata(
         "that, axis kept as well. Divide what is centred by the root of variance plus eps, multiply by "
         "gamma, add beta.",
     ),
+    hint_for={
+        "normalises_over_the_first_axis": 1,
+        "normalises_the_second_axis": 1,
+        "normalises_over_tokens_too": 1,
+        "divides_by_the_variance": 1,
+        "loses_the_reduced_axis": 2,
+        "subtracts_the_square_of_the_mean": 2,
+    },
     roundings=ROUNDINGS,
     bank_size=40,
 )

@@ -26,6 +26,14 @@ KATA = Kata(
         "Take the last row of hidden, multiply it by output_weight. Subtract the maximum into a new array, "
         "take exp, divide by the sum. The id is the argmax of the logits. Return the three in this order.",
     ),
+    hint_for={
+        "takes_the_first_position": 1,
+        "averages_the_positions": 1,
+        "answers_for_every_position": 1,
+        "transposes_the_output_matrix": 1,
+        "lets_exp_overflow": 2,
+        "shifts_the_logits": 2,
+    },
     roundings=4,
     bank_size=48,
 )

@@ -24,6 +24,15 @@ KATA = Kata(
         "shift_right: a column full of start_id, joined with all columns of ids but the last. Pairs: all "
         "columns but the last, and all columns but the first; refuse fewer than two columns beforehand.",
     ),
+    hint_for={
+        "shifts_left": 1,
+        "rolls_round": 1,
+        "shifts_across_sequences": 2,
+        "shifts_the_batch": 2,
+        "shifts_into_int64": 2,
+        "shifts_into_floats": 2,
+        "accepts_a_single_token": 3,
+    },
     bank_size=48,
 )
 

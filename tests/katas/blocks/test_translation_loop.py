@@ -25,6 +25,14 @@ KATA = Kata(
         "Begin with a list that holds start_id. Repeat max_steps times at most: ask with the whole list, "
         "append the argmax as an int, leave the loop if it equals end_id. Return the list.",
     ),
+    hint_for={
+        "asks_once_more_at_the_end": 1,
+        "takes_the_start_for_the_end": 2,
+        "drops_the_end": 2,
+        "counts_the_start_as_a_step": 2,
+        "takes_a_step_too_many": 2,
+        "takes_one_step_at_least": 2,
+    },
     bank_size=40,
 )
 

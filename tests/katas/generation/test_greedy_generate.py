@@ -26,6 +26,16 @@ KATA = Kata(
         "vocabulary. Where a row has ended put eos_id in its place, then mark rows whose token is eos_id as "
         "ended, append, and leave the loop if all have ended. Bring back the mode on every way out.",
     ),
+    hint_for={
+        "reads_the_first_position": 1,
+        "shows_the_prompt_at_every_step": 1,
+        "returns_only_the_new_tokens": 2,
+        "keeps_only_the_window": 2,
+        "shows_the_whole_text": 2,
+        "lets_the_prompt_end_a_row": 2,
+        "stops_when_one_row_has_ended": 2,
+        "leaves_dropout_on": 3,
+    },
 )
 
 #: A model whose logits at a position are the sum of one table row for each id up to it. Training mode

@@ -254,13 +254,17 @@ def test_holds_a_long_history(student):
 def test_projects_no_token_twice(student):
     """A step projects its own tokens alone, never those in the cache."""
     d_model, short, long = 64, 2, 8
-    growth = growth_of_a_step(student, d_model, 2, short, long)
+    lengths = range(short, long + 1, 2)
+    work = [work_of_a_step(student, d_model, 2, length) for length in lengths]
+    growth = work[-1] - work[0]
     # Projecting the cached tokens into keys, or into values, takes 2 * d_model * d_model for each.
+    bounds = [work[0] + d_model * d_model * (length - short) for length in lengths]
     expect.true(
-        growth <= d_model * d_model * (long - short),
+        work[-1] <= bounds[-1],
         f"With {long} tokens in the cache and not {short} (d_model={d_model}), a one-token step may cost "
         f"{d_model * d_model * (long - short):,} more floating-point operations, half of what projecting the "
         f"other tokens into keys takes. It costs {growth:,} more.",
+        work_curve(bounds, work, lengths),
     )
 
 
@@ -268,14 +272,18 @@ def test_projects_no_token_twice(student):
 def test_work_grows_with_the_length(student):
     """The work of a one-token step grows with the cache's length, not with its square."""
     d_model, short, long = 16, 64, 256
-    growth = growth_of_a_step(student, d_model, 2, short, long)
+    lengths = range(short, long + 1, 64)
+    work = [work_of_a_step(student, d_model, 2, length) for length in lengths]
+    growth = work[-1] - work[0]
     # The scores of all tokens against all take 2 * d_model * T * T.
     limit = d_model // 2 * (long * long - short * short)
+    bounds = [work[0] + d_model // 2 * (length * length - short * short) for length in lengths]
     expect.true(
         growth <= limit,
         f"With {long} tokens in the cache and not {short} (d_model={d_model}), a one-token step may cost "
         f"{limit:,} more floating-point operations, a quarter of the scores of all those tokens against all. "
         f"It costs {growth:,} more.",
+        work_curve(bounds, work, lengths),
     )
 
 
@@ -302,10 +310,11 @@ def test_makes_no_square_mask(student):
     )
 
 
-def growth_of_a_step(student, d_model, num_heads, short, long):
-    """How many more operations a one-token step takes with `long` tokens in the cache than with `short`."""
-    work = [work_of_a_step(student, d_model, num_heads, length) for length in (short, long)]
-    return work[1] - work[0]
+def work_curve(bounds, work, lengths):
+    """The operations of a one-token step for each length of the cache, beside the most that are allowed."""
+    wrong = [index for index, bound in enumerate(bounds) if work[index] > bound]
+    at = [f"{length} tokens" for length in lengths]
+    return expect.curve("operations of a one-token step", bounds, work, at, wrong=wrong)
 
 
 def work_of_a_step(student, d_model, num_heads, length):

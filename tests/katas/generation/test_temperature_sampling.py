@@ -29,6 +29,15 @@ KATA = Kata(
         "logits, take the softmax along the last axis, draw one sample from each row with multinomial, "
         "handing on the generator, and take off the last axis of its [B, 1].",
     ),
+    hint_for={
+        "accepts_a_negative_temperature": 1,
+        "takes_a_negative_temperature_for_greedy": 1,
+        "divides_by_zero": 1,
+        "refuses_zero": 1,
+        "squeezes_a_single_row_away": 2,
+        "returns_a_column": 2,
+        "ignores_the_generator": 2,
+    },
 )
 
 #: Generators cannot be sent: they are made where the submission runs. PyTorch's own is seeded too, so that
@@ -223,13 +232,8 @@ def test_draws_follow_the_softmax(student, logits, temperature, seed):
     ids = drawn(student, logits.repeat(count, 1), temperature, generator(student, seed))
     for row, probabilities in enumerate(due):
         hits = np.bincount(ids[row :: len(due)], minlength=len(probabilities))
-        for token, probability in enumerate(probabilities):
-            expect.true(
-                surprise(int(hits[token]), count, float(probability)) < SURPRISE,
-                f"The logits of row {row}, drawn from {count} times, give token {token} {hits[token]} times; "
-                f"at temperature {temperature:g} its probability is {probability:.4f}, so about "
-                f"{probability * count:.0f} are due. Chance strays so far less than once in 10^13.",
-            )
+        what = f"from the logits of row {row} at temperature {temperature:g} token"
+        expect.frequencies(hits, count, probabilities, what, chance=1e-13)
 
 
 def single_rows(draw):

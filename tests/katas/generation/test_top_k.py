@@ -25,6 +25,14 @@ KATA = Kata(
         "[..., 1]. Fill -inf, in a copy, where a logit is less than it: the k-th itself is not less, "
         "and stays.",
     ),
+    hint_for={
+        "keeps_one_token_too_many": 1,
+        "uses_the_threshold_of_the_first_row": 2,
+        "uses_the_lowest_threshold": 2,
+        "leaves_the_logits_sorted": 2,
+        "raises_where_k_exceeds_the_vocabulary": 2,
+        "drops_the_kth_token": 3,
+    },
 )
 
 GAP = 0.01  # logits nearer than this count as tied

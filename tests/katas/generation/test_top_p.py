@@ -26,6 +26,13 @@ KATA = Kata(
         "where that is at least p, never the first. Scatter these verdicts to the places the sort took the "
         "tokens from, and fill -inf there.",
     ),
+    hint_for={
+        "drops_the_crossing_token": 1,
+        "keeps_one_token_too_many": 1,
+        "leaves_the_logits_sorted": 2,
+        "leaves_the_verdicts_sorted": 2,
+        "leaves_sure_rows_empty": 2,
+    },
 )
 
 STEP = 0.02  # a step of the cumulative mass that is wide enough to place p half-way up

@@ -255,13 +255,18 @@ def test_projects_no_cached_token_up(student):
     shapes = (d_model, width), (d_model, d_latent), (d_latent, width), (d_latent, width), (width, d_model)
     weights = [torch.from_numpy(rng.standard_normal(shape).astype("float32") / 3) for shape in shapes]
     x = torch.from_numpy(rng.standard_normal((1, long + 1, d_model)).astype("float32"))
-    work = [work_of_a_step(student, x, weights, num_heads, length) for length in (short, long)]
-    limit, growth = d_latent * width, (work[1] - work[0]) / (long - short)
+    lengths = range(short, long + 1, 16)
+    work = [work_of_a_step(student, x, weights, num_heads, length) for length in lengths]
+    limit, growth = d_latent * width, (work[-1] - work[0]) / (long - short)
+    bounds = [work[0] + limit * (length - short) for length in lengths]
+    wrong = [index for index, bound in enumerate(bounds) if work[index] > bound]
+    at = [f"{length} tokens" for length in lengths]
     expect.true(
         growth <= limit,
         f"With {num_heads} heads, d_head={d_head} and d_latent={d_latent}, a one-token step may cost {limit} "
         f"more floating-point operations for each token in the cache. With {long} tokens and not {short} it "
         f"costs {growth:,.0f} more for each.",
+        expect.curve("operations of a one-token step", bounds, work, at, wrong=wrong),
     )
 
 

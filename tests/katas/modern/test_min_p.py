@@ -23,6 +23,11 @@ KATA = Kata(
         "Refuse p outside 0 to 1. Softmax along the last axis; p times its maximum there, the axis kept, is"
         " the threshold. Fill -inf where a probability lies below it, and leave the other logits alone.",
     ),
+    hint_for={
+        "compares_with_p_itself": 1,
+        "takes_the_best_of_the_whole_batch": 2,
+        "compares_logits": 2,
+    },
 )
 
 FAR = 80  # beyond it, exp leaves the range of float32

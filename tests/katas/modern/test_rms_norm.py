@@ -24,6 +24,13 @@ KATA = Kata(
         "Square x, average along axis -1 with the axis kept, add eps, take the root; divide x by that and "
         "multiply by gamma. Nothing is subtracted anywhere.",
     ),
+    hint_for={
+        "normalises_over_the_first_axis": 1,
+        "normalises_the_second_axis": 1,
+        "loses_the_averaged_axis": 2,
+        "adds_eps_after_the_root": 2,
+        "subtracts_the_mean": 3,
+    },
     roundings=2,
     bank_size=40,
 )

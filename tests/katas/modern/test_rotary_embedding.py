@@ -30,6 +30,11 @@ KATA = Kata(
         "Compute both new coordinates from the old, then put them back in turn: stack them on a new last "
         "axis and reshape, or write each into its columns of a new array.",
     ),
+    hint_for={
+        "pairs_the_halves": 2,
+        "reads_what_it_has_overwritten": 2,
+        "leaves_the_coordinates_in_halves": 3,
+    },
     roundings=ROUNDINGS,
     bank_size=40,
 )

@@ -20,6 +20,13 @@ KATA = Kata(
         "Refuse what must be refused. A key is visible if it is not later than the query, and is later than "
         "the query's position minus window, or is one of the first num_sinks.",
     ),
+    hint_for={
+        "reaches_one_key_further": 1,
+        "reaches_one_key_less": 1,
+        "hides_the_own_key": 1,
+        "counts_queries_from_the_first_key": 2,
+        "puts_queries_in_columns": 2,
+    },
 )
 
 

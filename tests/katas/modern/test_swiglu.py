@@ -33,6 +33,13 @@ KATA = Kata(
         "forward: gate is gate_proj of x, and up is up_proj of x. Multiply gate by the sigmoid of gate, "
         "and that by up; return down_proj of it. nn.Linear works on the last axis, whatever stands in front.",
     ),
+    hint_for={
+        "activates_both_products": 1,
+        "activates_the_result": 2,
+        "gates_with_the_sigmoid": 2,
+        "gives_the_layers_biases": 2,
+        "names_the_layers_as_llama_does": 2,
+    },
 )
 
 #: The result of the first of two calls, looked at after the second.

@@ -33,6 +33,16 @@ KATA = Kata(
         "diagonal, with a mask made on x's device; softmax over the last axis, times v. Bring T before H "
         "again, join the last two axes, and apply `out`. Return it with the weights.",
     ),
+    hint_for={
+        "splits_heads_without_moving_axes": 1,
+        "merges_heads_without_moving_axes": 1,
+        "masks_nothing": 2,
+        "masks_after_the_softmax": 2,
+        "masks_with_minus_ten_thousand": 2,
+        "hides_the_token_itself": 2,
+        "leaks_one_token_ahead": 2,
+        "makes_the_mask_on_the_cpu": 3,
+    },
 )
 
 

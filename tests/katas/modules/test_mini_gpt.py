@@ -34,6 +34,12 @@ KATA = Kata(
         "d_head; -inf above the diagonal; softmax; times v; heads back beside each other; out_proj. After "
         "the last block ln_f, then head. Check heads in the constructor and the length in forward.",
     ),
+    hint_for={
+        "lets_tokens_see_the_future": 2,
+        "lets_tokens_see_the_next_one": 2,
+        "groups_qkv_by_heads": 2,
+        "interleaves_the_heads": 2,
+    },
 )
 
 

@@ -30,6 +30,14 @@ KATA = Kata(
         "division gives all angles. Sines go into every second column from 0 on, cosines from 1 on: for an "
         "odd d_model leave out the last. Add an axis in front, register it, and add its first T rows to x.",
     ),
+    hint_for={
+        "fails_for_odd_widths": 1,
+        "ends_odd_widths_on_zero": 1,
+        "gives_each_column_its_own_angle": 1,
+        "trains_the_table": 2,
+        "keeps_the_table_as_an_attribute": 2,
+        "adds_an_unregistered_copy": 2,
+    },
 )
 
 

@@ -25,6 +25,13 @@ KATA = Kata(
         "ids.shape[1] with max_len and raise a ValueError if it is greater; make a range of that length on "
         "the device of ids; add the two look-ups.",
     ),
+    hint_for={
+        "looks_ids_up_as_positions": 1,
+        "counts_along_the_batch": 2,
+        "counts_on_from_sequence_to_sequence": 2,
+        "makes_positions_on_the_cpu": 3,
+        "lets_the_table_complain": 3,
+    },
 )
 
 

@@ -256,9 +256,16 @@ def test_learns_what_needs_attention(student):
     losses = student.train(model, inputs, targets, 40, lr=0.03)
     expect.true(isinstance(losses, list) and len(losses) == 40, "Forty steps give a list of forty losses.")
     first, last = losses[0], losses[-1]
+    steps = [f"step {step}" for step in range(40)]
+    knows_nothing, titles = [math.log(vocab)] * 40, (f"log {vocab}", "loss")
     expect.true(
         abs(first - math.log(vocab)) < 0.2,
         f"The first loss is that of a model which knows nothing, about log {vocab} = {math.log(vocab):.2f}; "
         f"it is {first:.2f}.",
+        expect.curve("training loss", knows_nothing, losses, steps, wrong=[0], titles=titles),
     )
-    expect.true(last < 0.1, f"After forty steps at lr=0.03 the loss is below 0.1; it is {last:.2f}.")
+    expect.true(
+        last < 0.1,
+        f"After forty steps at lr=0.03 the loss is below 0.1; it is {last:.2f}.",
+        expect.curve("training loss", knows_nothing, losses, steps, wrong=[39], titles=titles),
+    )

@@ -236,10 +236,15 @@ def long_sequence(student, tokens):
 @KATA.law(points=0.5)
 def test_append_moves_no_earlier_token(student):
     """One more token makes no tensor of more than 16 tokens' keys or values."""
-    cache, sequence = long_sequence(student, 100)
-    token, limit = tokens_of(1, heads=2, width=8, start=7.0), 16 * 2 * 8
-    with student.counting_largest_tensor() as made:
-        cache.append(sequence, *token)
+    cache, sequence = long_sequence(student, 20)
+    limit, lengths, sizes = 16 * 2 * 8, range(20, 101, 20), []
+    for length in lengths:
+        token = tokens_of(1, heads=2, width=8, start=7.0 if length == 100 else 0.0)
+        with student.counting_largest_tensor() as made:
+            cache.append(sequence, *token)
+        sizes.append(made.largest.elements)
+        for _ in range(19 if length < 100 else 0):
+            cache.append(sequence, *tokens_of(1, heads=2, width=8))
     k, v = cache.gather(sequence)
     expect.equal((k[:, -1:], v[:, -1:]), token, "the last token of 101")
     before = tokens_of(1, heads=2, width=8)[0].expand(2, 100, 8)
@@ -248,6 +253,13 @@ def test_append_moves_no_earlier_token(student):
         made.largest.elements <= limit,
         f"With 100 tokens in the sequence one more may make tensors of {limit} elements, the keys of 16 "
         f"tokens; it makes one of {made.largest.elements:,}: {made.largest}.",
+        expect.curve(
+            "numbers in the largest tensor of an append",
+            [limit] * len(lengths),
+            sizes,
+            [f"{length} tokens" for length in lengths],
+            wrong=[index for index, size in enumerate(sizes) if size > limit],
+        ),
     )
 
 

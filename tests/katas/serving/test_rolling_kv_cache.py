@@ -261,10 +261,12 @@ def test_memory_does_not_grow(student):
     rng = np.random.default_rng(33)
     q, k, v = (torch.from_numpy(rng.standard_normal(shape).astype("float32")) for _ in range(3))
     whole, cache = attention(q, k, v, window), student.RollingKVCache(window)
+    sizes = []  # of the largest tensor that each step makes
     for position in range(tokens):
         with student.counting_largest_tensor() as made:
             got = student.rolling_attention(*parts((q, k, v), position, position + 1), cache)
         close(got, whole[:, :, position : position + 1], f"the output of token {position}")
+        sizes.append(made.largest.elements)
     limit = (2 * window + 2) * 2 * 2 * 8
     told = f"With window={window}, the keys and values of {2 * window + 2} tokens are {limit} numbers here."
     held, places = student.memory_of(cache), 2 * (2 * window + 2)  # positions are no keys and no values
@@ -272,6 +274,13 @@ def test_memory_does_not_grow(student):
     expect.true(
         made.largest.elements <= limit,
         f"{told} The step of token {tokens - 1} makes a tensor of {made.largest.elements:,}: {made.largest}.",
+        expect.curve(
+            "numbers in the largest tensor of a step",
+            [limit] * tokens,
+            sizes,
+            [f"token {position}" for position in range(tokens)],
+            wrong=[position for position, size in enumerate(sizes) if size > limit],
+        ),
     )
 
 

@@ -33,6 +33,13 @@ KATA = Kata(
         "multiply each by the Python float max_norm / norm, so that float32 stays float32. Keep None where "
         "it was, and return the norm of what came in.",
     ),
+    hint_for={
+        "clips_each_array_by_itself": 1,
+        "adds_the_norms_up": 2,
+        "takes_the_largest_of_the_norms": 2,
+        "fails_without_arrays": 2,
+        "goes_on_with_a_bad_norm": 2,
+    },
 )
 
 

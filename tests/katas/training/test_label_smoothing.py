@@ -32,6 +32,12 @@ KATA = Kata(
         "average them; average all of them; mix the two with 1 - smoothing and smoothing. Refuse a "
         "smoothing outside of [0, 1] first.",
     ),
+    hint_for={
+        "shares_among_the_others": 1,
+        "leaves_out_the_share_of_the_target": 1,
+        "spreads_over_ignored_positions": 2,
+        "adds_up_ignored_positions": 2,
+    },
     roundings=ROUNDINGS,
     bank_size=40,
 )

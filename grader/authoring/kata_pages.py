@@ -1,0 +1,63 @@
+"""A page for each kata in the documentation; `mkdocs.yml` names this module as a hook.
+
+A page has the statement, the signatures and the statement's example, drawn. It is made when the documentation
+is built and is not kept in the repository.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from grader.course.catalog import Course, KataInfo, open_course
+from grader.drawing import statement, svg
+from grader.notebooks.markdown import to_markdown
+from grader.notebooks.solution_cells import without_statement
+
+OVERVIEW = "katas.md"
+NAME = re.compile(r"^\| `(\w+)`", re.MULTILINE)  # of a kata, in the first column of a table
+
+
+def page_path(info: KataInfo) -> str:
+    """Return the path of a kata's page in the documentation."""
+    return f"katas/{info.name}.md"
+
+
+def kata_page(course: Course, info: KataInfo) -> str:
+    """Return the page of a kata as Markdown."""
+    stub = course.stub(info).read_text(encoding="utf-8")
+    told = ast.get_docstring(ast.parse(stub)) or info.title
+    signatures = without_statement(stub).strip()
+    return (
+        f"# {info.name}\n\n{to_markdown(told)}\n{_drawn(course, info, told)}## What to write\n\n"
+        f"```python\n{signatures}\n```\n\nGrade it with `grade {info.name}`; "
+        f"`grade --hint {info.name}` gives a hint.\n"
+    )
+
+
+def _drawn(course: Course, info: KataInfo, told: str) -> str:
+    """Return what the statement prints as pictures; "" if there is nothing to draw."""
+    drawings = map(svg.draw, statement.pictures(told, course.declaration(info).axes))
+    figures = "\n\n".join(f'<div class="drawn">{drawing}</div>' for drawing in drawings)
+    return (
+        f"## The example, drawn\n\n<style>{svg.LIGHT}{svg.RULES}</style>\n\n{figures}\n\n" if figures else ""
+    )
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages of all katas to those that mkdocs found."""
+    from mkdocs.structure.files import File, InclusionLevel
+
+    course = open_course(None, None)
+    for info in course.katas.values():
+        content = kata_page(course, info)
+        files.append(
+            File.generated(config, page_path(info), content=content, inclusion=InclusionLevel.NOT_IN_NAV)
+        )
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Return a page of the documentation; the table of katas gets links to their pages."""
+    return NAME.sub(r"| [`\1`](katas/\1.md)", markdown) if page.file.src_uri == OVERVIEW else markdown
