@@ -1,6 +1,7 @@
 """Fixtures for the grader's tests: workers, students and a course of two katas."""
 
 import os
+import shutil
 import textwrap
 from pathlib import Path
 
@@ -50,6 +51,41 @@ def torch_source():
     source = open_source("torch")
     yield source
     source.close()
+
+
+@pytest.fixture(scope="session")
+def _chromium():
+    webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed")
+    binary = shutil.which("chromium") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if not binary or not driver:
+        pytest.skip("there is no Chromium with its chromedriver on this machine")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    for switch in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", "hide-scrollbars"):
+        options.add_argument(f"--{switch}")
+    chromium = webdriver.Chrome(options, webdriver.ChromeService(driver))
+    yield chromium
+    chromium.quit()
+
+
+@pytest.fixture
+def browser(_chromium):
+    """Headless Chromium on a blank page of 1280 × 800, in light colours; skipped where there is none.
+
+    `browser.get_log("performance")` lists the requests of the page, `browser.get_log("browser")` its errors.
+    For a phone or the dark, call `browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", …)` or
+    `browser.execute_cdp_cmd("Emulation.setEmulatedMedia", …)`; the next test starts without them.
+    """
+    _chromium.get("about:blank")
+    size = {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    _chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    light = [{"name": "prefers-color-scheme", "value": "light"}]
+    _chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": light})
+    for log in ("performance", "browser"):
+        _chromium.get_log(log)  # reading a log empties it
+    return _chromium
 
 
 @pytest.fixture
