@@ -1,0 +1,64 @@
+"""Record what the references give for the reply: `kata record-see` writes the file, `grade --see` reads it.
+
+The recording is data and holds no code, so it can be part of what students get.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grader.course.catalog import Course
+from grader.course.loading import load_file
+from grader.see import experiments
+from grader.see.answers import KATAS, Answers
+from grader.see.example import reply
+from grader.see.sections import Sections
+from grader.see.tracing import Step
+from grader.worker.in_process import LocalStudent
+
+FILE = Path(__file__).with_name("recording.json")
+DECIMALS = 5
+
+
+def read_recording() -> dict[str, Any]:
+    """Return the recorded steps and norms, or nothing if there is no recording."""
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
+    return found
+
+
+def record(course: Course) -> dict[str, Any]:
+    """Run the decoder on the reply with the references of the course, train the small models, and return
+    what they gave."""
+    students = {name: _reference(course, name) for name in KATAS}
+    run = Sections(Answers(dict.fromkeys(KATAS, "yours"), students), {}, reply())
+    run.all()
+    kept = {name: _values(step) for name, step in run.steps.items() if not name.startswith("compare/")}
+    return {"norms": experiments.train_norms(), "steps": kept}
+
+
+def write_recording(course: Course) -> str:
+    """Write the recording of a course and return what was written, as a sentence."""
+    found = record(course)
+    steps = [f"  {json.dumps(name)}: {json.dumps(values)}" for name, values in found["steps"].items()]
+    norms = json.dumps(found["norms"])
+    FILE.write_text(f'{{"norms": {norms},\n "steps": {{\n{",".join(steps)}\n}}}}\n'.replace(", ", ","))
+    return f"{len(steps)} steps are in {FILE.name}."
+
+
+def _reference(course: Course, name: str) -> LocalStudent:
+    file = course.solution(course.katas[name], "reference")
+    return LocalStudent(load_file(f"dojo_reference_{name}", file), file.name)
+
+
+def _values(step: Step) -> list[Any]:
+    return [_short(np.asarray(value)) for value in step.values]
+
+
+def _short(array: Any) -> Any:
+    if array.dtype.kind == "f":
+        return np.round(array.astype("f8"), DECIMALS).tolist()
+    return array.astype(int).tolist()
