@@ -43,10 +43,9 @@ def record(course: Course) -> dict[str, Any]:
 def write_recording(course: Course) -> str:
     """Write the recording of a course and return what was written, as a sentence."""
     found = record(course)
-    steps = [f"  {json.dumps(name)}: {json.dumps(values)}" for name, values in found["steps"].items()]
-    norms = json.dumps(found["norms"])
-    FILE.write_text(f'{{"norms": {norms},\n "steps": {{\n{",".join(steps)}\n}}}}\n'.replace(", ", ","))
-    return f"{len(steps)} steps are in {FILE.name}."
+    text = json.dumps(found, separators=(",", ":"))
+    FILE.write_text(text.replace('],"', '],\n"') + "\n")  # a line for each step
+    return f"{len(found['steps'])} steps are in {FILE.name}."
 
 
 def _reference(course: Course, name: str) -> LocalStudent:

@@ -287,8 +287,13 @@ class Sections:
         kept = self.steps[f"stack/{plane.layer}/{plane.sublayer}/hidden"]
         entry = {"layer": plane.layer, "name": plane.sublayer, "hidden": _json(plane.hidden)}
         entry |= {"changed": _cells(kept.changed[0] if kept.changed else None), **_status(plane.steps)}
-        for part in ("scores", "mask", "weights", "adds") if plane.attention else ():
-            entry[part] = _json(getattr(plane.attention, part))
+        if plane.attention:
+            step = self.steps[f"stack/{plane.layer}/{plane.sublayer}/attention"]
+            inside = [step for step in plane.steps if step.kata not in ("", "layer_norm")]
+            entry["inside"] = _status(inside)
+            entry["weights_changed"] = [cell[1:] for cell in _cells(step.changed[1] if step.changed else None)]
+            for part in ("scores", "mask", "weights", "adds"):
+                entry[part] = _json(getattr(plane.attention, part))
         return entry
 
     def _following(self) -> Section:

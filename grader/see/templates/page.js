@@ -18,6 +18,8 @@ const clear = node => { node.replaceChildren(); return node; };
 const finite = value => typeof value === "number";
 const largest = rows => Math.max(1e-9, ...rows.flat(3).filter(finite).map(Math.abs));
 const shown = value => !finite(value) ? String(value) : Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(Math.round(value * 1000) / 1000).replace("-", "−");
+const digits = rows => Math.max(0, ...rows.flat(3).filter(finite).map(value => (shown(value).split(".")[1] || "").length));
+const aligned = (value, places) => finite(value) && Math.abs(value) < 1000 ? value.toFixed(places).replace("-", "−") : shown(value);
 const percent = value => (100 * value).toFixed(value < .1 ? 1 : 0) + " %";
 const commands = katas => katas.map(kata => "grade " + kata).join(", ");
 
@@ -42,21 +44,21 @@ function figure(parent, part) {
   const box = make(parent, "figure", { class: isHatched(part) ? "hatched" : "" });
   badge(make(box, "figcaption", {}, part.title), part);
   if (!part.values) return box;
-  if (part.kind === "bars") return bars(box, part.columns, part.values[0]), box;
+  if (part.kind === "bars") return bars(box, part.columns, part.values[0], null, 1), box;
   const wide = part.rows.length > 12;
   const table = make(box, "table", { class: part.kind === "mask" ? "mask" : wide ? "tight" : "" });
   const head = make(make(table, "thead"), "tr");
   make(head, "td", { hidden: "" }); make(head, "th", {}, "");
   const strip = label => label.replace("feature ", "").replace("position ", "");
   part.columns.forEach(label => make(head, "th", { scope: "col" }, strip(label)));
-  const body = make(table, "tbody"), most = largest(part.values);
+  const body = make(table, "tbody"), most = largest(part.values) * (isHatched(part) ? 1.8 : 1), places = digits(part.values);
   const changed = new Set((part.changed || []).map(String));
   part.values.forEach((row, r) => {
     const line = make(body, "tr");
     make(line, "th", { scope: "row" }, wide ? strip(part.rows[r]) : part.rows[r]);
     row.forEach((value, c) => {
       const mask = part.kind === "mask";
-      const cell = make(line, "td", { title: wide && shown(value) }, mask ? (value ? "✓" : "·") : shown(value));
+      const cell = make(line, "td", { title: wide && shown(value) }, mask ? (value ? "✓" : "·") : aligned(value, places));
       if (mask) cell.classList.toggle("on", Boolean(value)); else tint(cell, value, most);
       cell.classList.toggle("changed", changed.has(`${r},${c}`));
     });
@@ -134,9 +136,9 @@ function stack(section, data) {
 
   // A plane is a parallelogram: tokens go back, features go right.
   function drawStack(parent, done) {
-    const count = last(), gap = small.matches || count > 9 ? 32 : 46, width = 230, slant = 58, tall = 36, left = 12;
+    const count = last(), gap = small.matches || count > 9 ? 32 : 46, width = 222, slant = 58, tall = 36, left = 66;
     const height = (count + 1) * gap + tall + 30, memoryY = height / 2 - 18;
-    const svg = make(parent, "svg", { viewBox: `0 0 400 ${height}`, width: 400, height, role: "group", "aria-label": `A stack of ${play.layers} decoder layers` });
+    const svg = make(parent, "svg", { viewBox: `0 0 440 ${height}`, width: 440, height, role: "group", "aria-label": `A stack of ${play.layers} decoder layers` });
     const pattern = make(make(svg, "defs"), "pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
     make(pattern, "line", { x1: 0, y1: 0, x2: 0, y2: 6, class: "hatchline" });
     const corners = (x, y, u0, u1, v0, v1, w = width) => [[u0, v0], [u1, v0], [u1, v1], [u0, v1]].map(([u, v]) => `${(x + slant * (1 - v) + w * u).toFixed(1)},${(y + tall * v).toFixed(1)}`).join(" ");
@@ -154,7 +156,7 @@ function stack(section, data) {
       const plane = data.planes[n - 1];
       if (plane.name !== "cross-attention") continue;
       const y = height - 26 - tall - n * gap + tall / 2 + 8;
-      make(svg, "path", { d: `M 330 ${memoryY + tall / 2} C 312 ${memoryY + tall / 2}, 316 ${y}, ${left + width + slant / 2 - 4} ${y}`, class: "wire" + (n === done ? " glow" : ""), "data-wire": n });
+      make(svg, "path", { d: `M 372 ${memoryY + tall / 2} C 345 ${memoryY + tall / 2}, 372 ${y}, ${left + width + slant / 2 + 2} ${y}`, class: "wire" + (n === done ? " glow" : ""), "data-wire": n });
     }
     for (let n = 0; n <= count; n++) {
       const plane = n ? data.planes[n - 1] : { name: "h₀", hidden: data.x, source: "plain" };
@@ -166,15 +168,15 @@ function stack(section, data) {
       if (seen) cells(group, left, y, plane.hidden);
       if (n && isHatched(plane)) make(group, "polygon", { points: corners(left, y, 0, 1, 0, 1), class: "hatch" });
       const short = { "self-attention": "self", "cross-attention": "cross", "feed-forward": "FFN" };
-      make(group, "text", { x: left + width + slant - 14, y: y + tall - 4, class: n === 0 ? "strong" : "" }, n ? `${plane.layer} ${short[plane.name]}` : "h₀");
+      make(group, "text", { x: left - 10, y: y + tall - 3, "text-anchor": "end", class: n === 0 ? "strong" : "" }, n ? `${plane.layer} ${short[plane.name]}` : "h₀");
       const open = () => { play.open = n; draw(); };
       group.addEventListener("click", open);
       group.addEventListener("keydown", event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(); } });
     }
     const box = make(svg, "g");
-    make(box, "text", { x: 334, y: memoryY - 10 }, "memory");
+    make(box, "text", { x: 374, y: memoryY - 10 }, "memory");
     const most = largest(data.memory);
-    data.memory.forEach((row, r) => row.forEach((value, c) => make(box, "rect", { x: 332 + 7 * c, y: memoryY + 9 * r, width: 6.4, height: 8.4, class: value < 0 ? "minus" : "plus", "fill-opacity": (.12 + .8 * Math.abs(value) / most).toFixed(2) })));
+    data.memory.forEach((row, r) => row.forEach((value, c) => make(box, "rect", { x: 374 + 7.5 * c, y: memoryY + 9 * r, width: 6.9, height: 8.4, class: value < 0 ? "minus" : "plus", "fill-opacity": (.12 + .8 * Math.abs(value) / most).toFixed(2) })));
   }
 
   function showPlane(parent, n) {
@@ -192,7 +194,7 @@ function stack(section, data) {
       const heads = plane.weights.length, width = Math.sqrt(features.length / heads);
       for (let h = 0; h < heads; h++) {
         const line = make(parent, "div", { class: "figures" });
-        const show = (title, values, kind) => figure(line, { ...plane, note: "", changed: [], title, values, kind, rows: data.tokens, columns });
+        const show = (title, values) => figure(line, { ...plane.inside, changed: plane.weights_changed.filter(cell => cell[0] === h).map(cell => cell.slice(1)), title, values, rows: data.tokens, columns });
         show(`head ${h + 1}: weights`, plane.weights[h]).id = `weights-${h + 1}`;
         const more = make(parent, "details"), inside = line.cloneNode(false);
         make(more, "summary", {}, `how head ${h + 1} gets there, and what it adds`);
@@ -212,7 +214,7 @@ function stack(section, data) {
   draw();
   const list = make(make(section, "div"), "div");
   make(list, "h3", {}, "Your larger functions on the same numbers");
-  const table = make(list, "table", { class: "plain" });
+  const table = make(make(list, "figure"), "table", { class: "plain" });
   for (const found of data.comparisons) {
     const row = make(table, "tr");
     make(row, "th", { scope: "row" }, found.kata);
@@ -226,7 +228,7 @@ function curves(parent, title, lines, names, note) {
   const caption = make(box, "figcaption", {}, title);
   if (note) make(caption, "span", { class: "badge none" }, note);
   const values = lines.flatMap(line => line.values), top = Math.max(...values), low = Math.min(0, ...values), width = 440, height = 210, left = 44, bottom = 28;
-  const x = n => left + n * (width - left - 40) / (names.length - 1), y = value => 10 + (height - bottom - 10) * (top - value) / (top - low || 1);
+  const x = n => left + n * (width - left - 40) / (names.length - 1), y = value => 24 + (height - bottom - 24) * (top - value) / (top - low || 1);
   const svg = make(box, "svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${title}: ` + lines.map(line => `${line.name} ${line.values.map(shown).join(", ")}`).join("; ") });
   for (const value of [low, (low + top) / 2, top]) {
     make(svg, "line", { x1: left, x2: width - 30, y1: y(value), y2: y(value), class: "axis" });
@@ -315,7 +317,9 @@ function search(section, data) {
       const before = parent.path.length ? parent.path[parent.path.length - 1] : 7;
       make(svg, "text", { x: x - 10, y: y - 12, "text-anchor": "end" }, percent(data.probabilities[before][token]));
     }
-    make(svg, "text", { x, y, class: "strong" }, data.words[parent ? token : 7]);
+    const word = data.words[parent ? token : 7];
+    make(svg, "text", { x, y, class: "strong" }, word);
+    if (word === ".") make(svg, "text", { x: x + 10, y }, "end");
     node.children.forEach(child => drawNode(child, node));
   };
   drawNode(root);
@@ -354,5 +358,5 @@ sections.forEach((part, n) => {
   if (part.data.said) make(section, "p", { class: "said" }, `“${part.data.said} …”`);
   part.texts.forEach(text => make(section, "p", {}, text));
   if (special[part.id]) special[part.id](section, part.data);
-  if (part.figures.length) { const box = make(section, "div", { class: "figures" }); part.figures.forEach(one => figure(box, one)); }
+  if (part.figures.length) { const box = make(section, "div", { class: "figures" }); part.figures.forEach((one, k) => { if (k && one.kind === "bars" && part.figures[k - 1].kind !== "bars") make(box, "div", { class: "break" }); figure(box, one); }); }
 });
