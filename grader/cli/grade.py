@@ -176,7 +176,12 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--show-output", is_flag=True, help="Show what the code printed, quoted.")
 @click.option("--key", type=click.Path(path_type=Path), help="Grade with this answer key, file or folder.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The file with a sealed key's secret.")
-@click.option("--output", "--out", "output", help="Write the report, or the page of --see, to this file; several formats go to this folder.")
+@click.option(
+    "--output",
+    "--out",
+    "output",
+    help="Write the report, or the page of --see, to this file; several formats go to this folder.",
+)
 def grade(names: tuple[str, ...], detail: Detail | None, **options: Any) -> None:
     """Grade katas: those named, or all that are begun."""
     sys.exit(run(GradeOptions(names=names, detail=detail or "normal", **options)))

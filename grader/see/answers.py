@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,7 +56,7 @@ class Answers:
     """The status of every kata, and the student of each one that is used."""
 
     statuses: dict[str, Status] = field(default_factory=lambda: dict.fromkeys(KATAS, "open"))
-    students: dict[str, Student] = field(default_factory=dict)
+    students: Mapping[str, Student] = field(default_factory=dict)
 
 
 def grade_file(needs: Needs, info: KataInfo, path: Path) -> KataReport:
@@ -70,8 +70,8 @@ def open_answers(
 ) -> Iterator[Answers]:
     """Yield the student's answers. A file that does not pass is used if `mine` is true. `terms` are those of
     `open_grader`, which may raise COMPLAINTS."""
-    found = dict(_begun(course))
-    answers = Answers()
+    found, students = dict(_begun(course)), dict[str, Student]()
+    answers = Answers(students=students)
     with ExitStack() as stack:
         paths = [(submission.info, course.stub(submission.info)) for submission in found.values()]
         needs, source = open_needs(course, paths, **terms)
@@ -85,7 +85,7 @@ def open_answers(
                 answers.statuses[name] = "begun"
             else:
                 answers.statuses[name] = "yours" if passes else "fails"
-                answers.students[name] = student
+                students[name] = student
         yield answers
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grader.see.tracing import Array, Tracer
+from grader.see.tracing import Array, Tracer, Value
 from grader.worker.student import Student
 
 VOCABULARIES = (1_000, 10_000, 50_000)
@@ -13,7 +13,7 @@ PARTS = ("token_embedding", "stack", "output_projection", "total")
 STEPS, EVERY = 120, 10
 
 
-def count_parameters(tracer: Tracer) -> Array | None:
+def count_parameters(tracer: Tracer) -> Value:
     """Return the parameters of a decoder: [vocabulary, tied or not, part]."""
 
     def count(student: Student) -> Array:
@@ -24,7 +24,7 @@ def count_parameters(tracer: Tracer) -> Array | None:
         return np.array([[[int(found[part]) for part in PARTS] for found in row] for row in counts])
 
     shape = (len(VOCABULARIES), 2, len(PARTS))
-    return tracer.call("counts/parameters", "parameter_count", count, [shape], kind="i")[0]
+    return tracer.call("parameters", "parameter_count", count, [shape], kind="i8")[0]
 
 
 def train_norms() -> dict[str, list[float]]:
@@ -61,6 +61,6 @@ def _norms(order: str, final: bool) -> list[float]:
                 norms.append(round(hidden.detach().norm(dim=-1).mean().item(), 3))
             loss = nn.functional.cross_entropy(head(hidden).flatten(0, 1), ids[:, 1:].flatten())
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         return norms

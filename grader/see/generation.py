@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from grader.see.tracing import Array, Tracer
+from grader.see.tracing import Array, Tracer, Value, plain
 from grader.worker.student import Student
 
 TEMPERATURES, DRAWS = (0.5, 0.7, 1.0, 1.5, 2.0), 1000
@@ -17,7 +16,7 @@ TEMPERATURES, DRAWS = (0.5, 0.7, 1.0, 1.5, 2.0), 1000
 FILTERS: dict[str, tuple[str, tuple[float, ...]]] = {
     "top_k": ("top_k_filter", (1, 2, 4, 6)),
     "top_p": ("top_p_filter", (0.4, 0.6, 0.8, 1.0)),
-    "min_p": ("min_p_filter", (0.0, 0.2, 0.5)),
+    "min_p": ("min_p_filter", (0.0, 0.3, 0.4)),
 }
 GENERATOR = """
 import torch
@@ -52,18 +51,16 @@ FOLLOWS = {
 CACHED, WIDTH, NUM_HEADS = 8, 8, 2
 
 
-def filter_distribution(tracer: Tracer, logits: Array) -> Array | None:
+def filter_distribution(tracer: Tracer, logits: Array) -> Value:
     """Return the probabilities at every position of the sliders: [min-p, top-p, top-k, temperature, V]."""
-    shown: Array | None = np.stack([logits / temperature for temperature in TEMPERATURES]).astype("f4")
+    shown: Value = np.stack([logits / temperature for temperature in TEMPERATURES]).astype("f4")
     for kata, (function, positions) in FILTERS.items():
         shown = _filter(tracer, kata, function, positions, shown)
     shape = () if shown is None else shown.shape
     return tracer.call("choice/softmax", "softmax", lambda s: s.softmax(shown), [shape], [shown])[0]
 
 
-def _filter(
-    tracer: Tracer, kata: str, function: str, positions: tuple[float, ...], logits: Array | None
-) -> Array | None:
+def _filter(tracer: Tracer, kata: str, function: str, positions: tuple[float, ...], logits: Value) -> Value:
     """Return the logits behind a filter at each of its positions, on a new first axis."""
     if logits is None:
         return None
@@ -73,11 +70,11 @@ def _filter(
         results = [getattr(student, function)(_tensor(logits), position) for position in positions]
         return np.stack([np.isfinite(result.detach().numpy()) for result in results])
 
-    [found] = tracer.call(f"choice/{kata}", kata, kept, [shape], kind="b")
+    [found] = tracer.call(f"choice/{kata}", kata, kept, [shape], kind="?")
     return None if found is None else np.where(found, logits, -np.inf).astype("f4")
 
 
-def count_draws(tracer: Tracer, logits: Array) -> Array | None:
+def count_draws(tracer: Tracer, logits: Array) -> Value:
     """Return how often each token is drawn at every temperature: [temperature, V]."""
     rows = np.repeat(logits[None].astype("f4"), DRAWS, axis=0)
 
@@ -90,7 +87,7 @@ def count_draws(tracer: Tracer, logits: Array) -> Array | None:
         return np.stack(counts)
 
     shape = (len(TEMPERATURES), len(logits))
-    return tracer.call("draws/counts", "temperature_sampling", draw, [shape], kind="i")[0]
+    return tracer.call("draws/counts", "temperature_sampling", draw, [shape], kind="i8")[0]
 
 
 def bigram_logits(first: Array) -> Array:
@@ -103,45 +100,40 @@ def bigram_logits(first: Array) -> Array:
     return table
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(NamedTuple):
     """Texts as lists of ids behind the prompt: greedy, sampled, the beams of each round and the best one."""
 
     greedy: list[int] | None
     samples: list[list[int]]
     rounds: list[list[list[int]]]
     best: list[int] | None
-    log_probs: Array
+    probabilities: Array
 
 
 def search(tracer: Tracer, first: Array) -> Search:
     """Return what greedy decoding, sampling and beam search find in the model of the reply."""
     table = bigram_logits(first)
-    log_probs = table - np.log(np.exp(table).sum(axis=-1, keepdims=True))
+    probabilities = np.exp(table) / np.exp(table).sum(axis=-1, keepdims=True)
     [greedy] = tracer.call(
-        "search/greedy", "greedy_generate", lambda s: _generate(s, table), [(STEPS,)], kind="i"
+        "search/greedy", "greedy_generate", lambda s: _generate(s, table), [(STEPS,)], kind="i8"
     )
     [sampled] = tracer.call(
         "search/sampling",
         "temperature_sampling",
         lambda s: np.array([_sample(s, table, seed) for seed in range(1, SAMPLES + 1)]),
         [(SAMPLES, STEPS)],
-        kind="i",
+        kind="i8",
     )
     rounds, best = tracer.call(
         "search/beams",
         "beam_search",
-        lambda s: _beams(s, log_probs),
+        lambda s: _beams(s, np.log(probabilities)),
         [(STEPS, BEAMS, STEPS), (STEPS,)],
-        kind="i",
+        kind="i8",
     )
-    return Search(
-        greedy=None if greedy is None else _ids(greedy),
-        samples=[] if sampled is None else [_ids(row) for row in sampled],
-        rounds=[] if rounds is None else [[_ids(row) for row in beams if _ids(row)] for beams in rounds],
-        best=None if best is None else _ids(best),
-        log_probs=log_probs,
-    )
+    asked = [] if rounds is None else [[_ids(row) for row in beams if _ids(row)] for beams in rounds]
+    samples = [] if sampled is None else [_ids(row) for row in sampled]
+    return Search(plain(_ids, greedy), samples, asked, plain(_ids, best), probabilities)
 
 
 def _ids(row: Array) -> list[int]:
@@ -187,7 +179,7 @@ def _beams(student: Student, log_probs: Array) -> tuple[Array, Array]:
     return asked, np.array(_padded(best))
 
 
-def grow_cache(tracer: Tracer) -> tuple[Array | None, Array | None, Array | None]:
+def grow_cache(tracer: Tracer) -> list[Value]:
     """Return the keys of the first head [tokens, d_head], and the FLOPs of each step with a cache and with
     the whole sequence again."""
     draw = np.random.default_rng(0).standard_normal
@@ -207,10 +199,9 @@ def grow_cache(tracer: Tracer) -> tuple[Array | None, Array | None, Array | None
             spent.append((step, whole))
         return held.detach().numpy()[0, 0], *np.array(spent).T
 
-    spent: list[tuple[int, int]] = []
+    spent: list[tuple[float, float]] = []
     shapes: list[tuple[int, ...]] = [(CACHED, WIDTH // NUM_HEADS), (CACHED,), (CACHED,)]
-    found = tracer.call("cache/steps", "kv_cache", steps, shapes)
-    return found[0], found[1], found[2]
+    return tracer.call("cache/steps", "kv_cache", steps, shapes)
 
 
 def _flops(student: Student, x: Array, w_qkv: Array, w_out: Array, cache: Any) -> float:

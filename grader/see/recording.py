@@ -33,8 +33,8 @@ def read_recording() -> dict[str, Any]:
 def record(course: Course) -> dict[str, Any]:
     """Run the decoder on the reply with the references of the course, train the small models, and return
     what they gave."""
-    students = {name: _reference(course, name) for name in KATAS}
-    run = Sections(Answers(dict.fromkeys(KATAS, "yours"), students), {}, reply())
+    answers = Answers(dict.fromkeys(KATAS, "yours"), reference_students(course))
+    run = Sections(answers, {}, reply())
     run.all()
     kept = {name: _values(step) for name, step in run.steps.items() if not name.startswith("compare/")}
     return {"norms": experiments.train_norms(), "steps": kept}
@@ -48,9 +48,13 @@ def write_recording(course: Course) -> str:
     return f"{len(found['steps'])} steps are in {FILE.name}."
 
 
-def _reference(course: Course, name: str) -> LocalStudent:
-    file = course.solution(course.katas[name], "reference")
-    return LocalStudent(load_file(f"dojo_reference_{name}", file), file.name)
+def reference_students(course: Course) -> dict[str, LocalStudent]:
+    """Return the references of the course, each as a student in this process."""
+    files = {name: course.solution(course.katas[name], "reference") for name in KATAS}
+    return {
+        name: LocalStudent(load_file(f"dojo_reference_{name}", file), file.name)
+        for name, file in files.items()
+    }
 
 
 def _values(step: Step) -> list[Any]:

@@ -8,54 +8,59 @@ grader's own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from grader.see.tracing import Array, Step, Tracer, largest_difference, plain
+from grader.see.tracing import Array, Step, Tracer, Value, gaps, plain
+from grader.worker.student import Student
 
 HEADS, D_MODEL, D_FF, LAYERS = 2, 8, 16, 6
 SUBLAYERS = ("self-attention", "cross-attention", "feed-forward")
 Weights = dict[str, dict[str, Array]]
 
 
-@dataclass(frozen=True)
-class Attention:
-    """What an attention computes, by head: scores before the scale, the mask, the weights, what is added."""
+class Attention(NamedTuple):
+    """What an attention computes, by head; `adds` is what each head adds to the hidden states."""
 
-    scores: Array | None
-    mask: Array | None
-    weights: Array | None
-    heads: Array | None
-    adds: Array | None
-    result: Array | None
+    scores: Value
+    mask: Value
+    weights: Value
+    adds: Value
+    heads: Value
+    result: Value
 
 
-@dataclass(frozen=True)
-class Plane:
+class Plane(NamedTuple):
     """One sublayer: the hidden states behind it, its attention if it is one, and the steps that made it."""
 
     layer: int
     sublayer: str
-    hidden: Array | None
+    hidden: Value
     attention: Attention | None
     steps: list[Step]
 
 
-@dataclass(frozen=True)
-class Stack:
+class Stack(NamedTuple):
     """The inputs of a decoder stack and its planes from the bottom to the top."""
 
-    x: Array | None
+    x: Value
     memory: Array
     layers: list[Weights]
     planes: list[Plane]
 
     @property
-    def states(self) -> list[Array | None]:
+    def states(self) -> list[Value]:
         """The hidden states h_0 … h_N."""
         return [self.x, *(plane.hidden for plane in self.planes[2::3])]
+
+
+class Comparison(NamedTuple):
+    """A larger function of the student's, what it is compared with, and how far it is from that."""
+
+    kata: str
+    what: str
+    told: str
 
 
 def random_weights(seed: int) -> Weights:
@@ -68,9 +73,7 @@ def random_weights(seed: int) -> Weights:
     square = (D_MODEL, D_MODEL)
     attention = [{name: matrix(*square) for name in "qkvo"} for _ in range(2)]
     feed_forward = {"w1": matrix(D_MODEL, D_FF), "w2": matrix(D_FF, D_MODEL)}
-    return dict(
-        zip(("self_attention", "cross_attention", "feed_forward"), [*attention, feed_forward], strict=True)
-    )
+    return {"self_attention": attention[0], "cross_attention": attention[1], "feed_forward": feed_forward}
 
 
 def printed_inputs() -> tuple[Array, Array]:
@@ -79,7 +82,7 @@ def printed_inputs() -> tuple[Array, Array]:
     return (draw(3, D_MODEL) * 0.5).astype("f4"), (draw(4, D_MODEL) * 0.5).astype("f4")
 
 
-def compose(tracer: Tracer, x: Array | None, memory: Array) -> Stack:
+def compose(tracer: Tracer, x: Value, memory: Array) -> Stack:
     """Return a stack of six layers on these inputs."""
     layers = [random_weights(seed) for seed in range(1, LAYERS + 1)]
     planes: list[Plane] = []
@@ -91,7 +94,7 @@ def compose(tracer: Tracer, x: Array | None, memory: Array) -> Stack:
     return Stack(x, memory, layers, planes)
 
 
-def _layer(tracer: Tracer, number: int, weights: Weights, x: Array | None, memory: Array) -> Iterator[Plane]:
+def _layer(tracer: Tracer, number: int, weights: Weights, x: Value, memory: Array) -> Iterator[Plane]:
     """Yield the three planes of a layer."""
     for sublayer in SUBLAYERS:
         name = f"stack/{number}/{sublayer}/"
@@ -107,7 +110,7 @@ def _layer(tracer: Tracer, number: int, weights: Weights, x: Array | None, memor
         yield Plane(number, sublayer, x, attention, tracer.within(name))
 
 
-def normalised(tracer: Tracer, name: str, x: Array | None) -> Array | None:
+def normalised(tracer: Tracer, name: str, x: Value) -> Value:
     """Return the layer norm of x, with gamma 1 and beta 0."""
     ones, zeros = np.ones(D_MODEL, "f4"), np.zeros(D_MODEL, "f4")
     shape = () if x is None else x.shape
@@ -117,8 +120,8 @@ def normalised(tracer: Tracer, name: str, x: Array | None) -> Array | None:
 def _attend(
     tracer: Tracer,
     name: str,
-    x_q: Array | None,
-    x_kv: Array | None,
+    x_q: Value,
+    x_kv: Value,
     w: dict[str, Array],
     causal: bool = False,
 ) -> Attention:
@@ -141,27 +144,24 @@ def _attend(
     [merged] = tracer.call(
         f"{name}merge", "head_split_merge", lambda s: s.merge_heads(heads), [(1, queries, D_MODEL)], [heads]
     )
-    return Attention(
-        scores=plain(lambda q, k: (q @ k.swapaxes(-1, -2))[0], *parts[:2]),
-        mask=mask,
-        weights=plain(lambda found: found[0], weights),
-        heads=plain(lambda found: found[0], heads),
-        adds=plain(lambda found: found[0] @ w["o"].reshape(HEADS, d_head, D_MODEL), heads),
-        result=plain(lambda found: found[0] @ w["o"], merged),
-    )
+    scores = plain(lambda q, k: (q @ k.swapaxes(-1, -2))[0], *parts[:2])
+    weights, heads = (plain(lambda found: found[0], found) for found in (weights, heads))
+    adds = plain(lambda heads: heads @ w["o"].reshape(HEADS, d_head, D_MODEL), heads)
+    result = plain(lambda merged: merged[0] @ w["o"], merged)
+    return Attention(scores, mask, weights, adds, heads, result)
 
 
-def _split(tracer: Tracer, name: str, x: Array | None) -> Array | None:
+def _split(tracer: Tracer, name: str, x: Value) -> Value:
     shape = () if x is None else (1, HEADS, len(x), D_MODEL // HEADS)
     return tracer.call(name, "head_split_merge", lambda s: s.split_heads(x[None], HEADS), [shape], [x])[0]
 
 
-def causal_mask(tracer: Tracer, name: str, tokens: int) -> Array | None:
+def causal_mask(tracer: Tracer, name: str, tokens: int) -> Value:
     """Return the student's causal mask of so many tokens."""
-    return tracer.call(name, "causal_mask", lambda s: s.causal_mask(tokens), [(tokens, tokens)], kind="b")[0]
+    return tracer.call(name, "causal_mask", lambda s: s.causal_mask(tokens), [(tokens, tokens)], kind="?")[0]
 
 
-def _feed_forward(tracer: Tracer, name: str, x: Array | None, weights: Weights) -> Array | None:
+def _feed_forward(tracer: Tracer, name: str, x: Value, weights: Weights) -> Value:
     w1, w2 = weights["feed_forward"]["w1"], weights["feed_forward"]["w2"]
     zeros = np.zeros(D_FF, "f4"), np.zeros(D_MODEL, "f4")
     shape = () if x is None else x.shape
@@ -174,79 +174,48 @@ def _feed_forward(tracer: Tracer, name: str, x: Array | None, weights: Weights) 
     )[0]
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A larger function of the student's against the composition; `difference` is None if one is missing."""
-
-    kata: str
-    what: str
-    difference: float | None
-    note: str = ""
-
-
-def compare(tracer: Tracer, stack: Stack) -> list[Comparison]:
-    """Return how far the student's larger functions are from the composition of the smaller ones."""
-    if stack.x is None:
-        return []
-    first = stack.layers[0]
-    own, cross = first["self_attention"], first["cross_attention"]
-    block = slice(0, D_MODEL // HEADS)
+def compare(tracer: Tracer, stack: Stack) -> Iterator[Comparison]:
+    """Yield how far the student's larger functions are from the composition of the smaller ones."""
+    first, inside, reads = stack.layers[0], stack.planes[0].attention, stack.planes[1].attention
+    own, cross = first["self_attention"].values(), first["cross_attention"]
     places = ("self-attention/norm", "cross-attention/norm", "cross-attention/memory norm")
     x, x_dec, x_enc = (tracer.steps[f"stack/1/{place}"].values[0] for place in places)
-    inside, states = stack.planes[0].attention, stack.states
-    return [
-        _compared(
-            tracer,
-            "multi_head_attention",
+    assert inside
+    assert reads
+    block = slice(0, D_MODEL // HEADS)
+    head = [plain(lambda found: found[:1], found) for found in (reads.heads, reads.weights)]
+    larger: dict[str, tuple[str, Callable[[Student], Any], list[Value]]] = {
+        "multi_head_attention": (
             "layer 1, self-attention",
-            lambda s: s.multi_head_attention(x[None], x[None], *own.values(), HEADS, inside.mask),
+            lambda s: s.multi_head_attention(x[None], x[None], *own, HEADS, inside.mask),
             [plain(lambda result: result[None], inside.result)],
-            [x, inside.mask],
         ),
-        _compared(
-            tracer,
-            "cross_attention",
+        "cross_attention": (
             "layer 1, cross-attention, head 1",
             lambda s: s.cross_attention(x_dec[None], x_enc[None], *(cross[part][:, block] for part in "qkv")),
-            [_head(stack, "heads"), _head(stack, "weights")],
-            [x_dec, x_enc],
+            head,
         ),
-        _compared(
-            tracer,
-            "decoder_layer",
+        "decoder_layer": (
             "layer 1",
             lambda s: s.decoder_layer(stack.x, stack.memory, first, HEADS),
-            [states[1]],
+            stack.states[1:2],
         ),
-        _compared(
-            tracer,
-            "decoder_stack",
+        "decoder_stack": (
             f"all {LAYERS} layers",
             lambda s: s.decoder_stack(stack.x, stack.memory, stack.layers, HEADS),
-            states,
+            stack.states,
         ),
-    ]
+    }
+    for kata, (what, run, due) in larger.items():
+        shapes = [() if array is None else array.shape for array in due]
+        values = tracer.call(f"compare/{kata}", kata, run, shapes, due)
+        yield Comparison(kata, what, _told(tracer.steps[f"compare/{kata}"], values, due))
 
 
-def _head(stack: Stack, name: str) -> Array | None:
-    """Return the first head of the first cross-attention, as a batch of one."""
-    return plain(lambda found: found[:1], getattr(stack.planes[1].attention, name))
-
-
-def _compared(
-    tracer: Tracer,
-    kata: str,
-    what: str,
-    run: Callable[[Any], Any],
-    due: list[Array | None],
-    needs: list[Array | None] | None = None,
-) -> Comparison:
-    """Call a larger function and return its largest difference from `due`."""
-    shapes = [() if array is None else array.shape for array in due]
-    values = tracer.call(f"compare/{kata}", kata, run, shapes, [*due, *(needs or [])])
-    step = tracer.steps[f"compare/{kata}"]
-    if step.source in ("recorded", "missing"):
-        return Comparison(kata, what, None, step.note if kata in tracer.answers.students else "")
-    return Comparison(
-        kata, what, max(largest_difference(v, d) for v, d in zip(values, due, strict=True)), step.note
-    )
+def _told(step: Step, values: list[Value], due: list[Value]) -> str:
+    """Return the largest difference, or why there is none."""
+    if step.source == "missing":
+        return step.note or "not yours yet"
+    most = max(float(gaps(value, other).max()) for value, other in zip(values, due, strict=True))
+    shown = f"{most:.0e}".replace("e-0", "e-") if 0 < most < 1e-3 else f"{most:.2g}"
+    return f"difference {shown}"

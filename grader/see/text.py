@@ -5,13 +5,29 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from grader.drawing.text import ASCII, Paint, draw
 from grader.report import Panel, Picture
 from grader.see.sections import Figure, Section
 
 BOLD, ORANGE, DIM = "1", "33", "2"
 MARKS = {"yours": "●", "fails": "✗", "begun": "◐", "open": "○"}
-PLAIN = str.maketrans({"●": "*", "◐": "~", "○": "-", "₀": "0", "₁": "1", "₂": "2", "ᵀ": "T", "√": "root ", "·": "*", "“": '"', "”": '"'})
+PLAIN = str.maketrans(
+    {
+        "●": "*",
+        "◐": "~",
+        "○": "-",
+        "₀": "0",
+        "₁": "1",
+        "₂": "2",
+        "ᵀ": "T",
+        "√": "root ",
+        "·": "*",
+        "“": '"',
+        "”": '"',
+    }
+)
 
 
 def render(sections: Sequence[Section], width: int, paint: Paint, ascii_only: bool = False) -> str:
@@ -30,8 +46,11 @@ def _section(section: Section, width: int, paint: Paint, ascii_only: bool) -> It
     for figure in section.figures:
         yield ""
         yield from _figure(figure, width, paint, ascii_only)
-    for found in section.data.get("comparisons", ()):
-        yield f"  your {found['kata']}, {found['what']}: {found['told']}"
+    comparisons = section.data.get("comparisons", ())
+    if comparisons:
+        yield from ("", "  your larger functions on the same numbers")
+    for found in comparisons:
+        yield f"  {found['kata']:<21} {found['what']:<33} {found['told']}"[:width]
     yield ""
 
 
@@ -44,24 +63,28 @@ def _katas(statuses: dict[str, str], paint: Paint) -> Iterator[str]:
 
 
 def _figure(figure: Figure, width: int, paint: Paint, ascii_only: bool) -> Iterator[str]:
-    """Yield the figure indented, with its source above if it is not the student's."""
+    """Yield the figure indented, with whose it is above if that is not the student's."""
     yield f"  {figure.title}{paint(_source(figure), ORANGE)}"
     if figure.values is None:
         return
-    kind = "bars" if figure.kind == "bars" else figure.kind
-    wrong = () if figure.changed is None else tuple((int(r), int(c)) for r, c in zip(*figure.changed.nonzero(), strict=True))
+    cells = (
+        () if figure.changed is None else zip(*map(np.ndarray.tolist, figure.changed.nonzero()), strict=True)
+    )
     values = tuple(tuple(round(float(value), 3) for value in row) for row in figure.values)
-    picture = Picture(kind, "result", (Panel("", values),), tuple(figure.rows), tuple(figure.columns), wrong)
-    for line in draw(picture, width - 2, paint, ascii_only):
-        if line.strip():
-            yield f"  {line}"
+    columns = list(figure.columns)
+    if figure.kind == "bars":
+        columns = [f"{label:<{max(map(len, columns))}}" for label in columns]
+    picture = Picture(
+        figure.kind, "result", (Panel("", values),), tuple(figure.rows), tuple(columns), tuple(cells)
+    )
+    yield from (f"  {line}" for line in draw(picture, width - 2, paint, ascii_only) if line.strip())
 
 
 def _source(figure: Figure) -> str:
     """Return whose the figure is, where that is worth saying."""
+    katas = " ".join(figure.katas)
     if figure.source == "fails":
-        return f"   yours, fails: {', '.join(figure.katas)}"
+        return f"   yours, fails: {katas}"
     if figure.source in ("recorded", "missing"):
-        grade = f"not yours yet: grade {' '.join(figure.katas)}" if figure.katas else ""
-        return f"   {figure.note if figure.source == 'missing' and figure.note else grade}"
+        return f"   {figure.note}" if figure.note else f"   not yours yet: grade {katas}"
     return ""

@@ -1,8 +1,8 @@
 """Call the student's functions one after the other, and keep what each of them gave.
 
 A function that is not the student's yet is not replaced by another: the value that the reference gave for
-the same arguments is read from a recording. A recording holds for its own arguments alone, so behind a wrong
-value, and for tokens that the student typed, nothing takes the place of a function that does not pass.
+the same arguments is read from a recording. A recording holds for its own arguments alone. So behind a wrong
+value, and for tokens that are typed, nothing takes the place of a function that does not pass.
 """
 
 from __future__ import annotations
@@ -19,26 +19,30 @@ from grader.worker.client import WorkerLost
 from grader.worker.student import Student
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Values = list[Array | None]
+Value = Any  # an array, or None if it is missing
 #: `plain` is a product or a sum of the grader's own.
 Source = Literal["yours", "fails", "recorded", "missing", "plain"]
-#: How much a value may differ from the recording, which has five decimals, without counting as changed.
-SAME = 1e-3
+SAME = 1e-3  # a smaller difference from the recording, which has five decimals, is none
+KINDS = {"f4": "fiu", "i8": "iu", "?": "b"}  # the kinds of dtype that do where one is needed
+BLOCKED = "A value that it needs is missing."
+
+
+class Unusable(Exception):
+    """A function returned something else than the arrays that the next one takes."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """The values of one call: of which kata, from where, why there are none, and how far from the recording.
+    """The values of one call: of which kata, whose, why there are none, and how far from the recording.
 
-    `changed` has a mask of the cells that differ from the recording, for each value.
+    `changed` has, for each value, a mask of the cells that differ from the recording; it is empty if none do.
     """
 
     kata: str
     source: Source
-    values: Values
+    values: list[Value]
     note: str = ""
-    difference: float = 0.0
-    changed: tuple[Array | None, ...] = ()
+    changed: tuple[Value, ...] = ()
 
 
 @dataclass
@@ -49,7 +53,7 @@ class Tracer:
         answers: The student's functions.
         recorded: The values of the reference, by the name of the step; empty if there are none.
         steps: What the calls gave so far.
-        altered: Whether a value differs from the recording, so that the recording holds no longer.
+        altered: Whether a value is missing or differs, so that the recording holds no longer.
     """
 
     answers: Answers
@@ -63,89 +67,66 @@ class Tracer:
         kata: str,
         run: Callable[[Student], Any],
         shapes: Sequence[tuple[int, ...]],
-        needs: Sequence[Array | None] = (),
-        kind: str = "f",
-    ) -> Values:
+        needs: Sequence[Value] = (),
+        kind: str = "f4",
+    ) -> list[Value]:
         """Return the arrays that `run` gives with the kata's student, or those recorded, or Nones.
 
-        They must have these shapes, and NumPy's `kind` of dtype: f, i or b. `needs` are the arguments that
-        other steps gave; the call is left out if one of them is None.
+        They must have these shapes and this kind of dtype. `needs` are arguments that other steps gave;
+        the call is left out if one of them is None.
         """
-        step = self._step(name, kata, run, shapes, needs, kind)
-        self.steps[name] = step
-        self.altered = self.altered or step.source == "missing" or step.difference > SAME
-        return step.values
-
-    def _step(
-        self,
-        name: str,
-        kata: str,
-        run: Callable[[Student], Any],
-        shapes: Sequence[tuple[int, ...]],
-        needs: Sequence[Array | None],
-        kind: str,
-    ) -> Step:
-        nothing: Values = [None] * len(shapes)
+        missing: list[Value] = [None] * len(shapes)
         student = self.answers.students.get(kata)
-        note = ""
-        if student is not None:
-            if any(value is None for value in needs):
-                return Step(kata, "missing", nothing, "It needs a value that is missing.")
+        if student is None and name in self.recorded and not self.altered:
+            step = Step(kata, "recorded", [np.array(value, kind) for value in self.recorded[name]])
+        elif student is None:
+            step = Step(kata, "missing", missing)
+        elif any(value is None for value in needs):
+            step = Step("", "missing", missing, BLOCKED)
+        else:
             try:
                 values = _checked(run(student), shapes, kind)
-                return self._compared(name, kata, self._used(kata), values)
+                source: Source = "fails" if self.answers.statuses[kata] == "fails" else "yours"
+                step = Step(kata, source, values, changed=self._changed(name, values))
             except (SubmissionFailed, WorkerLost, Unusable) as error:
-                note = _told(error)
-        if name in self.recorded and not self.altered and student is None:
-            return Step(kata, "recorded", [np.array(value, kind) for value in self.recorded[name]])
-        return Step(kata, "missing", nothing, note or "Nothing is recorded for these values.")
+                step = Step(kata, "missing", missing, _told(error))
+            except Exception:  # `run` computes with what the student returned, which can be anything
+                step = Step(kata, "missing", missing, "What it returned cannot be used.")
+        self.steps[name] = step
+        self.altered = self.altered or step.source == "missing" or bool(step.changed)
+        return step.values
 
-    def _used(self, kata: str) -> Source:
-        return "fails" if self.answers.statuses[kata] == "fails" else "yours"
-
-    def keep(self, name: str, value: Array | None) -> None:
+    def keep(self, name: str, value: Value) -> None:
         """Keep a sum of the grader's own as a step, so that it is compared with the recording as well."""
-        self.steps[name] = self._compared(name, "", "missing" if value is None else "plain", [value])
-
-    def _compared(self, name: str, kata: str, source: Source, values: Values) -> Step:
-        pairs = list(zip(values, self.recorded.get(name, ()), strict=False))
-        difference = max((largest_difference(value, due) for value, due in pairs), default=0.0)
-        changed = tuple(_changed(value, due) for value, due in pairs) if difference > SAME else ()
-        return Step(kata, source, values, "", difference, changed)
+        source: Source = "missing" if value is None else "plain"
+        self.steps[name] = Step("", source, [value], changed=self._changed(name, [value]))
 
     def within(self, prefix: str) -> list[Step]:
         """Return the steps whose names begin with `prefix`."""
         return [step for name, step in self.steps.items() if name.startswith(prefix)]
 
-
-class Unusable(Exception):
-    """A function returned something else than the arrays that the next one takes."""
-
-
-def largest_difference(value: Array | None, due: Any) -> float:
-    """Return the largest difference of two arrays, which is infinite for NaN against a number."""
-    return 0.0 if value is None else float(_gaps(value, due).max(initial=0.0))
+    def _changed(self, name: str, values: list[Value]) -> tuple[Value, ...]:
+        pairs = zip(values, self.recorded.get(name, ()), strict=False)
+        masks = [plain(lambda value, due=due: gaps(value, due) > SAME, value) for value, due in pairs]
+        return tuple(masks) if any(mask is not None and mask.any() for mask in masks) else ()
 
 
-def _changed(value: Array | None, due: Any) -> Array | None:
-    return None if value is None else _gaps(value, due) > SAME
-
-
-def _gaps(value: Array, due: Any) -> Array:
+def gaps(value: Array, due: Any) -> Array:
+    """Return the absolute differences of two arrays, which are infinite for NaN against a number."""
     one, other = np.asarray(value, "f8"), np.asarray(due, "f8")
     if one.shape != other.shape:
         return np.full(one.shape, np.inf)
     with np.errstate(invalid="ignore"):
-        gaps = np.where(one == other, 0.0, np.abs(one - other))
-    return np.nan_to_num(gaps, nan=np.inf)
+        found = np.where(one == other, 0.0, np.abs(one - other))
+    return np.nan_to_num(found, nan=np.inf)
 
 
-def plain(function: Callable[..., Any], *values: Any) -> Any:
+def plain(function: Callable[..., Any], *values: Value) -> Value:
     """Return `function(*values)`, a product or a sum of the grader's own, or None if a value is missing."""
     return None if any(value is None for value in values) else function(*values)
 
 
-def _checked(result: Any, shapes: Sequence[tuple[int, ...]], kind: str) -> Values:
+def _checked(result: Any, shapes: Sequence[tuple[int, ...]], kind: str) -> list[Value]:
     """Return the result as arrays. Raises Unusable if it is something else than arrays of these shapes."""
     parts = list(result) if isinstance(result, list | tuple) and len(shapes) > 1 else [result]
     if len(parts) != len(shapes):
@@ -156,16 +137,16 @@ def _checked(result: Any, shapes: Sequence[tuple[int, ...]], kind: str) -> Value
 def _array(value: Any, shape: tuple[int, ...], kind: str) -> Array:
     if type(value).__module__ == "torch":
         value = value.detach().numpy()
-    plain_kind = isinstance(value, int | float | np.ndarray | np.generic)
-    array = np.asarray(value) if plain_kind else np.empty(0, "O")
-    if array.dtype.kind not in {"f": "fiu", "i": "iu", "b": "b"}[kind]:
-        raise Unusable(f"It returned no array of the right dtype, but {type(value).__name__}.")
+    if not isinstance(value, int | float | np.ndarray | np.generic):
+        raise Unusable(f"It returned an object of type {type(value).__name__}, and an array is needed.")
+    array = np.asarray(value)
+    if array.dtype.kind not in KINDS[kind]:
+        raise Unusable(f"It returned the dtype {array.dtype}, and {np.dtype(kind)} is needed.")
     if array.shape != shape:
         raise Unusable(f"It returned the shape {list(array.shape)}, and {list(shape)} is needed.")
     return array
 
 
 def _told(error: Exception) -> str:
-    if isinstance(error, SubmissionFailed):
-        return f"{error.kinds[0]}: {error.message}"[:200]
-    return str(error)[:200]
+    told = f"{error.kinds[0]}: {error.message}" if isinstance(error, SubmissionFailed) else str(error)
+    return told[:200]

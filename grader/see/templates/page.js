@@ -26,8 +26,9 @@ const commands = katas => katas.map(kata => "grade " + kata).join(", ");
 // Whose something is: nothing is said about what is the student's.
 function told(part) {
   if (part.source === "fails") return "yours, fails: " + part.katas.join(", ");
-  if (part.source === "missing") return (part.katas.length ? part.katas.join(", ") + ": " : "") + (part.note || "a value is missing");
-  return part.source === "recorded" ? "not yours yet: " + commands(part.katas) : "";
+  if (!isHatched(part)) return "";
+  if (part.note) return (part.katas.length ? part.katas.join(", ") + ": " : "") + part.note;
+  return part.katas.length ? "not yours yet: " + commands(part.katas) : "a value before it is missing";
 }
 const isHatched = part => part.source === "recorded" || part.source === "missing";
 function badge(parent, part) {
