@@ -70,11 +70,11 @@ def labels(names: list[str]) -> list[str]:
     return [f"{name} {place}" if names.count(name) > 1 else name for place, name in enumerate(names)]
 
 
-def rounded(value: Any) -> Any:
-    """Return an array as nested lists for JSON, with four decimals; text for what is no finite number."""
+def rounded(value: Any, decimals: int = 4) -> Any:
+    """Return an array as nested lists for JSON; text for what is no finite number."""
     if isinstance(value, np.ndarray | list | tuple):
-        return [rounded(part) for part in value]
+        return [rounded(part, decimals) for part in value]
     number = float(value)
     if not np.isfinite(number):
         return "NaN" if np.isnan(number) else "∞" if number > 0 else "-∞"
-    return int(number) if number == int(number) else round(number, 4)
+    return int(number) if number == int(number) else round(number, decimals)

@@ -206,7 +206,7 @@ class Sections:
     def _plane(self, plane: Plane) -> dict[str, Any]:
         """Return what the script draws of a plane."""
         name = f"stack/{plane.layer}/{plane.sublayer}"
-        entry = {"layer": plane.layer, "name": plane.sublayer, "hidden": _json(plane.hidden)}
+        entry = {"layer": plane.layer, "name": plane.sublayer, "hidden": _json(plane.hidden, 6)}
         entry |= {"changed": _cells(self.steps[f"{name}/hidden"], 0), **_status(plane.steps)}
         if plane.attention:
             inside = [step for step in plane.steps if step.kata not in ("", "layer_norm")]
@@ -331,8 +331,9 @@ def _cells(step: Step, place: int) -> list[list[int]]:
     return np.argwhere(step.changed[place]).tolist() if step.changed else []
 
 
-def _json(array: Value) -> Any:
-    return plain(rounded, array)
+def _json(array: Value, decimals: int = 4) -> Any:
+    """Return an array for JSON. Six decimals stay right when the page rounds them to three."""
+    return plain(rounded, array, decimals)
 
 
 def _numbered(count: int, name: str = "feature") -> list[str]:

@@ -193,13 +193,16 @@ function stack(section, data) {
     const columns = plane.name === "self-attention" ? data.tokens : data.source;
     if (plane.scores && plane.weights) {
       const heads = plane.weights.length, width = Math.sqrt(features.length / heads);
+      const line = make(parent, "div", { class: "figures" });
       for (let h = 0; h < heads; h++) {
-        const line = make(parent, "div", { class: "figures" });
-        const show = (title, values) => figure(line, { ...plane.inside, changed: plane.weights_changed.filter(cell => cell[0] === h).map(cell => cell.slice(1)), title, values, rows: data.tokens, columns });
-        show(`head ${h + 1}: weights`, plane.weights[h]).id = `weights-${h + 1}`;
-        const more = make(parent, "details"), inside = line.cloneNode(false);
+        const changed = plane.weights_changed.filter(cell => cell[0] === h).map(cell => cell.slice(1));
+        const part = { ...plane.inside, changed, title: `head ${h + 1}: weights`, values: plane.weights[h], rows: data.tokens, columns };
+        figure(line, part).id = `weights-${h + 1}`;
+      }
+      for (let h = 0; h < heads; h++) {
+        const more = make(parent, "details");
         make(more, "summary", {}, `how head ${h + 1} gets there, and what it adds`);
-        more.append(inside);
+        const inside = make(more, "div", { class: "figures" });
         const scaled = plane.scores[h].map(row => row.map(value => finite(value) ? value / width : value));
         const masked = plane.mask ? scaled.map((row, r) => row.map((value, c) => plane.mask[r][c] ? value : "-∞")) : null;
         for (const [title, values] of [["scores", plane.scores[h]], [`scaled by 1/√${width * width}`, scaled], ["masked", masked]])
