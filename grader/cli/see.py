@@ -43,12 +43,12 @@ def see(course: Course, options: GradeOptions) -> int:
 
 def _run(course: Course, options: GradeOptions) -> list[Section]:
     """Run the student's functions and return all sections."""
-    remembers = sys.stdout.isatty() and options.exercises is None
-    recorder = Recorder(course) if remembers else None
+    recorder = Recorder(course)
 
-    def grade(needs: Needs, info: KataInfo, path: Path) -> KataReport:
-        return recorder.grade(needs, info, path)[0] if recorder else needs.grade(info, path)
+    def remember(needs: Needs, info: KataInfo, path: Path) -> KataReport:
+        return recorder.grade(needs, info, path)[0]
 
+    grade = remember if sys.stdout.isatty() and options.exercises is None else Needs.grade
     with open_answers(course, options.mine, grade, **options.grader_options) as answers:
         return Sections(answers, read_recording(), example_of(options.tokens)).all()
 

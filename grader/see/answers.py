@@ -59,14 +59,9 @@ class Answers:
     students: Mapping[str, Student] = field(default_factory=dict)
 
 
-def grade_file(needs: Needs, info: KataInfo, path: Path) -> KataReport:
-    """Grade a file without remembering the outcome."""
-    return needs.grade(info, path)
-
-
 @contextmanager
 def open_answers(
-    course: Course, mine: bool = False, grade: GradeFile = grade_file, **terms: Any
+    course: Course, mine: bool = False, grade: GradeFile = Needs.grade, **terms: Any
 ) -> Iterator[Answers]:
     """Yield the student's answers. A file that does not pass is used if `mine` is true. `terms` are those of
     `open_grader`, which may raise COMPLAINTS."""

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from grader.expect import SubmissionFailed
+from grader.report_texts import harmless
 from grader.see.answers import Answers
 from grader.worker.client import WorkerLost
 from grader.worker.student import Student
@@ -149,4 +150,4 @@ def _array(value: Any, shape: tuple[int, ...], kind: str) -> Array:
 
 def _told(error: Exception) -> str:
     told = f"{error.kinds[0]}: {error.message}" if isinstance(error, SubmissionFailed) else str(error)
-    return told[:200]
+    return harmless(told[:200], one_line=True)

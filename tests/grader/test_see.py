@@ -165,6 +165,7 @@ def test_a_recording_does_not_hide_the_effect(run):
     ("result", "note"),
     [
         ("raise KeyError('k')", "KeyError: 'k'"),
+        ("raise ValueError('\\x1b[31m <b>')", "ValueError: \\x1b[31m <b>"),
         ("return 'mask'", "It returned an object of type str, and an array is needed."),
         ("return np.ones((2, 2), dtype=bool)", "It returned the shape [2, 2], and [3, 3] is needed."),
         ("return np.ones((3, 3))", "It returned the dtype float64, and bool is needed."),

@@ -20,6 +20,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,6 +180,13 @@ def test_a_phone_gets_the_whole_stack_as_a_still_picture(visit, browser):
     assert browser.execute_script("return document.documentElement.scrollWidth") == 375
     assert not browser.find_element(By.ID, "step").is_displayed()
     assert len(browser.find_elements(By.CSS_SELECTOR, ".plane.done")) == 7
+
+
+def test_the_whole_stack_is_printed(visit, browser):
+    visit()
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    WebDriverWait(browser, 10).until(lambda b: len(b.find_elements(By.CSS_SELECTOR, ".plane.done")) == 7)
+    assert not browser.find_element(By.ID, "step").is_displayed()
 
 
 def test_the_page_is_dark_where_the_system_is(visit, browser):

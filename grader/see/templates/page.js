@@ -4,6 +4,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const sections = JSON.parse(document.getElementById("data").textContent);
 const main = document.getElementById("main");
 const small = matchMedia("(max-width: 767px)");
+const paper = matchMedia("print");
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 function make(parent, name, attributes = {}, text) {
@@ -105,7 +106,7 @@ function stack(section, data) {
   const stage = make(section, "div", { class: "stage" });
   const picture = make(stage, "div"), detail = make(stage, "div", { id: "detail", "aria-live": "polite" });
   const last = () => 3 * play.layers;
-  const at = () => small.matches ? last() : play.step;
+  const at = () => small.matches || paper.matches ? last() : play.step;
 
   buttons.Start.addEventListener("click", () => move(0));
   buttons.Back.addEventListener("click", () => move(play.step - 1));
@@ -120,7 +121,8 @@ function stack(section, data) {
   }
   function stop() { clearInterval(play.timer); play.timer = 0; buttons.Play.textContent = "Play"; }
   calm.addEventListener("change", () => { stop(); draw(); });
-  small.addEventListener("change", () => draw());
+  small.addEventListener("change", draw);
+  paper.addEventListener("change", draw);
 
   function draw() {
     const done = at(), plane = data.planes[done - 1];
@@ -137,7 +139,7 @@ function stack(section, data) {
 
   // A plane is a parallelogram: tokens go back, features go right.
   function drawStack(parent, done) {
-    const count = last(), gap = small.matches || count > 9 ? 32 : 46, width = 222, slant = 58, tall = 36, left = 66;
+    const count = last(), gap = small.matches || count > 9 ? 32 : 46, tall = gap - 9, width = 222, slant = 58, left = 66;
     const height = (count + 1) * gap + tall + 30, memoryY = height / 2 - 18;
     const svg = make(parent, "svg", { viewBox: `0 0 440 ${height}`, width: 440, height, role: "group", "aria-label": `A stack of ${play.layers} decoder layers` });
     const pattern = make(make(svg, "defs"), "pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
@@ -232,10 +234,10 @@ function curves(parent, title, lines, names, note) {
   const caption = make(box, "figcaption", {}, title);
   if (note) make(caption, "span", { class: "badge none" }, note);
   const values = lines.flatMap(line => line.values), top = Math.max(...values), low = Math.min(0, ...values), width = 440, height = 210, left = 44, bottom = 28;
-  const x = n => left + n * (width - left - 40) / (names.length - 1), y = value => 24 + (height - bottom - 24) * (top - value) / (top - low || 1);
+  const x = n => left + n * (width - left - 56) / (names.length - 1), y = value => 24 + (height - bottom - 24) * (top - value) / (top - low || 1);
   const svg = make(box, "svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${title}: ` + lines.map(line => `${line.name} ${line.values.map(shown).join(", ")}`).join("; ") });
   for (const value of [low, (low + top) / 2, top]) {
-    make(svg, "line", { x1: left, x2: width - 30, y1: y(value), y2: y(value), class: "axis" });
+    make(svg, "line", { x1: left, x2: width - 46, y1: y(value), y2: y(value), class: "axis" });
     make(svg, "text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, shown(Math.round(value * 100) / 100));
   }
   names.forEach((name, n) => { if (names.length < 8 || n % 4 === 0) make(svg, "text", { x: x(n), y: height - 6, "text-anchor": "middle" }, name); });
@@ -243,7 +245,7 @@ function curves(parent, title, lines, names, note) {
     make(svg, "path", { d: line.values.map((value, n) => `${n ? "L" : "M"} ${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join(" "), class: "curve " + (line.kind || "") });
     if (line.values.length < 8) line.values.forEach((value, n) => {
       make(svg, "circle", { cx: x(n), cy: y(value), r: 4, class: "dot" });
-      make(svg, "text", { x: x(n) + 8, y: y(value) - 8, class: "strong" }, shown(value));
+      make(svg, "text", { x: x(n) + 8, y: y(value) + (line.values[n + 1] > value ? 16 : -8), class: "strong" }, shown(value));
     });
   }
   if (lines.length > 1) {
