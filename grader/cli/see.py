@@ -46,6 +46,7 @@ def _run(course: Course, options: GradeOptions) -> list[Section]:
     recorder = Recorder(course)
 
     def remember(needs: Needs, info: KataInfo, path: Path) -> KataReport:
+        click.echo(f"grading {info.name} …", err=True)
         return recorder.grade(needs, info, path)[0]
 
     grade = remember if sys.stdout.isatty() and options.exercises is None else Needs.grade

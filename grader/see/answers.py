@@ -53,10 +53,11 @@ GradeFile = Callable[[Needs, KataInfo, Path], KataReport]
 
 @dataclass
 class Answers:
-    """The status of every kata, and the student of each one that is used."""
+    """The status of every kata, the student of each one that is used, and why its worker was lost."""
 
     statuses: dict[str, Status] = field(default_factory=lambda: dict.fromkeys(KATAS, "open"))
     students: Mapping[str, Student] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
 
 
 @contextmanager

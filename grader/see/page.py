@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from grader.see.example import rounded
 from grader.see.sections import Figure, Section
+from grader.see.tracing import plain
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -42,21 +45,9 @@ def _policy(style: str, script: str) -> str:
 
 def _section(section: Section) -> dict[str, Any]:
     figures = [_figure(figure) for figure in section.figures if not figure.in_text_only]
-    return {"id": section.id, "title": section.title, "texts": section.texts, "figures": figures} | {
-        "data": section.data
-    }
+    return {**vars(section), "title": section.title, "figures": figures}
 
 
 def _figure(figure: Figure) -> dict[str, Any]:
-    changed = [] if figure.changed is None else figure.changed.nonzero()
-    return {
-        "title": figure.title,
-        "kind": figure.kind,
-        "values": None if figure.values is None else rounded(figure.values),
-        "rows": figure.rows,
-        "columns": figure.columns,
-        "source": figure.source,
-        "katas": figure.katas,
-        "note": figure.note,
-        "changed": [list(map(int, cell)) for cell in zip(*changed, strict=True)],
-    }
+    changed = plain(lambda mask: np.argwhere(mask).tolist(), figure.changed) or []
+    return {**vars(figure), "values": plain(rounded, figure.values), "changed": changed}

@@ -26,19 +26,10 @@ IDS = tuple(TEXTS["titles"])
 
 @dataclass(frozen=True)
 class Figure:
-    """One table of numbers, with where it comes from.
+    """One table of numbers, whose they are, and which katas they wait for; no values if some are missing.
 
-    Attributes:
-        title: What the numbers are.
-        values: Rows of numbers, or None if a value is missing.
-        rows: The labels of the rows.
-        columns: The labels of the columns.
-        kind: How to draw them.
-        source: Whose they are.
-        katas: The katas that do not pass, if they matter.
-        note: Why there are no numbers.
-        changed: A mask of the cells that differ from the recording, or None.
-        in_text_only: True if the page shows the numbers in another way.
+    `changed` is a mask of the cells that differ from the recording. The page shows in another way what is
+    `in_text_only`.
     """
 
     title: str
@@ -246,7 +237,7 @@ class Sections:
         names = [f"h{layer}" for layer in range(5)]
         curve = Figure("h[0, 0] over depth, N = 4", known, [""], names, in_text_only=True, **status)
         ends = ["step 0", f"step {experiments.STEPS}"]
-        norms = np.array([[found[0], found[-1]] for found in self.norms.values()])
+        norms = np.array([[found[0], found[-1]] for found in self.norms.values()]) if self.norms else None
         last = Figure("norm of h_N in training, recorded", norms, list(self.norms), ends, in_text_only=True)
         data = {"depth": plain(lambda known: rounded(known[0]), known), **status}
         data |= {"norms": self.norms, "every": experiments.EVERY}

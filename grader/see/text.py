@@ -50,7 +50,8 @@ def _section(section: Section, width: int, paint: Paint, ascii_only: bool) -> It
     if comparisons:
         yield from ("", "  your larger functions on the same numbers")
     for found in comparisons:
-        yield f"  {found['kata']:<21} {found['what']:<33} {found['told']}"[:width]
+        told = f"{found['kata']:<21} {found['what']:<33} {found['told']}"
+        yield from textwrap.wrap(told, width, initial_indent="  ", subsequent_indent=" " * 24)
     yield ""
 
 

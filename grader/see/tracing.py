@@ -25,7 +25,7 @@ Value = Any  # an array, or None if it is missing
 Source = Literal["yours", "fails", "recorded", "missing", "plain"]
 SAME = 1e-3  # a smaller difference from the recording, which has five decimals, is none
 KINDS = {"f4": "fiu", "i8": "iu", "?": "b"}  # the kinds of dtype that do where one is needed
-BLOCKED = "A value that it needs is missing."
+BLOCKED = "A value is missing."
 
 
 class Unusable(Exception):
@@ -48,13 +48,10 @@ class Step:
 
 @dataclass
 class Tracer:
-    """Calls functions and keeps the steps by their names.
+    """Calls functions of one chain and keeps the steps by their names.
 
-    Attributes:
-        answers: The student's functions.
-        recorded: The values of the reference, by the name of the step; empty if there are none.
-        steps: What the calls gave so far.
-        altered: Whether a value is missing or differs, so that the recording holds no longer.
+    `recorded` has the values of the reference by the name of the step. Once a value is missing or differs,
+    `altered` is true, and the recording holds no longer.
     """
 
     answers: Answers
@@ -84,12 +81,17 @@ class Tracer:
             step = Step(kata, "missing", missing)
         elif any(value is None for value in needs):
             step = Step("", "missing", missing, BLOCKED)
+        elif kata in self.answers.lost:
+            step = Step(kata, "missing", missing, self.answers.lost[kata])
         else:
             try:
                 values = _checked(run(student), shapes, kind)
                 source: Source = "fails" if self.answers.statuses[kata] == "fails" else "yours"
                 step = Step(kata, source, values, changed=self._changed(name, values))
-            except (SubmissionFailed, WorkerLost, Unusable) as error:
+            except WorkerLost as lost:  # the next call would wait as long again
+                step = Step(kata, "missing", missing, str(lost))
+                self.answers.lost[kata] = step.note
+            except (SubmissionFailed, Unusable) as error:
                 step = Step(kata, "missing", missing, _told(error))
             except Exception:  # `run` computes with what the student returned, which can be anything
                 step = Step(kata, "missing", missing, "What it returned cannot be used.")

@@ -13,10 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade as command
+from grader.cli.kata import kata
 from grader.course.catalog import Course
 from grader.course.state import CourseState, file_digest
 from grader.formats.terminal import Paint
-from grader.see import page, text
+from grader.see import page, recording, text
 from grader.see.answers import KATAS, Answers, open_answers
 from grader.see.example import MOST_TOKENS, REPLY, example_of
 from grader.see.experiments import train_norms
@@ -179,6 +180,23 @@ def test_a_function_that_returns_something_else_is_told(run, result, note):
     assert shown.steps["head/attention"].note == BLOCKED
 
 
+@pytest.mark.slow
+def test_a_function_that_never_ends_is_waited_for_once(exercises):
+    folder = exercises(["layer_norm"])
+    (folder / "attention/causal_mask.py").write_text(
+        "def causal_mask(n, m=None):\n    while True:\n        n\n"
+    )
+    course = Course(ROOT, folder)
+    info = course.katas["causal_mask"]
+    CourseState(course).change(info.name, digest=file_digest(info, course.stub(info)), status="failed")
+    with open_answers(course, mine=True) as answers:
+        shown = Sections(answers, read_recording(), example_of(None))
+        shown.all()
+        told = {step.note for name, step in shown.steps.items() if step.kata == "causal_mask"}
+        assert told == {"No answer within 5 seconds of computing, in line 3."}
+        assert answers.students["causal_mask"]._budget.spent < 7
+
+
 def test_what_a_filter_returns_cannot_stop_the_grader(run):
     shown = run(top_k="def top_k_filter(logits, k):\n    return 7\n")
     assert shown.steps["choice/top_k"].note == "What it returned cannot be used."
@@ -208,6 +226,26 @@ def test_the_recorded_norms_are_those_of_the_training():
     trained = train_norms()
     assert trained.keys() == recorded.keys()
     assert all(np.allclose(norms[:4], recorded[name][:4], rtol=0.05) for name, norms in trained.items())
+
+
+def test_the_command_writes_the_recording_anew(tmp_path, monkeypatch):
+    shipped = read_recording()
+    monkeypatch.setattr(recording, "FILE", tmp_path / "recording.json")
+    monkeypatch.setattr(recording.experiments, "train_norms", lambda: shipped["norms"])
+    result = CliRunner().invoke(kata, ["record-see", "--course", str(ROOT)])
+    assert result.stdout == f"{len(shipped['steps'])} steps are in recording.json.\n"
+    assert read_recording().keys() == shipped.keys()
+    assert read_recording()["steps"]["head/mask"] == shipped["steps"]["head/mask"]
+
+
+def test_without_a_recording_nothing_takes_the_place_of_a_function(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "FILE", tmp_path / "recording.json")
+    assert read_recording() == {}
+    shown = Sections(Answers(), {}, example_of(None))
+    sections = shown.all()
+    assert {step.source for step in shown.steps.values()} == {"missing"}
+    assert "0 of 21 katas" in text.render(sections, 80, Paint(False))
+    assert "0 of 21 katas" in page.render(sections)
 
 
 # Tokens that are typed
