@@ -3,17 +3,20 @@
 import base64
 import json
 import os
+import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from grader.course.catalog import Course
+from grader.notebooks.outputs import frame_bundle
 from grader.see import page
 from grader.see.answers import KATAS, Answers
 from grader.see.example import REPLY, example_of
 from grader.see.recording import read_recording, reference_students
 from grader.see.sections import Sections
+from grader.worker.in_process import LocalStudent
 
 pytest.importorskip("selenium", reason="Selenium is not installed")
 pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -37,11 +40,12 @@ def references():
 def visit(browser, references, tmp_path):
     """`visit(names, tokens)` opens the page of a student who passed these katas."""
 
-    def open_page(names=KATAS, tokens=None):
+    def open_page(names=KATAS, tokens=None, framed=False, **students):
         statuses = {name: "yours" if name in names else "open" for name in KATAS}
-        answers = Answers(statuses, {name: references[name] for name in names})
+        answers = Answers(statuses, {name: references[name] for name in names} | students)
+        shown = page.render(Sections(answers, read_recording(), example_of(tokens)).all())
         file = tmp_path / "see.html"
-        file.write_text(page.render(Sections(answers, read_recording(), example_of(tokens)).all()))
+        file.write_text(frame_bundle(shown, "")["text/html"] if framed else shown)
         browser.get(file.as_uri())
         return browser
 
@@ -206,6 +210,27 @@ def test_a_screen_reader_finds_headings_tables_and_names(visit):
     assert browser.execute_script(unnamed) == 0
     missing = "return [...document.querySelectorAll('tbody th')].filter(node => node.scope !== 'row').length"
     assert browser.execute_script(missing) == 0
+
+
+def test_a_nan_is_shown_as_such(visit):
+    module = types.ModuleType("kata")
+    module.layer_norm = lambda x, *_: x + np.float32(np.nan)
+    browser = visit(layer_norm=LocalStudent(module))
+    focus(browser, "step")
+    press(browser, *[Keys.ENTER] * 6)
+    assert "NaN" in browser.find_element(By.ID, "hidden").text
+    assert len(browser.find_elements(By.TAG_NAME, "section")) == 9
+    assert browser.get_log("browser") == []
+
+
+def test_the_page_works_in_the_frame_of_a_notebook(visit):
+    browser = visit(framed=True)
+    browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
+    assert browser.find_element(By.TAG_NAME, "h1").text == "Your decoder, running"
+    browser.find_element(By.ID, "step").click()
+    assert said(browser).startswith("Step 1 of 6")
+    reached = "try { return Boolean(parent.document.body); } catch { return false; }"
+    assert not browser.execute_script(reached)
 
 
 def test_the_sliders_show_what_the_filters_keep(visit):

@@ -256,7 +256,7 @@ function curves(parent, title, lines, names, note) {
 }
 function experiments(section, data) {
   const pair = make(section, "div", { class: "pair" });
-  if (data.depth) curves(pair, "h[0, 0] of the first token, N = 4", [{ name: "h[0, 0]", values: data.depth }], data.depth.map((_, n) => "h" + "₀₁₂₃₄"[n]), told(data));
+  if (data.depth && data.depth.every(finite)) curves(pair, "h[0, 0] of the first token, N = 4", [{ name: "h[0, 0]", values: data.depth }], data.depth.map((_, n) => "h" + "₀₁₂₃₄"[n]), told(data));
   const kinds = { "pre-norm, without the final norm": "second", "pre-norm, with the final norm": "second dashed", "post-norm, without the final norm": "", "post-norm, with the final norm": "dashed" };
   const lines = Object.entries(data.norms).map(([name, values]) => ({ name, values, kind: kinds[name] }));
   if (lines.length) curves(pair, "the norm of h_N over the steps of training", lines, lines[0].values.map((_, n) => String(n * data.every)), "recorded: a small model, trained when the course was made");
