@@ -203,7 +203,8 @@ class Sections:
             inside = [step for step in plane.steps if step.kata not in ("", "layer_norm")]
             weights = [cell[1:] for cell in _cells(self.steps[f"{name}/attention"], 1)]
             entry |= {"inside": _status(inside), "weights_changed": weights}
-            entry |= {part: _json(getattr(plane.attention, part)) for part in plane.attention._fields[:4]}
+            places = {"scores": 4, "mask": 0, "weights": 3, "adds": 3}
+            entry |= {part: _json(getattr(plane.attention, part), n) for part, n in places.items()}
         return entry
 
     def _following(self) -> Section:
