@@ -125,7 +125,7 @@ class Sections:
         tracer, tokens, count = self._tracer(), self.tokens, len(self.tokens)
         scores = plain(lambda q, k: q @ k.T, q, k)
         scaled = plain(lambda scores: scores / math.sqrt(2), scores)
-        mask = causal_mask(tracer, "head/mask", count)
+        mask = causal_mask(tracer, "head/mask", tokens)
         tracer.call(
             "head/attention",
             "scaled_dot_product_attention",

@@ -132,7 +132,7 @@ def _attend(
         _split(tracer, f"{name}split {part}", plain(np.matmul, x, w[part]))
         for part, x in (("q", x_q), ("k", x_kv), ("v", x_kv))
     ]
-    mask = causal_mask(tracer, f"{name}mask", queries) if causal else None
+    mask = causal_mask(tracer, f"{name}mask", x_q) if causal else None
     arguments = [*parts, mask] if causal else parts
     heads, weights = tracer.call(
         f"{name}attention",
@@ -156,9 +156,11 @@ def _split(tracer: Tracer, name: str, x: Value) -> Value:
     return tracer.call(name, "head_split_merge", lambda s: s.split_heads(x[None], HEADS), [shape], [x])[0]
 
 
-def causal_mask(tracer: Tracer, name: str, tokens: int) -> Value:
-    """Return the student's causal mask of so many tokens."""
-    return tracer.call(name, "causal_mask", lambda s: s.causal_mask(tokens), [(tokens, tokens)], kind="?")[0]
+def causal_mask(tracer: Tracer, name: str, x: Value) -> Value:
+    """Return the student's causal mask of as many tokens as x has."""
+    tokens = 0 if x is None else len(x)
+    shape = (tokens, tokens)
+    return tracer.call(name, "causal_mask", lambda s: s.causal_mask(tokens), [shape], [x], kind="?")[0]
 
 
 def _feed_forward(tracer: Tracer, name: str, x: Value, weights: Weights) -> Value:

@@ -197,6 +197,17 @@ def test_a_function_that_never_ends_is_waited_for_once(exercises):
         assert answers.students["causal_mask"]._budget.spent < 7
 
 
+def test_what_comes_behind_an_error_is_not_called(run):
+    source = "def layer_norm(x, gamma, beta, eps=1e-5):\n    raise ValueError('too wide')\n"
+    shown = run(layer_norm=source)
+    assert shown.steps["stack/1/self-attention/mask"].note == BLOCKED
+    assert [plane["note"] for plane in (planes(shown)[0], planes(shown)[2])] == [
+        "ValueError: too wide",
+        BLOCKED,
+    ]
+    assert "ValueError: too wide" in in_text(shown)
+
+
 def test_what_a_filter_returns_cannot_stop_the_grader(run):
     shown = run(top_k="def top_k_filter(logits, k):\n    return 7\n")
     assert shown.steps["choice/top_k"].note == "What it returned cannot be used."
