@@ -29,11 +29,14 @@ def see(course: Course, options: GradeOptions) -> int:
     unknown = [name for name in options.names if name not in IDS]
     if unknown:
         raise CourseError(f"There is no section `{unknown[0]}` to see; say {', '.join(IDS)}.")
-    sections = [section for section in _run(course, options) if section.id in (options.names or IDS)]
+    whole = _run(course, options)
+    sections = [section for section in whole if section.id in (options.names or IDS)]
     if options.text:
         view = view_of(options)
         shown = text.render(sections, view.width, view.paint, view.ascii_only)
         click.echo(shown, nl=False, color=view.colour)
+    else:
+        click.echo("\n".join(whole[0].texts))
     if options.output or not options.text:
         path = Path(options.output) if options.output else CourseState(course).folder / PAGE
         _write(path, page.render(sections))

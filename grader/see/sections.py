@@ -304,7 +304,7 @@ class Sections:
 
 
 def _status(steps: Sequence[Step]) -> dict[str, Any]:
-    """Return whose these steps are: the weakest of their sources, the katas that lack, and a note."""
+    """Return whose these steps are: the weakest of their sources, the katas that do not pass, and a note."""
     order: list[Source] = ["plain", "yours", "fails", "recorded", "missing"]
     source = max((step.source for step in steps), key=order.index, default="plain")
     weakest = [step for step in steps if step.source == source]

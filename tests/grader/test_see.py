@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from grader.authoring.release import wheel
+from grader.cli import see
 from grader.cli.grade import grade as command
 from grader.cli.kata import kata
 from grader.course.catalog import Course
@@ -370,6 +372,24 @@ def test_a_file_that_cannot_be_imported_is_not_used(exercises):
     with open_answers(Course(ROOT, folder), mine=True) as answers:
         assert answers.statuses["causal_mask"] == "begun"
         assert dict(answers.students) == {}
+
+
+def test_a_grading_on_a_terminal_is_remembered(exercises, tmp_path, monkeypatch):
+    exercises(["softmax"])
+    for name in ("tests", "solutions"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "exercises/attention/causal_mask.py").write_text(SEES_ALL)
+    monkeypatch.setattr(see, "sys", types.SimpleNamespace(stdout=types.SimpleNamespace(isatty=lambda: True)))
+    result = CliRunner().invoke(command, ["--see", "--course", str(tmp_path)])
+    assert result.stdout.startswith("1 of 21 katas of the decoder are yours.\nWhat is hatched")
+    assert "Not passing yet: causal_mask." in result.stdout
+    assert result.stderr == "grading causal_mask …\n"
+    assert (tmp_path / ".dojo/see.html").is_file()
+    assert CourseState(Course(tmp_path)).kata("causal_mask").status == "failed"
+
+
+def test_the_wheel_has_the_recording_and_the_page():
+    assert {"see/recording.json", "see/reply.json", "see/templates/page.js"} <= wheel.sources().keys()
 
 
 @pytest.mark.parametrize(
