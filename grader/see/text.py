@@ -65,7 +65,12 @@ def _katas(statuses: dict[str, str], paint: Paint) -> Iterator[str]:
 
 def _figure(figure: Figure, width: int, paint: Paint, ascii_only: bool) -> Iterator[str]:
     """Yield the figure indented, with whose it is above if that is not the student's."""
-    yield f"  {figure.title}{paint(_source(figure), ORANGE)}"
+    source = _source(figure)
+    if len(figure.title) + len(source) + 2 <= width:
+        yield f"  {figure.title}{paint(source, ORANGE)}"
+    else:
+        yield f"  {figure.title}"
+        yield from (paint(line, ORANGE) for line in textwrap.wrap(source, width, initial_indent=" "))
     if figure.values is None:
         return
     cells = (

@@ -325,6 +325,12 @@ def test_the_text_fits_80_columns_and_has_every_section(run):
     assert "Beam search writes “late .”, probability 0.153." in shown
 
 
+def test_a_long_note_has_lines_of_its_own(run):
+    shown = in_text(run(layer_norm=f"def layer_norm(x, g, b):\n    raise ValueError('{'wide ' * 30}')\n"))
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "  h1\n    ValueError: wide wide" in shown
+
+
 def test_the_text_has_no_colour_and_no_unicode_where_there_is_none(run):
     shown = in_text(run(SIX), ascii_only=True)
     assert shown.isascii()

@@ -233,6 +233,11 @@ def test_the_page_works_in_the_frame_of_a_notebook(visit):
     assert not browser.execute_script(reached)
 
 
+def test_the_tree_of_the_searches_can_be_heard(visit):
+    spoken = visit().find_element(By.CSS_SELECTOR, "#search svg").get_attribute("aria-label")
+    assert spoken.startswith("greedy decoding: hub today .; beam search: late .; sampled: ")
+
+
 def test_the_sliders_show_what_the_filters_keep(visit):
     browser = visit()
     slider = browser.find_element(By.ID, "top-k")

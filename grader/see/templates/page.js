@@ -311,8 +311,10 @@ function search(section, data) {
   };
   place(root);
   if (!root.children.size) return;
+  const say = (name, paths) => paths.length ? `${name}: ${paths.map(path => path.map(token => data.words[token]).join(" ")).join(", ")}` : "";
+  const spoken = [say("greedy decoding", data.greedy ? [data.greedy] : []), say("beam search", data.best ? [data.best] : []), say("sampled", data.samples), say("looked at", data.rounds.flat())].filter(Boolean).join("; ");
   const wide = 170, tall = 44, height = row * tall + 12, width = (deepest + 1) * wide;
-  const box = make(section, "figure"), svg = make(box, "svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "The texts that the three searches looked at, as a tree" });
+  const box = make(section, "figure"), svg = make(box, "svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": spoken });
   const at = node => [node.path.length * wide + 8, node.y * tall + 26];
   const drawNode = (node, parent) => {
     const [x, y] = at(node), token = node.path[node.path.length - 1];
