@@ -117,18 +117,19 @@ def search(tracer: Tracer, first: Array) -> Search:
     [greedy] = tracer.call(
         "search/greedy", "greedy_generate", lambda s: _generate(s, table), [(STEPS,)], kind="i8"
     )
-    [sampled] = tracer.call(
-        "search/sampling",
-        "temperature_sampling",
-        lambda s: np.array([_sample(s, table, seed) for seed in range(1, SAMPLES + 1)]),
-        [(SAMPLES, STEPS)],
-        kind="i8",
-    )
     rounds, best = tracer.call(
         "search/beams",
         "beam_search",
         lambda s: _beams(s, np.log(probabilities)),
         [(STEPS, BEAMS, STEPS), (STEPS,)],
+        kind="i8",
+    )
+    # Last, since another right sampler draws other tokens than the recorded ones.
+    [sampled] = tracer.call(
+        "search/sampling",
+        "temperature_sampling",
+        lambda s: np.array([_sample(s, table, seed) for seed in range(1, SAMPLES + 1)]),
+        [(SAMPLES, STEPS)],
         kind="i8",
     )
     asked = [] if rounds is None else [[_ids(row) for row in beams if _ids(row)] for beams in rounds]
