@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Add the magics %%kata, %grade and %hint to a notebook that runs `%load_ext grader`."""
+    """Add the magics %%kata, %grade, %hint and %see to a notebook that runs `%load_ext grader`."""
     from grader.notebooks.magics import load
 
     load(shell)

@@ -28,6 +28,9 @@ def run(options: GradeOptions) -> int:
     if options.start:
         return _start(options.start)
     course = open_course(options.course, options.exercises)
+    if options.see:
+        return _see(course, options)
+    _require_see(options)
     infos = [course.kata_info(name) for name in options.names if not is_notebook(Path(name))]
     if options.list_katas:
         return _list(course)
@@ -57,6 +60,20 @@ def _start(folder: Path) -> int:
     for note in outcome.notes("course"):
         click.echo(note)
     return PASSED
+
+
+def _see(course: Course, options: GradeOptions) -> int:
+    """Show the decoder that the student's functions make."""
+    from grader.cli.see import see
+
+    return see(course, options)
+
+
+def _require_see(options: GradeOptions) -> None:
+    """Raise CourseError for an option that goes with `--see` alone."""
+    for name in ("text", "tokens", "mine"):
+        if getattr(options, name):
+            raise CourseError(f"`--{name}` goes with `--see`: grade --see --{name}.")
 
 
 def _is_loop(options: GradeOptions) -> bool:
@@ -128,6 +145,10 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     help="Write the course that is installed with the grader into this folder.",
 )
 @click.option("--doctor", is_flag=True, help="Show what this machine has of all that grading uses.")
+@click.option("--see", is_flag=True, help="Show your decoder at work, as a page; NAMES are its sections.")
+@click.option("--text", is_flag=True, help="With --see: show it in the terminal.")
+@click.option("--tokens", metavar="TEXT", help="With --see: let the decoder read these words.")
+@click.option("--mine", is_flag=True, help="With --see: use functions that do not pass as well.")
 @click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
 @click.option("--once", is_flag=True, help="Grade what is begun once, and end; for a terminal.")
 @click.option("--screen", is_flag=True, help="Clear the screen before each report of the loop.")
@@ -155,7 +176,12 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--show-output", is_flag=True, help="Show what the code printed, quoted.")
 @click.option("--key", type=click.Path(path_type=Path), help="Grade with this answer key, file or folder.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The file with a sealed key's secret.")
-@click.option("--output", help="Write the report to this file; several formats go to this folder.")
+@click.option(
+    "--output",
+    "--out",
+    "output",
+    help="Write the report, or the page of --see, to this file; several formats go to this folder.",
+)
 def grade(names: tuple[str, ...], detail: Detail | None, **options: Any) -> None:
     """Grade katas: those named, or all that are begun."""
     sys.exit(run(GradeOptions(names=names, detail=detail or "normal", **options)))

@@ -261,6 +261,15 @@ def wheel(folder: Path, names: tuple[str, ...], seed: int, course: Path | None) 
     click.echo(f"{folder / name} has {len(data) / 1e6:.1f} MB.")
 
 
+@kata.command("record-see", cls=GuardedCommand)
+@course_option
+def record_see(course: Path | None) -> None:
+    """Record what the references give, for `grade --see` where a student's katas do not pass yet."""
+    from grader.see.recording import write_recording
+
+    click.echo(write_recording(_own_course(course)))
+
+
 @kata.command(cls=GuardedCommand)
 @course_option
 def overview(course: Path | None) -> None:

@@ -126,6 +126,10 @@ class GradeOptions(NamedTuple):
     screen: bool = False
     key: Path | None = None
     secret: Path | None = None
+    see: bool = False
+    text: bool = False
+    tokens: str | None = None
+    mine: bool = False
 
     @property
     def grader_options(self) -> dict[str, Any]:

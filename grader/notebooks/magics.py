@@ -1,4 +1,4 @@
-"""The magics `%%kata`, `%grade` and `%hint` of a notebook.
+"""The magics `%%kata`, `%grade`, `%hint` and `%see` of a notebook.
 
 Grading runs `grade` in another process, so code in the kernel cannot change the report.
 """
@@ -16,8 +16,8 @@ from IPython.display import display
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
 from grader.course.submission import is_unwritten
 from grader.kata import KataError
-from grader.notebooks.isolated_grading import grade_source
-from grader.notebooks.outputs import mime_bundle, score_of
+from grader.notebooks.isolated_grading import grade_source, see_sources
+from grader.notebooks.outputs import frame_bundle, mime_bundle, score_of
 from grader.report import KataReport
 
 Result = TypeVar("Result")
@@ -72,6 +72,13 @@ class KataMagics(Magics):
             message = f"Run the cell that begins with %%kata {info.name} first."
             return info.unjudged("not_started", message)
         return grade_source(info, source, key, device)
+
+    @line_magic
+    def see(self, line: str) -> None:
+        """%see [SECTION …]: show the decoder that the cells make, or some sections, such as attention."""
+        course = _or_usage_error(_course)
+        page, text = _or_usage_error(lambda: see_sources(course, self.sources, line.split()))
+        display(frame_bundle(page, text), raw=True)
 
     @line_magic
     def hint(self, line: str) -> None:

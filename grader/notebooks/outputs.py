@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 from grader.formats import fragment, terminal
@@ -11,6 +12,13 @@ from grader.report import KataReport
 def mime_bundle(kata: KataReport) -> dict[str, str]:
     """Return the report as HTML and as plain text, by MIME type."""
     return {"text/html": fragment.render_kata(kata), "text/plain": terminal.render_kata(kata)}
+
+
+def frame_bundle(page: str, text: str) -> dict[str, str]:
+    """Return a page in a frame that reaches nothing of the notebook, and its text, by MIME type."""
+    style = "width: 100%; height: 44rem; border: 1px solid #8888"
+    frame = f'<iframe sandbox="allow-scripts" style="{style}" title="Your decoder" srcdoc="{escape(page)}">'
+    return {"text/html": f"{frame}</iframe>", "text/plain": text}
 
 
 def score_of(kata: KataReport, points: float | None = None) -> float:

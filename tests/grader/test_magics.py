@@ -3,6 +3,7 @@
 import pytest
 
 import grader
+from grader.course.catalog import Course
 from grader.notebooks import isolated_grading
 from grader.report import CheckReport, KataReport
 
@@ -146,3 +147,45 @@ def test_a_message_of_grade_is_shown(tiny_course, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
     with pytest.raises(isolated_grading.CourseError, match=r"^The key none\.key cannot be read: no such"):
         isolated_grading.grade_source(tiny_course.kata_info("double"), RIGHT, key="none.key")
+
+
+def test_see_shows_a_page_in_a_closed_frame_and_the_text_beside_it(run_cell):
+    run_cell(f"%%kata double\n{RIGHT}")
+    shown = run_cell("%see attention").outputs[0].data
+    assert shown["text/html"].startswith('<iframe sandbox="allow-scripts" style=')
+    assert shown["text/html"].count("<") == 2  # the page is an attribute, in which nothing is markup
+    assert "Content-Security-Policy" in shown["text/html"]
+    assert shown["text/plain"].startswith("Attention, step by step\n")
+
+
+def test_the_cells_of_the_notebook_are_what_is_shown(tmp_path, write):
+    softmax = {
+        "tests/katas/attention/test_softmax.py": """
+            from grader import strategies as st
+            from grader.kata import Kata
+
+            KATA = Kata(
+                "softmax", track="attention", entry_points=("softmax",), title="Softmax", source="nowhere",
+                hints=("Divide.",), bank_size=2,
+            )
+
+            @KATA.cases
+            def cases(draw):
+                return {"x": draw(st.arrays((2,), "float32"))}
+        """,
+        "solutions/attention/softmax/reference.py": "def softmax(x):\n    return x / x.size\n",
+        "exercises/attention/softmax.py": "def softmax(x):\n    raise NotImplementedError\n",
+    }
+    course = Course(write(tmp_path, softmax))
+    _, shown = isolated_grading.see_sources(
+        course, {"softmax": "def softmax(x):\n    return x / x.size\n"}, []
+    )
+    assert "1 of 21 katas of the decoder are yours." in shown
+    assert "● softmax" in shown
+    assert "NotImplementedError" in (tmp_path / "exercises/attention/softmax.py").read_text()
+
+
+def test_a_section_that_does_not_exist_is_a_usage_error(run_cell):
+    said = run_cell("%see softmax")
+    assert "There is no section `softmax` to see" in said.stderr + said.stdout
+    assert "Traceback" not in said.stderr + said.stdout

@@ -1,0 +1,65 @@
+"""Show the decoder that the student's functions make, for `grade --see`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from grader.cli.console import view_of
+from grader.cli.options import PASSED, GradeOptions
+from grader.cli.recorder import Recorder
+from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.state import CourseState, write_whole
+from grader.grading.prerequisites import Needs
+from grader.report import KataReport
+from grader.see import page, text
+from grader.see.answers import open_answers
+from grader.see.example import example_of
+from grader.see.recording import read_recording
+from grader.see.sections import IDS, Section, Sections
+
+PAGE = "see.html"
+
+
+def see(course: Course, options: GradeOptions) -> int:
+    """Write the page, and print the text if it is asked for; return the exit code. Raises CourseError for a
+    section that does not exist and a file that cannot be written."""
+    unknown = [name for name in options.names if name not in IDS]
+    if unknown:
+        raise CourseError(f"There is no section `{unknown[0]}` to see; say {', '.join(IDS)}.")
+    whole = _run(course, options)
+    sections = [section for section in whole if section.id in (options.names or IDS)]
+    if options.text:
+        view = view_of(options)
+        shown = text.render(sections, view.width, view.paint, view.ascii_only)
+        click.echo(shown, nl=False, color=view.colour)
+    else:
+        click.echo("\n".join(whole[0].texts))
+    if options.output or not options.text:
+        path = Path(options.output) if options.output else CourseState(course).folder / PAGE
+        _write(path, page.render(sections))
+        click.echo(f"Written to {shorten(path)}; open it in a browser.", err=options.text)
+    return PASSED
+
+
+def _run(course: Course, options: GradeOptions) -> list[Section]:
+    """Run the student's functions and return all sections."""
+    recorder = Recorder(course)
+
+    def remember(needs: Needs, info: KataInfo, path: Path) -> KataReport:
+        click.echo(f"grading {info.name} …", err=True)
+        return recorder.grade(needs, info, path)[0]
+
+    grade = remember if sys.stdout.isatty() and options.exercises is None else Needs.grade
+    with open_answers(course, options.mine, grade, **options.grader_options) as answers:
+        return Sections(answers, read_recording(), example_of(options.tokens)).all()
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        write_whole(path, content.encode())
+    except OSError as error:
+        told = (error.strerror or "unknown error").lower()
+        raise CourseError(f"The page cannot be written to {path}: {told}.") from None

@@ -1,0 +1,1 @@
+"""Show the decoder that a student's functions make: `grade --see`, as a page and as text."""

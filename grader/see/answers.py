@@ -1,0 +1,122 @@
+"""Find out which katas of the decoder pass, and load each of them in a worker of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from grader.course.catalog import Course, KataInfo
+from grader.course.state import CourseState, file_digest
+from grader.course.submission import Submission, SubmissionRejected
+from grader.expect import SubmissionFailed
+from grader.grading.prerequisites import Needs, open_needs
+from grader.grading.startup import lacks_library, read_answer
+from grader.grading.submission_run import LOAD_SECONDS, START_SECONDS
+from grader.report import KataReport
+from grader.worker.client import RemoteStudent, WorkerLost
+from grader.worker.process import WorkerFactory
+from grader.worker.student import Student
+
+#: The katas that the decoder is made of, in the order of the page, with the functions that it calls.
+KATAS = {
+    "token_embedding": ("embed",),
+    "sinusoidal_positions": ("sinusoidal_positions",),
+    "softmax": ("softmax",),
+    "causal_mask": ("causal_mask",),
+    "scaled_dot_product_attention": ("scaled_dot_product_attention",),
+    "head_split_merge": ("split_heads", "merge_heads"),
+    "multi_head_attention": ("multi_head_attention",),
+    "cross_attention": ("cross_attention",),
+    "layer_norm": ("layer_norm",),
+    "feed_forward": ("feed_forward",),
+    "decoder_layer": ("decoder_layer",),
+    "decoder_stack": ("decoder_stack",),
+    "next_token": ("next_token",),
+    "parameter_count": ("parameter_count",),
+    "temperature_sampling": ("sample",),
+    "top_k": ("top_k_filter",),
+    "top_p": ("top_p_filter",),
+    "min_p": ("min_p_filter",),
+    "greedy_generate": ("generate",),
+    "beam_search": ("beam_search",),
+    "kv_cache": ("KVCache", "cached_attention"),
+}
+
+#: `open` is not begun, `begun` does not pass and is not used, `fails` does not pass and is used.
+Status = Literal["yours", "fails", "begun", "open"]
+#: Grades one file, and may remember the outcome.
+GradeFile = Callable[[Needs, KataInfo, Path], KataReport]
+
+
+@dataclass
+class Answers:
+    """The status of every kata, the student of each one that is used, and why its worker was lost."""
+
+    statuses: dict[str, Status] = field(default_factory=lambda: dict.fromkeys(KATAS, "open"))
+    students: Mapping[str, Student] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def open_answers(
+    course: Course, mine: bool = False, grade: GradeFile = Needs.grade, **terms: Any
+) -> Iterator[Answers]:
+    """Yield the student's answers. A file that does not pass is used if `mine` is true. `terms` are those of
+    `open_grader`, which may raise COMPLAINTS."""
+    found, students = dict(_begun(course)), dict[str, Student]()
+    answers = Answers(students=students)
+    with ExitStack() as stack:
+        paths = [(submission.info, course.stub(submission.info)) for submission in found.values()]
+        needs, source = open_needs(course, paths, **terms)
+        stack.callback(source.close)
+        for name, submission in found.items():
+            passes = _passes(course, needs, submission.info, grade)
+            student = None
+            if passes or mine:
+                student = _load(stack, source[submission.info.library], submission)
+            if student is None:
+                answers.statuses[name] = "begun"
+            else:
+                answers.statuses[name] = "yours" if passes else "fails"
+                students[name] = student
+        yield answers
+
+
+def _begun(course: Course) -> Iterator[tuple[str, Submission]]:
+    """Yield the submissions to these katas that are begun and can be read."""
+    for name, functions in KATAS.items():
+        info = course.katas.get(name)
+        if info is None or not set(functions) <= set(info.entry_points) or lacks_library(info):
+            continue
+        try:
+            submission = read_answer(info, course.stub(info))
+        except SubmissionRejected:
+            continue
+        if submission.begun:
+            yield name, submission
+
+
+def _passes(course: Course, needs: Needs, info: KataInfo, grade: GradeFile) -> bool:
+    """Return whether the file passes: as remembered if it is the one that was graded, else graded now."""
+    path = course.stub(info)
+    known = CourseState(course).kata(info.name)
+    if known.digest and known.digest == file_digest(info, path):
+        return known.status == "passed"
+    return grade(needs, info, path).status == "passed"
+
+
+def _load(stack: ExitStack, source: WorkerFactory, submission: Submission) -> Student | None:
+    """Return the submission in a worker that ends with the stack, or None if it cannot be imported."""
+    info, process = submission.info, source.start("cpu")
+    stack.callback(process.kill)
+    student = RemoteStudent(process, library=info.library)
+    loading = {"source": submission.source, "entry_points": list(info.entry_points), "forbidden": []}
+    try:
+        student.greeting(START_SECONDS)
+        student.load(info.name, LOAD_SECONDS, submission.filename, **loading)
+    except (SubmissionFailed, WorkerLost):
+        return None
+    return student

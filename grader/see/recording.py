@@ -1,0 +1,67 @@
+"""Record what the references give for the reply: `kata record-see` writes the file, `grade --see` reads it.
+
+The recording is data and holds no code, so it can be part of what students get.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grader.course.catalog import Course
+from grader.course.loading import load_file
+from grader.see import experiments
+from grader.see.answers import KATAS, Answers
+from grader.see.example import reply
+from grader.see.sections import Sections
+from grader.see.tracing import Step
+from grader.worker.in_process import LocalStudent
+
+FILE = Path(__file__).with_name("recording.json")
+DECIMALS = 5
+
+
+def read_recording() -> dict[str, Any]:
+    """Return the recorded steps and norms, or nothing if there is no recording."""
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
+    return found
+
+
+def record(course: Course) -> dict[str, Any]:
+    """Run the decoder on the reply with the references of the course, train the small models, and return
+    what they gave."""
+    answers = Answers(dict.fromkeys(KATAS, "yours"), reference_students(course))
+    run = Sections(answers, {}, reply())
+    run.all()
+    kept = {name: _values(step) for name, step in run.steps.items() if not name.startswith("compare/")}
+    return {"norms": experiments.train_norms(), "steps": kept}
+
+
+def write_recording(course: Course) -> str:
+    """Write the recording of a course and return what was written, as a sentence."""
+    found = record(course)
+    text = json.dumps(found, separators=(",", ":"))
+    FILE.write_text(text.replace('],"', '],\n"') + "\n")  # a line for each step
+    return f"{len(found['steps'])} steps are in {FILE.name}."
+
+
+def reference_students(course: Course) -> dict[str, LocalStudent]:
+    """Return the references of the course, each as a student in this process."""
+    files = {name: course.solution(course.katas[name], "reference") for name in KATAS}
+    return {
+        name: LocalStudent(load_file(f"dojo_reference_{name}", file), file.name)
+        for name, file in files.items()
+    }
+
+
+def _values(step: Step) -> list[Any]:
+    return [_short(np.asarray(value)) for value in step.values]
+
+
+def _short(array: Any) -> Any:
+    if array.dtype.kind == "f":
+        return np.round(array.astype("f8"), DECIMALS).tolist()
+    return array.astype(int).tolist()

@@ -1,0 +1,338 @@
+"""The sections of what is shown: sentences and figures, which the page and the text both render."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grader.report import PictureKind
+from grader.see import experiments, generation
+from grader.see.answers import Answers
+from grader.see.example import REPLY, Example, labels, rounded
+from grader.see.stack import D_MODEL, HEADS, LAYERS, Plane, causal_mask, compare, compose, normalised
+from grader.see.tracing import Array, Source, Step, Tracer, Value, plain
+
+TEXTS = json.loads((Path(__file__).parent / "templates" / "texts.json").read_text(encoding="utf-8"))
+#: The sections by the names that `grade --see NAME` takes.
+IDS = tuple(TEXTS["titles"])
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One table of numbers, whose they are, and which katas they wait for; no values if some are missing.
+
+    `changed` is a mask of the cells that differ from the recording. The page shows in another way what is
+    `in_text_only`.
+    """
+
+    title: str
+    values: Value
+    rows: Sequence[str]
+    columns: Sequence[str]
+    kind: PictureKind = "matrix"
+    source: Source = "plain"
+    katas: tuple[str, ...] = ()
+    note: str = ""
+    changed: Value = None
+    in_text_only: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page. `data` is what its script draws besides the figures."""
+
+    id: str
+    texts: Sequence[str]
+    figures: Sequence[Figure] = ()
+    data: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The heading."""
+        return str(TEXTS["titles"][self.id])
+
+
+class Sections:
+    """Runs the decoder on an example and describes what each part of it gave."""
+
+    def __init__(self, answers: Answers, recording: Mapping[str, Any], example: Example) -> None:
+        self.answers, self.example = answers, example
+        self.recorded: Mapping[str, Any] = recording.get("steps", {})
+        self.norms: dict[str, list[float]] = recording.get("norms", {})
+        self.tracers: list[Tracer] = []
+        self.tokens, self.features = labels(example.tokens), _numbered(example.token_table.shape[1])
+
+    def all(self) -> list[Section]:
+        """Return every section, in the order of the page."""
+        parts = [self._overview, self._embeddings, self._attention, self._stack, self._following]
+        parts += [self._experiments, self._choice, self._search, self._cache]
+        return [part() for part in parts]
+
+    def _tracer(self, is_fixed: bool = False) -> Tracer:
+        """Return a tracer for a chain of calls; the recording holds for the reply and for fixed inputs."""
+        holds = is_fixed or self.example.inputs
+        self.tracers.append(Tracer(self.answers, self.recorded if holds else {}))
+        return self.tracers[-1]
+
+    @property
+    def steps(self) -> dict[str, Step]:
+        """All steps so far, by name."""
+        return {name: step for tracer in self.tracers for name, step in tracer.steps.items()}
+
+    def _overview(self) -> Section:
+        statuses = self.answers.statuses
+        own = sum(status == "yours" for status in statuses.values())
+        begun = [name for name, status in statuses.items() if status == "begun"]
+        texts = [f"{own} of {len(statuses)} katas of the decoder are yours."]
+        if {"open", "begun"} & set(statuses.values()):
+            texts.append(TEXTS["recorded" if self.example.inputs else "empty"])
+        if begun:
+            texts.append(f"Not passing yet: {', '.join(begun)}. {TEXTS['mine']}")
+        if "fails" in statuses.values():
+            texts.append(TEXTS["followed"])
+        return Section("overview", texts, data={"katas": statuses, "said": " ".join(self.example.tokens)})
+
+    def _embeddings(self) -> Section:
+        ids, table, width = self.example.ids, self.example.token_table, self.example.token_table.shape[1]
+        [sines] = self._tracer(is_fixed=True).call(
+            "positions", "sinusoidal_positions", lambda s: s.sinusoidal_positions(16, 8), [(16, 8)]
+        )
+        positions = plain(lambda sines: sines[: len(ids)].astype("f4"), sines)
+        if self.example.inputs:
+            positions = self.example.inputs["position_table"]
+        shape = (len(ids), width)
+        [self.x] = self._tracer().call(
+            "embedding", "token_embedding", lambda s: s.embed(ids, table, positions), [shape], [positions]
+        )
+        rows = _numbered(len(ids), "position")
+        figures = [
+            Figure("token vectors", table[ids], self.tokens, self.features),
+            Figure("position vectors", positions, rows, self.features),
+            self._figure("embedding", "their sum: embed(ids, …)", self.tokens, self.features),
+            self._figure("positions", "sinusoidal_positions(16, 8)", _numbered(16, "position"), _numbered(8)),
+        ]
+        return Section("embeddings", TEXTS["embeddings"], figures)
+
+    def _attention(self) -> Section:
+        q, k, v = self._projections()
+        tracer, tokens, count = self._tracer(), self.tokens, len(self.tokens)
+        scores = plain(lambda q, k: q @ k.T, q, k)
+        scaled = plain(lambda scores: scores / math.sqrt(2), scores)
+        mask = causal_mask(tracer, "head/mask", tokens)
+        tracer.call(
+            "head/attention",
+            "scaled_dot_product_attention",
+            lambda s: s.scaled_dot_product_attention(q, k, v, mask),
+            [(count, 2), (count, count)],
+            [q, k, v, mask],
+        )
+        masked = plain(lambda scaled, mask: np.where(mask, scaled, -np.inf), scaled, mask)
+        figures = [
+            Figure("1  scores: q kᵀ", scores, tokens, tokens),
+            Figure("2  scaled: scores / √2", scaled, tokens, tokens),
+            self._figure("head/mask", f"3  causal_mask({count})", tokens, tokens, "mask"),
+            Figure("4  masked", masked, tokens, tokens),
+            self._figure("head/attention", "5  weights", tokens, tokens, place=1),
+            self._figure("head/attention", "6  output: weights · v", tokens, _numbered(2)),
+        ]
+        return Section("attention", TEXTS["attention"], figures + self._scaling())
+
+    def _projections(self) -> list[Value]:
+        if self.example.inputs:
+            return [self.example.inputs[name] for name in "qkv"]
+        draw = np.random.default_rng(0).standard_normal
+        matrices = [draw((len(self.features), 2)).astype("f4") for _ in range(3)]
+        return [plain(np.matmul, self.x, matrix) for matrix in matrices]
+
+    def _scaling(self) -> list[Figure]:
+        """Return the softmax of three scores, without the scale and with it."""
+        tracer, scores = self._tracer(is_fixed=True), np.array(REPLY["softmax_scores"], "f4")
+        columns, figures = [f"score {score}" for score in REPLY["softmax_scores"]], []
+        for title, given in (("scores", scores), ("scores / √64", scores / np.float32(8))):
+            tracer.call(title, "softmax", lambda s, given=given: s.softmax(given), [scores.shape])  # type: ignore[misc]
+            figures.append(self._figure(title, f"softmax({title})", [""], columns, "bars"))
+        return figures
+
+    def _stack(self) -> Section:
+        tracer, features = self._tracer(), _numbered(D_MODEL)
+        x = self.example.inputs["x"] if self.example.inputs else self.x
+        self.stack = compose(tracer, x, self.example.memory)
+        figures = [Figure("h0", x, self.tokens, features)]
+        for layer in (1, 2, LAYERS):
+            name = f"stack/{layer}/feed-forward/hidden"
+            made = self._made_of(3 * layer)
+            figures.append(self._figure(name, f"h{layer}", self.tokens, features, steps=made))
+        data = {
+            "x": _json(x),
+            "memory": rounded(self.example.memory),
+            "tokens": self.tokens,
+            "source": self.example.source,
+            "planes": [self._plane(plane) for plane in self.stack.planes],
+            "comparisons": [found._asdict() for found in compare(tracer, self.stack)],
+        }
+        in_text = [replace(figure, in_text_only=True) for figure in figures + self._heads()]
+        return Section("stack", TEXTS["stack"], in_text, data)
+
+    def _made_of(self, planes: int) -> list[Step]:
+        """Return the steps of the first so many planes."""
+        return [step for plane in self.stack.planes[:planes] for step in plane.steps]
+
+    def _heads(self) -> list[Figure]:
+        """Return the weights of layer 1 by head."""
+        sides = {"self-attention": self.tokens, "cross-attention": self.example.source}
+        return [
+            self._figure(f"stack/1/{name}/attention", title, self.tokens, columns, place=1, at=(0, head))
+            for name, columns in sides.items()
+            for head in range(HEADS)
+            for title in [f"layer 1, {name}, weights of head {head + 1}"]
+        ]
+
+    def _plane(self, plane: Plane) -> dict[str, Any]:
+        """Return what the script draws of a plane."""
+        name = f"stack/{plane.layer}/{plane.sublayer}"
+        entry = {"layer": plane.layer, "name": plane.sublayer, "hidden": _json(plane.hidden, 6)}
+        entry |= {"changed": _cells(self.steps[f"{name}/hidden"], 0), **_status(plane.steps)}
+        if plane.attention:
+            inside = [step for step in plane.steps if step.kata not in ("", "layer_norm")]
+            weights = [cell[1:] for cell in _cells(self.steps[f"{name}/attention"], 1)]
+            entry |= {"inside": _status(inside), "weights_changed": weights}
+            places = {"scores": 4, "mask": 0, "weights": 3, "adds": 3}
+            entry |= {part: _json(getattr(plane.attention, part), n) for part, n in places.items()}
+        return entry
+
+    def _following(self) -> Section:
+        example, tracer, size = self.example, self._tracer(), len(self.example.vocab)
+        if example.inputs:
+            hidden, texts = example.inputs["hidden"][None], list(TEXTS["next"])
+        else:
+            hidden = normalised(tracer, "next/norm", self.stack.states[-1])
+            texts = list(TEXTS["next_typed"])
+        _, shares, best = tracer.call(
+            "next/token",
+            "next_token",
+            lambda s: s.next_token(hidden, example.output_weight),
+            [(size,), (size,), ()],
+            [hidden],
+        )
+        if best is not None and 0 <= int(best) < size:
+            said, word = " ".join(example.tokens), example.vocab[int(best)]
+            texts.append(f"After “{said}” comes “{word}”, {shares[int(best)]:.0%}.")
+        figure = self._figure("next/token", "probabilities", [""], example.vocab, "bars", place=1)
+        return Section("next", texts, [figure])
+
+    def _experiments(self) -> Section:
+        experiments.count_parameters(self._tracer(is_fixed=True))
+        rows = [f"V {size:,}, {kind}" for size in experiments.VOCABULARIES for kind in ("tied", "untied")]
+        parts = ["embedding", "stack", "output", "total"]
+        table = self._figure("parameters", "parameters at d_model 512", rows, parts)
+        depth = [None if state is None else state[0, 0] for state in self.stack.states[:5]]
+        known = plain(lambda *features: np.array([features]), *depth)
+        status = _status(self._made_of(12))
+        names = [f"h{layer}" for layer in range(5)]
+        curve = Figure("h[0, 0] over depth, N = 4", known, [""], names, in_text_only=True, **status)
+        ends = ["step 0", f"step {experiments.STEPS}"]
+        norms = np.array([[found[0], found[-1]] for found in self.norms.values()]) if self.norms else None
+        last = Figure("norm of h_N in training, recorded", norms, list(self.norms), ends, in_text_only=True)
+        data = {"depth": plain(lambda known: rounded(known[0]), known), **status}
+        data |= {"norms": self.norms, "every": experiments.EVERY}
+        return Section("experiments", TEXTS["experiments"], [curve, table, last], data)
+
+    def _choice(self) -> Section:
+        tracer, drawing, logits = self._tracer(True), self._tracer(True), _reply_logits()
+        grid = generation.filter_distribution(tracer, logits)
+        draws = generation.count_draws(drawing, logits)
+        positions = [positions for _, positions in generation.FILTERS.values()]
+        status = _status([*tracer.steps.values(), *drawing.steps.values()])
+        whole = plain(lambda grid: np.nan_to_num(grid).clip(0, 1), grid)
+        data = {
+            "vocab": REPLY["vocab"],
+            "positions": [generation.TEMPERATURES, *positions],
+            "grid": plain(lambda whole: (whole * 1000).round().astype(int).tolist(), whole),
+            "draws": _json(draws),
+            **status,
+        }
+        one = generation.TEMPERATURES.index(1.0)
+        alone = {"no filter": (0, 3, 3), "top-k 2": (0, 3, 1), "top-p 0.6": (0, 1, 3), "min-p 0.4": (2, 3, 3)}
+        rows = plain(lambda whole: np.stack([whole[place][one] for place in alone.values()]), whole)
+        figure = Figure("probabilities", rows, list(alone), REPLY["vocab"], in_text_only=True, **status)
+        return Section("choice", TEXTS["choice"], [figure], data)
+
+    def _search(self) -> Section:
+        tracer = self._tracer(is_fixed=True)
+        found = generation.search(tracer, _reply_logits())
+        words, texts = [*REPLY["vocab"], ".", "from"], list(TEXTS["search"])
+        for name, path in (("Greedy decoding", found.greedy), ("Beam search", found.best)):
+            if path:
+                share = math.prod(found.probabilities[a, b] for a, b in pairwise([generation.START, *path]))
+                texts.append(f"{name} writes “{' '.join(words[t] for t in path)}”, probability {share:.3f}.")
+        data = {**found._asdict(), "probabilities": rounded(found.probabilities), "words": words}
+        return Section("search", texts, (), data | _status(list(tracer.steps.values())))
+
+    def _cache(self) -> Section:
+        tracer = self._tracer(is_fixed=True)
+        keys, cached, whole = generation.grow_cache(tracer)
+        status = _status(list(tracer.steps.values()))
+        data = {"keys": _json(keys), "cached": _json(cached), "whole": _json(whole), **status}
+        both = plain(lambda cached, whole: np.stack([cached, whole], axis=1), cached, whole)
+        rows, columns = _numbered(generation.CACHED, "token"), ["with the cache", "all again"]
+        figure = Figure("FLOPs of each step", both, rows, columns, in_text_only=True, **status)
+        return Section("cache", TEXTS["cache"], [figure], data)
+
+    def _figure(
+        self,
+        name: str,
+        title: str,
+        rows: Sequence[str],
+        columns: Sequence[str],
+        kind: PictureKind = "matrix",
+        place: int = 0,
+        at: tuple[int, ...] = (),
+        steps: Sequence[Step] = (),
+    ) -> Figure:
+        """Return a value of a step as a figure; `steps` are those that it is made of, if not itself."""
+        step, shape = self.steps[name], (len(rows), len(columns))
+        values = plain(lambda value: value[at].reshape(shape), step.values[place])
+        changed = plain(lambda cells: cells[at].reshape(shape), step.changed[place] if step.changed else None)
+        return Figure(title, values, rows, columns, kind, changed=changed, **_status(steps or [step]))
+
+
+def _status(steps: Sequence[Step]) -> dict[str, Any]:
+    """Return whose these steps are: the weakest of their sources, the katas that do not pass, and a note."""
+    order: list[Source] = ["plain", "yours", "fails", "recorded", "missing"]
+    source = max((step.source for step in steps), key=order.index, default="plain")
+    weakest = [step for step in steps if step.source == source]
+    katas = dict.fromkeys(step.kata for step in weakest if step.kata)
+    # a call that was left out says less than the call that it waits for
+    notes = [step.note for step in weakest if step.note and (step.kata or not katas)]
+    return {
+        "source": source,
+        "katas": () if source in order[:2] else tuple(katas),
+        "note": notes[0] if notes else "",
+    }
+
+
+def _cells(step: Step, place: int) -> list[list[int]]:
+    """Return the cells of a value that differ from the recording."""
+    return np.argwhere(step.changed[place]).tolist() if step.changed else []
+
+
+def _json(array: Value, decimals: int = 4) -> Any:
+    """Return an array for JSON. Six decimals stay right when the page rounds them to three."""
+    return plain(rounded, array, decimals)
+
+
+def _numbered(count: int, name: str = "feature") -> list[str]:
+    return [f"{name} {number}" for number in range(count)]
+
+
+def _reply_logits() -> Array:
+    """Return the logits of the next token of the support reply."""
+    logits: Array = np.array(REPLY["hidden"], "f4") @ np.array(REPLY["output_weight"], "f4")
+    return logits

@@ -1,0 +1,155 @@
+"""Call the student's functions one after the other, and keep what each of them gave.
+
+A function that is not the student's yet is not replaced by another: the value that the reference gave for
+the same arguments is read from a recording. A recording holds for its own arguments alone. So behind a wrong
+value, and for tokens that are typed, nothing takes the place of a function that does not pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from grader.expect import SubmissionFailed
+from grader.report_texts import harmless
+from grader.see.answers import Answers
+from grader.worker.client import WorkerLost
+from grader.worker.student import Student
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Value = Any  # an array, or None if it is missing
+#: `plain` is a product or a sum of the grader's own.
+Source = Literal["yours", "fails", "recorded", "missing", "plain"]
+SAME = 1e-3  # a smaller difference from the recording, which has five decimals, is none
+KINDS = {"f4": "fiu", "i8": "iu", "?": "b"}  # the kinds of dtype that do where one is needed
+BLOCKED = "A value is missing."
+
+
+class Unusable(Exception):
+    """A function returned something else than the arrays that the next one takes."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The values of one call: of which kata, whose, why there are none, and how far from the recording.
+
+    `changed` has, for each value, a mask of the cells that differ from the recording; it is empty if none do.
+    """
+
+    kata: str
+    source: Source
+    values: list[Value]
+    note: str = ""
+    changed: tuple[Value, ...] = ()
+
+
+@dataclass
+class Tracer:
+    """Calls functions of one chain and keeps the steps by their names.
+
+    `recorded` has the values of the reference by the name of the step. Once a value is missing or differs,
+    `altered` is true, and the recording holds no longer.
+    """
+
+    answers: Answers
+    recorded: Mapping[str, list[Any]]
+    steps: dict[str, Step] = field(default_factory=dict)
+    altered: bool = False
+
+    def call(
+        self,
+        name: str,
+        kata: str,
+        run: Callable[[Student], Any],
+        shapes: Sequence[tuple[int, ...]],
+        needs: Sequence[Value] = (),
+        kind: str = "f4",
+    ) -> list[Value]:
+        """Return the arrays that `run` gives with the kata's student, or those recorded, or Nones.
+
+        They must have these shapes and this kind of dtype. `needs` are arguments that other steps gave;
+        the call is left out if one of them is None.
+        """
+        missing: list[Value] = [None] * len(shapes)
+        student = self.answers.students.get(kata)
+        if student is None and name in self.recorded and not self.altered:
+            step = Step(kata, "recorded", [np.array(value, kind) for value in self.recorded[name]])
+        elif student is None:
+            step = Step(kata, "missing", missing)
+        elif any(value is None for value in needs):
+            step = Step("", "missing", missing, BLOCKED)
+        elif kata in self.answers.lost:
+            step = Step(kata, "missing", missing, self.answers.lost[kata])
+        else:
+            try:
+                values = _checked(run(student), shapes, kind)
+                source: Source = "fails" if self.answers.statuses[kata] == "fails" else "yours"
+                step = Step(kata, source, values, changed=self._changed(name, values))
+            except WorkerLost as lost:  # the next call would wait as long again
+                step = Step(kata, "missing", missing, str(lost))
+                self.answers.lost[kata] = step.note
+            except (SubmissionFailed, Unusable) as error:
+                step = Step(kata, "missing", missing, _told(error))
+            except Exception:  # `run` computes with what the student returned, which can be anything
+                step = Step(kata, "missing", missing, "What it returned cannot be used.")
+        self.steps[name] = step
+        self.altered = self.altered or step.source == "missing" or bool(step.changed)
+        return step.values
+
+    def keep(self, name: str, value: Value) -> None:
+        """Keep a sum of the grader's own as a step, so that it is compared with the recording as well."""
+        source: Source = "missing" if value is None else "plain"
+        self.steps[name] = Step("", source, [value], changed=self._changed(name, [value]))
+
+    def within(self, prefix: str) -> list[Step]:
+        """Return the steps whose names begin with `prefix`."""
+        return [step for name, step in self.steps.items() if name.startswith(prefix)]
+
+    def _changed(self, name: str, values: list[Value]) -> tuple[Value, ...]:
+        pairs = zip(values, self.recorded.get(name, ()), strict=False)
+        masks = [plain(lambda value, due=due: gaps(value, due) > SAME, value) for value, due in pairs]
+        return tuple(masks) if any(mask is not None and mask.any() for mask in masks) else ()
+
+
+def gaps(value: Array, due: Any) -> Array:
+    """Return the absolute differences of two arrays, which are infinite for NaN against a number."""
+    one, other = np.asarray(value, "f8"), np.asarray(due, "f8")
+    if one.shape != other.shape:
+        return np.full(one.shape, np.inf)
+    with np.errstate(invalid="ignore"):
+        found = np.where(one == other, 0.0, np.abs(one - other))
+    return np.nan_to_num(found, nan=np.inf)
+
+
+def plain(function: Callable[..., Any], *values: Value) -> Value:
+    """Return `function(*values)`, a product or a sum of the grader's own, or None if a value is missing."""
+    return None if any(value is None for value in values) else function(*values)
+
+
+def _checked(result: Any, shapes: Sequence[tuple[int, ...]], kind: str) -> list[Value]:
+    """Return the result as arrays. Raises Unusable if it is something else than arrays of these shapes."""
+    parts = list(result) if isinstance(result, list | tuple) and len(shapes) > 1 else [result]
+    if len(parts) != len(shapes):
+        raise Unusable(f"It returned {len(parts)} values, and {len(shapes)} are needed.")
+    return [_array(part, shape, kind) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def _array(value: Any, shape: tuple[int, ...], kind: str) -> Array:
+    if type(value).__module__ == "torch":
+        value = value.detach().numpy()
+    if not isinstance(value, int | float | np.ndarray | np.generic):
+        raise Unusable(f"It returned an object of type {type(value).__name__}, and an array is needed.")
+    array = np.asarray(value)
+    if array.dtype.kind not in KINDS[kind]:
+        raise Unusable(f"It returned the dtype {array.dtype}, and {np.dtype(kind)} is needed.")
+    if array.shape != shape:
+        raise Unusable(f"It returned the shape {list(array.shape)}, and {list(shape)} is needed.")
+    return array
+
+
+def _told(error: Exception) -> str:
+    told = f"{error.kinds[0]}: {error.message}" if isinstance(error, SubmissionFailed) else str(error)
+    return harmless(told[:200], one_line=True)
