@@ -22,7 +22,7 @@ from grader.authoring.source_locations import (
 from grader.checks.builtin import agreement_points
 from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.loading import parse
-from grader.course.submission import digest
+from grader.course.submission import digest, open_questions
 from grader.grading.prerequisites import with_needs
 from grader.kata import Corner, Kata, KataError, Law
 from grader.worker.child.rules import first_use
@@ -112,7 +112,21 @@ def _gaps_of_hints(info: KataInfo) -> list[str]:
     return []
 
 
+def _gaps_of_questions(course: Course, info: KataInfo) -> list[str]:
+    """Return a message for each question without its line in the stub or its function in the reference."""
+    stub, reference = course.stub(info), course.solution(info, "reference")
+    asked, answered = open_questions(parse(stub)), _signatures(parse(reference))
+    return [
+        f"{place(course, path)}: the question `{name}` has no {what}; write it."
+        for path, found, what in ((stub, asked, "line `… = ...`"), (reference, answered, "function"))
+        for name in info.questions
+        if name not in found
+    ]
+
+
 def _gaps_of_signatures(course: Course, info: KataInfo) -> list[str]:
+    if info.questions:
+        return _gaps_of_questions(course, info)
     stub, reference = course.stub(info), course.solution(info, "reference")
     shown, due = _signatures(parse(stub)), _signatures(parse(reference))
     lacking = [
@@ -165,6 +179,8 @@ def _gaps_of_names(course: Course, info: KataInfo) -> list[str]:
 
 def _gaps_of_points(course: Course, info: KataInfo) -> list[str]:
     kata, where = course.declaration(info), place(course, info.path)
+    if kata.questions:  # each is one point
+        return []
     if kata.draw is None:
         return [f"{where}: it draws no cases; decorate a function with @KATA.cases."]
     nothing = [*_gaps_of_worth(course, info, kata)]

@@ -40,6 +40,7 @@ class KataInfo:
     hints: tuple[str, ...]
     source: str
     entry_points: tuple[str, ...]
+    questions: tuple[str, ...]
     ships_wrong_code: str
     draft: bool
     path: Path
@@ -195,6 +196,7 @@ def read_kata_info(path: Path) -> KataInfo:
         "points": 10,
         "needs": (),
         "hints": (),
+        "questions": (),
         "ships_wrong_code": "",
         "draft": False,
         "name": ast.literal_eval(call.args[0]),
@@ -203,6 +205,9 @@ def read_kata_info(path: Path) -> KataInfo:
     for keyword in call.keywords:
         if keyword.arg in wanted:
             found[keyword.arg] = _literal(keyword, path)
+    if found["questions"]:  # as in `Kata`
+        found["questions"] = found["entry_points"] = tuple(found["questions"])
+        found["points"] = len(found["questions"])
     missing = wanted - found.keys()
     if missing:
         raise KataError(f"{path.name}: Kata(…) lacks {', '.join(sorted(missing))}.")

@@ -33,6 +33,7 @@ from grader.worker.process import WorkerFactory
 if TYPE_CHECKING:
     from grader.diagnosis.matcher import MistakeMatcher
 
+PASSES_FROM = 75  # percent of the points of a kata of questions
 NAMING_SECONDS = 4.0  # of CPU time for the search for the mistake
 
 
@@ -87,12 +88,12 @@ class Grader:
 
     def matcher(self, prepared: PreparedKata) -> MistakeMatcher:
         """Return the matcher of a kata's mistakes, created when the first submission fails."""
-        from grader.diagnosis.matcher import MistakeMatcher  # a submission that passes does not need it
+        from grader.diagnosis.questions import matcher_of  # a submission that passes does not need it
         from grader.diagnosis.recording import mistakes_of
 
         name = prepared.info.name
         if name not in self.matchers:
-            self.matchers[name] = MistakeMatcher(mistakes_of(self.course, prepared))
+            self.matchers[name] = matcher_of(prepared.kata, mistakes_of(self.course, prepared))
         return self.matchers[name]
 
     def grade(self, submission: Submission) -> KataReport:
@@ -104,6 +105,8 @@ class Grader:
         checks, output = (broken, "") if broken else self._judge(prepared, submission)
         checks = self._note_shortcuts(prepared.kata, submission, checks)
         passed = all(check.status in ("passed", "skipped") for check in checks)
+        if prepared.kata.questions:
+            passed = 100 * sum(check.score for check in checks) >= PASSES_FROM * submission.info.max_score
         report = KataReport(
             submission.info.name,
             submission.info.track,

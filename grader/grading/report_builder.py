@@ -27,6 +27,8 @@ def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) 
     """Return, by check, why it gives no points although it does not fail. Built-in checks give none if no
     case agrees with the reference. No check gives any if no call returned, or all returned the same."""
     agreement = findings[0]
+    if agreement.plan.name not in BUILTIN:  # a kata of questions, in which each answer counts by itself
+        return {}
     if len(agreement.asked) > len(agreement.failures):
         return {}
     returned = [answer for answer in answers if answer is not None]
@@ -60,7 +62,7 @@ def as_check(
         0,
         plan.points,
         message=failure.message,
-        call=_show_call(failure),
+        call=None if kata.questions else _show_call(failure),
         counterexample=_show_case(plan, failure.case, kata.axes) or None,
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
@@ -68,7 +70,7 @@ def as_check(
         mistake=mistake,
         pictures=pictures_of(difference, kata.axes),
         place=place_of(source, failure.line, failure.columns),
-        snippet=snippet_of(failure, kata.name, kata.entry_points),
+        snippet="" if kata.questions else snippet_of(failure, kata.name, kata.entry_points),
     )
 
 

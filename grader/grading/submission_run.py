@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, run_check
 from grader.course.submission import Submission, SubmissionRejected
 from grader.expect import SubmissionFailed
@@ -64,6 +65,7 @@ class SubmissionRun:
         try:
             self.note_isolation(Isolation(**student.greeting(START_SECONDS)))
             answer = student.load(kata.name, LOAD_SECONDS, **self._loading())
+            row = row_of(student, kata) if kata.questions else None
         except SubmissionFailed as failure:
             self.close()
             where = f" in line {failure.line}" if failure.line else ""
@@ -77,8 +79,11 @@ class SubmissionRun:
         except WorkerLost as lost:
             self.close()
             raise SubmissionRejected(f"{self.submission.label} cannot be imported: {lost}") from None
-        self._require_entry_points(answer)
-        return CheckContext(kata, self.prepared.oracle, student)
+        if not kata.questions:
+            self._require_entry_points(answer)
+        context = CheckContext(kata, self.prepared.oracle, student)
+        context.row = row
+        return context
 
     def _importable(self, failure: SubmissionFailed) -> str:
         """Return what a submission can import, if the failure is that it cannot."""

@@ -225,6 +225,22 @@ class Student:
         if elements > self._measured.largest.elements:
             self._measured.largest = LargestTensor(elements, tuple(shape), operation)
 
+    def constant(self, name: str, **numbers: Any) -> Any:
+        """Return a constant of the submission; where it is a function, what it returns for the numbers.
+
+        Args:
+            name: The name of the constant.
+            **numbers: The arguments of a function, such as a reference's.
+
+        Returns:
+            The value.
+
+        Example:
+            answer = student.constant("PARAMETERS", d_model=64)
+        """
+        with self._with("constant"):
+            return self.call(name, None, [], numbers)
+
     def build(self, source: str, name: str, *args: Any, **kwargs: Any) -> Any:
         """Run a source text of the course beside the submission, call one of its functions or classes.
 
