@@ -7,24 +7,24 @@ query heads share one head of keys and values. Count single numbers, not bytes.
 Write your login into STUDENT: it chooses your row of numbers. `grade` computes the row as the line ROW does.
 
     row  layers  batch  tokens  heads  group  d_head  window  page
-    0    2       3      50      8      4      16      32      16
-    1    3       2      90      12     3      32      24      16
-    2    4       5      70      8      2      64      16      8
-    3    6       4      33      16     4      8       64      4
-    4    8       2      120     12     6      16      48      32
-    5    12      3      45      16     8      32      20      8
-    6    5       6      100     9      3      64      40      16
-    7    10      4      28      10     5      16      64      8
+    0    6       4      31      6      2      16      24      32
+    1    6       6      116     30     6      64      24      32
+    2    3       2      68      20     4      32      24      16
+    3    10      3      82      20     4      8       32      16
+    4    3       5      63      8      2      8       32      32
+    5    7       5      79      30     6      16      48      8
+    6    10      4      37      20     4      8       40      8
+    7    8       4      46      6      2      32      64      32
 
     row  head  value  largest  target  draft  rank  d_in  d_out
-    0    5     0.3    1.1      0.12    0.4    4     64    128
-    1    7     -0.5   1.7      0.6     0.35   8     96    64
-    2    3     0.7    2.3      0.2     0.5    2     128   96
-    3    9     -0.2   0.9      0.3     0.8    16    80    240
-    4    8     0.9    2.9      0.08    0.32   4     256   64
-    5    10    -1.1   3.3      0.5     0.2    8     72    144
-    6    7     0.45   1.3      0.15    0.6    2     48    192
-    7    6     -0.62  2.1      0.24    0.9    6     160   32
+    0    4     0.84   0.9      0.15    0.9    2     96    240
+    1    20    2.53   3.0      0.15    0.25   2     96    144
+    2    9     0.3    1.5      0.24    0.2    4     128   240
+    3    17    0.25   1.3      0.24    0.5    8     64    240
+    4    6     -0.03  1.0      0.2     0.8    16    48    72
+    5    20    2.96   3.2      0.2     0.9    2     80    192
+    6    18    1.43   1.5      0.24    0.2    6     48    72
+    7    4     0.64   1.3      0.08    0.6    4     80    240
 
 Replace each `...` by a value. Shapes and lists of indices are tuples, such as (2, 3). A number with a
 fraction may be off by half a percent, and may be an expression, such as 2 / 3. Each question is one point,

@@ -14,6 +14,7 @@ from grader.checks.base import Check, CheckContext, Judge, Skip
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case, Kata
 from grader.values.formatting import describe_type, show
+from grader.worker.proxies import RemoteObject
 from grader.worker.student import Student
 
 WORTH = 100  # hundredths of a point for each question
@@ -54,12 +55,13 @@ def _answer(student: Student, name: str, case: Case) -> Any:
     """Return the answer to a question, and put it into the trace in its plain form."""
     student.trace.clear()
     try:
-        answer = plain(student.constant(name, **case))
+        answer = student.constant(name, **case)
     except SubmissionFailed as failure:
         if failure.kinds[0] != "AttributeError":
             raise
         raise ExpectationFailed(f"There is no line `{name} = …`; the stub has one.") from None
-    student.trace[-1].value = answer
+    if not isinstance(answer, RemoteObject):
+        student.trace[-1].value = answer = plain(answer)
     return answer
 
 
@@ -84,8 +86,8 @@ def agrees(due: Any, answer: Any) -> bool:
 
 
 def _sentence(name: str, due: Any, answer: Any) -> str:
-    given = describe_type(answer)
-    if getattr(answer, "type_name", "") == EMPTY:
+    given = answer.type_name if isinstance(answer, RemoteObject) else describe_type(answer)
+    if given == EMPTY:
         return f"{name} has no answer yet."
     if _kind(due) != _kind(answer):
         return f"{name} is {_kind(answer) or given}, and {_kind(due)} is due."

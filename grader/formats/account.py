@@ -108,14 +108,15 @@ def of_kata(kata: KataReport) -> str:
 
 def summary_of(kata: KataReport) -> str:
     """Return the status of a kata, and the mistake that it looks like, in one sentence."""
-    if kata.status == "passed":
+    if kata.status == "passed" and not wrong(kata):
         return "Every check holds."
     if not wrong(kata):
         return kata.message or SAYS.get(kata.status, "")
     first, others = wrong(kata)[0], len(wrong(kata)) - 1
     more = f" ({others} more checks do not hold.)" if others > 1 else " (One more does not hold.)" * others
     told = kata.mistake.text if kata.mistake else first.message
-    return " ".join(filter(None, (f"Does not hold: {first.title}", told))) + more
+    passes = "Passes." if kata.status == "passed" else ""
+    return " ".join(filter(None, (passes, f"Does not hold: {first.title}", told))) + more
 
 
 def title_of(kata: KataReport, check: CheckReport) -> str:

@@ -63,7 +63,7 @@ def as_check(
         plan.points,
         message=failure.message,
         call=None if kata.questions else _show_call(failure),
-        counterexample=_show_case(plan, failure.case, kata.axes) or None,
+        counterexample=_show_row(failure.case) if kata.questions else _show_case(plan, failure.case, kata.axes),
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
@@ -116,7 +116,13 @@ def _brief(value: object) -> str:
     return text if len(text) <= BRIEF else "…"
 
 
-def _show_case(plan: Check, case: Case, axes: dict[str, str]) -> dict[str, str]:
+def _show_row(case: Case) -> dict[str, str]:
+    """Return the numbers of a row of questions as one entry."""
+    numbers = [f"{name}={show(value)}" for name, value in case.items() if name != "row"]
+    return {f"row {case['row']}": ", ".join(numbers)}
+
+
+def _show_case(plan: Check, case: Case, axes: dict[str, str]) -> dict[str, str] | None:
     names = case if plan.parameters is None else plan.parameters
     shown: dict[str, str] = {}
     for name in names:
@@ -126,7 +132,7 @@ def _show_case(plan: Check, case: Case, axes: dict[str, str]) -> dict[str, str]:
             shown |= {where: _show_argument(value, axes.get(where, "").split()) for where, value in listed}
             if len(listed) < len(leaves):
                 shown[f"{name}…"] = f"{len(leaves) - len(listed)} more arrays"
-    return shown
+    return shown or None
 
 
 def _leaves(name: str, value: object) -> list[tuple[str, object]]:
