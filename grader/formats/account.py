@@ -119,6 +119,15 @@ def summary_of(kata: KataReport) -> str:
     return " ".join(filter(None, (passes, f"Does not hold: {first.title}", told))) + more
 
 
+def cost_of(kata: KataReport) -> str:
+    """Return what a kata costs beside the reference, in one sentence; empty if it was not measured."""
+    if kata.cost is None:
+        return ""
+    cost = kata.cost
+    made = f": {list(cost.shape)}, made by {cost.operation}" if cost.shape else ""
+    return f"{cost.work:.1f} × the work of the reference, {cost.memory:.1f} × its largest tensor{made}."
+
+
 def title_of(kata: KataReport, check: CheckReport) -> str:
     """Return a check's title after the name of its kata."""
     return f"{kata.name}: {check.title}"

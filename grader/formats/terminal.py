@@ -79,6 +79,8 @@ def _kata(kata: KataReport, view: View) -> list[str]:
     elif failed:
         lines += _causes(causes, view)
     lines += _notes(kata, view)
+    if kata.cost and (view.detail == "full" or kata.cost.is_noticeable):
+        lines += _labelled("cost", account.cost_of(kata), view)
     if kata.output and (failed or view.shows_output):
         shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
         lines += ["", view.paint("  The code printed:", DIM), *shown]

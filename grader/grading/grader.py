@@ -25,7 +25,7 @@ from grader.grading.limits import JudgingStopped, limited
 from grader.grading.report_builder import as_check, unearned
 from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata, hundredths
-from grader.report import CheckReport, Isolation, KataReport, Provenance
+from grader.report import CheckReport, Cost, Isolation, KataReport, Provenance
 from grader.report_texts import bounded
 from grader.worker.child.rules import first_use
 from grader.worker.process import WorkerFactory
@@ -102,7 +102,7 @@ class Grader:
         began = time.monotonic()
         prepared = self.prepare(submission.info)
         broken = _check_rules(prepared.kata, submission)
-        checks, output = (broken, "") if broken else self._judge(prepared, submission)
+        checks, output, cost = (broken, "", None) if broken else self._judge(prepared, submission)
         checks = self._note_shortcuts(prepared.kata, submission, checks)
         passed = all(check.status in ("passed", "skipped") for check in checks)
         if prepared.kata.questions:
@@ -116,6 +116,7 @@ class Grader:
             checks=tuple(checks),
             output=output,
             digest=hashlib.sha256(submission.source.encode()).hexdigest(),
+            cost=cost if passed else None,
         )
         return bounded(report)
 
@@ -135,7 +136,10 @@ class Grader:
             return [replace(checks[0], status="failed", score=0, message=note), *checks[1:]]
         return [replace(checks[0], message=f"{note} The points stand."), *checks[1:]]
 
-    def _judge(self, prepared: PreparedKata, submission: Submission) -> tuple[list[CheckReport], str]:
+    def _judge(
+        self, prepared: PreparedKata, submission: Submission
+    ) -> tuple[list[CheckReport], str, Cost | None]:
+        """Return the checks, what the submission printed and, if nothing fails, what it costs."""
         source = submission.source
         attempt = SubmissionRun(
             self.sources, self.device, prepared, submission, self.note_isolation, self.is_outdated
@@ -144,10 +148,12 @@ class Grader:
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
             try:
                 findings = attempt.run_all()
+                fails = any(finding.failures for finding in findings)
+                cost = None if fails else attempt.cost()
             finally:
                 attempt.close()
             mistakes = {}
-            if any(finding.failures for finding in findings):
+            if fails:
                 matcher = self.matcher(prepared)
                 with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
                     mistakes = matcher.name(findings)
@@ -156,7 +162,7 @@ class Grader:
                 as_check(f, prepared.kata, mistakes.get(f.plan.name), free.get(f.plan.name, ""), source)
                 for f in findings
             ]
-            return checks, attempt.printed
+            return checks, attempt.printed, cost
 
 
 def _check_rules(kata: Kata, submission: Submission) -> list[CheckReport]:

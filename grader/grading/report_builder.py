@@ -63,7 +63,9 @@ def as_check(
         plan.points,
         message=failure.message,
         call=None if kata.questions else _show_call(failure),
-        counterexample=_show_row(failure.case) if kata.questions else _show_case(plan, failure.case, kata.axes),
+        counterexample=_show_row(failure.case)
+        if kata.questions
+        else _show_case(plan, failure.case, kata.axes),
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
         difference=difference.where if difference else None,

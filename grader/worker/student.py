@@ -28,7 +28,7 @@ from grader.worker.proxies import Function, RemoteObject, bare, sent
 @dataclass
 class Call:
     """One call and its result: a value, its gradients if recorded, or the class names of its error. `helping`
-    is True if the call went to an object from `build`."""
+    is True if the call went to an object from `build`. `flops` and `largest` are set if they are counted."""
 
     name: str
     args: list[Any]
@@ -37,6 +37,8 @@ class Call:
     error: tuple[str, ...] = ()
     gradients: dict[str, Any] | None = None
     helping: bool = False
+    flops: int = 0
+    largest: LargestTensor | None = None
 
 
 @dataclass(frozen=True)
@@ -210,8 +212,10 @@ class Student:
         )
 
     def _note(self, outcome: Outcome, call: Call) -> None:
+        call.flops = outcome.flops
         self._measured.flops += outcome.flops
-        self._note_tensors(*outcome.tensors_made or (0, 0, (), ""))
+        if outcome.tensors_made is not None:
+            self._note_tensors(call, *outcome.tensors_made)
         call.gradients = outcome.gradients
         if outcome.gradients is not None:
             self._measured.gradients.append(outcome.gradients)
@@ -220,10 +224,13 @@ class Student:
         if outcome.arguments is not None:
             self._measured.changed += _changed(call.args, call.kwargs, outcome.arguments)
 
-    def _note_tensors(self, written: int, elements: int, shape: Sequence[int], operation: str) -> None:
+    def _note_tensors(
+        self, call: Call, written: int, elements: int, shape: Sequence[int], operation: str
+    ) -> None:
+        call.largest = LargestTensor(elements, tuple(shape), operation)
         self._measured.written += written
         if elements > self._measured.largest.elements:
-            self._measured.largest = LargestTensor(elements, tuple(shape), operation)
+            self._measured.largest = call.largest
 
     def constant(self, name: str, **numbers: Any) -> Any:
         """Return a constant of the submission; where it is a function, what it returns for the numbers.
