@@ -30,6 +30,7 @@ from grader.worker.child.rules import first_use
 OPTIONAL = ("equivalent.toml", "mistakes.md")  # other files of a kata: equivalent mutants, table of mistakes
 STATEMENT_LENGTH = 400
 HINTS_DUE = 3
+FULL = 0.85  # the least part of a plan's hours that its katas take
 AGREEMENT_DUE = 150  # hundredths of a point for agreement with the reference
 
 
@@ -90,6 +91,8 @@ def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:
         found.append(f"{where}: the stub imports the grader; a student's file must stand alone.")
     if info.name not in course.syllabus.order:
         found.append("tests/katas/path.toml does not list it; put it where it is best learnt.")
+    if course.syllabus.katas and info.name not in course.syllabus.katas:
+        found.append("tests/katas/path.toml says no minutes and no difficulty; add a line to [katas].")
     return found
 
 
@@ -263,6 +266,21 @@ def unknown_names(course: Course) -> list[str]:
         for name in course.syllabus.order
         if name not in course.katas
     ]
+
+
+def unkept_plans(course: Course) -> list[str]:
+    """Return a message for each plan whose katas take more than its hours, or far less."""
+    found = []
+    for name, plan in course.syllabus.plans.items():
+        minutes = sum(
+            course.syllabus.katas[kata].minutes for kata in plan.katas if kata in course.syllabus.katas
+        )
+        if not FULL * plan.hours * 60 <= minutes <= plan.hours * 60:
+            found.append(
+                f"tests/katas/path.toml: the plan `{name}` takes {minutes} minutes, and {plan.hours:g} hours are"
+                f" {plan.hours * 60:g}; change its katas or its hours."
+            )
+    return found
 
 
 def stray_files(course: Course) -> list[str]:

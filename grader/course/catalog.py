@@ -89,6 +89,16 @@ class Course:
         ranked = sorted(found.values(), key=lambda info: self.syllabus.rank(info.track, info.name))
         return {info.name: info for info in ranked}
 
+    def limit_to(self, plan: str) -> None:
+        """Keep the katas of a plan alone, with those that they need. Raises CourseError if there is no such
+        plan."""
+        plans = self.syllabus.plans
+        if plan not in plans:
+            there = f"There are {', '.join(plans)}." if plans else "tests/katas/path.toml has no [plans]."
+            raise CourseError(f"There is no plan called `{plan}`. {there}")
+        kept = set(plans[plan].katas)
+        self.katas = {name: info for name, info in self.katas.items() if name in kept}
+
     def _require_track(self, info: KataInfo) -> None:
         tracks = list(self.syllabus.path)
         if tracks and info.track not in tracks:
