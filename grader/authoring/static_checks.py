@@ -269,17 +269,21 @@ def unknown_names(course: Course) -> list[str]:
 
 
 def unkept_plans(course: Course) -> list[str]:
-    """Return a message for each plan whose katas take more than its hours, or far less."""
+    """Return a message for each plan whose katas take more than its hours, or far less, or need others."""
     found = []
     for name, plan in course.syllabus.plans.items():
-        minutes = sum(
-            course.syllabus.katas[kata].minutes for kata in plan.katas if kata in course.syllabus.katas
-        )
+        where = f"tests/katas/path.toml: the plan `{name}`"
+        infos = [course.katas[kata] for kata in plan.katas if kata in course.katas]
+        minutes = sum(effort.minutes for kata, effort in course.syllabus.katas.items() if kata in plan.katas)
         if not FULL * plan.hours * 60 <= minutes <= plan.hours * 60:
-            found.append(
-                f"tests/katas/path.toml: the plan `{name}` takes {minutes} minutes, and {plan.hours:g} hours are"
-                f" {plan.hours * 60:g}; change its katas or its hours."
-            )
+            hours = f"{plan.hours:g} hours are {plan.hours * 60:g}"
+            found.append(f"{where} takes {minutes} minutes, and {hours}; change its katas or its hours.")
+        found += [
+            f"{where} lacks `{need}`, which `{info.name}` needs; add it."
+            for info in infos
+            for need in info.needs
+            if need not in plan.katas
+        ]
     return found
 
 

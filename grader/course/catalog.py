@@ -90,8 +90,7 @@ class Course:
         return {info.name: info for info in ranked}
 
     def limit_to(self, plan: str) -> None:
-        """Keep the katas of a plan alone, with those that they need. Raises CourseError if there is no such
-        plan."""
+        """Keep the katas of a plan alone. Raises CourseError if there is no such plan."""
         plans = self.syllabus.plans
         if plan not in plans:
             there = f"There are {', '.join(plans)}." if plans else "tests/katas/path.toml has no [plans]."
