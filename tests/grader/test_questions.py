@@ -34,7 +34,7 @@ def reference_of(name):
 def answers(info, row):
     numbers = COURSE.declaration(info).examples[row]
     reference = reference_of(info.name)
-    return {name: getattr(reference, name)(**numbers) for name in info.questions}
+    return {name: plain(getattr(reference, name)(**numbers)) for name in info.questions}
 
 
 def filled(info, student="ada", row=ROW_OF_ADA, **changes):
@@ -79,7 +79,7 @@ class TestPages:
         for case in COURSE.declaration(info).examples:
             for question, right in answers(info, case["row"]).items():
                 given = [plain(module[question](**case)) for module in wrong.values()]
-                distinct = [one for one in given if not agrees(plain(right), one)]
+                distinct = [one for one in given if not agrees(right, one)]
                 repeated = [
                     one for n, one in enumerate(distinct) if any(agrees(o, one) for o in distinct[:n])
                 ]

@@ -5,13 +5,9 @@ import math
 import numpy as np
 
 
-def _visible(queries, cached):
-    """The causal mask with a cache: True where the query may see the key."""
-    return np.tri(queries, cached + queries, cached, dtype=bool)  # [queries, keys]
-
-
-def _places(row):
-    return tuple(np.flatnonzero(row).tolist())
+def _visible(queries, cached, query):
+    """One row of the causal mask."""
+    return np.arange(cached + queries) <= cached + query  # [keys]
 
 
 def SHAPE_OF_Q(batch, heads, queries, d_model, **_):
@@ -31,17 +27,16 @@ def ROWS_THAT_SUM_TO_ONE(batch, heads, queries, **_):
 
 
 def VISIBLE_KEYS(queries, cached, query, **_):
-    return _places(_visible(queries, cached)[query])
+    return np.flatnonzero(_visible(queries, cached, query)).tolist()
 
 
 def WINDOW_KEYS(cached, query, window, **_):
-    position = cached + query
-    return tuple(range(position - window + 1, position + 1))
+    return tuple(range(cached + query + 1)[-window:])
 
 
 def UNPADDED_KEYS(queries, cached, query, pads, **_):
     keys = np.arange(cached + queries)
-    return _places(_visible(queries, cached)[query] & (keys >= pads))
+    return np.flatnonzero(_visible(queries, cached, query) & (keys >= pads))
 
 
 def POSITION_ID(cached, query, pads, **_):

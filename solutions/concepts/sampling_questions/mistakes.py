@@ -1,7 +1,7 @@
 """Wrong answers to sampling_questions: each is wrong in one question, and its docstring is the reason."""
 
 import numpy as np
-from reference import _ids, _nucleus_size, _ranked, _softmax
+from reference import _nucleus_size, _ranked, _softmax
 
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {
@@ -18,6 +18,7 @@ SUBTLE = {
     "keeps_one_more_than_k",
     "leaves_a_gap_after_top_k",
     "rewards_negative_logits",
+    "rewards_positive_logits",
 }
 
 
@@ -25,7 +26,7 @@ class counts_tokens_from_one:
     """Token ids count from 0."""
 
     def GREEDY(logits, **_):
-        return int(_ranked(logits)[0]) + 1
+        return _ranked(logits)[0] + 1
 
 
 class returns_the_logit:
@@ -39,7 +40,7 @@ class takes_the_least_likely:
     """That token has the smallest logit, and is the least likely one."""
 
     def GREEDY(logits, **_):
-        return int(_ranked(logits)[-1])
+        return _ranked(logits)[-1]
 
 
 class forgets_to_normalise:
@@ -115,14 +116,14 @@ class drops_the_token_that_crosses_p:
     """The token that takes the sum past p is missing: without it the set has less mass than p."""
 
     def NUCLEUS(logits, p, **_):
-        return _ids(_ranked(logits)[: _nucleus_size(logits, p) - 1])
+        return sorted(_ranked(logits)[: _nucleus_size(logits, p) - 1])
 
 
 class keeps_a_token_behind_the_nucleus:
     """One token too many: the set had enough mass without it."""
 
     def NUCLEUS(logits, p, **_):
-        return _ids(_ranked(logits)[: _nucleus_size(logits, p) + 1])
+        return sorted(_ranked(logits)[: _nucleus_size(logits, p) + 1])
 
 
 class adds_up_in_the_order_of_the_ids:
@@ -144,7 +145,7 @@ class compares_with_min_p_itself:
     """You compared with min_p itself. The threshold is min_p times the largest probability."""
 
     def AFTER_MIN_P(logits, min_p, **_):
-        return _ids(np.flatnonzero(_softmax(logits) >= min_p))
+        return np.flatnonzero(_softmax(logits) >= min_p)
 
 
 class compares_logits:
@@ -152,7 +153,7 @@ class compares_logits:
     them."""
 
     def AFTER_MIN_P(logits, min_p, **_):
-        return _ids(np.flatnonzero(np.asarray(logits) >= min_p * max(logits)))
+        return np.flatnonzero(np.asarray(logits) >= min_p * max(logits))
 
 
 class lists_what_is_removed:
@@ -160,7 +161,7 @@ class lists_what_is_removed:
 
     def AFTER_MIN_P(logits, min_p, **_):
         probabilities = _softmax(logits)
-        return _ids(np.flatnonzero(probabilities < min_p * probabilities.max()))
+        return np.flatnonzero(probabilities < min_p * probabilities.max())
 
 
 class rewards_negative_logits:
@@ -169,6 +170,14 @@ class rewards_negative_logits:
 
     def PENALISED(logits, seen, penalty, **_):
         return logits[seen] / penalty
+
+
+class rewards_positive_logits:
+    """You multiplied a positive logit, which makes it larger: the repeated token becomes more
+    likely."""
+
+    def PENALISED(logits, seen, penalty, **_):
+        return logits[seen] * penalty
 
 
 class subtracts_the_penalty:

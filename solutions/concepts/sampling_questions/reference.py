@@ -4,47 +4,43 @@ import numpy as np
 
 
 def _softmax(logits):
-    exponentials = np.exp(np.asarray(logits) - max(logits))
+    exponentials = np.exp(logits)
     return exponentials / exponentials.sum()
 
 
 def _ranked(logits):
     """The token ids, the likeliest first."""
-    return np.argsort(-np.asarray(logits), kind="stable")
+    return np.argsort(-np.asarray(logits))
 
 
 def _nucleus_size(logits, p):
-    return int((np.cumsum(np.sort(_softmax(logits))[::-1]) < p).sum()) + 1
-
-
-def _ids(tokens):
-    return tuple(sorted(int(token) for token in tokens))
+    return (np.cumsum(np.sort(_softmax(logits))[::-1]) < p).sum() + 1
 
 
 def GREEDY(logits, **_):
-    return int(_ranked(logits)[0])
+    return _ranked(logits)[0]
 
 
 def PROBABILITY(logits, **_):
-    return float(_softmax(logits).max())
+    return _softmax(logits).max()
 
 
 def AT_TEMPERATURE(logits, temperature, **_):
-    return float(_softmax(np.asarray(logits) / temperature).max())
+    return _softmax(np.asarray(logits) / temperature).max()
 
 
 def AFTER_TOP_K(logits, k, **_):
     probabilities = np.sort(_softmax(logits))[::-1]
-    return float(probabilities[0] / probabilities[:k].sum())
+    return probabilities[0] / probabilities[:k].sum()
 
 
 def NUCLEUS(logits, p, **_):
-    return _ids(_ranked(logits)[: _nucleus_size(logits, p)])
+    return sorted(_ranked(logits)[: _nucleus_size(logits, p)])
 
 
 def AFTER_MIN_P(logits, min_p, **_):
     probabilities = _softmax(logits)
-    return _ids(np.flatnonzero(probabilities >= min_p * probabilities.max()))
+    return np.flatnonzero(probabilities >= min_p * probabilities.max())
 
 
 def PENALISED(logits, seen, penalty, **_):
