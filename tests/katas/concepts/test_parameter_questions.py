@@ -18,7 +18,7 @@ KATA = Kata(
             "Each table has one vector of the width d_model for each of its entries.",
         ),
         "ATTENTION": (
-            "The attention has four linear layers.",
+            "Every linear layer of the attention counts.",
             "Queries, keys, values and the output: four linear layers from d_model to d_model, each with "
             "its bias.",
         ),
@@ -27,7 +27,7 @@ KATA = Kata(
             "One layer leads from d_model to d_ff, the other one back; how long is each bias?",
         ),
         "LAYER_NORM": (
-            "A layer norm has a scale and a shift for each feature.",
+            "A layer norm learns vectors as wide as a token.",
             "Which two vectors does a layer norm learn?",
         ),
         "BLOCK": (
@@ -43,8 +43,8 @@ KATA = Kata(
             "What is the width of all keys of one token, and which of the four matrices have it?",
         ),
         "TRAINING_BYTES": (
-            "AdamW holds four numbers for each parameter.",
-            "AdamW keeps two moments for each parameter; a float32 has four bytes.",
+            "Training holds more than the weights.",
+            "How many numbers of four bytes does training keep for each parameter?",
         ),
     },
     numbers={

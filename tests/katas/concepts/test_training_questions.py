@@ -15,7 +15,7 @@ KATA = Kata(
     ),
     questions={
         "LOSS_AT_START": (
-            "A uniform guess costs the logarithm of the vocabulary.",
+            "The loss of a uniform guess follows from the size of the vocabulary.",
             "The loss is minus the logarithm of the probability of the right token; what is that "
             "probability here?",
         ),
