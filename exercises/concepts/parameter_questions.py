@@ -2,9 +2,9 @@
 
 The model is a GPT: a table of token embeddings, a learned table of `positions` positions, `layers` pre-norm
 blocks of causal self-attention and a feed-forward of the width d_ff, one layer norm after the last block,
-and an output layer without a bias that is tied to the token embeddings. A linear layer from n to m holds n
-* m weights and, unless a question says otherwise, m biases. The heads share the width: d_head = d_model /
-heads.
+and an output layer without a bias that is tied to the token embeddings. A linear layer holds one weight for
+each pair of an input and an output and, unless a question says otherwise, one bias for each output. The
+heads share the width, so that each has d_model / heads of it.
 
 Write your login into STUDENT: it chooses your row of numbers. `grade` computes the row as the line ROW does.
 

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from grader.authoring.static_checks import unfinished, unkept_plans
+from grader.cli.grade import grade
 from grader.cli.progress import kata_list
 from grader.course.catalog import Course
 from grader.course.syllabus import CourseError, Effort, Plan, Syllabus, read_syllabus, to_text
@@ -148,6 +150,12 @@ def test_a_plan_limits_the_course(write, tmp_path, tiny_files):
         course.limit_to("lob")
     course.limit_to("lab")
     assert list(course.katas) == ["center"]
+    listed = CliRunner().invoke(grade, ["--course", str(tmp_path), "--plan", "lab", "--list"]).output
+    assert ("center" in listed, "double" in listed) == (True, False)
+    graded = (
+        CliRunner().invoke(grade, ["--course", str(tmp_path), "--plan", "lab", "--all", "--brief"]).output
+    )
+    assert ("center" in graded, "double" in graded) == (True, False)
 
 
 def test_the_list_shows_difficulty_and_minutes_in_eighty_columns():
