@@ -150,10 +150,11 @@ def test_a_plan_limits_the_course(write, tmp_path, tiny_files):
         course.limit_to("lob")
     course.limit_to("lab")
     assert list(course.katas) == ["center"]
-    listed = CliRunner().invoke(grade, ["--course", str(tmp_path), "--plan", "lab", "--list"]).output
+    limited = ["--course", str(tmp_path), "--plan", "lab"]
+    listed = CliRunner().invoke(grade, [*limited, "--list"]).output
     assert ("center" in listed, "double" in listed) == (True, False)
     graded = (
-        CliRunner().invoke(grade, ["--course", str(tmp_path), "--plan", "lab", "--all", "--brief"]).output
+        CliRunner().invoke(grade, [*limited, "--all", "--brief"]).output
     )
     assert ("center" in graded, "double" in graded) == (True, False)
 
