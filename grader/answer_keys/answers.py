@@ -90,6 +90,7 @@ class RecordedMistake:
 #: Files of the grader that determine which cases are drawn and what is expected.
 DRAWING = (
     "answer_keys/answers.py",
+    "cases/cost.py",
     "cases/generation.py",
     "cases/oracle.py",
     "kata.py",

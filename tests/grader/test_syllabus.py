@@ -153,9 +153,7 @@ def test_a_plan_limits_the_course(write, tmp_path, tiny_files):
     limited = ["--course", str(tmp_path), "--plan", "lab"]
     listed = CliRunner().invoke(grade, [*limited, "--list"]).output
     assert ("center" in listed, "double" in listed) == (True, False)
-    graded = (
-        CliRunner().invoke(grade, [*limited, "--all", "--brief"]).output
-    )
+    graded = CliRunner().invoke(grade, [*limited, "--all", "--brief"]).output
     assert ("center" in graded, "double" in graded) == (True, False)
 
 
