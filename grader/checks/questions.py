@@ -36,7 +36,9 @@ def row_of(student: Student, kata: Kata) -> int | None:
         name = student.constant("STUDENT")
     except SubmissionFailed:
         name = ""
-    return None if name is None else sum(str(name).encode(errors="replace")) % len(kata.examples)
+    if name is None:
+        return None
+    return sum(name.encode(errors="replace")) % len(kata.examples) if isinstance(name, str) else 0
 
 
 def _judge_of(name: str, nudge: str) -> Judge:
@@ -60,14 +62,13 @@ def _answer(student: Student, name: str, case: Case) -> Any:
         if failure.kinds[0] != "AttributeError":
             raise
         raise ExpectationFailed(f"There is no line `{name} = …`; the stub has one.") from None
-    if not isinstance(answer, RemoteObject):
-        student.trace[-1].value = answer = plain(answer)
+    student.trace[-1].value = answer = plain(answer)
     return answer
 
 
 def plain(value: Any) -> Any:
     """Return a list or an array as a tuple, a number of NumPy as Python's, and a text in capitals."""
-    if hasattr(value, "tolist"):
+    if not isinstance(value, RemoteObject) and hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
         return tuple(map(plain, value))

@@ -148,6 +148,17 @@ class TestAnswers:
         )
         assert grade_page(without).score == 800
 
+    @pytest.mark.parametrize("value", ["7", "object()", "['ada']"])
+    def test_a_login_that_is_no_text_counts_as_none(self, value, grade_page):
+        text = re.sub(r"(?m)^(STUDENT = ).*\nROW.*$", rf"\g<1>{value}", filled(INFO, row=0))
+        assert grade_page(text).score == 800
+
+    def test_functions_are_judged_on_every_row(self, grade_page):
+        source = COURSE.solution(INFO, "reference").read_text()
+        assert grade_page(f"{source}\nSTUDENT = None\n").score == 800
+        wrong = source.replace("math.sqrt(d_model // heads)", "4.0 + 0 * math.sqrt(d_model // heads)")
+        assert list(failed(grade_page(f"{wrong}\nSTUDENT = None\n"))) == ["scale"]
+
     def test_a_page_passes_from_three_quarters(self, grade_page):
         enough = grade_page(filled(INFO, SCALE=0.5, POSITION_ID=-1))
         assert (enough.status, enough.score) == ("passed", 600)
@@ -182,6 +193,7 @@ class TestAnswers:
             ("(4,)", "SCALE is a tuple such as (2, 3), and a number is due."),
             ("True", "SCALE is True or False, and a number is due."),
             ("{4}", "SCALE is set, and a number is due."),
+            ("[print]", "SCALE is a tuple such as (2, 3), and a number is due."),
             ("None", "SCALE is None, and a number is due."),
         ],
     )
