@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from grader.authoring.release.repository import core_files
 from grader.authoring.static_checks import unfinished, unkept_plans
 from grader.cli.grade import grade
 from grader.cli.progress import kata_list
@@ -162,3 +163,16 @@ def test_the_list_shows_difficulty_and_minutes_in_eighty_columns():
     assert "    · causal_mask                   •    25 min  No looking ahead" in lines
     assert max(map(len, lines)) <= 80
     assert lines[-1].endswith("• easy  ••• hard")
+
+
+def test_a_release_keeps_the_efforts_and_the_plans_of_its_katas(write, tmp_path, tiny_files):
+    text = "path = { attention = ['double'], modules = ['center'] }\n[katas]\n"
+    text += f"double = {{ {EASY} }}\ncenter = {{ {EASY}, builds_on = ['double'] }}\n"
+    text += "[plans.lab]\nhours = 0.1\nkatas = ['double']\n[plans.term]\nhours = 0.2\nkatas = ['double', 'center']\n"
+    course = Course(write(tmp_path, {**tiny_files, "tests/katas/path.toml": text}))
+    files = core_files(course, [course.katas["double"]], 20170612)
+    released = write(
+        tmp_path / "released", {"tests/katas/path.toml": files["tests/katas/path.toml"].decode()}
+    )
+    assert read_syllabus(released).katas == {"double": Effort(5, 1)}
+    assert read_syllabus(released).plans == {"lab": Plan(0.1, ["double"])}
