@@ -168,7 +168,8 @@ def test_the_list_shows_difficulty_and_minutes_in_eighty_columns():
 def test_a_release_keeps_the_efforts_and_the_plans_of_its_katas(write, tmp_path, tiny_files):
     text = "path = { attention = ['double'], modules = ['center'] }\n[katas]\n"
     text += f"double = {{ {EASY} }}\ncenter = {{ {EASY}, builds_on = ['double'] }}\n"
-    text += "[plans.lab]\nhours = 0.1\nkatas = ['double']\n[plans.term]\nhours = 0.2\nkatas = ['double', 'center']\n"
+    text += "[plans.lab]\nhours = 0.1\nkatas = ['double']\n"
+    text += "[plans.term]\nhours = 0.2\nkatas = ['double', 'center']\n"
     course = Course(write(tmp_path, {**tiny_files, "tests/katas/path.toml": text}))
     files = core_files(course, [course.katas["double"]], 20170612)
     released = write(
