@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from grader.errors import KataError as KataError
@@ -125,7 +125,7 @@ class Kata:
     Attributes:
         name: The kata's name, which is also the name of the exercise's file.
         track: The track that the kata belongs to, such as `attention`.
-        entry_points: The functions or classes that a submission must define.
+        entry_points: The functions or classes that a submission must define. With `questions`, their names.
         title: A short title.
         source: The papers or books that the kata follows, with their sections.
         hints: Hints, from a nudge to nearly the answer.
@@ -148,6 +148,9 @@ class Kata:
             stack of layers. The tolerance grows in proportion; see `grader.values.comparison`.
         bank_size: How many plain cases are kept.
         draft: Whether the kata is used before its checks are proven by mistakes and variants; it is marked.
+        questions: For a kata of questions: by the name of the constant that answers it, each question's
+            title and a nudge, which a wrong answer gets. Each question is one point.
+        numbers: The numbers that the questions are about: by name, one for each row. A student has one row.
         laws: The laws, added by `law`.
         corners: The corners, added by `corner`.
         examples: The pinned cases, added by `example`.
@@ -165,8 +168,9 @@ class Kata:
     """
 
     name: str
+    _: KW_ONLY
     track: str
-    entry_points: tuple[str, ...]
+    entry_points: tuple[str, ...] = ()
     title: str
     source: str
     hints: tuple[str, ...]
@@ -183,11 +187,28 @@ class Kata:
     roundings: float = 1
     bank_size: int = 60
     draft: bool = False
+    questions: dict[str, tuple[str, str]] = field(default_factory=dict)
+    numbers: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     laws: list[Law] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
     examples: list[Case] = field(default_factory=list)
     draw: DrawCase | None = None
     _observe: Callable[..., Mapping[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.questions:
+            self.entry_points, self.points = tuple(self.questions), len(self.questions)
+            self.examples = self._rows()
+
+    def _rows(self) -> list[Case]:
+        """Return the rows of `numbers` as cases, each with its number as `row`."""
+        columns = list(self.numbers.values())
+        if not columns or len({len(column) for column in columns}) > 1:
+            raise KataError(
+                f"{self.name}: numbers must hold columns of the same length, one number for each row."
+            )
+        rows = enumerate(zip(*columns, strict=True))
+        return [{"row": row, **dict(zip(self.numbers, values, strict=True))} for row, values in rows]
 
     def cases(self, draw_case: DrawCase) -> DrawCase:
         """Decorate the function that draws one case.
@@ -260,6 +281,8 @@ class Kata:
         """
         if self._observe is not None:
             return self._observe(student, **case)
+        if self.questions:
+            return {name: student.constant(name, **case) for name in self.questions}
         return {"result": getattr(student, self.entry_points[0])(**case)}
 
     def law(

@@ -11,6 +11,7 @@ from math import isfinite, isnan, nan
 from typing import Any, Literal, get_args
 
 SCHEMA_VERSION = 2
+NOTICEABLE = 1.5  # from this multiple of the reference's cost on, the terminal shows it
 READABLE = (1, 2)  # version 1 has no pictures and no places
 
 KataStatus = Literal["passed", "failed", "not_started", "waiting", "error"]
@@ -132,6 +133,28 @@ class CheckReport:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """What the largest case costs beside the reference. It gives and takes no points.
+
+    Attributes:
+        work: The floating-point operations, as a multiple of the reference's.
+        memory: The elements of the largest tensor made, as a multiple of the reference's largest.
+        shape: The shape of that tensor.
+        operation: The operation of PyTorch that made it.
+    """
+
+    work: float
+    memory: float
+    shape: tuple[int, ...]
+    operation: str
+
+    @property
+    def is_noticeable(self) -> bool:
+        """Whether one of the two is at least NOTICEABLE times the reference's."""
+        return max(self.work, self.memory) >= NOTICEABLE
+
+
+@dataclass(frozen=True)
 class KataReport:
     """The outcome of one kata.
 
@@ -145,6 +168,7 @@ class KataReport:
         checks: The outcomes of the checks.
         output: What the submission printed.
         digest: The SHA-256 of the graded file.
+        cost: What a PyTorch kata that passes costs beside the reference; None if it was not measured.
     """
 
     name: str
@@ -156,6 +180,7 @@ class KataReport:
     checks: tuple[CheckReport, ...] = ()
     output: str = ""
     digest: str = ""
+    cost: Cost | None = None
 
     @property
     def score(self) -> int:
@@ -292,6 +317,7 @@ def _kata_to_json(kata: KataReport) -> dict[str, Any]:
         "message": kata.message,
         "output": kata.output,
         "digest": kata.digest,
+        "cost": kata.cost and {**asdict(kata.cost), "shape": list(kata.cost.shape)},
         "checks": [_check_to_json(check) for check in kata.checks],
     }
 
@@ -347,13 +373,19 @@ def from_json(data: Any) -> Report:
 
 
 def _kata_from_json(data: dict[str, Any]) -> KataReport:
-    known = {f.name for f in fields(KataReport)} - {"max_score", "checks"}
+    known = {f.name for f in fields(KataReport)} - {"max_score", "checks", "cost"}
     _require_one_of(get_args(KataStatus), data["status"])
     return KataReport(
         max_score=round(data["max_score"] * 100),
         checks=tuple(_check_from_json(check) for check in data["checks"]),
+        cost=_cost_from_json(data["cost"]) if data.get("cost") else None,
         **{name: data[name] for name in known},
     )
+
+
+def _cost_from_json(data: dict[str, Any]) -> Cost:
+    shape = tuple(int(length) for length in data["shape"])
+    return Cost(float(data["work"]), float(data["memory"]), shape, str(data["operation"]))
 
 
 def _check_from_json(data: dict[str, Any]) -> CheckReport:

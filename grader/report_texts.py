@@ -229,6 +229,7 @@ def _without_checks(kata: KataReport, limit: Limit) -> KataReport:
         message=_line("message", kata.message, limit),
         output=harmless(kata.output),
         digest=_line("name", kata.digest, limit),
+        cost=kata.cost and replace(kata.cost, operation=_line("name", kata.cost.operation, limit)),
         checks=(),
     )
 

@@ -28,13 +28,25 @@ class Expected:
 
 
 @dataclass
+class Cost:
+    """What the reference needs for the case at `position`: floating-point operations, and the elements of the
+    largest tensor that it makes."""
+
+    position: int
+    flops: int
+    elements: int
+
+
+@dataclass
 class AnswerKey:
-    """Cases with their answers and corners ("" for plain ones), and the cases of laws that draw their own."""
+    """Cases with their answers and corners ("" for plain ones), the cases of laws that draw their own, and
+    what one case costs if it was measured."""
 
     cases: list[Case]
     expected: list[Expected]
     law_cases: dict[str, list[Case]]
     corners: list[str] = field(default_factory=list)
+    cost: Cost | None = None
 
     def of_corner(self, name: str) -> list[Case]:
         """Return the cases of a corner, or the plain cases for the empty name."""
@@ -78,6 +90,7 @@ class RecordedMistake:
 #: Files of the grader that determine which cases are drawn and what is expected.
 DRAWING = (
     "answer_keys/answers.py",
+    "cases/cost.py",
     "cases/generation.py",
     "cases/oracle.py",
     "kata.py",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from grader.answer_keys.answers import Answer, AnswerKey, Expected, Recorded, RecordedMistake
+from grader.answer_keys.answers import Answer, AnswerKey, Cost, Expected, Recorded, RecordedMistake
 from grader.worker.protocol.codec import FILE, MAX_BODY, MAX_HEADER, Malformed, decode, encode
 
 MAGIC = b"DOJOKEYS"
@@ -136,7 +136,8 @@ class KataKey:
             expected = [Expected(**entry) for entry in message["expected"]]
             if not len(expected) == len(message["cases"]) == len(message["corners"]):
                 raise ValueError
-            return AnswerKey(message["cases"], expected, message["law_cases"], message["corners"])
+            cost = Cost(**message["cost"]) if message.get("cost") else None
+            return AnswerKey(message["cases"], expected, message["law_cases"], message["corners"], cost)
         except (KeyError, TypeError, ValueError):
             raise self.file.damaged() from None
 
@@ -222,6 +223,7 @@ def _answers_message(key: AnswerKey) -> dict[str, Any]:
         "expected": expected,
         "law_cases": key.law_cases,
         "corners": key.corners,
+        "cost": vars(key.cost) if key.cost else None,
     }
 
 

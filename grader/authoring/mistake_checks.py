@@ -17,6 +17,7 @@ from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.matcher import MistakeMatcher
+from grader.diagnosis.questions import matcher_of
 from grader.diagnosis.recording import JudgedMistake, judge_mistakes
 from grader.grading.grader import Grader
 from grader.grading.report_builder import unearned
@@ -72,7 +73,7 @@ class MistakeOutcome:
 def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
     """Judge every mistake in this process, in file order; the grader then matches against their answers."""
     judged = list(_judged(course, prepared))
-    matcher = MistakeMatcher([mistake.recorded for mistake in judged])
+    matcher = matcher_of(prepared.kata, [mistake.recorded for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
     by_chance = named_by_chance(course, prepared, judged, matcher)
     return [_outcome(mistake, matcher, mistake.recorded.id in by_chance) for mistake in judged]

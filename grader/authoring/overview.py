@@ -35,7 +35,8 @@ def _row(course: Course, info: KataInfo) -> str:
     mistakes, variants = (
         _count_definitions(course.solution(info, part)) for part in ("mistakes", "variants")
     )
-    checks = len(BUILTIN.keys() - CONDITIONAL) + laws + corners + _optional_checks(info)
+    free = len(BUILTIN.keys() - CONDITIONAL) + _optional_checks(info)
+    checks = len(info.questions) or free + laws + corners
     mark = " (draft)" if info.draft else ""
     return f"| `{info.name}`{mark} | {checks} | {laws} | {mistakes} | {variants} | {info.source} |"
 

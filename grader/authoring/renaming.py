@@ -95,14 +95,16 @@ def _replace(path: Path, places: list[ast.Constant], new: str) -> None:
 
 
 def _change_syllabus(course: Course, old: str, new: str) -> None:
-    """Replace a name, with its quotes, in the lists of path.toml; without a new one, drop it."""
+    """Replace a name, with its quotes, in the lists of path.toml, and as the key of its effort; without a new
+    one, drop it."""
     path = course.root / FILE
     if not path.is_file():
         return
     text = path.read_text(encoding="utf-8")
     quoted = rf"""["']{old}["']"""
     changed = re.sub(quoted, new, text) if new else re.sub(rf"{quoted}\s*,\s*|,?\s*{quoted}", "", text)
-    path.write_text(changed, encoding="utf-8")
+    entry = rf"^{old}(?=\s*=\s*\{{)" if new else rf"^{old}\s*=\s*\{{.*\n"
+    path.write_text(re.sub(entry, new.strip('"'), changed, flags=re.MULTILINE), encoding="utf-8")
 
 
 def _mentions(course: Course, name: str) -> list[str]:

@@ -22,7 +22,7 @@ from grader.authoring.source_locations import (
 from grader.checks.builtin import agreement_points
 from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.loading import parse
-from grader.course.submission import digest
+from grader.course.submission import digest, open_questions
 from grader.grading.prerequisites import with_needs
 from grader.kata import Corner, Kata, KataError, Law
 from grader.worker.child.rules import first_use
@@ -30,6 +30,7 @@ from grader.worker.child.rules import first_use
 OPTIONAL = ("equivalent.toml", "mistakes.md")  # other files of a kata: equivalent mutants, table of mistakes
 STATEMENT_LENGTH = 400
 HINTS_DUE = 3
+FULL = 0.85  # the least part of a plan's hours that its katas take
 AGREEMENT_DUE = 150  # hundredths of a point for agreement with the reference
 
 
@@ -94,6 +95,8 @@ def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:
         found.append(f"{where}: the stub imports the grader; a student's file must stand alone.")
     if info.name not in course.syllabus.order:
         found.append("tests/katas/path.toml does not list it; put it where it is best learnt.")
+    if course.syllabus.katas and info.name not in course.syllabus.katas:
+        found.append("tests/katas/path.toml says no minutes and no difficulty; add a line to [katas].")
     return found
 
 
@@ -131,7 +134,21 @@ def _gaps_of_hinted_mistakes(course: Course, info: KataInfo) -> list[str]:
     ]
 
 
+def _gaps_of_questions(course: Course, info: KataInfo) -> list[str]:
+    """Return a message for each question without its line in the stub or its function in the reference."""
+    stub, reference = course.stub(info), course.solution(info, "reference")
+    asked, answered = open_questions(parse(stub)), _signatures(parse(reference))
+    return [
+        f"{place(course, path)}: the question `{name}` has no {what}; write it."
+        for path, found, what in ((stub, asked, "line `… = ...`"), (reference, answered, "function"))
+        for name in info.questions
+        if name not in found
+    ]
+
+
 def _gaps_of_signatures(course: Course, info: KataInfo) -> list[str]:
+    if info.questions:
+        return _gaps_of_questions(course, info)
     stub, reference = course.stub(info), course.solution(info, "reference")
     shown, due = _signatures(parse(stub)), _signatures(parse(reference))
     lacking = [
@@ -184,6 +201,8 @@ def _gaps_of_names(course: Course, info: KataInfo) -> list[str]:
 
 def _gaps_of_points(course: Course, info: KataInfo) -> list[str]:
     kata, where = course.declaration(info), place(course, info.path)
+    if kata.questions:  # each is one point
+        return []
     if kata.draw is None:
         return [f"{where}: it draws no cases; decorate a function with @KATA.cases."]
     nothing = [*_gaps_of_worth(course, info, kata)]
@@ -266,6 +285,25 @@ def unknown_names(course: Course) -> list[str]:
         for name in course.syllabus.order
         if name not in course.katas
     ]
+
+
+def unkept_plans(course: Course) -> list[str]:
+    """Return a message for each plan whose katas take more than its hours, or far less, or need others."""
+    found = []
+    for name, plan in course.syllabus.plans.items():
+        where = f"tests/katas/path.toml: the plan `{name}`"
+        infos = [course.katas[kata] for kata in plan.katas if kata in course.katas]
+        minutes = sum(effort.minutes for kata, effort in course.syllabus.katas.items() if kata in plan.katas)
+        if not FULL * plan.hours * 60 <= minutes <= plan.hours * 60:
+            hours = f"{plan.hours:g} hours are {plan.hours * 60:g}"
+            found.append(f"{where} takes {minutes} minutes, and {hours}; change its katas or its hours.")
+        found += [
+            f"{where} lacks `{need}`, which `{info.name}` needs; add it."
+            for info in infos
+            for need in info.needs
+            if need not in plan.katas
+        ]
+    return found
 
 
 def stray_files(course: Course) -> list[str]:

@@ -65,7 +65,8 @@ def verify_course(
         click.echo(mistake_table.medians(outcomes))
     for result in results if tables else []:
         mistake_table.write_table(course, result.info, result.outcomes)
-    stray = [] if names else static_checks.unknown_names(course) + static_checks.stray_files(course)
+    of_the_course = (static_checks.unknown_names, static_checks.unkept_plans, static_checks.stray_files)
+    stray = [] if names else [gap for check in of_the_course for gap in check(course)]
     gaps = [f"{result.info.name}: {gap}" for result in results for gap in result.gaps] + stray
     if gaps:
         click.echo(f"next: {gaps[0]}")

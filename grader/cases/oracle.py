@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from grader.answer_keys.answers import AnswerKey, Expected, digest
+from grader.answer_keys.answers import AnswerKey, Cost, Expected, digest
 from grader.answer_keys.file import KataKey, pack
 from grader.cases import generation
 from grader.cases.cache import cached
+from grader.cases.cost import measured
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.loading import line_of, told
 from grader.expect import ExpectationFailed, SubmissionFailed
@@ -63,8 +65,10 @@ class Oracle:
 
     def _draw(self) -> AnswerKey:
         kata = self.kata
-        assert kata.draw is not None
         self._require_examples()
+        if kata.questions:
+            return AnswerKey(kata.examples, self._answers(kata.examples), {}, [""] * len(kata.examples))
+        assert kata.draw is not None
         drawn = self._draw_cases("its cases", kata.draw, self.draws * kata.bank_size)
         drawn += self._rare_cases([*kata.examples, *drawn], kata.draw)
         groups = self._group_by_corner(kata.examples, kata.bank_size, CORNER_CASES, drawn)
@@ -79,7 +83,20 @@ class Oracle:
             if law.draw
         }
         corners = [name for name, group in groups.items() for _ in group]
-        return AnswerKey(cases, self._answers(cases), law_cases, corners)
+        answers = self._answers(cases)
+        return AnswerKey(cases, answers, law_cases, corners, self._cost(cases, corners))
+
+    def _cost(self, cases: list[Case], corners: list[str]) -> Cost | None:
+        """Return what the reference needs for the largest plain case; None if it cannot be measured."""
+        if self.kata.library != "torch":
+            return None
+        plain = [position for position, corner in enumerate(corners) if not corner]
+        position = max(plain, key=lambda position: generation.weight(cases[position]))
+        with suppress(Exception):  # some references need gradients, which are off while tensors are counted
+            flops, largest = measured(self.kata, self.reference, cases[position])
+            if flops and largest.elements:
+                return Cost(position, flops, largest.elements)
+        return None
 
     def _rare_cases(self, cases: list[Case], draw: DrawCase) -> list[Case]:
         """Return cases of the corners that these cases lack, drawn from other seeds: a corner may be rare."""

@@ -39,6 +39,7 @@ class CheckContext:
 
     def __init__(self, kata: Kata, oracle: Oracle, student: Student) -> None:
         self.kata, self.oracle, self.student = kata, oracle, student
+        self.row: int | None = None  # the row of numbers that a kata of questions is judged on; None for all
         self._observations: dict[int, Observation] = {}
 
     def for_student(self, student: Student) -> CheckContext:

@@ -13,6 +13,7 @@ from typing import Any
 from grader.cases import generation
 from grader.cases.oracle import LAYOUT, Oracle
 from grader.checks.base import Check, CheckContext, Judge, Skip
+from grader.checks.questions import question_checks
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
 from grader.kata import Case, Kata, KataError, Law, hundredths
 from grader.values.arrays import dtype_name, float_dtype, holds_arrays, to_numpy
@@ -349,6 +350,8 @@ def any_memory_layout(context: CheckContext, case: Case) -> None:
 
 def plan(kata: Kata, oracle: Oracle) -> list[Check]:
     """Return all checks of a kata, in the order in which they run."""
+    if kata.questions:
+        return question_checks(kata, oracle.key.cases)
     chosen = [(check, _cases_of(check, oracle)) for check in BUILTIN.values() if check.when(kata)]
     chosen = [(check, cases) for check, cases in chosen if cases]
     left = agreement_points(kata, [check for check, _ in chosen])

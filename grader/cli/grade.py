@@ -31,6 +31,8 @@ def run(options: GradeOptions) -> int:
     if options.see:
         return _see(course, options)
     _require_see(options)
+    if options.plan:
+        course.limit_to(options.plan)
     infos = [course.kata_info(name) for name in options.names if not is_notebook(Path(name))]
     if options.list_katas:
         return _list(course)
@@ -135,6 +137,7 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @course_option
 @click.option("--exercises", type=click.Path(path_type=Path), help="The folder of exercises.")
 @click.option("--all", "all_katas", is_flag=True, help="Grade every kata; those not begun get no points.")
+@click.option("--plan", default="", help="Take the katas of one plan alone, such as lab; see docs/paths.md.")
 @click.option("--protect", is_flag=True, help="List what was changed in a release or added to it.")
 @click.option("--against", type=click.Path(path_type=Path), help="With --protect: compare with this release.")
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")

@@ -118,6 +118,7 @@ class GradeOptions(NamedTuple):
     detail: Detail = "normal"
     ascii_only: bool = False
     all_katas: bool = False
+    plan: str = ""
     protect: bool = False
     against: Path | None = None
     doctor: bool = False

@@ -15,6 +15,8 @@ from grader.report_texts import harmless
 
 MARKS = {"passed": "✓", "begun": "▸", "": "·"}
 LEGEND = "  · not started   ▸ begun   ✓ passed"
+WIDTH = 80  # characters of a line of the list
+EFFORT = 13  # characters of a kata's difficulty and minutes
 BAR = 10  # characters
 MOST_NAMES = 3  # checks that a line of changes names
 
@@ -71,9 +73,23 @@ def kata_list(course: Course, part: str = "") -> str:
         if one.info.track != track:
             track = one.info.track
             lines += ["", f"  {track}"]
-        lines.append(f"    {MARKS[one.mark]} {one.info.name:<30}{one.score:<{wide}}{one.info.marked_title}")
-    legend = LEGEND + ("   * changed since" if any(one.score.endswith("*") for one in found) else "")
+        lead = f"    {MARKS[one.mark]} {one.info.name:<30}{one.score:<{wide}}{_effort(course, one.info)}"
+        lines.append(_cut(lead + one.info.marked_title))
+    legend = LEGEND + ("   • easy  ••• hard" if course.syllabus.katas else "")
+    legend += "   * changed since" if any(one.score.endswith("*") for one in found) else ""
     return "\n".join(lines[1:]) + f"\n\n{legend}\n"
+
+
+def _effort(course: Course, info: KataInfo) -> str:
+    """Return a kata's difficulty and minutes in columns; empty in a course that names no efforts."""
+    effort = course.syllabus.katas.get(info.name)
+    if not effort:
+        return " " * EFFORT if course.syllabus.katas else ""
+    return f"{'•' * effort.difficulty:<3} {effort.minutes:>3} min  "
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1].rstrip()}…"
 
 
 def matches(info: KataInfo, part: str) -> bool:

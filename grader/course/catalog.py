@@ -41,6 +41,7 @@ class KataInfo:
     hint_for: dict[str, int] = field(hash=False)
     source: str
     entry_points: tuple[str, ...]
+    questions: tuple[str, ...]
     ships_wrong_code: str
     draft: bool
     path: Path
@@ -88,6 +89,15 @@ class Course:
             found[info.name] = info
         ranked = sorted(found.values(), key=lambda info: self.syllabus.rank(info.track, info.name))
         return {info.name: info for info in ranked}
+
+    def limit_to(self, plan: str) -> None:
+        """Keep the katas of a plan alone. Raises CourseError if there is no such plan."""
+        plans = self.syllabus.plans
+        if plan not in plans:
+            there = f"There are {', '.join(plans)}." if plans else "tests/katas/path.toml has no [plans]."
+            raise CourseError(f"There is no plan called `{plan}`. {there}")
+        kept = set(plans[plan].katas)
+        self.katas = {name: info for name, info in self.katas.items() if name in kept}
 
     def _require_track(self, info: KataInfo) -> None:
         tracks = list(self.syllabus.path)
@@ -197,6 +207,7 @@ def read_kata_info(path: Path) -> KataInfo:
         "needs": (),
         "hints": (),
         "hint_for": {},
+        "questions": (),
         "ships_wrong_code": "",
         "draft": False,
         "name": ast.literal_eval(call.args[0]),
@@ -205,6 +216,9 @@ def read_kata_info(path: Path) -> KataInfo:
     for keyword in call.keywords:
         if keyword.arg in wanted:
             found[keyword.arg] = _literal(keyword, path)
+    if found["questions"]:  # as in `Kata`
+        found["questions"] = found["entry_points"] = tuple(found["questions"])
+        found["points"] = len(found["questions"])
     missing = wanted - found.keys()
     if missing:
         raise KataError(f"{path.name}: Kata(…) lacks {', '.join(sorted(missing))}.")

@@ -192,7 +192,8 @@ def standalone_sources(course: Course, info: KataInfo, part: str) -> dict[str, s
             part=part,
             reference=texts["reference"],
             answers=excerpt(texts[part], name),
-            bindings=_bindings(getattr(answers, name), name, reference, info.entry_points),
+            bindings=_bindings(getattr(answers, name), name, reference, info.entry_points)
+            + "\nSTUDENT = None" * bool(info.questions),  # questions are then judged on all rows
         )
         for name in public_names(answers)
     }

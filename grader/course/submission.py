@@ -39,8 +39,10 @@ class Submission:
 
     @property
     def begun(self) -> bool:
-        """False if every entry point is still a stub: a docstring and NotImplementedError."""
+        """False if every entry point is still a stub, or every question without an answer."""
         wanted = set(self.info.entry_points)
+        if self.info.questions:
+            return not wanted <= set(open_questions(ast.parse(self.source)))
         found = [node for node in ast.parse(self.source).body if getattr(node, "name", None) in wanted]
         return not found or not all(map(is_stub, found))
 
@@ -52,7 +54,21 @@ def is_unwritten(source: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     definitions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    return all(map(is_stub, definitions or nodes))
+    asked = [node for node in nodes if isinstance(node, ast.Assign) and not _is_about_the_student(node)]
+    return all(map(is_stub, definitions or asked or nodes))
+
+
+def open_questions(tree: ast.Module) -> list[str]:
+    """Return the names of the constants that are `...`, which stands for an answer."""
+    return [ast.unparse(node.targets[0]) for node in tree.body if _is_open(node)]  # type: ignore[attr-defined]
+
+
+def _is_open(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is ...
+
+
+def _is_about_the_student(node: ast.Assign) -> bool:
+    return ast.unparse(node.targets[0]) in ("STUDENT", "ROW")
 
 
 def digest(source: str) -> str:
@@ -124,7 +140,7 @@ def is_stub(node: ast.stmt) -> bool:
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
     harmless = ast.Import | ast.ImportFrom | ast.Pass | ast.AnnAssign
-    return isinstance(node, harmless) or _raises_not_implemented(node)
+    return isinstance(node, harmless) or _is_open(node) or _raises_not_implemented(node)
 
 
 def _raises_not_implemented(node: ast.stmt) -> bool:

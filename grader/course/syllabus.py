@@ -9,31 +9,74 @@ It is the file `tests/katas/path.toml`:
     [path]
     attention = ["softmax", "token_embedding"]
     blocks = ["layer_norm"]
+
+    [katas]             # for some katas or all
+    softmax = { minutes = 20, difficulty = 1, builds_on = [] }
+
+    [plans.lab]
+    hours = 1
+    katas = ["softmax", "layer_norm"]
 """
 
 from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from grader.errors import CourseError as CourseError
 
 FILE = Path("tests", "katas", "path.toml")
 TITLE = "the dojo"
 
+#: Returns what is wrong with an entry, given the names of all listed katas; empty if it is right.
+Complaint = Callable[[dict[str, Any], list[str]], str]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long a kata takes, how difficult it is from 1 to 3, and the katas that a student does before it."""
+
+    minutes: int
+    difficulty: int
+    builds_on: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The katas that fit into so many hours, in course order."""
+
+    hours: float
+    katas: list[str]
+
 
 @dataclass(frozen=True)
 class Syllabus:
-    """The course's title, one sentence about it, and its katas by track. Without the file, `path` is empty,
-    and each folder of declarations is a track, in alphabetical order."""
+    """The course's title, one sentence about it, its katas by track, the effort of each, and plans. Without
+    the file, `path` is empty, and each folder of declarations is a track, in alphabetical order."""
 
     title: str = TITLE
     about: str = ""
     path: dict[str, list[str]] = field(default_factory=dict)
     by_hand: bool = False
+    katas: dict[str, Effort] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+
+    def limited_to(self, names: list[str]) -> Syllabus:
+        """Return the syllabus of these katas alone; a plan that loses one is left out."""
+        kept = set(names)
+        path = {track: [name for name in listed if name in kept] for track, listed in self.path.items()}
+        efforts = {
+            name: replace(effort, builds_on=[other for other in effort.builds_on if other in kept])
+            for name, effort in self.katas.items()
+            if name in kept
+        }
+        plans = {name: plan for name, plan in self.plans.items() if kept.issuperset(plan.katas)}
+        path = {track: listed for track, listed in path.items() if listed}
+        return replace(self, path=path, katas=efforts, plans=plans)
 
     @property
     def order(self) -> list[str]:
@@ -57,15 +100,17 @@ def read_syllabus(root: Path) -> Syllabus:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CourseError(f"{FILE.as_posix()} cannot be read as TOML: {error}.") from None
     _require_valid(found)
-    return Syllabus(**found)
+    efforts = {name: Effort(**effort) for name, effort in found.pop("katas", {}).items()}
+    plans = {name: Plan(**plan) for name, plan in found.pop("plans", {}).items()}
+    return Syllabus(**found, katas=efforts, plans=plans)
 
 
 def _require_valid(found: dict[str, Any]) -> None:
-    unknown = found.keys() - {"title", "about", "by_hand", "path"}
+    unknown = found.keys() - {"title", "about", "by_hand", "path", "katas", "plans"}
     if unknown:
         raise CourseError(
             f"{FILE.as_posix()}: nothing is called `{min(unknown)}`;"
-            " there are title, about, by_hand and [path]."
+            " there are title, about, by_hand, [path], [katas] and [plans]."
         )
     for name in ("title", "about"):
         if not isinstance(found.get(name, ""), str):
@@ -79,6 +124,60 @@ def _require_valid(found: dict[str, Any]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise CourseError(f"{FILE.as_posix()} lists `{twice}` twice; take one of them out.")
+    _require_table(found.get("katas", {}), "katas", _wrong_effort, names)
+    _require_table(found.get("plans", {}), "plans", _wrong_plan, names)
+    _require_order(found.get("katas", {}), found.get("plans", {}), names)
+
+
+def _require_table(entries: object, table: str, complaint: Complaint, names: list[str]) -> None:
+    """Raise CourseError unless `entries` is a table of tables about which there is no complaint."""
+    if not isinstance(entries, dict):
+        raise CourseError(f"{FILE.as_posix()}: {table} is a table: [{table}].")
+    for name, entry in entries.items():
+        wrong = complaint(entry, names) if isinstance(entry, dict) else "it must be a table"
+        if wrong:
+            raise CourseError(f"{FILE.as_posix()}: `{name}` in [{table}]: {wrong}.")
+
+
+def _wrong_effort(entry: dict[str, Any], names: list[str]) -> str:
+    """Return what is wrong with an entry of [katas]; empty if it is right."""
+    minutes, difficulty = entry.get("minutes"), entry.get("difficulty")
+    if unknown := entry.keys() - {"minutes", "difficulty", "builds_on"}:
+        return f"nothing is called `{min(unknown)}`; there are minutes, difficulty and builds_on"
+    if type(minutes) is not int or minutes <= 0:
+        return f"minutes = {minutes!r} must be a whole number above 0"
+    if difficulty not in (1, 2, 3) or type(difficulty) is not int:
+        return f"difficulty = {difficulty!r} must be 1, 2 or 3"
+    return _wrong_names(entry.get("builds_on", []), "builds_on", names)
+
+
+def _wrong_plan(entry: dict[str, Any], names: list[str]) -> str:
+    """Return what is wrong with an entry of [plans]; empty if it is right."""
+    hours = entry.get("hours")
+    if unknown := entry.keys() - {"hours", "katas"}:
+        return f"nothing is called `{min(unknown)}`; there are hours and katas"
+    if isinstance(hours, bool) or not isinstance(hours, int | float) or not hours > 0:
+        return f"hours = {hours!r} must be a number above 0"
+    return _wrong_names(entry.get("katas"), "katas", names)
+
+
+def _wrong_names(listed: object, what: str, names: list[str]) -> str:
+    if not _is_list_of_names(listed):
+        return f"{what} must be a list of katas"
+    missing = next((name for name in cast("list[str]", listed) if name not in names), None)
+    return f"{what} names `{missing}`, which [path] does not list" if missing else ""
+
+
+def _require_order(efforts: dict[str, Any], plans: dict[str, Any], names: list[str]) -> None:
+    """Raise CourseError unless every kata comes after those that it builds on, in the course and in plans."""
+    orders = {"[path]": names, **{f"the plan `{name}`": plan["katas"] for name, plan in plans.items()}}
+    for where, order in orders.items():
+        for at, name in enumerate(order):
+            needed = efforts.get(name, {}).get("builds_on", [])
+            late = next((other for other in needed if other not in order[:at]), None)
+            if late:
+                told = f"`{name}` builds on `{late}`, which does not come before it in {where}."
+                raise CourseError(f"{FILE.as_posix()}: {told}")
 
 
 def _is_list_of_names(names: object) -> bool:
@@ -92,7 +191,17 @@ def to_text(syllabus: Syllabus) -> str:
     lines += ["by_hand = true"] * syllabus.by_hand
     lines += ["", "# The order in which the katas are best learnt, track by track.", "[path]"]
     lines += [f"{track} = {_quoted(names)}" for track, names in syllabus.path.items()]
+    lines += ["", "[katas]"] if syllabus.katas else []
+    lines += [f"{name} = {effort_line(effort)}" for name, effort in syllabus.katas.items()]
+    for name, plan in syllabus.plans.items():
+        lines += ["", f"[plans.{name}]", f"hours = {plan.hours}", f"katas = {_quoted(plan.katas)}"]
     return "\n".join([*lines, ""])
+
+
+def effort_line(effort: Effort) -> str:
+    """Return the effort of a kata as TOML."""
+    on = f", builds_on = {_quoted(effort.builds_on)}" if effort.builds_on else ""
+    return f"{{ minutes = {effort.minutes}, difficulty = {effort.difficulty}{on} }}"
 
 
 def _quoted(value: str | list[str]) -> str:

@@ -108,14 +108,24 @@ def of_kata(kata: KataReport) -> str:
 
 def summary_of(kata: KataReport) -> str:
     """Return the status of a kata, and the mistake that it looks like, in one sentence."""
-    if kata.status == "passed":
+    if kata.status == "passed" and not wrong(kata):
         return "Every check holds."
     if not wrong(kata):
         return kata.message or SAYS.get(kata.status, "")
     first, others = wrong(kata)[0], len(wrong(kata)) - 1
     more = f" ({others} more checks do not hold.)" if others > 1 else " (One more does not hold.)" * others
     told = kata.mistake.text if kata.mistake else first.message
-    return " ".join(filter(None, (f"Does not hold: {first.title}", told))) + more
+    passes = "Passes." if kata.status == "passed" else ""
+    return " ".join(filter(None, (passes, f"Does not hold: {first.title}", told))) + more
+
+
+def cost_of(kata: KataReport) -> str:
+    """Return what a kata costs beside the reference, in one sentence; empty if it was not measured."""
+    if kata.cost is None:
+        return ""
+    cost = kata.cost
+    made = f": {list(cost.shape)}, made by {cost.operation}" if cost.shape else ""
+    return f"{cost.work:.1f} × the work of the reference, {cost.memory:.1f} × its largest tensor{made}."
 
 
 def title_of(kata: KataReport, check: CheckReport) -> str:

@@ -74,7 +74,8 @@ def kata_section(kata: KataReport) -> str:
     )
     output = f"<pre>{in_html(kata.output, LONGEST)}</pre>"
     printed = _folded("The code printed", output) if kata.output else ""
-    return f"<section>{head}{causes}{folded}{printed}</section>\n"
+    cost = f'<p class="quiet">{in_html(account.cost_of(kata))}</p>\n' if kata.cost else ""
+    return f"<section>{head}{cost}{causes}{folded}{printed}</section>\n"
 
 
 def _folded(summary: str, inside: str) -> str:

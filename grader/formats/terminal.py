@@ -81,6 +81,8 @@ def _kata(kata: KataReport, view: View) -> list[str]:
     elif failed:
         lines += _causes(causes, view)
     lines += _notes(kata, view)
+    if kata.cost and (view.detail == "full" or kata.cost.is_noticeable):
+        lines += _labelled("cost", account.cost_of(kata), view)
     told = any(check.printed for check in failed)
     if kata.output and (view.shows_output or (failed and not told)):
         shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
@@ -106,7 +108,9 @@ def _headline(kata: KataReport, causes: int, view: View) -> str:
     failed, total = len(account.wrong(kata)), len(kata.checks)
     if not total:
         return score
-    if failed:
+    if failed and kata.status == "passed":  # in a kata of questions most answers are enough
+        told = f"{view.paint('✓', GREEN)} passes; {failed} of {total} answers are wrong"
+    elif failed:
         one = failed > 1 and causes == 1
         told = f"{view.paint('✗', RED)} {failed} of {total} checks fail{', for one reason' if one else ''}"
     else:

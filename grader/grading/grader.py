@@ -25,7 +25,7 @@ from grader.grading.limits import JudgingStopped, limited
 from grader.grading.report_builder import as_check, smallest, unearned
 from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata, hundredths
-from grader.report import CheckReport, Isolation, KataReport, Provenance
+from grader.report import CheckReport, Cost, Isolation, KataReport, Provenance
 from grader.report_texts import bounded
 from grader.worker.child.rules import first_use
 from grader.worker.process import WorkerFactory
@@ -33,6 +33,7 @@ from grader.worker.process import WorkerFactory
 if TYPE_CHECKING:
     from grader.diagnosis.matcher import MistakeMatcher
 
+PASSES_FROM = 75  # percent of the points of a kata of questions
 NAMING_SECONDS = 4.0  # of CPU time for the search for the mistake
 
 
@@ -87,12 +88,12 @@ class Grader:
 
     def matcher(self, prepared: PreparedKata) -> MistakeMatcher:
         """Return the matcher of a kata's mistakes, created when the first submission fails."""
-        from grader.diagnosis.matcher import MistakeMatcher  # a submission that passes does not need it
+        from grader.diagnosis.questions import matcher_of  # a submission that passes does not need it
         from grader.diagnosis.recording import mistakes_of
 
         name = prepared.info.name
         if name not in self.matchers:
-            self.matchers[name] = MistakeMatcher(mistakes_of(self.course, prepared))
+            self.matchers[name] = matcher_of(prepared.kata, mistakes_of(self.course, prepared))
         return self.matchers[name]
 
     def grade(self, submission: Submission) -> KataReport:
@@ -101,9 +102,11 @@ class Grader:
         began = time.monotonic()
         prepared = self.prepare(submission.info)
         broken = _check_rules(prepared.kata, submission)
-        checks, output = (broken, "") if broken else self._judge(prepared, submission)
+        checks, output, cost = (broken, "", None) if broken else self._judge(prepared, submission)
         checks = self._note_shortcuts(prepared.kata, submission, checks)
         passed = all(check.status in ("passed", "skipped") for check in checks)
+        if prepared.kata.questions:
+            passed = 100 * sum(check.score for check in checks) >= PASSES_FROM * submission.info.max_score
         report = KataReport(
             submission.info.name,
             submission.info.track,
@@ -113,6 +116,7 @@ class Grader:
             checks=tuple(checks),
             output=output,
             digest=hashlib.sha256(submission.source.encode()).hexdigest(),
+            cost=cost if passed else None,
         )
         return bounded(report)
 
@@ -132,7 +136,10 @@ class Grader:
             return [replace(checks[0], status="failed", score=0, message=note), *checks[1:]]
         return [replace(checks[0], message=f"{note} The points stand."), *checks[1:]]
 
-    def _judge(self, prepared: PreparedKata, submission: Submission) -> tuple[list[CheckReport], str]:
+    def _judge(
+        self, prepared: PreparedKata, submission: Submission
+    ) -> tuple[list[CheckReport], str, Cost | None]:
+        """Return the checks, what the submission printed and, if nothing fails, what it costs."""
         source = submission.source
         attempt = SubmissionRun(
             self.sources, self.device, prepared, submission, self.note_isolation, self.is_outdated
@@ -141,11 +148,13 @@ class Grader:
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
             try:
                 findings = attempt.run_all()
-                printed = {f.plan.name: attempt.printed_for(f, smallest(f)) for f in findings if f.failures}
+                failed = [finding for finding in findings if finding.failures]
+                printed = {f.plan.name: attempt.printed_for(f, smallest(f)) for f in failed}
+                cost = None if failed else attempt.cost()
             finally:
                 attempt.close()
             mistakes = {}
-            if any(finding.failures for finding in findings):
+            if failed:
                 matcher = self.matcher(prepared)
                 with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
                     mistakes = matcher.name(findings)
@@ -161,7 +170,7 @@ class Grader:
                 )
                 for f in findings
             ]
-            return checks, attempt.printed
+            return checks, attempt.printed, cost
 
 
 def _check_rules(kata: Kata, submission: Submission) -> list[CheckReport]:

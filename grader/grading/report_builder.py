@@ -27,6 +27,8 @@ def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) 
     """Return, by check, why it gives no points although it does not fail. Built-in checks give none if no
     case agrees with the reference. No check gives any if no call returned, or all returned the same."""
     agreement = findings[0]
+    if agreement.plan.name not in BUILTIN:  # a kata of questions, in which each answer counts by itself
+        return {}
     if len(agreement.asked) > len(agreement.failures):
         return {}
     returned = [answer for answer in answers if answer is not None]
@@ -65,15 +67,17 @@ def as_check(
         0,
         plan.points,
         message=failure.message,
-        call=_show_call(failure),
-        counterexample=_show_case(plan, failure.case, kata.axes) or None,
+        call=None if kata.questions else _show_call(failure),
+        counterexample=_show_row(failure.case)
+        if kata.questions
+        else _show_case(plan, failure.case, kata.axes),
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
         mistake=mistake,
         pictures=(failure.picture,) if failure.picture else pictures_of(difference, kata.axes),
         place=place_of(source, failure.line, failure.columns),
-        snippet=snippet_of(failure, kata.name, kata.entry_points),
+        snippet="" if kata.questions else snippet_of(failure, kata.name, kata.entry_points),
         printed=printed,
     )
 
@@ -120,7 +124,13 @@ def _brief(value: object) -> str:
     return text if len(text) <= BRIEF else "…"
 
 
-def _show_case(plan: Check, case: Case, axes: dict[str, str]) -> dict[str, str]:
+def _show_row(case: Case) -> dict[str, str]:
+    """Return the numbers of a row of questions as one entry."""
+    numbers = [f"{name}={show(value)}" for name, value in case.items() if name != "row"]
+    return {f"row {case['row']}": ", ".join(numbers)}
+
+
+def _show_case(plan: Check, case: Case, axes: dict[str, str]) -> dict[str, str] | None:
     names = case if plan.parameters is None else plan.parameters
     shown: dict[str, str] = {}
     for name in names:
@@ -130,7 +140,7 @@ def _show_case(plan: Check, case: Case, axes: dict[str, str]) -> dict[str, str]:
             shown |= {where: _show_argument(value, axes.get(where, "").split()) for where, value in listed}
             if len(listed) < len(leaves):
                 shown[f"{name}…"] = f"{len(leaves) - len(listed)} more arrays"
-    return shown
+    return shown or None
 
 
 def _leaves(name: str, value: object) -> list[tuple[str, object]]:

@@ -140,7 +140,8 @@ def grade_read(grader: Grader, info: KataInfo, read: Callable[[], Submission]) -
     try:
         submission = read()
         if not submission.begun:
-            message = f"Not started yet: open {submission.label}, read its docstring, write the code."
+            due = "fill in the values" if info.questions else "write the code"
+            message = f"Not started yet: open {submission.label}, read its docstring, {due}."
             return info.unjudged("not_started", message)
         return grader.grade(submission)
     except SubmissionRejected as refused:

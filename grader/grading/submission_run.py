@@ -6,12 +6,14 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from grader.cases.cost import measured
 from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, run_check
 from grader.course.submission import Submission, SubmissionRejected
 from grader.expect import SubmissionFailed
 from grader.grading.limits import JudgingStopped, limited
-from grader.report import CheckStatus, Isolation
+from grader.report import CheckStatus, Cost, Isolation
 from grader.worker.client import (
     CALL_SECONDS,
     KATA_SECONDS,
@@ -28,6 +30,7 @@ LOAD_SECONDS = 20.0
 CUDA_SECONDS = 60.0  # creating a context takes seconds, and kernels are loaded at their first use
 JUDGE_SECONDS = 10.0  # of CPU time for judging one submission, which usually takes a tenth of a second
 REPEAT_SECONDS = 1.0  # of CPU time for judging one case again, to see what it prints
+COST_SECONDS = 2.0  # of CPU time for comparing what the submission answers while its cost is measured
 TOO_MUCH = "Not shown: the answers are so large that judging them was stopped."
 GIVEN_UP = "Not run: the submission had to be stopped before."
 LOSSES = 2  # after so many lost workers the remaining checks of a submission are not run
@@ -65,6 +68,7 @@ class SubmissionRun:
         try:
             self.note_isolation(Isolation(**student.greeting(START_SECONDS)))
             answer = student.load(kata.name, LOAD_SECONDS, **self._loading())
+            row = row_of(student, kata) if kata.questions else None
         except SubmissionFailed as failure:
             self.close()
             where = f" in line {failure.line}" if failure.line else ""
@@ -78,8 +82,11 @@ class SubmissionRun:
         except WorkerLost as lost:
             self.close()
             raise SubmissionRejected(f"{self.submission.label} cannot be imported: {lost}") from None
-        self._require_entry_points(answer)
-        return CheckContext(kata, self.prepared.oracle, student)
+        if not kata.questions:
+            self._require_entry_points(answer)
+        context = CheckContext(kata, self.prepared.oracle, student)
+        context.row = row
+        return context
 
     def _importable(self, failure: SubmissionFailed) -> str:
         """Return what a submission can import, if the failure is that it cannot."""
@@ -121,6 +128,18 @@ class SubmissionRun:
             left = self.prepared.checks[len(findings) :]
             findings += [_not_run(check, "error", TOO_MUCH) for check in left]
         return findings
+
+    def cost(self) -> Cost | None:
+        """Return what the submission costs beside the reference; None if that cannot be measured."""
+        key = self.prepared.oracle.key
+        if key.cost is None or self.device != "cpu" or self.losses:
+            return None
+        with contextlib.suppress(Exception, JudgingStopped), limited(COST_SECONDS):
+            case = key.cases[key.cost.position]
+            flops, made = measured(self.prepared.kata, self.session.student, case)
+            times = flops / key.cost.flops, made.elements / key.cost.elements
+            return Cost(round(times[0], 2), round(times[1], 2), made.shape, made.operation)
+        return None
 
     def _run(self, check: Check) -> CheckResult:
         if len(self.losses) >= LOSSES or self.budget.spent > self.budget.limit:

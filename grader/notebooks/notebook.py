@@ -50,8 +50,9 @@ def notebook_of(course: Course, infos: list[KataInfo], title: str = "", solved: 
 def _cells_of(course: Course, info: KataInfo, solved: bool) -> Iterator[Any]:
     """Yield a kata's three cells: the statement, the answer and the score.
 
-    If students are given wrong code to repair, nbgrader must not cut a solution out of the answer cell. That
-    cell has no nbgrader metadata then, and is recognized by its first line, `%%kata` and the kata's name.
+    If students are given wrong code to repair, or questions, nbgrader must not cut a solution out of the
+    answer cell. That cell has no nbgrader metadata then, and is recognized by its first line, `%%kata` and
+    the kata's name.
     """
     from nbformat import v4
 
@@ -61,10 +62,11 @@ def _cells_of(course: Course, info: KataInfo, solved: bool) -> Iterator[Any]:
         v4.new_markdown_cell, f"{info.name}-statement", to_markdown(told) + _drawn(course, info, told)
     )
     code = without_statement(stub)
-    if solved and not info.ships_wrong_code:
+    is_given = bool(info.ships_wrong_code or info.questions)
+    if solved and not is_given:
         code = with_solution(code, course.solution(info, "reference").read_text(encoding="utf-8"))
     answer = _cell(v4.new_code_cell, info.name, f"%%kata {info.name}\n{code}")
-    if info.ships_wrong_code:
+    if is_given:
         answer.metadata["deletable"] = False
     else:
         answer.metadata["nbgrader"] = cell_metadata(info.name, solution=True)

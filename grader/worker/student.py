@@ -28,7 +28,7 @@ from grader.worker.proxies import Function, RemoteObject, bare, sent
 @dataclass
 class Call:
     """One call and its result: a value, its gradients if recorded, or the class names of its error. `helping`
-    is True if the call went to an object from `build`."""
+    is True if the call went to an object from `build`. `flops` and `largest` are set if they are counted."""
 
     name: str
     args: list[Any]
@@ -37,6 +37,8 @@ class Call:
     error: tuple[str, ...] = ()
     gradients: dict[str, Any] | None = None
     helping: bool = False
+    flops: int = 0
+    largest: LargestTensor | None = None
 
 
 @dataclass(frozen=True)
@@ -210,8 +212,10 @@ class Student:
         )
 
     def _note(self, outcome: Outcome, call: Call) -> None:
+        call.flops = outcome.flops
         self._measured.flops += outcome.flops
-        self._note_tensors(*outcome.tensors_made or (0, 0, (), ""))
+        if outcome.tensors_made is not None:
+            self._note_tensors(call, *outcome.tensors_made)
         call.gradients = outcome.gradients
         if outcome.gradients is not None:
             self._measured.gradients.append(outcome.gradients)
@@ -220,10 +224,29 @@ class Student:
         if outcome.arguments is not None:
             self._measured.changed += _changed(call.args, call.kwargs, outcome.arguments)
 
-    def _note_tensors(self, written: int, elements: int, shape: Sequence[int], operation: str) -> None:
+    def _note_tensors(
+        self, call: Call, written: int, elements: int, shape: Sequence[int], operation: str
+    ) -> None:
+        call.largest = LargestTensor(elements, tuple(shape), operation)
         self._measured.written += written
         if elements > self._measured.largest.elements:
-            self._measured.largest = LargestTensor(elements, tuple(shape), operation)
+            self._measured.largest = call.largest
+
+    def constant(self, name: str, **numbers: Any) -> Any:
+        """Return a constant of the submission; where it is a function, what it returns for the numbers.
+
+        Args:
+            name: The name of the constant.
+            **numbers: The arguments of a function, such as a reference's.
+
+        Returns:
+            The value.
+
+        Example:
+            answer = student.constant("PARAMETERS", d_model=64)
+        """
+        with self._with("constant"):
+            return self.call(name, None, [], numbers)
 
     def build(self, source: str, name: str, *args: Any, **kwargs: Any) -> Any:
         """Run a source text of the course beside the submission, call one of its functions or classes.

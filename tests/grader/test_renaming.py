@@ -95,3 +95,29 @@ def test_a_preview_shows_the_statement_and_three_mistakes(run, tmp_path):
     assert "raise NotImplementedError" in notebook
     assert "BEGIN SOLUTION" not in notebook
     assert "HIDDEN" not in notebook
+
+
+EFFORTS = """[path]
+attention = ["double", "triple"]
+
+[katas]
+double = { minutes = 20, difficulty = 1 }
+triple = { minutes = 20, difficulty = 1, builds_on = ["double"] }
+
+[plans.lab]
+hours = 1
+katas = ["double", "triple"]
+"""
+
+
+def test_a_renamed_kata_keeps_its_effort_and_its_place_in_plans(run, tmp_path):
+    code, said = run("rename", "double", "twice", more={**NEEDING, PATH: EFFORTS})
+    assert code == 0, said
+    assert (tmp_path / PATH).read_text() == EFFORTS.replace("double", "twice")
+
+
+def test_a_removed_kata_loses_its_effort_and_leaves_plans(run, tmp_path):
+    code, said = run("remove", "triple", "--yes", more={**NEEDING, PATH: EFFORTS})
+    assert code == 0, said
+    syllabus = Course(tmp_path).syllabus
+    assert (list(syllabus.katas), syllabus.plans["lab"].katas) == (["double"], ["double"])

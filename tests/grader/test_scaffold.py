@@ -188,6 +188,10 @@ def test_a_folder_without_a_course_is_not_searched_elsewhere(tmp_path, monkeypat
         ('[path]\na = [\n  "x",\n]\nb = []\n', '[path]\na = [\n  "x", "k"\n]\nb = []\n'),
         ('title = "t"\n', 'title = "t"\n\n[path]\na = ["k"]\n'),
         ('[path]\na = ["k"]\n', '[path]\na = ["k"]\n'),
+        (
+            '[path]\nb = ["x"]\n\n# Time.\n[katas]\nx = { minutes = 5, difficulty = 1 }\n',
+            '[path]\nb = ["x"]\na = ["k"]\n\n# Time.\n[katas]\nx = { minutes = 5, difficulty = 1 }\n',
+        ),
     ],
 )
 def test_a_kata_is_added_to_its_track_and_the_rest_stays(before, after):

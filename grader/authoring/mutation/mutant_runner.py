@@ -17,7 +17,7 @@ from grader.cases.oracle import Oracle
 from grader.checks.base import CheckContext
 from grader.checks.builtin import plan
 from grader.checks.runner import CheckResult, run_check
-from grader.diagnosis.matcher import MistakeMatcher
+from grader.diagnosis.questions import matcher_of
 from grader.grading.report_builder import smallest
 from grader.kata import Kata
 from grader.worker.child.executor import load_module
@@ -54,7 +54,7 @@ class MutantRunner:
     """The checks of a kata, prepared to run on any number of mutants."""
 
     def __init__(self, kata: Kata, oracle: Oracle, mistakes: list[RecordedMistake] | None = None) -> None:
-        self.kata, self.oracle, self.matcher = kata, oracle, MistakeMatcher(mistakes or [])
+        self.kata, self.oracle, self.matcher = kata, oracle, matcher_of(kata, mistakes or [])
         self.checks = sorted(
             plan(kata, oracle),
             key=lambda check: check.name in SLOW_CHECKS and SLOW_CHECKS.index(check.name) + 1,

@@ -155,7 +155,8 @@ def _syllabus(course: Course, infos: list[KataInfo]) -> Syllabus:
     path: dict[str, list[str]] = {}
     for info in infos:
         path.setdefault(info.track, []).append(info.name)
-    return dataclasses.replace(course.syllabus, path=path)
+    limited = course.syllabus.limited_to([info.name for info in infos])
+    return dataclasses.replace(limited, path=path)
 
 
 def _requirements(course: Course, infos: list[KataInfo], wheel: str, is_sealed_too: bool) -> str:

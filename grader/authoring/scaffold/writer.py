@@ -111,11 +111,19 @@ def _read(text: str) -> dict[str, Any] | None:
         return None
 
 
+def _with_track(text: str, line: str) -> str:
+    """Return the text with a line at the end of its table [path], which is added if it is missing."""
+    table = re.search(r"^\[path\]\n(?:(?!#|\[).*\n?)*", text, re.MULTILINE)
+    if table is None:
+        return f"{text.rstrip()}\n\n[path]\n{line}\n"
+    rest = text[table.end() :]
+    return f"{text[: table.end()].rstrip()}\n{line}\n" + (f"\n{rest}" if rest else "")
+
+
 def _inserted(text: str, track: str, name: str) -> str:
     listed = re.search(rf"^{track}\s*=\s*\[([^\]]*)\]", text, re.MULTILINE)
     if listed is None:
-        head = "" if re.search(r"^\[path\]", text, re.MULTILINE) else "\n[path]\n"
-        return f'{text.rstrip()}\n{head}{track} = ["{name}"]\n'
+        return _with_track(text, f'{track} = ["{name}"]')
     names = listed[1].rstrip()
     comma = "" if not names or names.endswith(",") else ","
     space = " " if names else ""

@@ -62,7 +62,9 @@ class Executor:
         args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
         function = owner if request.name == "__call__" else getattr(owner, request.name)
         outcome = Outcome()
-        if request.gradients:
+        if request.constant and not callable(function):
+            value = function
+        elif request.gradients:
             value, outcome.gradients = instrumentation.with_gradients(function, args, kwargs)
         elif request.count_flops:
             value, outcome.flops = instrumentation.with_flops(function, args, kwargs)

@@ -23,6 +23,7 @@ class Request:
     anatomy: bool = False
     memory: bool = False
     build: str = ""
+    constant: bool = False  # return the value called `name` itself unless it can be called
     echo: bool = False  # return the arguments as they are after the call
     count_flops: bool = False
     tensors_made: bool = False

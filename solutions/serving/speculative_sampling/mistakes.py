@@ -60,7 +60,7 @@ def _generate(
     uniforms,
     *,
     step=_step,
-    row_of=lambda rounds, ids: rounds,  # noqa: ARG005
+    row_of=lambda rounds, new: rounds,  # noqa: ARG005
     shown=lambda ids, drafted: drafted,  # noqa: ARG005
     draft_draw=_draw,
     rows=lambda probs, start: probs[start - 1 :],
@@ -68,7 +68,7 @@ def _generate(
     """The right text, but for the part that is given."""
     ids, rounds = prompt, 0
     while len(ids) < len(prompt) + max_new_tokens:
-        row = uniforms[row_of(rounds, ids)]
+        row = uniforms[row_of(rounds, len(ids) - len(prompt))]
         drafted, draft_probs = ids, []
         for uniform in row[:num_draft]:
             draft_probs.append(draft(shown(ids, drafted))[-1])
@@ -88,6 +88,17 @@ def _in_both(step):
     both = {"speculative_step": step, "speculative_generate": speculative_generate}
     members = {name: staticmethod(function) for name, function in both.items()}
     return type(step.__name__, (), {**members, "__doc__": step.__doc__, "__module__": __name__})
+
+
+def _but_for(part):
+    """Return the text's function but for one part: an argument of `_generate`, which the decorated function
+    returns by name."""
+
+    def speculative_generate(target, draft, prompt, max_new_tokens, num_draft, uniforms):
+        return _generate(target, draft, prompt, max_new_tokens, num_draft, uniforms, **part())
+
+    speculative_generate.__name__, speculative_generate.__doc__ = part.__name__, part.__doc__
+    return speculative_generate
 
 
 @_in_both
@@ -352,55 +363,35 @@ def trusts_the_memory_layout(target_probs, draft_probs, draft_ids, uniforms):
     return _step(target_probs.view(-1).view(shape), draft_probs, draft_ids, uniforms)
 
 
-def shows_the_draft_the_prompt_alone(target, draft, prompt, max_new_tokens, num_draft, uniforms):
+@_but_for
+def shows_the_draft_the_prompt_alone():
     """Right for one drafted token a round; with more, all are guessed from the same ids: the draft does not
     see what it has drafted itself. Append each token before the next guess."""
-    return _generate(
-        target,
-        draft,
-        prompt,
-        max_new_tokens,
-        num_draft,
-        uniforms,
-        shown=lambda ids, drafted: ids,  # noqa: ARG005
-    )
+    return {"shown": lambda ids, drafted: ids}  # noqa: ARG005
 
 
-def drafts_greedily(target, draft, prompt, max_new_tokens, num_draft, uniforms):
+@_but_for
+def drafts_greedily():
     """The drafted tokens are the draft's most likely ones, though they are judged as if they had been drawn
     from its probabilities: the text is no longer the target's. Draw them."""
-    return _generate(
-        target,
-        draft,
-        prompt,
-        max_new_tokens,
-        num_draft,
-        uniforms,
-        draft_draw=lambda probs, _: probs.argmax(-1, keepdim=True),
-    )
+    return {"draft_draw": lambda probs, _: probs.argmax(-1, keepdim=True)}
 
 
-def reads_the_target_one_position_early(target, draft, prompt, max_new_tokens, num_draft, uniforms):
+@_but_for
+def reads_the_target_one_position_early():
     """Drafted tokens are judged by the row before theirs: row t of the target is the probabilities of the
     token after position t. Which row speaks about the first drafted token?"""
-
-    def rows(probs, start):
-        return probs[max(start - 2, 0) :][: num_draft + 1]
-
-    return _generate(target, draft, prompt, max_new_tokens, num_draft, uniforms, rows=rows)
+    return {"rows": lambda probs, start: probs[max(start - 2, 0) :][: len(probs) - start + 1]}
 
 
-def reads_the_target_one_position_late(target, draft, prompt, max_new_tokens, num_draft, uniforms):
+@_but_for
+def reads_the_target_one_position_late():
     """Drafted tokens are judged by the row at their own place: row t of the target is the probabilities of
     the token after position t. Which row speaks about the first drafted token?"""
-
-    def rows(probs, start):
-        return torch.cat([probs[start:], probs[-1:]])
-
-    return _generate(target, draft, prompt, max_new_tokens, num_draft, uniforms, rows=rows)
+    return {"rows": lambda probs, start: torch.cat([probs[start:], probs[-1:]])}
 
 
-def shows_the_target_the_drafted_tokens_alone(target, draft, prompt, max_new_tokens, num_draft, uniforms):
+def hides_the_earlier_text_from_the_target(target, draft, prompt, max_new_tokens, num_draft, uniforms):
     """The target judges the drafted tokens without what stands before them: it was called with the new tokens
     and the one before. It has no cache here and needs all ids."""
     length = []
@@ -416,43 +407,26 @@ def shows_the_target_the_drafted_tokens_alone(target, draft, prompt, max_new_tok
     return _generate(forgetful, draft, prompt, max_new_tokens, num_draft, uniforms, shown=shown)
 
 
-def uses_one_round_for_all(target, draft, prompt, max_new_tokens, num_draft, uniforms):
+@_but_for
+def uses_one_round_for_all():
     """The first round is right, and every later one reads the first row of uniforms again. Round r has row
     r."""
-    return _generate(
-        target,
-        draft,
-        prompt,
-        max_new_tokens,
-        num_draft,
-        uniforms,
-        row_of=lambda rounds, ids: 0,  # noqa: ARG005
-    )
+    return {"row_of": lambda rounds, new: 0}  # noqa: ARG005
 
 
-def counts_rows_by_tokens(target, draft, prompt, max_new_tokens, num_draft, uniforms):
+@_but_for
+def counts_rows_by_tokens():
     """The first round is right, later ones read a row too far down: rows are counted by the new tokens. Round
     r has row r, however many tokens the rounds before gave."""
-    return _generate(
-        target,
-        draft,
-        prompt,
-        max_new_tokens,
-        num_draft,
-        uniforms,
-        row_of=lambda rounds, ids: len(ids) - len(prompt),  # noqa: ARG005
-    )
+    return {"row_of": lambda rounds, new: new}  # noqa: ARG005
 
 
 def reads_a_round_from_its_beginning_twice(target, draft, prompt, max_new_tokens, num_draft, uniforms):
     """Tokens are accepted by the numbers that drew them: the step gets the beginning of the row again. It
     gets what is left when the draft has taken its part."""
 
-    def row_of(rounds, ids):  # noqa: ARG001
-        return rounds
-
     doubled = torch.cat([uniforms[:, :num_draft], uniforms[:, : num_draft + 1]], dim=1)
-    return _generate(target, draft, prompt, max_new_tokens, num_draft, doubled, row_of=row_of)
+    return _generate(target, draft, prompt, max_new_tokens, num_draft, doubled)
 
 
 def drafts_fewer_at_the_end(target, draft, prompt, max_new_tokens, num_draft, uniforms):
@@ -489,7 +463,9 @@ def forgets_to_cut(target, draft, prompt, max_new_tokens, num_draft, uniforms):
 
 def stops_after_one_round(target, draft, prompt, max_new_tokens, num_draft, uniforms):
     """The text is too short: one round was made. Go on until max_new_tokens are there."""
-    return _generate(target, draft, prompt, min(max_new_tokens, 1), num_draft, uniforms)
+    if not max_new_tokens:
+        return prompt
+    return _one_round(target, draft, prompt, num_draft, uniforms)[: len(prompt) + max_new_tokens]
 
 
 def counts_the_prompt(target, draft, prompt, max_new_tokens, num_draft, uniforms):

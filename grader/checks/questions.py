@@ -1,0 +1,108 @@
+"""The checks of a kata of questions: each compares one constant with what the reference computes.
+
+The numbers come in rows, and a submission is judged on the row that its constant `STUDENT` chooses.
+References, mistakes and variants are functions of the numbers, and are judged on all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from grader.checks.base import Check, CheckContext, Judge, Skip
+from grader.expect import ExpectationFailed, SubmissionFailed
+from grader.kata import Case, Kata
+from grader.values.formatting import describe_type, show
+from grader.worker.proxies import RemoteObject
+from grader.worker.student import Student
+
+WORTH = 100  # hundredths of a point for each question
+CLOSE = 0.005  # the largest relative error of a number with a fraction
+EMPTY = "ellipsis"  # the type of `...`, which stands for an answer in a stub
+
+
+def question_checks(kata: Kata, cases: list[Case]) -> list[Check]:
+    """Return a check for each question of the kata; `cases` are its rows of numbers."""
+    return [
+        Check(name.lower(), title, WORTH, cases, _judge_of(name, nudge))
+        for name, (title, nudge) in kata.questions.items()
+    ]
+
+
+def row_of(student: Student, kata: Kata) -> int | None:
+    """Return the row of numbers that a submission is judged on; None for all, if `STUDENT` is None."""
+    try:
+        name = student.constant("STUDENT")
+    except SubmissionFailed:
+        name = ""
+    if name is None:
+        return None
+    return sum(name.encode(errors="replace")) % len(kata.examples) if isinstance(name, str) else 0
+
+
+def _judge_of(name: str, nudge: str) -> Judge:
+    def judge(context: CheckContext, case: Case) -> None:
+        if context.row not in (None, case["row"]):
+            raise Skip
+        answer = _answer(context.student, name, case)
+        due = plain(context.expected(case).exact[name])
+        if not agrees(due, answer):
+            raise ExpectationFailed(f"{_sentence(name, due, answer)} {nudge}")
+
+    return judge
+
+
+def _answer(student: Student, name: str, case: Case) -> Any:
+    """Return the answer to a question, and put it into the trace in its plain form."""
+    student.trace.clear()
+    try:
+        answer = student.constant(name, **case)
+    except SubmissionFailed as failure:
+        if failure.kinds[0] != "AttributeError":
+            raise
+        raise ExpectationFailed(f"There is no line `{name} = …`; the stub has one.") from None
+    student.trace[-1].value = answer = plain(answer)
+    return answer
+
+
+def plain(value: Any) -> Any:
+    """Return a list or an array as a tuple, a number of NumPy as Python's, and a text in capitals."""
+    if not isinstance(value, RemoteObject) and hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(map(plain, value))
+    return value.strip().upper() if isinstance(value, str) else value
+
+
+def agrees(due: Any, answer: Any) -> bool:
+    """True if an answer is the one that is due; numbers with a fraction may differ by CLOSE."""
+    if _kind(due) != _kind(answer):
+        return False
+    if isinstance(due, tuple):
+        return len(due) == len(answer) and all(map(agrees, due, answer))
+    if isinstance(due, float):
+        return math.isclose(due, answer, rel_tol=CLOSE)
+    return bool(due == answer)
+
+
+def _sentence(name: str, due: Any, answer: Any) -> str:
+    given = answer.type_name if isinstance(answer, RemoteObject) else describe_type(answer)
+    if given == EMPTY:
+        return f"{name} has no answer yet."
+    if _kind(due) != _kind(answer):
+        return f"{name} is {_kind(answer) or given}, and {_kind(due)} is due."
+    return f"{name} = {show(answer)} is not right."
+
+
+KINDS: Mapping[type, str] = {
+    bool: "True or False",
+    int: "a number",
+    float: "a number",
+    str: "a text in quotes",
+    tuple: "a tuple such as (2, 3)",
+}
+
+
+def _kind(value: Any) -> str:
+    return KINDS.get(type(value), "")
