@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -314,14 +313,13 @@ class Loop:
         self._ends = True
 
 
-SEE = (Key("s", "see", "Show your decoder at work.", Loop.see),)
 KEYS: tuple[Key[Loop], ...] = (
     Key("h", "hint {0.hint_number}", "Show the next hint.", Loop.hint),
     Key("n", "next", "Go on to the next kata that does not pass.", Loop.next, Loop.not_passed),
     Key("l", "list", "List all katas, and search them.", Loop.list),
     Key("o", "open", "Open the file in your editor, at the line in question.", Loop.open),
     Key("v", "full report", "Show every check with its counterexample.", Loop.view_all, Loop.not_graded),
-    *(SEE if find_spec("grader.see") else ()),
+    Key("s", "see", "Show your decoder at work.", Loop.see),
     Key("u", "undo", "Bring back the version with the best score.", Loop.undo, Loop.not_better),
     Key("x", "reset", "Bring back the stub.", Loop.reset, Loop.not_changed),
     Key("?", "keys", "Explain the keys.", Loop.explain),
