@@ -23,6 +23,7 @@ from grader.course.catalog import Course
 from grader.course.known_solutions import Answers, excerpt
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.diagnosis.recording import JudgedMistake
+from grader.worker.child.executor import seed_random_numbers
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.messages import Outcome, Request
 
@@ -70,10 +71,7 @@ class OtherDraws(LocalStudent):
 
     def __init__(self, module: Any) -> None:
         super().__init__(module)
-        random.seed(SHIFT)
-        np.random.seed(SHIFT)  # the state that careless code draws from
-        if torch := sys.modules.get("torch"):
-            torch.manual_seed(SHIFT)
+        seed_random_numbers(SHIFT)
 
     def perform(self, request: Request) -> Outcome:
         with _shifted_seeds():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from grader.expect import SubmissionFailed
-from grader.worker.child.executor import Executor, describe_error
+from grader.worker.child.executor import Executor, describe_error, seed_random_numbers
 from grader.worker.protocol.codec import in_one_line
 from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student
@@ -21,6 +21,7 @@ class LocalStudent(Student):
 
     def __init__(self, module: Any, filename: str = "") -> None:
         super().__init__()
+        seed_random_numbers()
         self._executor = Executor(module)
         self._numbers = itertools.count(1)
         self._filename = filename or f"{getattr(module, '__name__', '')}.py"

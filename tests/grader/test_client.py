@@ -1,6 +1,7 @@
 """Local and remote students behave in the same way, and a lost worker raises WorkerLost."""
 
 import os
+import random
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -35,6 +36,13 @@ class TestBoth:
         value, rest = student.f(np.arange(3.0), by=2)
         assert value.tolist() == [0, 2, 4]
         assert rest == [2]
+
+    def test_global_random_numbers_are_the_same_in_every_run(self, meet):
+        student = meet(
+            "import random\nimport numpy as np\ndef f(): return [random.random(), np.random.rand()]"
+        )
+        assert student.f() == [random.Random(0).random(), np.random.RandomState(0).rand()]
+        assert student.f() != [random.Random(0).random(), np.random.RandomState(0).rand()]
 
     def test_an_object_stays_and_is_asked(self, meet):
         student = meet(CACHE)

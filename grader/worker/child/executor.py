@@ -7,6 +7,7 @@ and differentiated in the same way.
 from __future__ import annotations
 
 import linecache
+import random
 import sys
 import types
 from collections.abc import Callable
@@ -156,6 +157,14 @@ def _without_subclass(torch: Any, value: Any) -> Any:
     if value.nbytes > MAX_BODY or value.layout is not torch.strided:
         raise Malformed(f"the tensor of shape {tuple(value.shape)} is too large or not dense")
     return value.detach().as_subclass(torch.Tensor)
+
+
+def seed_random_numbers(seed: int = 0) -> None:
+    """Seed the global generators, so that code that draws from them is judged alike every time."""
+    random.seed(seed)
+    np.random.seed(seed)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(seed)
 
 
 def load_module(name: str, source: str, filename: str = "") -> types.ModuleType:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from grader.worker.child import on_fake_device, rules
-from grader.worker.child.executor import Executor, describe_error, load_module
+from grader.worker.child.executor import Executor, describe_error, load_module, seed_random_numbers
 from grader.worker.child.sandbox import allowed_paths, apply, hardening
 from grader.worker.protocol.channel import Channel, ChannelClosed
 from grader.worker.protocol.codec import Malformed, decode, encode
@@ -69,6 +69,7 @@ class Worker:
     ) -> dict[str, Any]:
         self.filename = filename
         rules.refuse_while_running(forbidden)
+        seed_random_numbers()
         module = load_module(name, source, filename)
         self.executor = Executor(module, self._call_back, self.device)
         present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
