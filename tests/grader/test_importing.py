@@ -49,8 +49,18 @@ def checked(x):
 
 
 @pytest.fixture
-def x():
-    return np.ones((2, 2))
+def rng():
+    return np.random.default_rng(1)
+
+
+@pytest.fixture
+def x(rng):
+    return rng.normal(size=(2, 2)) * 0 + 1
+
+
+@pytest.fixture
+def closed():
+    yield np.ones(2)
 
 
 def test_figures():
@@ -76,6 +86,19 @@ def test_a_number():
 
 def test_fixture(x):
     assert softmax(x)[0, 0] == pytest.approx(0.5)
+
+
+def test_closed(closed):
+    assert softmax(closed)[0] == 0.5
+
+
+def test_try():
+    try:
+        softmax(np.float64(1.0))
+    except ValueError:
+        pass
+    else:
+        raise AssertionError("a number was accepted")
 
 
 def test_no_argument():
@@ -125,9 +148,9 @@ def test_a_pytest_file_becomes_a_kata(folder):
         "wrote exercises/attention/theirs.py",
         "wrote tests/katas/conftest.py",
         "wrote tests/katas/path.toml",
-        "taken over from hw/test_softmax.py: 7 calls of `softmax`, 4 laws",
+        "taken over from hw/test_softmax.py: 7 calls of `softmax`, 6 laws",
         "note: test_fails fails with the reference",
-        "note: test_fixture is not taken over: it asks for the fixture `x`",
+        "note: test_closed is not taken over: it asks for the fixture `closed`",
         "note: test_no_argument is not taken over: it asks for TypeError; a kata refuses by ValueError",
         "note: test_helper is not taken over: a helper of the tests calls the function",
         "note: test_later is not taken over: it is marked skip",
@@ -142,18 +165,17 @@ def test_assertions_become_expectations(folder):
     declared = laws(folder, "theirs")
     assert (
         "expect.decimals(student.softmax(np.array([1.0, 2.0, 3.0])), EXPECTED, 4, "
-        "'softmax(np.array([1.0, 2.0, 3.0]))')"
+        '"softmax(np.array([1.0, 2.0, 3.0]))")'
     ) in declared
     assert (
         "    for n in [2, 4]:\n"
-        "        expect.close(student.softmax(noise(n)).sum(-1), math.cos(0), 'softmax(noise(n)).sum(-1)')\n"
-        "        expect.equal(student.softmax(noise(n)).shape, (n, 3), 'softmax(noise(n)).shape')\n"
+        '        expect.close(student.softmax(noise(n)).sum(-1), math.cos(0), "softmax(noise(n)).sum(-1)")\n'
+        '        expect.equal(student.softmax(noise(n)).shape, (n, 3), "softmax(noise(n)).shape")\n'
     ) in declared
-    assert "expect.true((out >= 0).all(), 'No probability is negative.')" in declared
-    refused = (
-        "expect.refuses(student.softmax, np.float64(3.0), why='TODO: say why the arguments are refused')"
-    )
-    assert refused in declared
+    assert 'expect.true((out >= 0).all(), "No probability is negative.")' in declared
+    assert 'expect.refuses(student.softmax, np.float64(3.0), why="these arguments are not valid")' in declared
+    assert 'expect.refuses(student.softmax, np.float64(1.0), why="these arguments are not valid")' in declared
+    assert "    x = make_x(make_rng())\n" in declared
     assert '"""Every row sums to one."""' in declared
     assert declared.count("import numpy as np") == 1
     assert "import math\n" in declared
@@ -190,8 +212,8 @@ def test_where_drawn_arguments_do_not_fit_the_calls_of_the_tests_are_the_cases(f
     assert code == 0, said
     assert "the cases are the calls of the tests alone" in said
     declared = laws(folder, "pairs")
-    assert "RECORDED = [\n    {'words': ['a', 'b']},\n]" in declared
-    assert "expect.equal(student.pairs(['a', 'b']), {'ab': 1}, \"p.pairs(['a', 'b'])\")" in declared
+    assert 'RECORDED = [\n    {"words": ["a", "b"]},\n]' in declared
+    assert 'expect.equal(student.pairs(["a", "b"]), {"ab": 1}' in declared
     assert verify_course(Course(folder / "my"), ("pairs",)) == 0
 
 
@@ -208,9 +230,8 @@ def test_unittest_is_understood(folder):
     assert code == 0, said
     assert "3 laws" in said
     assert "note: test_own is not taken over: nothing in it asserts anything about the function" in said
-    assert "expect.close(student.softmax(np.zeros(2))[0], 0.5, 'softmax(np.zeros(2))[0]')" in laws(
-        folder, "unit"
-    )
+    law = 'expect.close(student.softmax(np.zeros(2))[0], 0.5, "softmax(np.zeros(2))[0]")'
+    assert law in laws(folder, "unit")
 
 
 def cell(kind, source, **marks):
@@ -246,6 +267,49 @@ def test_an_nbgrader_notebook_becomes_a_kata(folder):
     assert "np.tril" not in stub
     assert "def test_mask_test(student):" in laws(folder, "mask")
     assert verify_course(Course(folder / "my"), ("mask",)) == 0
+
+
+ROTATE = "def rotate(x):\n    ### BEGIN SOLUTION\n    return flipped(x) * [-1, 1]\n    ### END SOLUTION\n"
+TWICE = "def twice(x):\n    ### BEGIN SOLUTION\n    return rotate(rotate(x))\n    ### END SOLUTION\n"
+
+
+def test_of_a_notebook_with_several_answers_one_becomes_a_kata(folder):
+    notebook(
+        folder / "ps2.ipynb",
+        cell("markdown", "# Homework 2\n\nName: ____"),
+        cell("code", "import numpy as np\n\ndef flipped(x):\n    return x[::-1]\n"),
+        cell("code", "def first(x):\n    return x[0]\n", grade_id="first", solution=True),
+        cell("markdown", "## Problem 2\n\nRotate $\\theta$ by a right angle."),
+        cell("code", ROTATE, grade_id="rotate", solution=True),
+        cell("code", "x = np.array([1.0, 2.0])\nassert rotate(x)[0] == -2.0", grade_id="test-a", grade=True),
+        cell("code", "assert rotate(x).shape == x.shape", grade_id="test-b", grade=True),
+        cell("markdown", "Because rotations compose.", grade_id="why", solution=True, grade=True),
+        cell("code", TWICE, grade_id="twice", solution=True),
+        cell("code", "assert (twice(x) == -x).all()", grade_id="test-c", grade=True),
+    )
+    code, said = run("attention/rotate", "ps2.ipynb", "--function", "rotate")
+    assert code == 0, said
+    assert "2 laws" in said
+    assert "note: test_c is not taken over: nothing in it asserts anything about the function" in said
+    stub = (folder / "my/exercises/attention/rotate.py").read_text()
+    assert stub.startswith('r"""Problem 2.\n')
+    assert "Rotate $\\theta$ by a right angle." in stub
+    assert "def flipped(x):\n    return x[::-1]\n" in stub
+    everything = stub + laws(folder, "rotate")
+    assert [t for t in ("Homework", "compose", "[-1, 1]", "SOLUTION", "twice") if t in everything] == []
+    assert "def test_a(student):" in laws(folder, "rotate")
+    assert verify_course(Course(folder / "my"), ("rotate",)) == 0
+
+
+def test_a_tolerance_does_not_become_stricter(folder):
+    (folder / "hw/test_two.py").write_text(
+        "import numpy as np\nfrom softmax import softmax\n\n\ndef test_two():\n"
+        "    np.testing.assert_allclose(softmax(np.array([0.0, 1.0])), [0.26894142, 0.73105858], atol=1e-5)\n"
+        "    np.testing.assert_array_almost_equal(softmax(np.zeros(2)), [0.5, 0.5], decimal=3)\n"
+    )
+    run("attention/two", "hw/test_two.py", "--reference", "hw/softmax.py")
+    assert "np.array([0.26894142, 0.73105858]), 5, " in laws(folder, "two")
+    assert "np.array([0.5, 0.5]), 3, " in laws(folder, "two")
 
 
 def test_the_students_notebook_is_refused(folder):

@@ -15,7 +15,7 @@ import numpy as np
 
 from grader import expect
 from grader.authoring.importing.exercise import Exercise, ImportedTest, is_import, needed
-from grader.authoring.importing.laws import NotRewritten, Rewriter
+from grader.authoring.importing.laws import NotRewritten, Rewriter, double_quoted
 from grader.authoring.importing.recording import Case, Recording, read_notebook, read_pytest
 from grader.authoring.scaffold import cases, writer
 from grader.authoring.scaffold.library_snippets import SNIPPETS, Draft, Library
@@ -31,6 +31,7 @@ from grader.worker.child.executor import load_module
 from grader.worker.in_process import LocalStudent
 
 MOST_EXAMPLES, MOST_LAWS = 12, 10
+LONGEST = 300  # characters of a call that is written out, where there are shorter ones
 AXES = ("rows", "columns", "depth", "width")
 DECIMALS = (None, 8, 7, 6, 5, 4, 3, 2)  # None: the tolerance of the grader
 
@@ -102,8 +103,13 @@ def import_kata(
     written = writer.write_kata(root, draft, files | {declared: drawn})
     wrong = _cannot_be_judged(root, name)
     if wrong:
+        even = drawn.replace(" = draw(st.integers(", " = 2 * draw(st.integers(")
+        (root / declared).write_text(even, "utf-8")
+        notes.append(f"sizes are drawn even, since others do not fit ({wrong})")
+    if wrong and (wrong := _cannot_be_judged(root, name)):
         (root / declared).write_text(fixed, "utf-8")
-        notes.append(f"drawn arguments do not fit ({wrong}): the cases are the calls of the tests alone")
+        notes[-1] = f"drawn arguments do not fit ({wrong}): the cases are the calls of the tests alone"
+    notes += [f"`{p}` is {value} in all drawn cases; draw it too" for p, value in _fixed_arguments(draft)]
     calls = counted(len(recording.cases), "call")
     return Imported(
         written, [f"{calls} of `{exercise.function}`", counted(laws.count("@KATA.law"), "law")], notes
@@ -162,6 +168,11 @@ def _axis_name(number: int) -> str:
     return AXES[number] if number < len(AXES) else f"size_{number}"
 
 
+def _fixed_arguments(draft: Draft) -> list[tuple[str, str]]:
+    """Return the arguments of which the tests pass several kinds, with the value that the cases give them."""
+    return [(p.name, p.default or "None") for p in draft.parameters.values() if p.kind == "other"]
+
+
 def _laws(exercise: Exercise) -> tuple[str, str, list[str]]:
     """Return the laws that the reference keeps, the code that they use, and why other tests were left out."""
     taken: list[Callable[[str], str]] = []
@@ -193,12 +204,13 @@ def _names(source: str) -> set[str]:
 def _law(exercise: Exercise, test: ImportedTest) -> Callable[[str], str]:
     """Return what writes the law for its points. Raises NotRewritten if the reference does not keep it."""
     student = LocalStudent(load_module("reference", exercise.reference))
+    tested = {n.id for s in test.body for n in ast.walk(s) if isinstance(n, ast.Name)} - {exercise.function}
+    if exercise.function in _names(needed(exercise.support, tested)):
+        raise NotRewritten("a helper of the tests calls the function")
     for places in DECIMALS:
         rewriter = Rewriter(exercise.function, exercise.aliases, places)
         law = rewriter.law(test, "1").partition("\n")[2].partition("\n")[2]  # without the decorator
         support = needed(exercise.support, _names(law) - {exercise.function})
-        if exercise.function in _names(support):
-            raise NotRewritten("a helper of the tests calls the function")
         scope: dict[str, Any] = {"expect": expect}
         try:
             exec(f"{support}\n{law}", scope)
@@ -212,13 +224,16 @@ def _law(exercise: Exercise, test: ImportedTest) -> Callable[[str], str]:
 
 
 def _examples(recording: Recording) -> str:
-    shown = sorted(recording.cases, key=lambda case: len(code_of(case)))[:MOST_EXAMPLES]
-    texts = [EXAMPLE.format(number=n, code=code_of(case)) for n, case in enumerate(shown, 1)]
+    codes = sorted((double_quoted(code_of(case)) for case in recording.cases), key=len)
+    shown = [code for code in codes if len(code) <= LONGEST][:MOST_EXAMPLES] or codes[:1]
+    texts = [EXAMPLE.format(number=n, code=code) for n, code in enumerate(shown, 1)]
     return "\n" + "\n".join(texts)
 
 
 def _recorded(recording: Recording) -> str:
-    return RECORDED.format(calls="".join(f"    {code_of(case)},\n" for case in recording.cases))
+    return RECORDED.format(
+        calls="".join(f"    {double_quoted(code_of(case))},\n" for case in recording.cases)
+    )
 
 
 def _stub(draft: Draft, exercise: Exercise) -> str:
@@ -229,14 +244,16 @@ def _stub(draft: Draft, exercise: Exercise) -> str:
     first = node.body[0].lineno - 1
     head = "\n".join(exercise.reference.splitlines()[node.lineno - 1 : first]).rstrip()
     quoted = textwrap.indent(f'"""{told}\n"""' if "\n" in told else f'"""{told}"""', "    ")
+    statement = exercise.statement.replace('"""', "'''").strip()
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    given = needed(exercise.given, names, imports=False)
     imports = [n for n in tree.body if is_import(n)]
-    statement = exercise.statement.replace("\\", "\\\\").replace('"""', "'''").strip()
-    return STUB.format(
+    return "r" * ("\\" in statement) + STUB.format(
         title=draft.title.rstrip("."),
         statement=f"\n{statement}\n" if statement else "\nTODO: say the idea, the formula and all shapes\n",
         source=draft.source,
         imports="\n".join(ast.unparse(n) for n in imports) or draft.imports,
-        function=f"{head}\n{quoted}\n    raise NotImplementedError",
+        function=f"{given}\n\n" * bool(given) + f"{head}\n{quoted}\n    raise NotImplementedError",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +15,21 @@ from grader.course.catalog import CourseError, shorten
 from grader.course.notebook_cells import grade_id, text_of
 from grader.course.submission import is_unwritten
 
+#: nbgrader's comments around solutions and hidden tests.
+MARKER = re.compile(r"### (BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)")
 Definition = ast.FunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
 class ImportedTest:
-    """One test: its statements, its sentence, and the loops of its parameters as (names, values)."""
+    """One test: its statements, its sentence, the loops of its parameters as (names, values), and the values
+    of its fixtures as assignments."""
 
     name: str
     body: list[ast.stmt]
     title: str = ""
     loops: tuple[tuple[str, str], ...] = ()
+    fixtures: tuple[str, ...] = ()
     obstacle: str = ""  # why it cannot become a law
 
 
@@ -32,8 +37,8 @@ class ImportedTest:
 class Exercise:
     """An exercise as it was found.
 
-    `run` runs its tests with `wrap` around the function. `support` is the code that the tests may use.
-    `aliases` are the names that the tests have for the module of the function.
+    `run` runs its tests with `wrap` around the function. `support` is the code that the tests may use, and
+    `given` what students have as well. `aliases` are the names that the tests have for the function's module.
     """
 
     function: str
@@ -42,6 +47,7 @@ class Exercise:
     statement: str
     tests: list[ImportedTest]
     support: str
+    given: str
     run: Callable[[Callable[[Any], Any]], list[str]]
     aliases: frozenset[str] = frozenset()
 
@@ -138,19 +144,44 @@ def without_docstring(node: Definition | ast.Module) -> list[ast.stmt]:
     return node.body[1:] if ast.get_docstring(node) is not None else node.body
 
 
+def is_fixture(node: ast.stmt) -> bool:
+    marks = getattr(node, "decorator_list", [])
+    return any(ast.unparse(mark).startswith(("pytest.fixture", "fixture")) for mark in marks)
+
+
+def plain_fixtures(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Return the fixtures that only return a value, by name."""
+    found = [n for n in tree.body if isinstance(n, ast.FunctionDef) and is_fixture(n)]
+    return {f.name: f for f in found if not any(isinstance(n, ast.Yield) for n in ast.walk(f))}
+
+
+def makers(tree: ast.Module) -> list[ast.stmt]:
+    """Return the plain fixtures as functions `make_NAME`."""
+    nodes = plain_fixtures(tree).values()
+    return [ast.FunctionDef(f"make_{n.name}", n.args, n.body, [], lineno=n.lineno) for n in nodes]
+
+
 def tests_in(tree: ast.Module) -> Iterator[ImportedTest]:
     """Yield the tests of a pytest or unittest module."""
+    fixtures = plain_fixtures(tree)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-            yield _test(node, "")
+            yield _test(node, "", fixtures)
         elif isinstance(node, ast.ClassDef):
             methods = [n for n in node.body if isinstance(n, ast.FunctionDef)]
             prepares = next((m.name for m in methods if m.name.lower().startswith("setup")), "")
             why = f"its class prepares it in `{prepares}`" if prepares else ""
-            yield from (_test(method, why) for method in methods if method.name.startswith("test"))
+            named = (method for method in methods if method.name.startswith("test"))
+            yield from (_test(method, why, fixtures) for method in named)
 
 
-def _test(node: ast.FunctionDef, obstacle: str) -> ImportedTest:
+def _made(name: str, fixtures: dict[str, ast.FunctionDef]) -> str:
+    """Return the source of a fixture's value. Raises KeyError if it cannot be made."""
+    made = [_made(argument.arg, fixtures) for argument in fixtures[name].args.args]
+    return f"make_{name}({', '.join(made)})"
+
+
+def _test(node: ast.FunctionDef, obstacle: str, fixtures: dict[str, ast.FunctionDef]) -> ImportedTest:
     loops, names = [], set()
     for decorator in node.decorator_list:
         text = ast.unparse(decorator)
@@ -162,9 +193,12 @@ def _test(node: ast.FunctionDef, obstacle: str) -> ImportedTest:
                 obstacle = obstacle or "its parameters are given by pytest.param"
         elif "skip" in text or "xfail" in text:
             obstacle = obstacle or f"it is marked {text.partition('(')[0].rpartition('.')[2]}"
-    fixtures = [a.arg for a in node.args.args if a.arg not in names | {"self"}]
-    if fixtures:
-        obstacle = obstacle or f"it asks for the fixture `{fixtures[0]}`"
+    made = []
+    for name in (a.arg for a in node.args.args if a.arg not in names | {"self"}):
+        try:
+            made.append(f"{name} = {_made(name, fixtures)}")
+        except KeyError:
+            obstacle = obstacle or f"it asks for the fixture `{name}`"
     words = node.name.removeprefix("test").strip("_").replace("_", " ") or "it works"
     title = " ".join(inspect.cleandoc(ast.get_docstring(node) or "").split("\n\n")[0].split())
     return ImportedTest(
@@ -172,6 +206,7 @@ def _test(node: ast.FunctionDef, obstacle: str) -> ImportedTest:
         without_docstring(node),
         title or f"{words[:1].upper()}{words[1:]}.",
         tuple(loops),
+        tuple(made),
         obstacle,
     )
 
@@ -182,38 +217,43 @@ def _parameter_names(node: ast.expr) -> list[str]:
 
 
 @dataclass(frozen=True)
-class CodeCell:
-    """A code cell of an nbgrader notebook: its name, its source, and whether it answers or tests."""
+class NotebookCell:
+    """A cell of an nbgrader notebook: its name, its source, and whether it is text, an answer or a test."""
 
     name: str
     source: str
+    is_text: bool
     answers: bool
     tests: bool
 
 
-def read_cells(path: Path) -> tuple[list[CodeCell], list[str]]:
-    """Return the code cells of a notebook and the texts of the others. Raises CourseError."""
+def read_cells(path: Path) -> list[NotebookCell]:
+    """Return the cells of a notebook, without written answers in words. Raises CourseError."""
     try:
         cells = json.loads(path.read_text("utf-8"))["cells"]
-        kinds = [(cell["cell_type"], cell) for cell in cells]
+        found = [
+            _cell(n, cell) for n, cell in enumerate(cells, 1) if cell["cell_type"] in ("code", "markdown")
+        ]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CourseError(f"{shorten(path)} is no notebook: {error}") from None
-    code = [_code_cell(number, cell) for number, (kind, cell) in enumerate(kinds, 1) if kind == "code"]
-    if not any(cell.tests for cell in code):
+    found = [cell for cell in found if not (cell.is_text and cell.answers)]
+    if not any(cell.tests for cell in found):
         raise CourseError(f"{shorten(path)} has no cell that nbgrader grades by tests.")
-    answers = [cell for cell in code if cell.answers]
+    answers = [cell for cell in found if cell.answers]
     if not answers or all("YOUR CODE HERE" in cell.source or is_unwritten(cell.source) for cell in answers):
         raise CourseError(
             f"{shorten(path)} holds no solution: it is the students' version. Give the one in `source`."
         )
-    return code, [text_of(cell).strip() for kind, cell in kinds if kind == "markdown"]
+    return found
 
 
-def _code_cell(number: int, cell: Any) -> CodeCell:
-    marks = cell.get("metadata", {}).get("nbgrader", {})
-    lines = [
-        f"# {line}" if line.lstrip().startswith(("%", "!")) else line for line in text_of(cell).split("\n")
-    ]
+def _cell(number: int, cell: Any) -> NotebookCell:
+    marks, is_text = cell.get("metadata", {}).get("nbgrader", {}), cell["cell_type"] == "markdown"
+    lines = [line for line in text_of(cell).split("\n") if is_text or not MARKER.match(line.strip())]
+    if not is_text:
+        lines = [f"# {line}" if line.lstrip().startswith(("%", "!")) else line for line in lines]
     answers = bool(marks.get("solution"))
-    is_test = bool(marks.get("grade")) and not answers
-    return CodeCell(grade_id(cell) or f"cell_{number}", "\n".join(lines), answers, is_test)
+    is_test = bool(marks.get("grade")) and not answers and not is_text
+    return NotebookCell(
+        grade_id(cell) or f"cell_{number}", "\n".join(lines).strip(), is_text, answers, is_test
+    )

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
+import io
+import math
 import textwrap
+import tokenize
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -44,18 +48,16 @@ class Rewriter:
         if test.obstacle:
             raise NotRewritten(test.obstacle)
         body = [new for statement in test.body for new in self._statement(copy.deepcopy(statement))]
-        if not any(self._is_expectation(node) for statement in body for node in ast.walk(statement)):
+        used = {ast.unparse(n) for s in body for n in ast.walk(s) if isinstance(n, ast.Attribute)}
+        if f"student.{self.function}" not in used or not any(name.startswith("expect.") for name in used):
             raise NotRewritten("nothing in it asserts anything about the function")
         if any(isinstance(n, ast.Name) and n.id == "self" for s in body for n in ast.walk(s)):
             raise NotRewritten("it uses its class")
-        text = "\n".join(ast.unparse(ast.fix_missing_locations(statement)) for statement in body)
+        lines = [*test.fixtures, *(ast.unparse(ast.fix_missing_locations(statement)) for statement in body)]
+        text = double_quoted("\n".join(lines))
         for names, values in test.loops:
             text = f"for {names} in {values}:\n{textwrap.indent(text, '    ')}"
         return LAW.format(points=points, name=test.name, title=test.title, body=textwrap.indent(text, "    "))
-
-    @staticmethod
-    def _is_expectation(node: ast.AST) -> bool:
-        return isinstance(node, ast.Attribute) and ast.unparse(node.value) == "expect"
 
     def _statement(self, node: ast.stmt) -> Iterator[ast.stmt]:
         if isinstance(node, ast.Assert):
@@ -68,7 +70,9 @@ class Rewriter:
             and (asserted := self._asserted(node.value))
         ):
             yield from asserted
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Try):
+        elif isinstance(node, ast.Try):
+            yield self._try(node)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             raise NotRewritten(f"it holds a statement `{type(node).__name__.lower()}`")
         else:
             for part in ("body", "orelse"):
@@ -103,11 +107,11 @@ class Rewriter:
         """Return the expectation of a call such as `np.testing.assert_allclose(got, expected)`."""
         name = ast.unparse(call.func).rpartition(".")[2]
         if name in CLOSE:
-            return [self._expect("close", *map(_as_array, call.args[:2]))]
+            return [self._expect("close", _as_array(call.args[0]), _as_array(call.args[1]), _decimals(call))]
         if name in EQUAL:
-            return [self._expect("equal", *map(_as_array, call.args[:2]))]
+            return [self._expect("equal", _as_array(call.args[0]), _as_array(call.args[1]))]
         if name in SAME:
-            return [self._expect("equal", *call.args[:2])]
+            return [self._expect("equal", call.args[0], call.args[1])]
         if name in TRUE:
             return list(self._assertion(call.args[0]))
         if name in FALSE:
@@ -128,6 +132,21 @@ class Rewriter:
             yield from self._statement(statement)
         yield self._refusal(manager.args[0], last.value)
 
+    def _try(self, node: ast.Try) -> ast.stmt:
+        """Return the expectation of `try: call`, `except ValueError: pass` and an assertion that fails."""
+        fails = [
+            n
+            for s in (*node.body[1:], *node.orelse)
+            for n in ast.walk(s)
+            if isinstance(n, ast.Raise | ast.Assert)
+        ]
+        first, error = node.body[0], node.handlers[0].type if node.handlers else None
+        if not fails or error is None or not isinstance(first, ast.Expr | ast.Assign):
+            raise NotRewritten("it holds a statement `try`")
+        if not isinstance(first.value, ast.Call):
+            raise NotRewritten("what must raise is no call")
+        return self._refusal(error, first.value)
+
     def _refusal(self, error: ast.expr, call: ast.Call) -> ast.stmt:
         kinds = {ast.unparse(e) for e in (error.elts if isinstance(error, ast.Tuple) else [error])}
         if not kinds & set(REFUSALS):
@@ -136,19 +155,21 @@ class Rewriter:
             raise NotRewritten("what must raise is no call of the function")
         passed = [self._called(argument) for argument in call.args]
         named = [ast.keyword(k.arg, self._called(k.value)) for k in call.keywords]
-        why = ast.keyword("why", ast.Constant("TODO: say why the arguments are refused"))
+        why = ast.keyword("why", ast.Constant("these arguments are not valid"))
         target = ast.parse(f"student.{self.function}", mode="eval").body
         return self._call_of("refuses", target, *passed, keywords=[*named, why])
 
-    def _expect(self, word: str, got: ast.expr, expected: ast.expr) -> ast.stmt:
-        """Return `expect.close(got, expected, what)`; the side that calls the function is what was got."""
+    def _expect(self, word: str, got: ast.expr, expected: ast.expr, allowed: int | None = None) -> ast.stmt:
+        """Return `expect.close(got, expected, what)`; the side that calls the function is what was got. The
+        test asks for no more than the `allowed` decimals."""
         if not self._calls_function(got) and self._calls_function(expected):
             got, expected = expected, got
         text = ast.unparse(got)
         what = ast.Constant(text if len(text) <= 60 else "the result")
         got, expected = self._called(got), self._called(expected)
-        if word == "close" and self.places is not None:
-            return self._call_of("decimals", got, expected, ast.Constant(self.places), what)
+        places = min([n for n in (self.places, allowed) if n is not None], default=None)
+        if word == "close" and places is not None:
+            return self._call_of("decimals", got, expected, ast.Constant(places), what)
         return self._call_of(word, got, expected, what)
 
     @staticmethod
@@ -175,6 +196,27 @@ class Rewriter:
 
     def _called_in(self, node: ast.stmt) -> ast.stmt:
         return cast(ast.stmt, _Replaced(self._is_own, self.function).visit(node))
+
+
+def _decimals(call: ast.Call) -> int | None:
+    """Return the decimals that `atol` or `decimal` of an assertion asks for; None if it says neither."""
+    given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+    with suppress(ValueError):
+        if "decimal" in given:
+            return int(given["decimal"])
+        return math.floor(-math.log10(float(given.get("atol", "0"))))
+    return None
+
+
+def double_quoted(source: str) -> str:
+    """Return source code with double quotes around its plain strings, as code formatters write them."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    single = [t for t in tokens if t.type == tokenize.STRING and t.string[0] == "'" and '"' not in t.string]
+    lines = source.split("\n")
+    for token in (t for t in single if t.start[0] == t.end[0] and "\\" not in t.string):
+        row, (first, last) = token.start[0] - 1, (token.start[1], token.end[1])
+        lines[row] = f'{lines[row][:first]}"{token.string[1:-1]}"{lines[row][last:]}'
+    return "\n".join(lines)
 
 
 def _as_array(node: ast.expr) -> ast.expr:

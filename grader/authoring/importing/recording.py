@@ -20,9 +20,12 @@ from typing import Any
 from grader.authoring.importing.exercise import (
     Exercise,
     ImportedTest,
+    NotebookCell,
     chosen_function,
     definitions,
+    is_fixture,
     joined,
+    makers,
     needed,
     parse,
     read_cells,
@@ -85,13 +88,15 @@ def read_pytest(path: Path, reference: Path | None, wanted: str | None) -> Exerc
     function = chosen_function(definitions(module), tests, wanted)
     modules, aliases, support = _split_imports(tree, found.stem)
     statement = ast.get_docstring(module) or ""
+    made = "".join(f"\n\n{ast.unparse(node)}\n" for node in makers(tree))
     return Exercise(
         function,
         needed(found.read_text("utf-8"), {function}),
         statement.split("\n")[0].rstrip("."),
         statement.partition("\n")[2].strip(),
         tests,
-        joined(support, path.read_text("utf-8")),
+        joined(support, path.read_text("utf-8")) + made,
+        "",
         lambda wrap: _run_pytest(path, found, modules, function, wrap),
         aliases,
     )
@@ -137,7 +142,7 @@ def _is_own(node: ast.stmt) -> bool:
         return all(alias.name.partition(".")[0] in OWN for alias in node.names)
     if isinstance(node, ast.ImportFrom):
         return (node.module or "").partition(".")[0] in OWN
-    return isinstance(node, ast.FunctionDef) and node.name.startswith("test")
+    return isinstance(node, ast.FunctionDef) and (node.name.startswith("test") or is_fixture(node))
 
 
 def _run_pytest(path: Path, reference: Path, modules: list[str], function: str, wrap: Wrap) -> list[str]:
@@ -186,36 +191,58 @@ def _with_parents(name: str) -> list[str]:
 
 def read_notebook(path: Path, wanted: str | None) -> Exercise:
     """Return the exercise of an nbgrader notebook that holds its solution. Raises CourseError."""
-    cells, texts = read_cells(path)
-    code = "\n".join(cell.source for cell in cells if not cell.tests)
-    tree = parse(path, code)
-    tests = [
-        ImportedTest(
-            "test_" + re.sub(r"\W+", "_", cell.name),
-            parse(path, cell.source).body,
-            f"What the cell {cell.name} asks for holds.",
-        )
-        for cell in cells
-        if cell.tests
-    ]
-    function = chosen_function(definitions(tree), tests, wanted)
-    heading = next((line.lstrip("# ") for text in texts for line in text.split("\n") if line[:1] == "#"), "")
+    cells = read_cells(path)
+    code = "\n".join(cell.source for cell in cells if not cell.tests and not cell.is_text)
+    tests = [_test_of(path, cell) for cell in cells if cell.tests]
+    function = chosen_function(definitions(parse(path, code)), tests, wanted)
+    texts = _texts_before(path, cells, function)
+    heading = next((ln.lstrip("# ") for text in texts[::-1] for ln in text.split("\n") if ln[:1] == "#"), "")
+    given = "\n".join(c.source for c in cells if not (c.tests or c.answers or c.is_text))
+    tested = "\n".join(c.source for c in cells if c.tests)
     return Exercise(
         function,
         needed(code, {function}),
         heading,
         "\n\n".join(texts),
         tests,
-        joined([node for node in tree.body if not _is_own(node)], code),
+        f"{given}\n{tested}",
+        given,
         lambda wrap: _run_cells(path, function, wrap),
     )
+
+
+def _test_of(path: Path, cell: NotebookCell) -> ImportedTest:
+    words = re.sub(r"\W+", "_", cell.name)
+    body = parse(path, cell.source).body
+    is_told = bool(body) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    title = (
+        str(ast.literal_eval(ast.unparse(body[0])))
+        if is_told
+        else f"What the cell {cell.name} asks for holds."
+    )
+    return ImportedTest(words if words.startswith("test") else f"test_{words}", body[is_told:], title)
+
+
+def _texts_before(path: Path, cells: list[NotebookCell], function: str) -> list[str]:
+    """Return the texts that lead to the answer of a function: those behind the answer or test before it."""
+    texts: list[str] = []
+    for cell in cells:
+        if cell.is_text:
+            texts.append(cell.source)
+        elif cell.answers and function in definitions(parse(path, cell.source)):
+            return texts
+        elif cell.answers or cell.tests:
+            texts = []
+    return texts
 
 
 def _run_cells(path: Path, function: str, wrap: Wrap) -> list[str]:
     """Run the code cells in order, with `wrap` around the function; return what went wrong."""
     scope: dict[str, Any] = {"__name__": path.stem}
     original, wrong = None, []
-    for cell in read_cells(path)[0]:
+    for cell in read_cells(path):
+        if cell.is_text:
+            continue
         try:
             with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
                 exec(compile(cell.source, cell.name, "exec"), scope)
