@@ -10,9 +10,9 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from grader.authoring.mutation import extreme_operators, mode_operators, order_operators, state_operators
-from grader.authoring.mutation.context import ExpressionContext, with_part
-from grader.authoring.mutation.operator_tables import (
+from grader.diagnosis.edits import extreme_operators, mode_operators, order_operators, state_operators
+from grader.diagnosis.edits.context import ExpressionContext, with_part
+from grader.diagnosis.edits.operator_tables import (
     COMPARISONS,
     IGNORED_KEYWORDS,
     MODULES,
