@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.diagnosis.edits.walk import edits, mutation_operators
+from grader.diagnosis.edits.walk import mutations
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def mutants(source: str, detaches: bool = False) -> Iterator[Mutant]:
     tree = ast.parse(source)
     original = ast.unparse(tree)
     seen = {original}
-    for edit in edits(tree, mutation_operators(detaches)):
+    for edit in mutations(tree, detaches):
         text = edit.source(tree)
         if text not in seen:
             seen.add(text)

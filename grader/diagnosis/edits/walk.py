@@ -1,9 +1,9 @@
-"""Walk over a syntax tree and yield the edits that operators make, each with the node that it replaces."""
+"""Walk over a syntax tree and yield the places where operators make edits."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,6 @@ from grader.diagnosis.edits.statement_operators import is_docstring, statement_m
 
 #: Fields of a node that do not change the result.
 IGNORED_FIELDS = {"annotation", "returns", "ctx", "type_comment", "bases", "exc", "msg", "type_params"}
-
-#: Yields the nodes that could replace a node, or the bodies that could replace a list of statements.
-ExpressionOperator = Callable[[ast.AST, ExpressionContext], Iterator[ast.AST]]
-BodyOperator = Callable[[list[ast.stmt], ExpressionContext], Iterator[list[ast.stmt]]]
-
 
 @dataclass(frozen=True)
 class Edit:
@@ -33,66 +28,74 @@ class Edit:
 
     def source(self, tree: ast.Module) -> str:
         """Return the source of the tree with this edit; the tree is left as it was."""
+        for node in self.new if isinstance(self.new, list) else [self.new]:
+            if isinstance(node, ast.AST):
+                ast.fix_missing_locations(node)  # `unparse` reads the lines of statements
         setattr(self.owner, self.part, self.new)
         try:
-            return ast.unparse(ast.fix_missing_locations(tree))
+            return ast.unparse(tree)
         finally:
             setattr(self.owner, self.part, self.old)
 
 
 @dataclass(frozen=True)
-class Operators:
-    """The operators of one walk."""
+class Spot:
+    """A place in a tree where operators make edits: a node, or the statements of a body."""
 
-    expressions: ExpressionOperator
-    bodies: tuple[BodyOperator, ...]
-    decorators: bool = True  # leave out each decorator
+    owner: ast.AST
+    part: str
+    around: ExpressionContext
+    node: Any  # an expression or a statement; a list for the statements of a body
+    index: int | None = None  # of the node in the list that `part` holds
 
-
-def mutation_operators(detaches: bool = False) -> Operators:
-    """Return the operators that make mutants; `detaches` adds those that detach a gradient."""
-
-    def of_statements(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
-        cuts = detaches and "." in around.where and not around.where.endswith("__init__")
-        return statement_mutations(body, cuts)
-
-    return Operators(expression_mutations, (of_statements, *state_operators.BODIES, *order_operators.BODIES))
+    def edit(self, other: Any) -> Edit:
+        """Return the edit that puts `other` in place of the node."""
+        old = getattr(self.owner, self.part)
+        new = other if self.index is None else [*old[: self.index], other, *old[self.index + 1 :]]
+        return Edit(self.around.where, self.owner, self.part, old, new)
 
 
-def edits(tree: ast.Module, operators: Operators) -> Iterator[Edit]:
-    """Yield every edit of the tree."""
-    yield from _edits(tree, ExpressionContext(), operators)
+def mutations(tree: ast.Module, detaches: bool = False) -> Iterator[Edit]:
+    """Yield the edits that make mutants; `detaches` adds those that detach a gradient."""
+    for spot in spots(tree):
+        yield from map(spot.edit, mutations_at(spot, detaches))
 
 
-def _edits(node: ast.AST, around: ExpressionContext, operators: Operators) -> Iterator[Edit]:
+def mutations_at(spot: Spot, detaches: bool = False) -> Iterator[Any]:
+    """Yield what the mutation operators put in place of a node or a body."""
+    if not isinstance(spot.node, list):
+        yield from expression_mutations(spot.node, spot.around)
+    elif spot.part == "decorator_list":
+        yield from (spot.node[:i] + spot.node[i + 1 :] for i in range(len(spot.node)))
+    else:
+        where = spot.around.where
+        yield from statement_mutations(
+            spot.node, detaches and "." in where and not where.endswith("__init__")
+        )
+        for operator in (*state_operators.BODIES, *order_operators.BODIES):
+            yield from operator(spot.node, spot.around)
+
+
+def spots(tree: ast.Module) -> Iterator[Spot]:
+    """Yield every place of the tree where an operator may make an edit."""
+    yield from _spots(tree, ExpressionContext())
+
+
+def _spots(node: ast.AST, around: ExpressionContext) -> Iterator[Spot]:
     around = inside(node, around)
     for part, value in ast.iter_fields(node):
         if part in IGNORED_FIELDS:
             continue
-        if part in ("body", "orelse") and isinstance(value, list):
-            for operator in operators.bodies:
-                for body in operator(value, around):
-                    yield Edit(around.where, node, part, value, body)
-        if part == "decorator_list" and operators.decorators:
-            for i in range(len(value)):
-                yield Edit(around.where, node, part, value, value[:i] + value[i + 1 :])
+        if part in ("body", "orelse", "decorator_list") and isinstance(value, list):
+            yield Spot(node, part, around, value)
         if isinstance(value, list):
-            yield from _in_list(node, part, value, around, operators)
+            for index, item in enumerate(value):
+                if isinstance(item, ast.AST) and not is_docstring(item) and not _is_inferred_size(node, item):
+                    yield Spot(node, part, inside(item, around), item, index)
+                    yield from _inside(item, around)
         elif isinstance(value, ast.AST):
-            for other in operators.expressions(value, around):
-                yield Edit(around.where, node, part, value, other)
-            yield from _inside(value, around, operators)
-
-
-def _in_list(
-    node: ast.AST, part: str, items: list[ast.AST], around: ExpressionContext, operators: Operators
-) -> Iterator[Edit]:
-    for index, item in enumerate(items):
-        if isinstance(item, ast.AST) and not is_docstring(item) and not _is_inferred_size(node, item):
-            within = inside(item, around)
-            for other in operators.expressions(item, within):
-                yield Edit(within.where, node, part, items, [*items[:index], other, *items[index + 1 :]])
-            yield from _inside(item, around, operators)
+            yield Spot(node, part, around, value)
+            yield from _inside(value, around)
 
 
 def _is_inferred_size(node: ast.AST, argument: ast.AST) -> bool:
@@ -100,10 +103,10 @@ def _is_inferred_size(node: ast.AST, argument: ast.AST) -> bool:
     return getattr(getattr(node, "func", None), "attr", "") in ("reshape", "view") and is_negative(argument)
 
 
-def _inside(node: ast.AST, around: ExpressionContext, operators: Operators) -> Iterator[Edit]:
-    """Yield the edits of the parts of a node, unless they do not change the result."""
+def _inside(node: ast.AST, around: ExpressionContext) -> Iterator[Spot]:
+    """Yield the places inside a node, unless they do not change the result."""
     if not _is_ignored(node):
-        yield from _edits(node, around, operators)
+        yield from _spots(node, around)
 
 
 def _is_ignored(node: ast.AST) -> bool:

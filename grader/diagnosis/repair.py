@@ -1,0 +1,239 @@
+"""Search for the place of a mistake: a small edit of the submission that makes every check pass proves it.
+
+The candidates are untrusted like the submission. A worker loads them one after another and makes the failing
+calls; the grader compares the answers. A candidate that agrees is judged by all checks in a fresh worker.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+from itertools import chain
+from typing import Any
+
+from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.runner import CheckAborted, CheckResult, run_check
+from grader.course.submission import Submission
+from grader.diagnosis.edits.additions import Additions
+from grader.diagnosis.edits.places import EditPlace, place_of_edit
+from grader.diagnosis.edits.walk import Edit, Spot, mutations_at, spots
+from grader.diagnosis.waypoints import Trace, trace_of, traceable_case
+from grader.expect import SubmissionFailed
+from grader.kata import Case
+from grader.worker.child.rules import first_use
+from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
+from grader.worker.process import Process, WorkerFactory
+
+SECONDS = 2.0  # of CPU time of the grader and the workers
+WALL_FACTOR = 2  # wall time of a search, as a multiple of its CPU time
+CALL_SECONDS = 0.25  # CPU time of one call of a candidate
+START_SECONDS = 10.0
+MOST_PLACES = 3
+MOST_GOALS = 4  # failing checks whose cases a candidate has to pass first
+LONGER = 1.0  # how much longer to look for other places, as a share of the time to the first
+AT_LEAST = 0.15  # seconds to look for other places
+
+Progress = Callable[[int], None]  # is called with the number of candidates so far
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How to search: CPU seconds, what to call with the progress, and whether the search is of no use."""
+
+    seconds: float = SECONDS
+    progress: Progress = lambda number: None
+    is_outdated: Callable[[], bool] = lambda: False
+
+
+class Clock:
+    """The CPU time of this process and the workers of one search, and its wall time."""
+
+    def __init__(self, options: SearchOptions) -> None:
+        self.options = options
+        self.process: Process | None = None  # the worker that is running
+        self._began, self._wall, self._workers = time.process_time(), time.monotonic(), 0.0
+        self.limit = options.seconds
+
+    @property
+    def spent(self) -> float:
+        running = self.process.usage().cpu if self.process else 0.0
+        return time.process_time() - self._began + self._workers + running
+
+    def is_over(self) -> bool:
+        """Return whether the search has to end now."""
+        late = time.monotonic() - self._wall > WALL_FACTOR * self.options.seconds
+        return late or self.spent > self.limit or self.options.is_outdated()
+
+    def stop(self, process: Process) -> None:
+        """Kill a worker, and keep its CPU time."""
+        self._workers += process.usage().cpu
+        self.process = None
+        process.kill()
+
+
+class Trial:
+    """A worker for candidates, each loaded in place of the one before it."""
+
+    def __init__(
+        self, prepared: PreparedKata, submission: Submission, factory: WorkerFactory, device: str, clock: Clock
+    ) -> None:
+        self.prepared, self.submission, self.clock = prepared, submission, clock
+        kata = prepared.kata
+        self.process = clock.process = factory.start(device)
+        budget = Budget(is_outdated=clock.is_over)
+        self.student = RemoteStudent(self.process, CALL_SECONDS, budget, kata.library)
+        self.student.greeting(START_SECONDS)
+
+    def load(self, source: str) -> CheckContext:
+        """Load a candidate. Raises SubmissionFailed, WorkerLost."""
+        kata = self.prepared.kata
+        self.student.load(
+            kata.name,
+            CALL_SECONDS,
+            filename=self.submission.filename,
+            source=source,
+            entry_points=list(kata.entry_points),
+            forbidden=[name for rule in kata.rules for name in rule.forbidden],
+        )
+        return CheckContext(kata, self.prepared.oracle, self.student)
+
+    def close(self) -> None:
+        self.clock.stop(self.process)
+
+
+class RepairSearch:
+    """The search for the places of one submission's mistake."""
+
+    def __init__(
+        self,
+        prepared: PreparedKata,
+        submission: Submission,
+        factory: WorkerFactory,
+        device: str,
+        findings: list[CheckResult],
+        options: SearchOptions,
+    ) -> None:
+        self.prepared, self.submission, self.options = prepared, submission, options
+        self.factory, self.device = factory, device
+        self.failing = [finding for finding in findings if finding.failures]
+        self.goals = [goal for finding in self.failing[:MOST_GOALS] for goal in _goals(finding)]
+        self.clock = Clock(options)
+        self.trial: Trial | None = None
+        self.judged = 0  # candidates
+        self.places: list[EditPlace] = []
+
+    def run(self) -> list[EditPlace]:
+        """Return the places where one edit makes every check pass, at most three."""
+        try:
+            self._search(self._traced())
+        except Outdated:
+            pass
+        finally:
+            self._close()
+        return self.places
+
+    def _traced(self) -> Trace:
+        """Return the trace of a failing call, and note the first value that differs."""
+        cases = [traceable_case(self.prepared, finding) for finding in self.failing]
+        case = next((case for case in cases if case is not None), None)
+        if case is None:
+            return Trace()
+        try:
+            self.trial = self._open()
+            context = self.trial.load(self.submission.source)
+            return trace_of(self.prepared, context.student, case)
+        except (SubmissionFailed, WorkerLost):
+            self._close()
+            return Trace()
+
+    def _search(self, trace: Trace) -> None:
+        tree = ast.parse(self.submission.source)
+        candidates, seen = ranked(tree, self.prepared.kata.library, trace), {ast.unparse(tree)}
+        for number, edit in enumerate(candidates):
+            if self.clock.is_over() or len(self.places) == MOST_PLACES:
+                return
+            self.options.progress(number)
+            source = edit.source(tree)
+            if source not in seen and self._is_right(source, edit):
+                self._add(place_of_edit(edit))
+            seen.add(source)
+
+    def _add(self, place: EditPlace) -> None:
+        if not self.places:
+            spent = self.clock.spent
+            self.clock.limit = min(self.clock.limit, spent + max(AT_LEAST, LONGER * spent))
+        self.places.append(place)
+
+    def _is_right(self, source: str, edit: Edit) -> bool:
+        """Return whether the edit is in a new place, and makes every check pass."""
+        place = place_of_edit(edit)
+        if any((known.line, known.columns) == (place.line, place.columns) for known in self.places):
+            return False
+        self.judged += 1
+        return self._passes(source, self.goals) and self._passes_everything(source)
+
+    def _passes(self, source: str, checks: list[Check]) -> bool:
+        """Return whether a candidate passes the checks; a lost worker is replaced for the next one."""
+        try:
+            if self.trial is None:
+                self.trial = self._open()
+            context = self.trial.load(source)
+            return all(not run_check(check, context).failures for check in checks)
+        except (SubmissionFailed, WorkerLost, CheckAborted) as error:
+            if not isinstance(error, SubmissionFailed):
+                self._close()
+            return False
+
+    def _passes_everything(self, source: str) -> bool:
+        """Return whether a candidate keeps the rules and passes every check, the failing ones first."""
+        if any(first_use(source, rule.forbidden) for rule in self.prepared.kata.rules):
+            return False
+        if not self._passes(source, [finding.plan for finding in self.failing]):
+            return False
+        self._close()
+        is_right = self._passes(source, self.prepared.checks)
+        self._close()
+        return is_right
+
+    def _open(self) -> Trial:
+        return Trial(self.prepared, self.submission, self.factory, self.device, self.clock)
+
+    def _close(self) -> None:
+        if self.trial is not None:
+            self.trial.close()
+            self.trial = None
+
+
+def _goals(finding: CheckResult) -> Iterator[Check]:
+    """Yield the check with a failing case of medium weight, and with the smallest one."""
+    check = finding.plan
+    cases = sorted((failure.case for failure in finding.failures), key=check.weight)
+    for case in _distinct([cases[len(cases) // 2], cases[0]]):
+        yield Check(check.name, check.title, check.points, [case], check.judge, check.parameters)
+
+
+def _distinct(cases: list[Case]) -> list[Case]:
+    return list({id(case): case for case in cases}.values())
+
+
+def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
+    """Yield the edits, one of each place in turn; places that the trace makes less likely come later."""
+    additions = Additions(tree, library)
+    queue: list[tuple[int, int, Iterator[Any], Spot]] = []
+    for number, spot in enumerate(spots(tree)):
+        line = getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0))
+        suspicion = trace.suspicion(line)
+        queue.append((suspicion, number, chain(mutations_at(spot), additions.at(spot)), spot))
+    heapify(queue)
+    while queue:
+        cost, number, others, spot = queue[0]
+        try:
+            edit = spot.edit(next(others))
+            heapreplace(queue, (cost + 1, number, others, spot))
+        except StopIteration:
+            heappop(queue)
+            continue
+        yield edit
