@@ -87,6 +87,34 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Repair:
+    """A place where one small change makes every check pass.
+
+    Attributes:
+        kind: What is changed there, such as `an axis` or `the order of two arguments`.
+        place: The place in the submission.
+    """
+
+    kind: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Waypoint:
+    """Where the variables of a failing call part from the reference's.
+
+    Attributes:
+        agrees: The last variable before, whose value agrees with the reference.
+        differs: The first variable whose value differs.
+        line: The line of the submission that assigns it.
+    """
+
+    agrees: str
+    differs: str
+    line: int
+
+
+@dataclass(frozen=True)
 class CheckReport:
     """The outcome of one check.
 
@@ -139,6 +167,8 @@ class KataReport:
         checks: The outcomes of the checks.
         output: What the submission printed.
         digest: The SHA-256 of the graded file.
+        repairs: The places where one small change makes every check pass, if a search has found any.
+        waypoint: Where the variables of a failing call part from the reference's.
     """
 
     name: str
@@ -150,6 +180,8 @@ class KataReport:
     checks: tuple[CheckReport, ...] = ()
     output: str = ""
     digest: str = ""
+    repairs: tuple[Repair, ...] = ()
+    waypoint: Waypoint | None = None
 
     @property
     def score(self) -> int:
@@ -286,6 +318,8 @@ def _kata_to_json(kata: KataReport) -> dict[str, Any]:
         "message": kata.message,
         "output": kata.output,
         "digest": kata.digest,
+        "repairs": [asdict(repair) for repair in kata.repairs],
+        "waypoint": kata.waypoint and asdict(kata.waypoint),
         "checks": [_check_to_json(check) for check in kata.checks],
     }
 
@@ -341,11 +375,14 @@ def from_json(data: Any) -> Report:
 
 
 def _kata_from_json(data: dict[str, Any]) -> KataReport:
-    known = {f.name for f in fields(KataReport)} - {"max_score", "checks"}
+    known = {f.name for f in fields(KataReport)} - {"max_score", "checks", "repairs", "waypoint"}
     _require_one_of(get_args(KataStatus), data["status"])
+    repairs, waypoint = data.get("repairs", ()), data.get("waypoint")
     return KataReport(
         max_score=round(data["max_score"] * 100),
         checks=tuple(_check_from_json(check) for check in data["checks"]),
+        repairs=tuple(Repair(repair["kind"], Place(**repair["place"])) for repair in repairs),
+        waypoint=Waypoint(**waypoint) if waypoint else None,
         **{name: data[name] for name in known},
     )
 

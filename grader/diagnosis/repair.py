@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from heapq import heapify, heappop, heapreplace
 from itertools import chain
 from typing import Any
@@ -20,14 +19,15 @@ from grader.course.submission import Submission
 from grader.diagnosis.edits.additions import Additions
 from grader.diagnosis.edits.places import EditPlace, place_of_edit
 from grader.diagnosis.edits.walk import Edit, Spot, mutations_at, spots
-from grader.diagnosis.waypoints import Trace, trace_of, traceable_case
+from grader.diagnosis.search_options import SearchOptions
+from grader.diagnosis.waypoints import Trace, trace_of, traceable_cases
 from grader.expect import SubmissionFailed
 from grader.kata import Case
+from grader.report import Waypoint
 from grader.worker.child.rules import first_use
 from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
 from grader.worker.process import Process, WorkerFactory
 
-SECONDS = 2.0  # of CPU time of the grader and the workers
 WALL_FACTOR = 2  # wall time of a search, as a multiple of its CPU time
 CALL_SECONDS = 0.25  # CPU time of one call of a candidate
 START_SECONDS = 10.0
@@ -35,17 +35,6 @@ MOST_PLACES = 3
 MOST_GOALS = 4  # failing checks whose cases a candidate has to pass first
 LONGER = 1.0  # how much longer to look for other places, as a share of the time to the first
 AT_LEAST = 0.15  # seconds to look for other places
-
-Progress = Callable[[int], None]  # is called with the number of candidates so far
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """How to search: CPU seconds, what to call with the progress, and whether the search is of no use."""
-
-    seconds: float = SECONDS
-    progress: Progress = lambda number: None
-    is_outdated: Callable[[], bool] = lambda: False
 
 
 class Clock:
@@ -78,7 +67,12 @@ class Trial:
     """A worker for candidates, each loaded in place of the one before it."""
 
     def __init__(
-        self, prepared: PreparedKata, submission: Submission, factory: WorkerFactory, device: str, clock: Clock
+        self,
+        prepared: PreparedKata,
+        submission: Submission,
+        factory: WorkerFactory,
+        device: str,
+        clock: Clock,
     ) -> None:
         self.prepared, self.submission, self.clock = prepared, submission, clock
         kata = prepared.kata
@@ -124,30 +118,35 @@ class RepairSearch:
         self.trial: Trial | None = None
         self.judged = 0  # candidates
         self.places: list[EditPlace] = []
+        self.waypoint: Waypoint | None = None
 
-    def run(self) -> list[EditPlace]:
-        """Return the places where one edit makes every check pass, at most three."""
+    def run(self) -> None:
+        """Fill `places` with those where one edit makes every check pass, and find the `waypoint`."""
         try:
             self._search(self._traced())
         except Outdated:
             pass
         finally:
             self._close()
-        return self.places
 
     def _traced(self) -> Trace:
-        """Return the trace of a failing call, and note the first value that differs."""
-        cases = [traceable_case(self.prepared, finding) for finding in self.failing]
-        case = next((case for case in cases if case is not None), None)
-        if case is None:
-            return Trace()
+        """Return the trace of a failing call. For a waypoint, the smallest one agrees on what differs."""
+        cases = next(filter(None, (traceable_cases(self.prepared, f) for f in self.failing)), None)
+        if cases is None:
+            return Trace(
+                raised=next((f.line for finding in self.failing for f in finding.failures if f.line), 0)
+            )
         try:
             self.trial = self._open()
             context = self.trial.load(self.submission.source)
-            return trace_of(self.prepared, context.student, case)
+            smallest, medium = (trace_of(self.prepared, context.student, case) for case in cases)
         except (SubmissionFailed, WorkerLost):
             self._close()
             return Trace()
+        names = [trace.first.name if trace.first else "" for trace in (smallest, medium)]
+        if names[0] == names[1] and _is_assigned(medium.waypoint, self.submission.source):
+            self.waypoint = medium.waypoint
+        return medium
 
     def _search(self, trace: Trace) -> None:
         tree = ast.parse(self.submission.source)
@@ -205,6 +204,12 @@ class RepairSearch:
         if self.trial is not None:
             self.trial.close()
             self.trial = None
+
+
+def _is_assigned(waypoint: Waypoint | None, source: str) -> bool:
+    """Return whether the submission has such variables: a worker can send any names."""
+    names = {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
+    return waypoint is not None and {waypoint.agrees, waypoint.differs} <= names
 
 
 def _goals(finding: CheckResult) -> Iterator[Check]:

@@ -15,6 +15,7 @@ from grader.checks.base import PreparedKata
 from grader.checks.runner import CheckResult
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case
+from grader.report import Waypoint
 from grader.values.arrays import distinct_values
 from grader.values.comparison import Tolerance, first_difference
 from grader.worker.student import Student
@@ -23,7 +24,7 @@ MOST_VALUES = 80
 NOT_RUN, AGREES, LATER = 60, 30, 15  # candidates by which an edit of such a line is put off
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Value:
     """What a local variable held: its function, its name (empty for what is returned), and the line that
     assigned it; whether it agrees with a value of the reference, or differs from the one of its name."""
@@ -42,24 +43,33 @@ class Trace:
 
     lines: frozenset[int] = frozenset()
     values: tuple[Value, ...] = ()
+    raised: int = 0  # the line that raised an exception; 0 if none did
 
     def suspicion(self, line: int) -> int:
         """Return by how many candidates an edit of the line is put off."""
+        if self.raised:
+            return NOT_RUN if line > self.raised else min(self.raised - line, AGREES)
         if self.lines and line not in self.lines:
             return NOT_RUN
         here = [value for value in self.values if value.line == line]
         if here and all(value.agrees for value in here):
             return AGREES
-        first = next((value for value in self.values if value.differs), None)
-        return LATER if first and line > first.line else 0
+        return LATER if self.first and line > self.first.line else 0
 
     @property
-    def waypoint(self) -> tuple[str, str, int] | None:
+    def waypoint(self) -> Waypoint | None:
         """The last variable that agrees, the first that differs after it, and the line of that one."""
-        named = [value for value in self.values if value.name]
-        at = next((index for index, value in enumerate(named) if value.differs), None)
-        before = [value for value in named[:at] if value.agrees and value.function == named[at].function] if at else []
-        return (before[-1].name, named[at].name, named[at].line) if at and before else None
+        differs = self.first
+        if differs is None:
+            return None
+        before = self.values[: self.values.index(differs)]
+        agree = [value.name for value in before if value.agrees and value.name]
+        return Waypoint(agree[-1], differs.name, differs.line) if agree else None
+
+    @property
+    def first(self) -> Value | None:
+        """The first value that differs from the one of its name."""
+        return next((value for value in self.values if value.differs), None)
 
 
 def trace_of(prepared: PreparedKata, student: Student, case: Case) -> Trace:
@@ -72,12 +82,12 @@ def trace_of(prepared: PreparedKata, student: Student, case: Case) -> Trace:
     return Trace(lines, tuple(_compared(mine, theirs, tolerance)))
 
 
-def traceable_case(prepared: PreparedKata, finding: CheckResult, smallest: bool = False) -> Case | None:
-    """Return a case of the kata that fails with a wrong value: one of medium weight, or the smallest."""
+def traceable_cases(prepared: PreparedKata, finding: CheckResult) -> tuple[Case, Case] | None:
+    """Return the smallest case of the kata that fails with a wrong value, and one of medium weight."""
     own = {id(case) for case in prepared.oracle.key.cases}
     wrong = [f.case for f in finding.failures if f.difference and f.difference.kind == "value"]
     cases = sorted((case for case in wrong if id(case) in own), key=finding.plan.weight)
-    return cases[0 if smallest else len(cases) // 2] if cases else None
+    return (cases[0], cases[len(cases) // 2]) if cases else None
 
 
 def _traced(prepared: PreparedKata, student: Student, case: Case) -> tuple[frozenset[int], list[Value]]:

@@ -38,6 +38,8 @@ class TypedKeyboard:
         step = self.steps.pop(0) if self.steps else "q"
         return step() if callable(step) else step
 
+    is_pending = False
+
     def line(self, _question):
         return self.typed.pop(0) if self.typed else ""
 

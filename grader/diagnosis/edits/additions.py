@@ -54,7 +54,9 @@ class Additions:
         self.indices = _distinct([*map(ast.unparse, subscripts), *INDICES])
         self.keywords = _distinct([ast.unparse(keyword) for call in calls for keyword in call.keywords])
         self.functions = _distinct([ast.unparse(c.func) for c in calls if isinstance(c.func, ast.Attribute)])
-        attributes = [n for n in nodes if isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "self"]
+        attributes = [
+            n for n in nodes if isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "self"
+        ]
         self.members = _distinct(map(ast.unparse, attributes))
         self.texts = _distinct([repr(n.value) for n in nodes if isinstance(n, ast.Constant)])
 
@@ -62,7 +64,12 @@ class Additions:
         """Yield what could be put in place of a node or a body, the most common slips first."""
         if isinstance(spot.node, list):
             if spot.part != "decorator_list":
-                for operator in (returned, moved, copied_first, *[prepared_module] * (self.library == "torch")):
+                for operator in (
+                    returned,
+                    moved,
+                    copied_first,
+                    *[prepared_module] * (self.library == "torch"),
+                ):
                     yield from operator(spot.node, spot.around)
         elif spot.part != "func":  # a function is no value
             yield from self.likely(spot.node, spot.around)
@@ -83,7 +90,9 @@ class Additions:
         patterns = ["-({0})", "~({0})", *TURNS[self.library], COPY[self.library]]
         patterns += [f"({{0}}) {op} {n}" for n in self._factors(node, around) for op in "/*"]
         patterns += [f"({{0}}) {op} {n}" for n in self._names(node, around) for op in "+-"]
-        patterns += ["({0}) - " + REDUCED[self.library].replace("{1}", "amax" if self.library == "torch" else "max")]
+        patterns += [
+            "({0}) - " + REDUCED[self.library].replace("{1}", "amax" if self.library == "torch" else "max")
+        ]
         patterns += [f"{n} - ({{0}})" for n in self._names(node, around)]
         patterns += self._normalizations(node, around)
         patterns += ["({0}) + 1", "({0}) - 1", "1 - ({0})", "({0}) + 1e-5", "({0}) + 1e-6", "({0}) ** 2"]
@@ -95,7 +104,7 @@ class Additions:
             for value in [*self._names(node, around), "1", "-1", "0", "None"]:
                 yield with_part(node, "args", [*node.args, expression(value)])
         if isinstance(node, ast.Constant):
-            yield from map(expression, [t for t in [*self.texts, *self._names(node, around)]])
+            yield from map(expression, [*self.texts, *self._names(node, around)])
             yield from map(expression, ["-np.inf" if self.library == "numpy" else "float('-inf')"])
         if not _is_value(node):
             return
@@ -109,7 +118,12 @@ class Additions:
         patterns += [f"({{0}}) {op} {n}" for n in names for op in ("and", "or", "&", "|", "<", ">", "**")]
         patterns += [f"{f}({{0}})" for f in self.functions] + list(CALLS[self.library])
         patterns += [REDUCED[self.library].replace("{1}", name) for name in ("sum", "mean")]
-        patterns += [f"({{0}}) + {size}" for size in SIZES] + ["({0}) * 2", "({0}) / 2", "not ({0})", "1 / ({0})"]
+        patterns += [f"({{0}}) + {size}" for size in SIZES] + [
+            "({0}) * 2",
+            "({0}) / 2",
+            "not ({0})",
+            "1 / ({0})",
+        ]
         patterns += ["max({0}, 1)", "min({0}, 1)", "({0}).clip(0)", "({0}).clip(0, 1)", "({0}) + 2"]
         yield from _parsed(pattern.format(text) for pattern in patterns)
 
@@ -201,13 +215,18 @@ def _axes(around: ExpressionContext) -> list[str]:
 def _not_in_place(node: ast.Call) -> Iterator[ast.AST]:
     """Yield `x.add(y)` for `x.add_(y)`."""
     name = name_of(node)
-    if isinstance(node.func, ast.Attribute) and name.endswith("_") and name.strip("_") and name not in PARTNERS:
+    if (
+        isinstance(node.func, ast.Attribute)
+        and name.endswith("_")
+        and name.strip("_")
+        and name not in PARTNERS
+    ):
         yield with_part(node, "func", with_part(node.func, "attr", name.rstrip("_")))
 
 
 def _other_number(node: ast.AST) -> Iterator[ast.AST]:
     """Yield numbers further away: half and twice, tenfold, the negative one, two more and two less."""
-    value = getattr(node, "value", None)
+    value: Any = getattr(node, "value", None)
     if isinstance(node, ast.Constant) and type(value) in (int, float):
         near = [value / 2, value / 10, value * 10, -value, -2, 2, 0, 1, 0.5]
         near += [value + 2, value - 2] if isinstance(value, int) and value < SMALLEST_SIZE else []
@@ -230,10 +249,12 @@ def _is_value(node: ast.AST) -> bool:
     """Return whether the node is an expression that is read, and no module or function of one."""
     if not isinstance(node, VALUES) or isinstance(getattr(node, "ctx", None), ast.Store):
         return False
-    root = node
+    root: ast.expr = node
     while isinstance(root, ast.Attribute):
         root = root.value
-    return not (isinstance(root, ast.Name) and (root.id in MODULES or root is not node and root.id != "self"))
+    return not (
+        isinstance(root, ast.Name) and (root.id in MODULES or (root is not node and root.id != "self"))
+    )
 
 
 def _parsed(texts: Iterable[str]) -> Iterator[ast.expr]:
@@ -243,5 +264,5 @@ def _parsed(texts: Iterable[str]) -> Iterator[ast.expr]:
             yield expression(text)
 
 
-def _distinct(texts: object) -> list[str]:
-    return list(dict.fromkeys(texts))  # type: ignore[call-overload, no-any-return]
+def _distinct(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))

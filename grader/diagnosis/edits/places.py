@@ -10,6 +10,10 @@ from grader.diagnosis.edits.context import name_of
 from grader.diagnosis.edits.walk import Edit
 
 AXES = {"axis", "dim", "axes", "dims", "keepdims", "keepdim", "dim0", "dim1"}
+ALONG_AXES = {
+    *("sum", "mean", "max", "min", "amax", "amin", "argmax", "argmin", "var", "std", "softmax", "cumsum"),
+    *("log_softmax", "logsumexp", "swapaxes", "transpose", "permute", "squeeze", "unsqueeze", "flatten"),
+}
 #: Functions that change the order of axes, the dtype or the object, by the kind of an edit with one of them.
 TURNS = "a transpose", {"T", "mT", "swapaxes", "transpose", "permute", "moveaxis", "t"}
 CASTS = "a cast", {"astype", "to", "float", "double", "int", "long", "type_as", "bool", "dtype"}
@@ -47,7 +51,8 @@ class _Change:
 
 def place_of_edit(edit: Edit) -> EditPlace:
     """Return where an edit stands, and its kind."""
-    change = _narrowed(_Change(edit.old, edit.new, edit.owner, edit.part, edit.owner, (edit.part,)))
+    within = edit.part, str(getattr(edit.owner, "arg", ""))
+    change = _narrowed(_Change(edit.old, edit.new, edit.owner, edit.part, edit.owner, within))
     node: Any = change.around
     if isinstance(change.old, list) and change.part in ("body", "orelse"):
         pairs = zip(change.old, [*change.new, None], strict=False)
@@ -91,11 +96,17 @@ def _kind(change: _Change) -> str:
         return "a sign" if isinstance(old, ast.Add | ast.Sub) else OPERATIONS.get(type(old), "an operator")
     if isinstance(old, ast.cmpop) or ast.Compare in (type(old), type(new)):
         return "a comparison"
-    if AXES & set(change.within):
+    if AXES & set(change.within) or _is_positional_axis(change):
         return "an axis"
-    if isinstance(old, ast.slice) or change.part in ("lower", "upper", "step"):  # type: ignore[attr-defined]
+    if isinstance(old, ast.Slice) or change.part in ("lower", "upper", "step"):
         return "a bound"
     return _kind_of_nodes(old, new) or _kind_by_position(change)
+
+
+def _is_positional_axis(change: _Change) -> bool:
+    """Return whether the change replaces a number among the arguments of a function along an axis."""
+    is_number = isinstance(change.old, ast.Constant | ast.UnaryOp)
+    return is_number and isinstance(change.owner, ast.Call) and name_of(change.owner) in ALONG_AXES
 
 
 def _kind_of_lists(old: list[Any], new: list[Any], part: str) -> str:

@@ -16,6 +16,7 @@ from grader.diagnosis.edits.statement_operators import is_docstring, statement_m
 #: Fields of a node that do not change the result.
 IGNORED_FIELDS = {"annotation", "returns", "ctx", "type_comment", "bases", "exc", "msg", "type_params"}
 
+
 @dataclass(frozen=True)
 class Edit:
     """One change of a tree: the field `part` of `owner` becomes `new`; `where` is the function around it."""

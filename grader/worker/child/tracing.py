@@ -19,7 +19,9 @@ class Tracer:
     def __init__(self, filename: str) -> None:
         self.filename = filename
         self.lines: set[int] = set()
-        self.values: list[list[Any]] = []  # function, name, line and array of each assignment; no name for results
+        self.values: list[
+            list[Any]
+        ] = []  # function, name, line and array of each assignment; no name for results
         self._known: dict[int, tuple[FrameType, dict[str, Any]]] = {}  # the last values, by frame
         self._line: dict[int, int] = {}
 
