@@ -57,6 +57,7 @@ class Grader:
         #: Whether a running grading is of no use any more; it then raises Outdated.
         self.is_outdated: Callable[[], bool] = lambda: False
         self.matchers: dict[str, MistakeMatcher] = {}  # by kata; filled when a submission fails
+        self.search_seconds = 0.0  # the CPU time of the last search
         self._digest = ""  # of the submission graded last
         self._unexplained: tuple[PreparedKata, Submission, list[CheckResult]] | None = None
 
@@ -136,6 +137,7 @@ class Grader:
             warnings.simplefilter("ignore")
             with suppress(Exception, JudgingStopped), limited(options.seconds):
                 search.run()
+        self.search_seconds = search.clock.spent
         repairs = tuple(as_repair(place, submission.source) for place in search.places)
         return bounded(replace(report, repairs=repairs, waypoint=search.waypoint))
 
