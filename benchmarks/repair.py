@@ -36,7 +36,7 @@ KATAS = (
     *("softmax", "causal_mask", "scaled_dot_product_attention", "layer_norm", "cross_entropy", "rms_norm"),
     *("causal_self_attention", "decoder_block", "top_k", "swiglu", "lora_linear", "repetition_penalty"),
 )
-HEAD = """| | wrong answers | named | located | named or located | the changed line shown | another line that raised | CPU |
+HEAD = """| | wrong | named | located | named or located | changed line shown | not located, raised there | CPU |
 |---|---:|---:|---:|---:|---:|---:|---:|"""
 MOST_TRIED = 8  # mutants graded for each one that has no name
 
@@ -131,8 +131,8 @@ def row_of(grader: Grader, info: KataInfo, answers: Iterator[tuple[str, set[int]
             continue
         total.add(found[0])
         if "DOJO_VERBOSE" in os.environ and not found[0].named and not found[0].true:
-            shown = [source.splitlines()[line - 1] for line in sorted(lines) if line <= len(source.splitlines())]
-            print("   ", info.name, shown, [(r.kind, r.place.line) for r in found[1].repairs], file=sys.stderr)
+            shown = [text for number, text in enumerate(source.splitlines(), 1) if number in lines]
+            print("   ", info.name, shown, found[1].repairs, file=sys.stderr)
     return total
 
 

@@ -10,7 +10,6 @@ import ast
 import time
 from collections.abc import Iterator
 from heapq import heapify, heappop, heapreplace
-from itertools import chain
 from typing import Any
 
 from grader.checks.base import Check, CheckContext, PreparedKata
@@ -131,7 +130,7 @@ class RepairSearch:
 
     def _traced(self) -> Trace:
         """Return the trace of a failing call. For a waypoint, the smallest one agrees on what differs."""
-        cases = next(filter(None, (traceable_cases(self.prepared, f) for f in self.failing)), None)
+        cases = next(filter(None, (traceable_cases(f) for f in self.failing)), None)
         if cases is None:
             return Trace(
                 raised=next((f.line for finding in self.failing for f in finding.failures if f.line), 0)
@@ -150,12 +149,13 @@ class RepairSearch:
 
     def _search(self, trace: Trace) -> None:
         tree = ast.parse(self.submission.source)
-        candidates, seen = ranked(tree, self.prepared.kata.library, trace), {ast.unparse(tree)}
+        candidates, sources = ranked(tree, self.prepared.kata.library, trace), Sources(tree)
+        seen = {"\n".join(sources.parts)}
         for number, edit in enumerate(candidates):
             if self.clock.is_over() or len(self.places) == MOST_PLACES:
                 return
             self.options.progress(number)
-            source = edit.source(tree)
+            source = sources.of(edit)
             if source not in seen and self._is_right(source, edit):
                 self._add(place_of_edit(edit))
             seen.add(source)
@@ -206,6 +206,22 @@ class RepairSearch:
             self.trial = None
 
 
+class Sources:
+    """The sources of a tree's edits; parts of the file that an edit does not change are written once."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree, self.parts = tree, [ast.unparse(node) for node in tree.body]
+        self._part_of = {id(n): i for i, node in enumerate(tree.body) for n in ast.walk(node)}
+
+    def of(self, edit: Edit) -> str:
+        """Return the source of the file with an edit."""
+        index = self._part_of.get(id(edit.owner))
+        if index is None:
+            return edit.source(self.tree)
+        changed = edit.source(self.tree.body[index])
+        return "\n".join([*self.parts[:index], changed, *self.parts[index + 1 :]])
+
+
 def _is_assigned(waypoint: Waypoint | None, source: str) -> bool:
     """Return whether the submission has such variables: a worker can send any names."""
     names = {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
@@ -231,7 +247,8 @@ def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
     for number, spot in enumerate(spots(tree)):
         line = getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0))
         suspicion = trace.suspicion(line)
-        queue.append((suspicion, number, chain(mutations_at(spot), additions.at(spot)), spot))
+        queue.append((suspicion, 2 * number, mutations_at(spot), spot))
+        queue.append((suspicion + 1, 2 * number + 1, additions.at(spot), spot))
     heapify(queue)
     while queue:
         cost, number, others, spot = queue[0]

@@ -27,7 +27,7 @@ class Edit:
     old: Any
     new: Any
 
-    def source(self, tree: ast.Module) -> str:
+    def source(self, tree: ast.AST) -> str:
         """Return the source of the tree with this edit; the tree is left as it was."""
         for node in self.new if isinstance(self.new, list) else [self.new]:
             if isinstance(node, ast.AST):

@@ -30,6 +30,7 @@ class Tracer:
             return None
         if event == "call":
             self._known[id(frame)] = frame, dict(frame.f_locals)
+            self.lines.add(frame.f_lineno)
         else:
             self._note(frame)
         if event == "return":
