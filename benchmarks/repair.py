@@ -36,7 +36,7 @@ KATAS = (
     *("softmax", "causal_mask", "scaled_dot_product_attention", "layer_norm", "cross_entropy", "rms_norm"),
     *("causal_self_attention", "decoder_block", "top_k", "swiglu", "lora_linear", "repetition_penalty"),
 )
-HEAD = """| | wrong | named | located | named or located | changed line shown | not located, raised there | CPU |
+HEAD = """| | wrong | named | located | named or located | changed line shown | raised there | CPU |
 |---|---:|---:|---:|---:|---:|---:|---:|"""
 MOST_TRIED = 8  # mutants graded for each one that has no name
 

@@ -169,7 +169,7 @@ class RepairSearch:
     def _is_right(self, source: str, edit: Edit) -> bool:
         """Return whether the edit is in a new place, and makes every check pass."""
         place = place_of_edit(edit)
-        if any((known.line, known.columns) == (place.line, place.columns) for known in self.places):
+        if any(map(place.overlaps, self.places)):
             return False
         self.judged += 1
         return self._passes(source, self.goals) and self._passes_everything(source)

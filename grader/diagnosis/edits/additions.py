@@ -56,7 +56,8 @@ ALONE = {
         *("-({0})", "~({0})", "({0}).T", "({0}).swapaxes(-1, -2)", "({0}).copy()"),
         *("({0}) - ({0}).max(axis=-1, keepdims=True)", "({0}) / ({0}).sum(axis=-1, keepdims=True)"),
         *("({0}) + 1", "({0}) - 1", "1 - ({0})", "({0}) + 1e-5", "({0}) ** 2", "np.exp({0})", "np.sqrt({0})"),
-        *("({0}) - ({0}).mean(axis=-1, keepdims=True)", "1 + ({0})"),
+        *("({0}).mean(axis=-1, keepdims=True)", "({0}).sum(axis=-1, keepdims=True)", "1 + ({0})"),
+        *("({0}) - ({0}).mean(axis=-1, keepdims=True)", "({0}).mean()", "({0}).sum()"),
     ),
     "torch": (
         *("-({0})", "~({0})", "({0}).T", "({0}).transpose(-2, -1)", "({0}).transpose(1, 2)", "({0}).clone()"),
@@ -67,32 +68,19 @@ ALONE = {
 }
 SELDOM_ALONE = {
     "numpy": (
-        *(
-            "np.log({0})",
-            "np.abs({0})",
-            "np.tanh({0})",
-            "({0}).swapaxes(1, 2)",
-            "({0}).transpose(0, 2, 1, 3)",
-        ),
-        *("({0}).sum(axis=-1, keepdims=True)", "({0}).mean(axis=-1, keepdims=True)", "np.maximum({0}, 0)"),
-        *("({0}).astype(np.float64)", "np.asarray({0})"),
+        *("np.log({0})", "np.abs({0})", "np.tanh({0})"),
+        *("({0}).swapaxes(1, 2)", "({0}).transpose(0, 2, 1, 3)"),
+        *("np.maximum({0}, 0)", "({0}).astype(np.float64)", "np.asarray({0})"),
     ),
     "torch": ("({0}).log()", "({0}).abs()", "torch.relu({0})", "torch.sigmoid({0})", "({0}).contiguous()"),
 }
 SELDOM = (
-    *(
-        "({0}).sum()",
-        "({0}).mean()",
-        "({0}).sum(-1)",
-        "({0}).mean(-1)",
-        "({0}) * 2",
-        "({0}) / 2",
-        "not ({0})",
-    ),
+    *("({0}).sum(-1)", "({0}).mean(-1)", "({0}) * 2", "({0}) / 2", "not ({0})"),
     *("1 / ({0})", "float({0})", "int({0})", "({0}) + 2", "max({0}, 1)", "({0}).clip(0)", "({0}).clip(0, 1)"),
     *(f"({{0}}) + {size}" for size in ("1e-6", "1e-8", "1e-9", "1e-12")),
 )
 INDICES = ("-1", "0", "..., -1", "..., None", ":, None", "None", "1:", ":-1", ":, -1", "..., :-1", "..., 1:")
+REDUCTIONS = ("sum", "mean", "max", "min", "prod")
 #: Keywords that may be missing, in addition to those that the file uses.
 KEYWORDS = ("correction=0", "diagonal=1", "k=1", "bias=False", "dtype=np.float64")
 #: What a missing check of an argument `{p}` may be; `{q}` is another argument.
@@ -139,6 +127,8 @@ class Additions:
             yield from _of_call(node)
             for value in [*self._names(node, around), "1", "-1", "0", "None"]:
                 yield with_part(node, "args", [*node.args, expression(value)])
+        if isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load):
+            yield from node.elts
         yield from _other_number(node)
         yield from _other_operator(node)
         yield from _raised(node)
@@ -151,6 +141,7 @@ class Additions:
         unread = [name for name in names if name in self._unread_names(around)]
         seldom = (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME)
         yield from _with_names(("{n}", *WITH_NAME, "{n}({0})", *seldom), unread)
+        yield from _with_names((f"{{n}} * {name} / ({{0}})" for name in names), unread)
         for small in (name for name in names if "eps" in name):
             yield from _with_names((f"({{0}}) / ({{n}} + {small}) ** 0.5",), unread)
         if isinstance(node, ast.Name | ast.Attribute):
@@ -239,7 +230,7 @@ def prepared(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[a
 
 
 def _of_call(node: ast.Call) -> Iterator[ast.AST]:
-    """Yield `x.add(y)` for `x.add_(y)`, and `super().__init__()` for `super()`."""
+    """Yield `x.add(y)` for `x.add_(y)`, another reduction, and `super().__init__()` for `super()`."""
     name = name_of(node)
     if (
         isinstance(node.func, ast.Attribute)
@@ -248,6 +239,8 @@ def _of_call(node: ast.Call) -> Iterator[ast.AST]:
         and name not in PARTNERS
     ):
         yield with_part(node, "func", with_part(node.func, "attr", name.rstrip("_")))
+    if name in REDUCTIONS and isinstance(node.func, ast.Attribute):
+        yield from (with_part(node, "func", with_part(node.func, "attr", other)) for other in REDUCTIONS)
     if name == "super":
         yield expression("super().__init__()")
 

@@ -35,6 +35,12 @@ class EditPlace:
     columns: tuple[int, int] | None
     kind: str
 
+    def overlaps(self, other: EditPlace) -> bool:
+        """Return whether both are the same place: expressions of one line of which one is part of the other."""
+        if self.line != other.line or not self.columns or not other.columns:
+            return self.line == other.line
+        return self.columns[0] < other.columns[1] and other.columns[0] < self.columns[1]
+
 
 @dataclass(frozen=True)
 class _Change:
@@ -98,6 +104,8 @@ def _kind(change: _Change) -> str:
         return "a comparison"
     if AXES & set(change.within) or _is_positional_axis(change):
         return "an axis"
+    if change.part == "exc":
+        return "an exception"
     if isinstance(old, ast.Slice) or change.part in ("lower", "upper", "step"):
         return "a bound"
     return _kind_of_nodes(old, new) or _kind_by_position(change)
@@ -151,6 +159,8 @@ def _kind_by_position(change: _Change) -> str:
     old, new = change.old, change.new
     if ast.Subscript in (type(old), type(new)) or change.part == "slice":
         return "an index"
+    if isinstance(old, ast.List | ast.Tuple):
+        return "an item"
     if ast.Call in (type(old), type(new)):
         return "a call"
     if isinstance(old, str) and change.part in ("attr", "id"):
