@@ -36,7 +36,7 @@ class EditPlace:
     kind: str
 
     def overlaps(self, other: EditPlace) -> bool:
-        """Return whether both are the same place: expressions of one line of which one is part of the other."""
+        """Return whether both are one place: expressions of one line that share characters."""
         if self.line != other.line or not self.columns or not other.columns:
             return self.line == other.line
         return self.columns[0] < other.columns[1] and other.columns[0] < self.columns[1]
