@@ -17,7 +17,7 @@ from grader.checks.runner import CheckAborted, CheckResult, run_check
 from grader.course.submission import Submission
 from grader.diagnosis.edits.additions import Additions
 from grader.diagnosis.edits.places import EditPlace, place_of_edit
-from grader.diagnosis.edits.walk import Edit, Spot, mutations_at, spots
+from grader.diagnosis.edits.walk import Edit, Spot, slips_at, spots
 from grader.diagnosis.search_options import SearchOptions
 from grader.diagnosis.waypoints import Trace, trace_of, traceable_cases
 from grader.expect import SubmissionFailed
@@ -33,6 +33,7 @@ START_SECONDS = 10.0
 MOST_PLACES = 3
 MOST_GOALS = 4  # failing checks whose cases a candidate has to pass first
 LONGER = 1.0  # how much longer to look for other places, as a share of the time to the first
+UNREAD_STEP = 0.2  # of the cost of an edit that uses a name which is bound and never read; of others 1
 AT_LEAST = 0.15  # seconds to look for other places
 
 
@@ -243,18 +244,21 @@ def _distinct(cases: list[Case]) -> list[Case]:
 def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
     """Yield the edits, one of each place in turn; places that the trace makes less likely come later."""
     additions = Additions(tree, library)
-    queue: list[tuple[int, int, Iterator[Any], Spot]] = []
-    for number, spot in enumerate(spots(tree)):
-        line = getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0))
-        suspicion = trace.suspicion(line)
-        queue.append((suspicion, 2 * number, mutations_at(spot), spot))
-        queue.append((suspicion + 1, 2 * number + 1, additions.at(spot), spot))
+    queue: list[tuple[float, int, Iterator[Any], Spot, float]] = []
+    for spot in spots(tree):
+        suspicion = trace.suspicion(getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0)))
+        for delay, step, others in (
+            (0.0, 1.0, slips_at(spot)),
+            (0.5, UNREAD_STEP, additions.with_unread_names(spot)),
+            (1.0, 1.0, additions.at(spot)),
+        ):
+            queue.append((suspicion + delay, len(queue), others, spot, step))
     heapify(queue)
     while queue:
-        cost, number, others, spot = queue[0]
+        cost, number, others, spot, step = queue[0]
         try:
             edit = spot.edit(next(others))
-            heapreplace(queue, (cost + 1, number, others, spot))
+            heapreplace(queue, (cost + step, number, others, spot, step))
         except StopIteration:
             heappop(queue)
             continue

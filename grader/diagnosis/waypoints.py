@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from grader.checks.base import PreparedKata
@@ -22,19 +23,23 @@ from grader.values.comparison import Tolerance, first_difference
 from grader.worker.student import Student
 
 MOST_VALUES = 80
-NOT_RUN, AGREES, LATER = 40, 15, 8  # candidates by which an edit of such a line is put off
+#: By how many candidates edits of a line are put off: it does not run in the failing call, its values agree,
+#: it follows the first variable that differs, or no value of its function differs there first.
+NOT_RUN, AGREES, LATER, OTHER = 40, 15, 8, 4
 
 
 @dataclass(frozen=True, eq=False)
 class Value:
     """What a local variable held: its function, its name (empty for what is returned), and the line that
-    assigned it; whether it agrees with a value of the reference, or differs from the one of its name."""
+    assigned it; whether it agrees with a value of the reference, whether that can be a coincidence, and
+    whether it differs from the one of its name."""
 
     function: str
     name: str
     line: int
     array: Any
     agrees: bool = False
+    is_trivial: bool = False
     differs: bool = False
 
 
@@ -53,9 +58,20 @@ class Trace:
         if self.lines and line not in self.lines:
             return NOT_RUN
         here = [value for value in self.values if value.line == line]
-        if here and all(value.agrees for value in here):
+        if here and all(value.agrees and not value.is_trivial for value in here):
             return AGREES
-        return LATER if self.first and line > self.first.line else 0
+        if self.first and line > self.first.line and any(v.function == self.first.function for v in here):
+            return LATER
+        return OTHER if self._suspects and line not in self._suspects else 0
+
+    @cached_property
+    def _suspects(self) -> set[int]:
+        """The lines of the first value of each function that does not agree."""
+        found: dict[str, int] = {}
+        for value in self.values:
+            if not value.agrees:
+                found.setdefault(value.function, value.line)
+        return set(found.values()) if any(value.agrees for value in self.values) else set()
 
     @property
     def waypoint(self) -> Waypoint | None:
@@ -64,7 +80,7 @@ class Trace:
         if differs is None:
             return None
         before = self.values[: self.values.index(differs)]
-        agree = [value.name for value in before if value.agrees and value.name]
+        agree = [value.name for value in before if value.agrees and not value.is_trivial and value.name]
         return Waypoint(agree[-1], differs.name, differs.line) if agree else None
 
     @property
@@ -113,8 +129,8 @@ def _compared(mine: list[Value], theirs: list[Value], tolerance: Tolerance) -> I
         agrees = any(_same(their.array, value.array, tolerance) for their in theirs)
         is_single = value.name and assigned[value.name] == known[value.name] == 1
         differs = not agrees and is_single and value.name in known
-        tells = agrees and len(distinct_values(value.array)) > 1
-        yield Value(value.function, value.name, value.line, value.array, tells, bool(differs))
+        is_trivial = len(distinct_values(value.array)) < 2
+        yield replace(value, agrees=agrees, is_trivial=is_trivial, differs=bool(differs))
 
 
 def _same(expected: Any, got: Any, tolerance: Tolerance) -> bool:

@@ -120,6 +120,20 @@ class Additions:
             elif isinstance(node, ast.Constant):
                 yield from _parsed([*self._names(node, around), *self.constants, INFINITE[self.library]])
 
+    def with_unread_names(self, spot: Spot) -> Iterator[Any]:
+        """Yield what could be put in place of a node with a name that is bound and never read."""
+        node, around = spot.node, spot.around
+        unread = [*self.unread.get(around.where, ()), *(self.unread_members if "." in around.where else ())]
+        if unread and spot.part != "func" and isinstance(node, ast.AST) and _is_value(node):
+            text, names = ast.unparse(node), self._names(node, around)
+            bound = [name for name in unread if name in names or name in self.unread_members]
+            seldom = (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME)
+            patterns = [*_with_names(("{n}", "{n}({0})", *WITH_NAME, *seldom), bound)]
+            patterns += _with_names((f"{{n}} * {name} / ({{0}})" for name in names), bound)
+            for small in (name for name in names if "eps" in name):
+                patterns += _with_names((f"({{0}}) / ({{n}} + {small}) ** 0.5",), bound)
+            yield from _parsed(pattern.replace("{0}", text) for pattern in patterns)
+
     def _by_kind(self, node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
         """Yield what fits the kind of the node: a keyword of a call, another number, an exception."""
         if isinstance(node, ast.Call):
@@ -136,14 +150,8 @@ class Additions:
             yield ast.Slice(_negated(node.upper), _negated(node.lower), node.step)
 
     def _patterns(self, node: ast.AST, around: ExpressionContext) -> Iterator[str]:
-        """Yield the patterns for a value; those with a name that is bound and never read come first."""
-        names = self._names(node, around)
-        unread = [name for name in names if name in self._unread_names(around)]
-        seldom = (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME)
-        yield from _with_names(("{n}", *WITH_NAME, "{n}({0})", *seldom), unread)
-        yield from _with_names((f"{{n}} * {name} / ({{0}})" for name in names), unread)
-        for small in (name for name in names if "eps" in name):
-            yield from _with_names((f"({{0}}) / ({{n}} + {small}) ** 0.5",), unread)
+        """Yield the patterns for a value, the most common slips first."""
+        names, seldom = self._names(node, around), (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME)
         if isinstance(node, ast.Name | ast.Attribute):
             yield from names
         alone = ALONE[self.library]
@@ -155,9 +163,6 @@ class Additions:
         yield from (f"({{0}})[{index}]" for index in _distinct([*self.indices, *INDICES]))
         yield from (*SELDOM_ALONE[self.library], *SELDOM)
         yield from _with_names(seldom, names)
-
-    def _unread_names(self, around: ExpressionContext) -> list[str]:
-        return [*self.unread.get(around.where, ()), *(self.unread_members if "." in around.where else ())]
 
     def _names(self, node: ast.AST, around: ExpressionContext) -> list[str]:
         """Return the names that are bound before the node, the nearest first."""

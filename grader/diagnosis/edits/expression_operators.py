@@ -25,13 +25,18 @@ from grader.diagnosis.edits.operator_tables import (
 
 def expression_mutations(node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
     """Yield every node that could replace an expression."""
-    for kind, operators in OPERATORS.items():
-        if isinstance(node, kind):
-            for operator in operators:
-                yield from operator(node, around)
+    yield from slips(node, around)
     for module in (state_operators, mode_operators, extreme_operators, order_operators):
         for kind, operator in module.EXPRESSIONS:
             if isinstance(node, kind):
+                yield from operator(node, around)
+
+
+def slips(node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Yield the nodes that differ by a slip, which another slip takes back."""
+    for kind, operators in OPERATORS.items():
+        if isinstance(node, kind):
+            for operator in operators:
                 yield from operator(node, around)
 
 

@@ -140,7 +140,7 @@ def _kind_of_nodes(old: Any, new: Any) -> str:
             return MAXIMA[0] if is_maximum else OPERATIONS.get(type(outer.op), "an operator")
         if isinstance(outer, ast.UnaryOp) and outer.operand is inner:
             return "a sign" if isinstance(outer.op, ast.USub) else "a negation"
-        if isinstance(outer, ast.BoolOp):
+        if isinstance(outer, ast.BoolOp | ast.IfExp):
             return "a condition"
     if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp) and old.left is new.right:
         return "the order of two operands"

@@ -9,7 +9,7 @@ from typing import Any
 
 from grader.diagnosis.edits import order_operators, state_operators
 from grader.diagnosis.edits.context import ExpressionContext, inside
-from grader.diagnosis.edits.expression_operators import expression_mutations, is_negative
+from grader.diagnosis.edits.expression_operators import expression_mutations, is_negative, slips
 from grader.diagnosis.edits.operator_tables import IGNORED_KEYWORDS
 from grader.diagnosis.edits.statement_operators import is_docstring, statement_mutations
 
@@ -74,6 +74,17 @@ def mutations_at(spot: Spot, detaches: bool = False) -> Iterator[Any]:
             spot.node, detaches and "." in where and not where.endswith("__init__")
         )
         for operator in (*state_operators.BODIES, *order_operators.BODIES):
+            yield from operator(spot.node, spot.around)
+
+
+def slips_at(spot: Spot) -> Iterator[Any]:
+    """Yield the mutations of a node or a body that may also take back a mistake: a value that is kept from an
+    earlier call, or a step in one mode, never does."""
+    if not isinstance(spot.node, list):
+        yield from slips(spot.node, spot.around)
+    elif spot.part != "decorator_list":
+        yield from statement_mutations(spot.node)
+        for operator in order_operators.BODIES:
             yield from operator(spot.node, spot.around)
 
 
