@@ -165,7 +165,7 @@ class Grader:
         mistakes: dict[str, Mistake],
     ) -> None:
         """Keep what `locate` needs, if no mistake is named and every part is written."""
-        if not mistakes and not _raises_unwritten(findings):
+        if not mistakes and not _raises_unwritten(submission.source, findings):
             self._unexplained = prepared, submission, findings
 
     def _judge(self, prepared: PreparedKata, submission: Submission) -> tuple[list[CheckReport], str]:
@@ -193,8 +193,10 @@ class Grader:
             return checks, attempt.printed
 
 
-def _raises_unwritten(findings: list[CheckResult]) -> bool:
-    """Return whether a part of the submission is not written yet."""
+def _raises_unwritten(source: str, findings: list[CheckResult]) -> bool:
+    """Return whether a part of the submission is not written yet; PyTorch raises this error as well."""
+    if "NotImplementedError" not in source:
+        return False
     calls = (call for finding in findings for failure in finding.failures for call in failure.trace)
     return any("NotImplementedError" in call.error for call in calls)
 

@@ -239,3 +239,10 @@ def test_nothing_of_the_reference_is_shown(locate, tiny_course, code):
     assert report.repairs
     assert not [line for line in own for text in texts if len(line) >= LONG and line in text]
     assert "x + x" not in account.of_search(report).replace("x + x + 4", "")
+
+
+def test_a_library_s_own_error_of_that_name_is_no_unwritten_part(locate):
+    code = textwrap.dedent(CENTER).replace("moved * self.scale", "(moved > 0) @ (x > 0).T * self.scale")
+    locate(code, "center")
+    assert "NotImplementedError" in str(locate.before.checks)
+    assert locate.seconds > 0

@@ -22,7 +22,7 @@ LAST = {"numpy": "axis=-1, keepdims=True", "torch": "dim=-1, keepdim=True"}
 INFINITE = {"numpy": "-np.inf", "torch": "float('-inf')"}
 #: What is added with a name, the most common first.
 WITH_NAME = (
-    *("({0}) / {n}", "({0}) * {n}", "({0}) + {n}", "({0}) - {n}", "{n} - ({0})"),
+    *("({0}) / {n}", "({0}) * {n}", "({0}) + {n}", "({0}) - {n}", "{n} - ({0})", "{n} / ({0})"),
     *("({0}) / {n} ** 0.5", "({0}) * {n} ** 0.5", "({0}) / {n}.shape[-1] ** 0.5", "({0}) / {n}.shape[-1]"),
 )
 SELDOM_WITH_NAME = (
@@ -167,9 +167,9 @@ class Additions:
     def _names(self, node: ast.AST, around: ExpressionContext) -> list[str]:
         """Return the names that are bound before the node, the nearest first."""
         line = getattr(node, "lineno", 0)
-        bound = [name for name, bound_in in around.names.items() if bound_in < line]
+        bound = sorted((bound_in, name) for name, bound_in in around.names.items() if bound_in < line)
         own = self.members if "." in around.where else []
-        return [*bound[::-1][:MOST_NAMES], *own[:MOST_NAMES]]
+        return [*(name for _, name in bound[::-1][:MOST_NAMES]), *own[:MOST_NAMES]]
 
     def _with_keyword(self, node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
         """Yield the call with one more keyword, or with the last axis kept."""
