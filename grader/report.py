@@ -92,6 +92,34 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Repair:
+    """A place where one small change makes every check pass.
+
+    Attributes:
+        kind: What is changed there, such as `an axis` or `the order of two arguments`.
+        place: The place in the submission.
+    """
+
+    kind: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Waypoint:
+    """Where the variables of a failing call part from the reference's.
+
+    Attributes:
+        agrees: The last variable before, whose value agrees with the reference.
+        differs: The first variable whose value differs.
+        line: The line of the submission that assigns it.
+    """
+
+    agrees: str
+    differs: str
+    line: int
+
+
+@dataclass(frozen=True)
 class CheckReport:
     """The outcome of one check.
 
@@ -169,6 +197,8 @@ class KataReport:
         output: What the submission printed.
         digest: The SHA-256 of the graded file.
         cost: What a PyTorch kata that passes costs beside the reference; None if it was not measured.
+        repairs: The places where one small change makes every check pass, if a search has found any.
+        waypoint: Where the variables of a failing call part from the reference's.
     """
 
     name: str
@@ -181,6 +211,8 @@ class KataReport:
     output: str = ""
     digest: str = ""
     cost: Cost | None = None
+    repairs: tuple[Repair, ...] = ()
+    waypoint: Waypoint | None = None
 
     @property
     def score(self) -> int:
@@ -318,6 +350,8 @@ def _kata_to_json(kata: KataReport) -> dict[str, Any]:
         "output": kata.output,
         "digest": kata.digest,
         "cost": kata.cost and {**asdict(kata.cost), "shape": list(kata.cost.shape)},
+        "repairs": [asdict(repair) for repair in kata.repairs],
+        "waypoint": kata.waypoint and asdict(kata.waypoint),
         "checks": [_check_to_json(check) for check in kata.checks],
     }
 
@@ -373,12 +407,15 @@ def from_json(data: Any) -> Report:
 
 
 def _kata_from_json(data: dict[str, Any]) -> KataReport:
-    known = {f.name for f in fields(KataReport)} - {"max_score", "checks", "cost"}
+    known = {f.name for f in fields(KataReport)} - {"max_score", "checks", "cost", "repairs", "waypoint"}
     _require_one_of(get_args(KataStatus), data["status"])
+    repairs, waypoint = data.get("repairs", ()), data.get("waypoint")
     return KataReport(
         max_score=round(data["max_score"] * 100),
         checks=tuple(_check_from_json(check) for check in data["checks"]),
         cost=_cost_from_json(data["cost"]) if data.get("cost") else None,
+        repairs=tuple(Repair(repair["kind"], Place(**repair["place"])) for repair in repairs),
+        waypoint=Waypoint(**waypoint) if waypoint else None,
         **{name: data[name] for name in known},
     )
 

@@ -15,7 +15,18 @@ from collections.abc import Callable
 from dataclasses import asdict, astuple, replace
 from itertools import count
 
-from grader.report import CheckReport, KataReport, Mistake, Panel, Picture, Place, Provenance, Report
+from grader.report import (
+    CheckReport,
+    KataReport,
+    Mistake,
+    Panel,
+    Picture,
+    Place,
+    Provenance,
+    Repair,
+    Report,
+    Waypoint,
+)
 
 LARGEST = 240_000  # bytes of one kata as JSON, so that the whole report, indented, has less than 256 kB
 MOST_PRINTED = 80_000  # bytes of JSON for the printed output
@@ -231,7 +242,13 @@ def _without_checks(kata: KataReport, limit: Limit) -> KataReport:
         digest=_line("name", kata.digest, limit),
         cost=kata.cost and replace(kata.cost, operation=_line("name", kata.cost.operation, limit)),
         checks=(),
+        repairs=tuple(Repair(_line("name", r.kind, limit), _place(r.place, limit)) for r in kata.repairs),
+        waypoint=kata.waypoint and _waypoint(kata.waypoint, limit),
     )
+
+
+def _waypoint(found: Waypoint, limit: Limit) -> Waypoint:
+    return Waypoint(_line("name", found.agrees, limit), _line("name", found.differs, limit), found.line)
 
 
 def _output(text: str) -> str:

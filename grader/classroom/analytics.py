@@ -64,12 +64,15 @@ class KataStatistics:
 
 @dataclass(frozen=True)
 class UnexplainedFiles:
-    """Files that fail in the same way and match no known mistake: a candidate for `mistakes.py`."""
+    """Files that fail in the same way and match no known mistake: a candidate for `mistakes.py`. After a
+    search, `found` is the report of one of them with the places, and `source` its text."""
 
     kata: str
     files: int
     check: CheckReport
     students: list[str]
+    found: KataReport | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import click
 from grader.classroom import files
 from grader.classroom.collector import Collector
 from grader.classroom.grader_pool import GraderPool, open_pool
+from grader.classroom.group_search import group_search, write_drafts
 from grader.classroom.roster import Roster, read_roster
 from grader.classroom.run import ClassRun, RunCounts
 from grader.classroom.store import Store, open_store
@@ -20,6 +21,7 @@ from grader.classroom.summary import render
 from grader.classroom.task import GraderOptions, Task, Verdict
 from grader.course.catalog import Course, KataInfo
 from grader.formats.escaping import one_line, points
+from grader.values.formatting import counted
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class ClassOptions:
     gradebook: str | None = None
     each: bool = False
     absent: str = "zero"
+    search: bool = False
+    draft_mistakes: Path | None = None
 
     def grader_options(self, course: Course, infos: list[KataInfo]) -> GraderOptions:
         """Return the options of the grading processes."""
@@ -61,7 +65,16 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
         absent = "0" if options.absent == "zero" else ""
         where = (options.output, store, begun, options.device)
         title = course.syllabus.title
-        statistics = files.write_outputs(*where, counts, roster, absent, title, run.source_of, run.stubs)
+        with ExitStack() as searching:
+            wanted = options.search or options.draft_mistakes
+            search = searching.enter_context(group_search(for_graders, run.source_of)) if wanted else None
+            statistics = files.write_outputs(
+                *where, counts, roster, absent, title, run.source_of, run.stubs, search
+            )
+        if options.draft_mistakes:
+            entry_points = {info.name: info.entry_points for info in infos}
+            drafts = write_drafts(options.draft_mistakes, statistics.unexplained, entry_points)
+            click.echo(f"{counted(drafts, 'draft')} of mistakes written to {options.draft_mistakes}.")
         if options.gradebook:
             files.write_gradebook(options.gradebook, store, begun, options.device, counts)
         click.echo(render(statistics, counts, options.output), nl=False)

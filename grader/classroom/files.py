@@ -16,6 +16,7 @@ from typing import IO
 from grader.classroom import student_page, webpage
 from grader.classroom.analytics import ClassStatistics, KataStatistics
 from grader.classroom.gradebooks import ByHand, Canvas, Moodle
+from grader.classroom.group_search import Search
 from grader.classroom.roster import Roster
 from grader.classroom.run import RunCounts
 from grader.classroom.store import Store
@@ -38,15 +39,19 @@ def write_outputs(
     course: str = "The class",
     source_of: webpage.SourceOf | None = None,
     stubs: Mapping[str, bytes] | None = None,
+    search: Search | None = None,
 ) -> ClassStatistics:
     """Write all files, one student at a time, and return the statistics of the class.
 
     `counts` are those of the store's run. `absent` is the cell of the gradebooks for what was not handed in:
-    "0", or "" for a blank. `course` is its title; `source_of` returns a student's answer to a kata,
-    `stubs` are the files of the exercises by kata.
+    "0", or "" for a blank. `course` is its title; `source_of` returns a student's answer to a kata, `stubs`
+    are the files of the exercises by kata, `search` returns a group of unexplained files with the place of
+    their mistake.
     """
     statistics = ClassStatistics({info.name: KataStatistics(info) for info in infos})
     statistics.find_groups(store)
+    if search is not None:
+        statistics.unexplained = list(map(search, statistics.unexplained))
     date = datetime.now().astimezone().date().isoformat()
     try:
         (folder / PAGES).mkdir(parents=True, exist_ok=True)

@@ -221,8 +221,10 @@ def _unexplained(stats: ClassStatistics) -> str:
 def _unexplained_group(group: UnexplainedFiles, stats: ClassStatistics) -> str:
     head = f"{in_html(group.kata)}: {counted(group.files, 'file')}, {in_html(group.check.title)}"
     told = in_html(account.of_check(group.check), LONGEST)
+    found = in_html(account.of_search(group.found), LONGEST) if group.found else ""
+    place = f"<pre>{found}</pre>" if found else ""
     names = _names(group.students, group.files, stats)
-    return f"<details><summary>{head}</summary><pre>{told}</pre>{names}</details>\n"
+    return f"<details><summary>{head}</summary><pre>{told}</pre>{place}{names}</details>\n"
 
 
 def _similar(stats: ClassStatistics, source_of: SourceOf | None) -> str:

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import click
 from grader.cli.options import GradeOptions
 from grader.cli.output import ReportOutput
 from grader.course.catalog import KataInfo
+from grader.diagnosis.search_options import SearchOptions
 from grader.formats import account, terminal
 from grader.formats.terminal import View
 from grader.report import KataReport, Report
@@ -23,6 +25,7 @@ from grader.report_texts import harmless
 
 NARROWEST, WIDEST = 60, 110  # columns
 PATH = re.compile(r"(?<![\w./~-])~?[\w./-]+\.(?:py|ipynb|html)\b")
+SHOWN_EVERY = 20  # candidates of a search
 
 
 def view_of(options: GradeOptions) -> View:
@@ -95,6 +98,14 @@ class Console:
         self.number += 1
         if self.shows_progress:
             click.echo(f"\r\x1b[K{self.number}/{self.total} {info.name} …", nl=False, err=True)
+
+    def search(self, seconds: float, is_outdated: Callable[[], bool] = lambda: False) -> SearchOptions:
+        """Return the options of a search that shows its progress on a terminal."""
+        return SearchOptions(seconds, self._show_search, is_outdated)
+
+    def _show_search(self, tried: int) -> None:
+        if self.shows_progress and not tried % SHOWN_EVERY:
+            click.echo(f"\r\x1b[Klooking for the place … {tried} changes tried", nl=False, err=True)
 
     def finish_kata(self, kata: KataReport, path: Path) -> None:
         if self.shows_progress:

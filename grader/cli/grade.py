@@ -175,6 +175,14 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--full", "detail", flag_value="full", help="Show every check with its counterexample.")
 @click.option("--brief", "detail", flag_value="brief", help="Show one line for each kata.")
 @click.option("--snippet", "detail", flag_value="snippet", help="Show a failing call as Python code.")
+@click.option(
+    "--search",
+    type=click.FloatRange(min=0),
+    default=2.0,
+    show_default=True,
+    help="Look for the place of a mistake without a name for so many seconds of CPU time.",
+)
+@click.option("--no-search", is_flag=True, help="Do not look for the place of a mistake.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
 @click.option("--show-output", is_flag=True, help="Show what the code printed, quoted.")
 @click.option("--key", type=click.Path(path_type=Path), help="Grade with this answer key, file or folder.")

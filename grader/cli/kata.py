@@ -318,6 +318,12 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
 )
 @click.option("--gradebook", help="Write the scores into nbgrader's database at this URL too.")
 @click.option("--each", is_flag=True, help="Print every result as it comes.")
+@click.option("--search", is_flag=True, help="Look for the place of mistakes without a name, once a group.")
+@click.option(
+    "--draft-mistakes",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the groups of such files as functions for mistakes.py; searches too.",
+)
 @course_option
 def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
     """Grade a class: a folder with one folder per student, or a learning platform's zip.

@@ -44,6 +44,11 @@ class Keyboard:
                 os.read(self._file, 1)
         return read.decode(errors="replace") or END
 
+    @property
+    def is_pending(self) -> bool:
+        """True if a key was pressed that is not read yet."""
+        return bool(select.select([self._file], [], [], 0)[0])
+
     def line(self, question: str) -> str:
         """Return what is typed up to Enter; nothing at the end of the input."""
         with self.lent():

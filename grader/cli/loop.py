@@ -29,6 +29,7 @@ from grader.course.hints import next_hint, next_number
 from grader.course.known_solutions import other_way
 from grader.course.state import CourseState, KataState
 from grader.course.versions import BEST, STUBS
+from grader.diagnosis.search_options import SearchOptions
 from grader.formats import account, terminal
 from grader.formats.terminal import View
 from grader.grading.prerequisites import Needs, open_needs
@@ -51,7 +52,9 @@ def run_loop(course: Course, options: GradeOptions) -> int:
     needs, source = open_needs(course, paths, **options.grader_options)
     saved = SavedFiles(course.stub(info) for info in course.katas.values())
     with closing(source), Keyboard() as keyboard:
-        loop = Loop(course, needs, keyboard, saved, lambda: view_of(options), options.screen)
+        loop = Loop(
+            course, needs, keyboard, saved, lambda: view_of(options), options.screen, options.search_seconds
+        )
         try:
             begins_anew = loop.run()
         except KeyboardInterrupt:
@@ -94,9 +97,10 @@ class Loop:
         saved: SavedFiles,
         view: Callable[[], View],
         clears: bool = False,
+        search: float = 0.0,
     ) -> None:
         self.course, self.needs, self.keyboard, self.saved = course, needs, keyboard, saved
-        self.view, self.clears = view, clears
+        self.view, self.clears, self.search = view, clears, search
         self.recorder = Recorder(course)
         self.state, self.versions = self.recorder.state, self.recorder.versions
         self.standings = {info.name: standing(course, info, state) for info, state in _states(course)}
@@ -169,6 +173,17 @@ class Loop:
             self.say(self._text(report, replace(self.view(), detail="brief")).rstrip())
         else:
             self._show(change(info, before, now), seconds)
+            self._search()
+
+    def _search(self) -> None:
+        """Look for the place of the mistake until a key is pressed or a file is saved, and show it."""
+        assert self.report is not None
+        options = SearchOptions(
+            self.search, is_outdated=lambda: self.saved.is_pending or self.keyboard.is_pending
+        )
+        self.report = self.needs.grader.locate(self.report, options)
+        if found := terminal.search_lines(self.report, self.view()):
+            self.say("\n".join(found))
 
     # --- what is shown ---
 

@@ -131,6 +131,13 @@ class GradeOptions(NamedTuple):
     text: bool = False
     tokens: str | None = None
     mine: bool = False
+    search: float = 2.0
+    no_search: bool = False
+
+    @property
+    def search_seconds(self) -> float:
+        """The CPU seconds of the search for the place of a mistake; 0 if there is none."""
+        return 0.0 if self.no_search else self.search
 
     @property
     def grader_options(self) -> dict[str, Any]:

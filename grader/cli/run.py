@@ -48,7 +48,7 @@ def grade_files(
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
     console = Console(output, len(paths), view_of(options))
     if options.watch:
-        return watch(course, paths, console, options.grader_options)
+        return watch(course, paths, console, options)
     return grade_once(course, paths, options, console, notes)
 
 
@@ -105,7 +105,8 @@ def grade_once(
         katas = []
         for info, path in paths:
             console.start_kata(info)
-            katas.append(recorder.grade(needs, info, path)[0] if recorder else needs.grade(info, path))
+            kata = recorder.grade(needs, info, path)[0] if recorder else needs.grade(info, path)
+            katas.append(needs.grader.locate(kata, console.search(options.search_seconds)))
             console.finish_kata(katas[-1], path)
         grader = needs.grader
         report = Report(tuple(katas), options.device, grader.isolation, grader.provenance, tuple(notes))

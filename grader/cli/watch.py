@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import click
 
 from grader.cli.console import Console
+from grader.cli.options import GradeOptions
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, KataInfo
 from grader.grading.prerequisites import Needs, open_needs
@@ -17,17 +17,15 @@ from grader.report import Report
 from grader.worker.client import Outdated
 
 
-def watch(
-    course: Course, paths: list[tuple[KataInfo, Path]], console: Console, grader_options: dict[str, Any]
-) -> int:
+def watch(course: Course, paths: list[tuple[KataInfo, Path]], console: Console, options: GradeOptions) -> int:
     """Grade all files now and each file after a change, until Ctrl-C; return the exit code."""
     saved, due = SavedFiles(path for _, path in paths), paths
-    needs, source = open_needs(course, paths, **grader_options)
+    needs, source = open_needs(course, paths, **options.grader_options)
     needs.grader.is_outdated = lambda: saved.is_pending
     with closing(source):
         try:
             while True:
-                if due and _grade_round(needs, due, console):
+                if due and _grade_round(needs, due, console, options.search_seconds):
                     due = []
                 time.sleep(POLL_SECONDS)
                 changed = saved.take()
@@ -37,14 +35,15 @@ def watch(
     return 0
 
 
-def _grade_round(needs: Needs, paths: list[tuple[KataInfo, Path]], console: Console) -> bool:
+def _grade_round(needs: Needs, paths: list[tuple[KataInfo, Path]], console: Console, seconds: float) -> bool:
     """Grade the files and print the reports; return False if a file was saved meanwhile."""
     began = time.monotonic()
     katas = []
     console.begin_round()
     try:
         for info, path in paths:
-            katas.append(needs.grade(info, path))
+            kata = needs.grade(info, path)
+            katas.append(needs.grader.locate(kata, console.search(seconds, needs.grader.is_outdated)))
             console.finish_kata(katas[-1], path)
     except Outdated:
         return False

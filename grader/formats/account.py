@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from grader.report import CheckReport, CheckStatus, KataReport, KataStatus
+from grader.report import CheckReport, CheckStatus, KataReport, KataStatus, Place
 
 SAYS = {
     "not_started": "Not started yet.",
@@ -73,6 +73,40 @@ def _rank(check: CheckReport) -> int:
     return 0 if check.mistake else 1 if check.status != "failed" else 2
 
 
+def repair_text(kata: KataReport) -> str:
+    """Return the sentence before the places that a search has found, which says what is changed there."""
+    kinds = list(dict.fromkeys(repair.kind for repair in kata.repairs))
+    if len(kata.repairs) > 1:
+        return f"Changing any one of these spots makes every check pass: {' or '.join(kinds)}."
+    return f"Changing only this spot makes every check pass: {kinds[0]}." if kinds else ""
+
+
+def waypoint_text(kata: KataReport) -> str:
+    """Return which variable agrees with the reference and which is the first that differs."""
+    found = kata.waypoint
+    if found is None:
+        return ""
+    differs = f"`{found.differs}` is the first that differs (line {found.line})."
+    return f"`{found.agrees}` agrees with the reference; {differs}"
+
+
+def of_search(kata: KataReport) -> str:
+    """Return what a search has found: the places with their lines, and where the variables part."""
+    spots = [line for repair in kata.repairs for line in source_line(repair.place)]
+    return "\n".join(filter(None, [repair_text(kata), *spots, waypoint_text(kata)]))
+
+
+def source_line(place: Place, width: int = LONGEST) -> list[str]:
+    """Return a line of the submission after its number, and carets below the expression."""
+    lead = f"{place.line} │ "
+    code, column = place.text.strip(), len(place.text) - len(place.text.lstrip())
+    shown = code[: width - len(lead)]
+    if place.start < place.end and place.end - column <= len(shown):
+        carets = " " * (place.start - column) + "^" * (place.end - place.start)
+        return [lead + shown, f"{'│':>{len(lead) - 1}} {carets}"]
+    return [lead + shown]
+
+
 def of_check(check: CheckReport) -> str:
     """Return all facts about one check that does not hold, one per line."""
     facts = [("what", check.message), ("called", check.call)]
@@ -103,7 +137,8 @@ def of_kata(kata: KataReport) -> str:
     """Return all facts about every check that does not hold, or one sentence if there is none."""
     if not wrong(kata):
         return summary_of(kata)
-    return "\n\n".join(f"{check.title}\n{of_check(check)}" for check in wrong(kata))
+    told = [f"{check.title}\n{of_check(check)}" for check in wrong(kata)]
+    return "\n\n".join(filter(None, [*told, of_search(kata)]))
 
 
 def summary_of(kata: KataReport) -> str:

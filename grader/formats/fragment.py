@@ -27,6 +27,8 @@ def render_kata(kata: KataReport) -> str:
         parts = [f'<div style="{ASIDE}">{_text(account.summary_of(kata))}</div>']
     else:
         parts = [_cause(cause, number == 0) for number, cause in enumerate(account.causes(kata))]
+        found = account.of_search(kata)
+        parts += [f'<pre style="{PRE}">{_text(found)}</pre>'] if found else []
         parts += [_held(kata)]
     printed = _folded("The code printed", _text(kata.output)) if account.wrong(kata) and kata.output else ""
     return f'<div><div style="margin: .3em 0">{head}</div>\n' + "\n".join(parts) + f"{printed}</div>\n"

@@ -75,7 +75,16 @@ def kata_section(kata: KataReport) -> str:
     output = f"<pre>{in_html(kata.output, LONGEST)}</pre>"
     printed = _folded("The code printed", output) if kata.output else ""
     cost = f'<p class="quiet">{in_html(account.cost_of(kata))}</p>\n' if kata.cost else ""
-    return f"<section>{head}{cost}{causes}{folded}{printed}</section>\n"
+    return f"<section>{head}{cost}{causes}{_found(kata)}{folded}{printed}</section>\n"
+
+
+def _found(kata: KataReport) -> str:
+    """Return the places that a search has found, with their lines, and where the variables part."""
+    text, waypoint = account.repair_text(kata), account.waypoint_text(kata)
+    spots = "".join(_source_line(repair.place) for repair in kata.repairs)
+    return "".join(
+        f"<p>{in_html(said)}</p>{after}\n" for said, after in ((text, spots), (waypoint, "")) if said
+    )
 
 
 def _folded(summary: str, inside: str) -> str:

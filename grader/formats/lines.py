@@ -26,7 +26,9 @@ def render(report: Report) -> str:
 def _of_kata(kata: KataReport) -> list[str]:
     if kata.status == "error":
         return [_line(kata, account.line_of(kata.message), 1, kata.message)]
-    return [_of_cause(kata, cause) for cause in account.causes(kata)]
+    told = account.repair_text(kata)
+    found = [_line(kata, r.place.line, r.place.start + 1, told) for r in kata.repairs]
+    return [*(_of_cause(kata, cause) for cause in account.causes(kata)), *found]
 
 
 def _of_cause(kata: KataReport, cause: Cause) -> str:

@@ -54,6 +54,8 @@ def _details(kata: KataReport, longest: int) -> str:
         return ""
     head = f"\n<details><summary>{in_markdown(kata.name)}</summary>\n"
     next_command = f"grade --hint {kata.name}".replace("`", "'")
+    found = account.of_search(kata)
+    blocks += [f"\n{fenced(found, longest)}\n"] if found else []
     return head + "".join(blocks) + f"\nNext: `{next_command}`\n\n</details>\n"
 
 

@@ -80,6 +80,7 @@ def _kata(kata: KataReport, view: View) -> list[str]:
         lines += [line for check in kata.checks for line in _listed(check, view)]
     elif failed:
         lines += _causes(causes, view)
+    lines += search_lines(kata, view)
     lines += _notes(kata, view)
     if kata.cost and (view.detail == "full" or kata.cost.is_noticeable):
         lines += _labelled("cost", account.cost_of(kata), view)
@@ -173,17 +174,26 @@ def _unsaid(check: CheckReport) -> dict[str, str]:
 
 
 def _source_line(check: CheckReport, view: View) -> list[str]:
-    place = check.place
-    if place is None:
-        return []
-    lead = f"    {place.line} │ "
-    code, column = place.text.strip(), len(place.text) - len(place.text.lstrip())
-    shown = code[: view.width - len(lead)]
-    lines = [view.paint(lead, DIM) + shown]
-    if place.start < place.end and place.end - column <= len(shown):
-        carets = " " * (place.start - column) + "^" * (place.end - place.start)
-        lines.append(view.paint(f"{'│':>{len(lead) - 1}} ", DIM) + view.paint(carets, RED))
-    return lines
+    return _painted(account.source_line(check.place, view.width - 4), view) if check.place else []
+
+
+def _painted(lines: list[str], view: View) -> list[str]:
+    """Return a line of code with the number before it in a dim colour, and the carets below it in red."""
+    bars = [line.partition("│ ") for line in lines]
+    painted = [view.paint(f"    {lead}{bar}", DIM) for lead, bar, _ in bars]
+    return [
+        lead + (view.paint(text, RED) if number else text)
+        for number, (lead, (_, _, text)) in enumerate(zip(painted, bars, strict=True))
+    ]
+
+
+def search_lines(kata: KataReport, view: View = DEFAULT) -> list[str]:
+    """Return the places that a search has found with their lines, and where the variables part."""
+    text, waypoint = account.repair_text(kata), account.waypoint_text(kata)
+    lines = ["", *_paragraph(text, view)] if text else []
+    for repair in kata.repairs:
+        lines += _painted(account.source_line(repair.place, view.width - 4), view)
+    return lines + (["", *_paragraph(waypoint, view)] if waypoint else [])
 
 
 def _values(check: CheckReport, view: View) -> list[str]:

@@ -19,10 +19,11 @@ from grader.cases import generation
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import plan
+from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo
 from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
-from grader.grading.report_builder import as_check, smallest, unearned
+from grader.grading.report_builder import as_check, as_repair, smallest, unearned
 from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata, hundredths
 from grader.report import CheckReport, Cost, Isolation, KataReport, Provenance
@@ -32,6 +33,8 @@ from grader.worker.process import WorkerFactory
 
 if TYPE_CHECKING:
     from grader.diagnosis.matcher import MistakeMatcher
+    from grader.diagnosis.search_options import SearchOptions
+    from grader.report import Mistake
 
 PASSES_FROM = 75  # percent of the points of a kata of questions
 NAMING_SECONDS = 4.0  # of CPU time for the search for the mistake
@@ -55,6 +58,9 @@ class Grader:
         #: Whether a running grading is of no use any more; it then raises Outdated.
         self.is_outdated: Callable[[], bool] = lambda: False
         self.matchers: dict[str, MistakeMatcher] = {}  # by kata; filled when a submission fails
+        self.search_seconds = 0.0  # the CPU time of the last search
+        self._digest = ""  # of the submission graded last
+        self._unexplained: tuple[PreparedKata, Submission, list[CheckResult]] | None = None
 
     @property
     def isolation(self) -> Isolation:
@@ -102,6 +108,7 @@ class Grader:
         began = time.monotonic()
         prepared = self.prepare(submission.info)
         broken = _check_rules(prepared.kata, submission)
+        self._unexplained, self._digest = None, hashlib.sha256(submission.source.encode()).hexdigest()
         checks, output, cost = (broken, "", None) if broken else self._judge(prepared, submission)
         checks = self._note_shortcuts(prepared.kata, submission, checks)
         passed = all(check.status in ("passed", "skipped") for check in checks)
@@ -115,10 +122,28 @@ class Grader:
             time.monotonic() - began,
             checks=tuple(checks),
             output=output,
-            digest=hashlib.sha256(submission.source.encode()).hexdigest(),
+            digest=self._digest,
             cost=cost if passed else None,
         )
         return bounded(report)
+
+    def locate(self, report: KataReport, options: SearchOptions) -> KataReport:
+        """Return the report of the submission graded last with the places that a search finds. It searches
+        only if the submission fails and its mistake has no name; an error of the search ends it."""
+        if self._unexplained is None or options.seconds <= 0 or report.digest != self._digest:
+            return report
+        from grader.diagnosis.repair import RepairSearch  # most gradings do not need it
+
+        prepared, submission, findings = self._unexplained
+        factory = self.sources[prepared.kata.library]
+        search = RepairSearch(prepared, submission, factory, self.device, findings, options)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with suppress(Exception, JudgingStopped), limited(options.seconds):
+                search.run()
+        self.search_seconds = search.clock.spent
+        repairs = tuple(as_repair(place, submission.source) for place in search.places)
+        return bounded(replace(report, repairs=repairs, waypoint=search.waypoint))
 
     def _note_shortcuts(
         self, kata: Kata, submission: Submission, checks: list[CheckReport]
@@ -135,6 +160,22 @@ class Grader:
             note += " In this course it is built by hand."
             return [replace(checks[0], status="failed", score=0, message=note), *checks[1:]]
         return [replace(checks[0], message=f"{note} The points stand."), *checks[1:]]
+
+    def _note_unexplained(
+        self,
+        prepared: PreparedKata,
+        submission: Submission,
+        findings: list[CheckResult],
+        mistakes: dict[str, Mistake],
+    ) -> None:
+        """Keep what `locate` needs, if no mistake is named and every part is written. A search would tell the
+        answer of a question."""
+        if (
+            not mistakes
+            and not prepared.kata.questions
+            and not _raises_unwritten(submission.source, findings)
+        ):
+            self._unexplained = prepared, submission, findings
 
     def _judge(
         self, prepared: PreparedKata, submission: Submission
@@ -158,6 +199,7 @@ class Grader:
                 matcher = self.matcher(prepared)
                 with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
                     mistakes = matcher.name(findings)
+                self._note_unexplained(prepared, submission, findings, mistakes)
             free = unearned(findings, attempt.session.answers())
             checks = [
                 as_check(
@@ -171,6 +213,14 @@ class Grader:
                 for f in findings
             ]
             return checks, attempt.printed, cost
+
+
+def _raises_unwritten(source: str, findings: list[CheckResult]) -> bool:
+    """Return whether a part of the submission is not written yet; PyTorch raises this error as well."""
+    if "NotImplementedError" not in source:
+        return False
+    calls = (call for finding in findings for failure in finding.failures for call in failure.trace)
+    return any("NotImplementedError" in call.error for call in calls)
 
 
 def _check_rules(kata: Kata, submission: Submission) -> list[CheckReport]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from grader.checks.base import Check
 from grader.checks.builtin import BUILTIN
@@ -10,10 +10,13 @@ from grader.checks.runner import CheckResult, Failure
 from grader.grading.pictures import pictures_of, place_of
 from grader.grading.snippet import snippet_of
 from grader.kata import Case, Kata
-from grader.report import CheckReport, Mistake
+from grader.report import CheckReport, Mistake, Place, Repair
 from grader.values.arrays import distinct_values, holds_arrays, is_contiguous
 from grader.values.formatting import describe, show
 from grader.worker.proxies import RemoteObject
+
+if TYPE_CHECKING:
+    from grader.diagnosis.edits.places import EditPlace
 
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
 BRIEF = 30  # the most characters of one argument in the line that shows the call
@@ -80,6 +83,11 @@ def as_check(
         snippet="" if kata.questions else snippet_of(failure, kata.name, kata.entry_points),
         printed=printed,
     )
+
+
+def as_repair(place: EditPlace, source: str) -> Repair:
+    """Return a place that a search has found, with its line of the source."""
+    return Repair(place.kind, place_of(source, place.line, place.columns) or Place(place.line, ""))
 
 
 def smallest(finding: CheckResult) -> Failure:

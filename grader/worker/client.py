@@ -241,6 +241,8 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
         return False
     if not (gradients is None or type(gradients) is dict):
         return False
+    if not _is_trace(outcome.trace, request.trace):
+        return False
     if arguments is None:
         return True
     if type(arguments) is not list or [type(part) for part in arguments] != [list, dict]:
@@ -255,6 +257,17 @@ def _describes_tensors(made: Any, requested: bool) -> bool:
     if type(made) is not list or [type(part) for part in made] != [int, int, list, str]:
         return False
     return all(type(length) is int for length in made[2]) and bool(re.fullmatch(r"[\w.]{0,80}", made[3]))
+
+
+def _is_trace(trace: Any, requested: bool) -> bool:
+    """True if `trace` has the form of `Outcome.trace`, or is None where the request asks for none."""
+    if trace is None or not requested:
+        return trace is None
+    if type(trace) is not dict or not all(type(trace.get(part)) is list for part in ("lines", "values")):
+        return False
+    values = [value for value in trace["values"] if type(value) is list and len(value) == 4]
+    is_typed = all([type(part) for part in value[:3]] == [str, str, int] for value in values)
+    return is_typed and len(values) == len(trace["values"]) and {*map(type, trace["lines"])} <= {int}
 
 
 @contextmanager

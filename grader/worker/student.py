@@ -70,6 +70,7 @@ class Measured:
     devices: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     overwritten: bool = False
+    traces: list[dict[str, Any]] = field(default_factory=list)  # see `Outcome.trace`
 
 
 class Student:
@@ -189,6 +190,19 @@ class Student:
         """
         return self._with("hold")
 
+    def tracing(self) -> Any:
+        """Record the lines that the calls in the block run, and the arrays that local variables hold.
+
+        Returns:
+            A context manager; its value has in `traces` a dict for each call that returns: the `lines`, and
+            the `values`, each a list of function, variable, line and array.
+
+        Example:
+            with student.tracing() as traced:
+                student.softmax(x)
+        """
+        return self._with("trace")
+
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Perform one call and record it in the trace. Raises SubmissionFailed, WorkerLost."""
         record = Call(name, args, kwargs, helping=target is not None and target.id in self._built)
@@ -220,6 +234,7 @@ class Student:
         if outcome.gradients is not None:
             self._measured.gradients.append(outcome.gradients)
             self._measured.calls.append(call)
+        self._measured.traces += [outcome.trace] if outcome.trace is not None else []
         self._measured.overwritten = self._measured.overwritten or outcome.overwritten
         if outcome.arguments is not None:
             self._measured.changed += _changed(call.args, call.kwargs, outcome.arguments)

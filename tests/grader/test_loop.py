@@ -39,6 +39,8 @@ class TypedKeyboard:
         step = self.steps.pop(0) if self.steps else "q"
         return step() if callable(step) else step
 
+    is_pending = False
+
     def line(self, _question):
         return self.typed.pop(0) if self.typed else ""
 
@@ -55,12 +57,12 @@ def course(tmp_path, tiny_files, write):
 def run(course, numpy_source, capsys):
     """`run(*steps)` runs the loop with these steps and returns what was printed."""
 
-    def run(*steps, typed=(), clears=False):
+    def run(*steps, typed=(), clears=False, search=0.0):
         keyboard = TypedKeyboard(steps)
         keyboard.typed = list(typed)
         saved = SavedFiles(course.stub(info) for info in course.katas.values())
         needs = Needs(Grader(course, {"numpy": numpy_source}), course.stub)
-        run.loop = Loop(course, needs, keyboard, saved, lambda: View(width=100), clears)
+        run.loop = Loop(course, needs, keyboard, saved, lambda: View(width=100), clears, search)
         run.begins_anew = run.loop.run()
         return capsys.readouterr().out
 
@@ -378,3 +380,16 @@ def test_without_a_terminal_it_grades_once(course, save):
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
     assert (done.returncode, done.stdout.split("\n")[0]) == (0, "double  10 / 10   ✓ all 8 checks hold")
     assert not (course.root / ".dojo").exists()
+
+
+FIVEFOLD = RIGHT.replace("x + x", "x * 5")
+
+
+def test_the_place_of_a_mistake_follows_the_report(run, save):
+    printed = run(save(FIVEFOLD), search=2.0)
+    assert printed.index("checks fail") < printed.index("Changing only this spot makes every check pass")
+
+
+def test_a_key_ends_the_search(run, save, monkeypatch):
+    monkeypatch.setattr(TypedKeyboard, "is_pending", True)
+    assert "Changing only this spot" not in run(save(FIVEFOLD), search=2.0)

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from grader.cli.grade import grade
 from grader.cli.kata import kata
-from grader.cli.options import GuardedCommand
+from grader.cli.options import GradeOptions, GuardedCommand
 from grader.course.submission import SubmissionRejected
 from grader.grading.startup import COMPLAINTS
 
@@ -52,3 +52,9 @@ def test_a_fault_of_the_grader_is_reported_with_exit_code_3(answer):
 def test_a_fault_is_raised_with_its_traceback_for_debugging(answer, monkeypatch):
     monkeypatch.setenv("DOJO_DEBUG", "1")
     assert isinstance(answer(ZeroDivisionError("no")).exception, ZeroDivisionError)
+
+
+def test_a_search_can_be_shortened_or_left_out():
+    assert GradeOptions().search_seconds == 2.0
+    assert GradeOptions(search=0.5).search_seconds == 0.5
+    assert GradeOptions(search=0.5, no_search=True).search_seconds == 0.0

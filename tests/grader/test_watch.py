@@ -7,6 +7,7 @@ import pytest
 
 from grader.cli import watch as watch_module
 from grader.cli.console import Console
+from grader.cli.options import GradeOptions
 from grader.cli.output import ReportOutput
 from grader.cli.saved_files import SavedFiles
 from grader.cli.watch import watch
@@ -39,7 +40,7 @@ def run(course, monkeypatch, capsys):
         monkeypatch.setattr(watch_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
         monkeypatch.setattr("grader.cli.saved_files.PAUSE", 0)
         console = Console(ReportOutput((form,), None), 1, View())
-        assert watch(course, [(info, path)], console, {}) == 0
+        assert watch(course, [(info, path)], console, GradeOptions(no_search=True)) == 0
         return capsys.readouterr()
 
     return run

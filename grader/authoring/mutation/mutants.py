@@ -11,14 +11,7 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.authoring.mutation import order_operators, state_operators
-from grader.authoring.mutation.context import ExpressionContext, inside
-from grader.authoring.mutation.expression_operators import expression_mutations, is_negative
-from grader.authoring.mutation.operator_tables import IGNORED_KEYWORDS
-from grader.authoring.mutation.statement_operators import is_docstring, statement_mutations
-
-#: Fields of a node that do not change the result.
-IGNORED_FIELDS = {"annotation", "returns", "ctx", "type_comment", "bases", "exc", "msg", "type_params"}
+from grader.diagnosis.edits.walk import mutations
 
 
 @dataclass(frozen=True)
@@ -42,77 +35,11 @@ def mutants(source: str, detaches: bool = False) -> Iterator[Mutant]:
     tree = ast.parse(source)
     original = ast.unparse(tree)
     seen = {original}
-    for where in _mutate(tree, ExpressionContext(), detaches):
-        text = ast.unparse(ast.fix_missing_locations(tree))
+    for edit in mutations(tree, detaches):
+        text = edit.source(tree)
         if text not in seen:
             seen.add(text)
-            yield Mutant(where, *_difference(original, text), text)
-
-
-def _mutate(node: ast.AST, around: ExpressionContext, detaches: bool) -> Iterator[str]:
-    """Mutate the tree in place; at each yield it holds one mutation, in the function that is yielded."""
-    around = inside(node, around)
-    for part, value in ast.iter_fields(node):
-        if part in IGNORED_FIELDS:
-            continue
-        if part in ("body", "orelse") and isinstance(value, list):
-            cuts = detaches and "." in around.where and not around.where.endswith("__init__")
-            yield from _replace_in_turn(node, part, value, statement_mutations(value, cuts), around)
-            for operator in (*state_operators.BODIES, *order_operators.BODIES):
-                yield from _replace_in_turn(node, part, value, operator(value, around), around)
-        if part == "decorator_list":
-            yield from _replace_in_turn(
-                node, part, value, (value[:i] + value[i + 1 :] for i in range(len(value))), around
-            )
-        if isinstance(value, list):
-            yield from _mutate_list(node, part, value, around, detaches)
-        elif isinstance(value, ast.AST):
-            yield from _replace_in_turn(node, part, value, expression_mutations(value, around), around)
-            yield from _mutate_inside(value, around, detaches)
-
-
-def _mutate_list(
-    node: ast.AST, part: str, items: list[ast.AST], around: ExpressionContext, detaches: bool
-) -> Iterator[str]:
-    for index, item in enumerate(items):
-        if isinstance(item, ast.AST) and not is_docstring(item) and not _is_inferred_size(node, item):
-            within = inside(item, around)
-            others = (
-                [*items[:index], mutation, *items[index + 1 :]]
-                for mutation in expression_mutations(item, within)
-            )
-            yield from _replace_in_turn(node, part, items, others, within)
-            yield from _mutate_inside(item, around, detaches)
-
-
-def _is_inferred_size(node: ast.AST, argument: ast.AST) -> bool:
-    """Return whether the argument is the -1 of `reshape(…, -1)`, which is not an axis."""
-    return getattr(getattr(node, "func", None), "attr", "") in ("reshape", "view") and is_negative(argument)
-
-
-def _mutate_inside(node: ast.AST, around: ExpressionContext, detaches: bool) -> Iterator[str]:
-    """Mutate the parts of a node, unless they do not change the result."""
-    if not _is_ignored(node):
-        yield from _mutate(node, around, detaches)
-
-
-def _is_ignored(node: ast.AST) -> bool:
-    """Return whether the parts of a node are not mutated: messages, imports, devices, signed numbers."""
-    return (
-        isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom)
-        or (isinstance(node, ast.Attribute) and node.attr in ("device", "dtype"))
-        or (isinstance(node, ast.keyword) and node.arg in IGNORED_KEYWORDS)
-        or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
-    )
-
-
-def _replace_in_turn(
-    node: ast.AST, part: str, value: object, others: Iterator[object], around: ExpressionContext
-) -> Iterator[str]:
-    for other in others:
-        setattr(node, part, other)
-        yield around.where
-        setattr(node, part, value)
+            yield Mutant(edit.where, *_difference(original, text), text)
 
 
 def _difference(before: str, after: str) -> tuple[str, str]:

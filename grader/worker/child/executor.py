@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.worker.child import instrumentation, memory
+from grader.worker.child import instrumentation, memory, tracing
 from grader.worker.child.on_fake_device import call_on_fake_device
 from grader.worker.protocol.codec import (
     DTYPES,
@@ -71,6 +71,8 @@ class Executor:
             value, outcome.flops = instrumentation.with_flops(function, args, kwargs)
         elif request.tensors_made:
             value, outcome.tensors_made = memory.with_tensors_made(function, args, kwargs)
+        elif request.trace:
+            value, outcome.trace = tracing.with_trace(function, args, kwargs, self.module.__file__)
         elif request.fake_device:
             value = call_on_fake_device(function, args, kwargs)
         else:

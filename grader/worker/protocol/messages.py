@@ -29,6 +29,7 @@ class Request:
     tensors_made: bool = False
     gradients: bool = False
     fake_device: bool = False
+    trace: bool = False  # record the lines that run, and the arrays of local variables
     hold: bool = False  # keep the result, and report whether the next call changes it
     number: int = 0  # part of the ids of the objects that the request creates
     #: The grader's functions among the arguments, indexed by the id of a Callback; they are not sent.
@@ -50,6 +51,8 @@ class Outcome:
     #: The numbers written by all operations; elements, shape and operation of the largest tensor made.
     tensors_made: list[Any] | None = None
     gradients: dict[str, Any] | None = None
+    #: The `lines` that ran; the `values` that were assigned, each with its function, name and line.
+    trace: dict[str, Any] | None = None
     overwritten: bool = False  # the call changed the result that was held
 
     def message(self) -> dict[str, Any]:
@@ -63,6 +66,8 @@ class Outcome:
             fields["tensors_made"] = self.tensors_made
         if self.gradients is not None:
             fields["gradients"] = self.gradients
+        if self.trace is not None:
+            fields["trace"] = self.trace
         if self.overwritten:
             fields["overwritten"] = True
         return fields

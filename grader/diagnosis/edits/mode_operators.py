@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from grader.authoring.mutation.context import ExpressionContext, expression, name_of, with_part
+from grader.diagnosis.edits.context import ExpressionContext, expression, name_of, with_part
 
 #: Calls that mask positions.
 MASKING = {"masked_fill", "tril", "triu"}

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeGuard
 
-from grader.authoring.mutation.context import (
+from grader.diagnosis.edits.context import (
     ExpressionContext,
     each,
     expression,

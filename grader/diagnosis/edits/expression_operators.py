@@ -10,9 +10,9 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from grader.authoring.mutation import extreme_operators, mode_operators, order_operators, state_operators
-from grader.authoring.mutation.context import ExpressionContext, with_part
-from grader.authoring.mutation.operator_tables import (
+from grader.diagnosis.edits import extreme_operators, mode_operators, order_operators, state_operators
+from grader.diagnosis.edits.context import ExpressionContext, with_part
+from grader.diagnosis.edits.operator_tables import (
     COMPARISONS,
     IGNORED_KEYWORDS,
     MODULES,
@@ -25,13 +25,18 @@ from grader.authoring.mutation.operator_tables import (
 
 def expression_mutations(node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
     """Yield every node that could replace an expression."""
-    for kind, operators in OPERATORS.items():
-        if isinstance(node, kind):
-            for operator in operators:
-                yield from operator(node, around)
+    yield from slips(node, around)
     for module in (state_operators, mode_operators, extreme_operators, order_operators):
         for kind, operator in module.EXPRESSIONS:
             if isinstance(node, kind):
+                yield from operator(node, around)
+
+
+def slips(node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Yield the nodes that differ by a slip, which another slip takes back."""
+    for kind, operators in OPERATORS.items():
+        if isinstance(node, kind):
+            for operator in operators:
                 yield from operator(node, around)
 
 

@@ -1,0 +1,166 @@
+"""Measure how often a search finds the place of a mistake that has no name, and how long it takes.
+
+python benchmarks/repair.py [COUNT] [KATA ...]     COUNT mutants of each kata that the course does not name
+
+The wrong answers are mutants of the references, drawn by a seed, and slips written by hand (`slips.toml`).
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import statistics
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, fields
+from difflib import SequenceMatcher
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from grader.authoring.mutation.mutants import mutants
+from grader.course.catalog import Course, KataInfo, open_course
+from grader.course.known_solutions import standalone_sources
+from grader.course.submission import SubmissionRejected, parse
+from grader.diagnosis.search_options import SearchOptions
+from grader.grading.grader import Grader
+from grader.grading.startup import open_grader
+from grader.report import KataReport
+
+SEED = 41
+COUNT = 20
+KATAS = (
+    *("softmax", "causal_mask", "scaled_dot_product_attention", "layer_norm", "cross_entropy", "rms_norm"),
+    *("causal_self_attention", "decoder_block", "top_k", "swiglu", "lora_linear", "repetition_penalty"),
+)
+HEAD = """| | wrong | named | located | named or located | changed line shown | raised there | CPU |
+|---|---:|---:|---:|---:|---:|---:|---:|"""
+MOST_TRIED = 8  # mutants graded for each one that has no name
+
+
+@dataclass
+class Row:
+    """The wrong answers of one kata: how many have a name, how many without one were located, and how."""
+
+    wrong: int = 0
+    named: int = 0
+    located: int = 0
+    true: int = 0  # located, and the line that was changed is among those shown
+    raised: int = 0  # not located, but the report shows the changed line, which raised an exception
+    seconds: list[float] = field(default_factory=list)  # of CPU time, of each search
+
+    def add(self, other: Row) -> None:
+        for part in fields(self):
+            setattr(self, part.name, getattr(self, part.name) + getattr(other, part.name))
+
+    def __str__(self) -> str:
+        unnamed = self.wrong - self.named
+        told = statistics.median(self.seconds) if self.seconds else 0.0
+        share = (self.named + self.located) / max(self.wrong, 1)
+        true = self.true / max(self.located, 1)
+        return (
+            f"{self.wrong} | {self.named} | {self.located} of {unnamed} | {share:.0%} |"
+            f" {self.true} ({true:.0%}) | {self.raised} | {told:.2f} s"
+        )
+
+
+def slips(kata: str) -> list[tuple[str, str]]:
+    """Return the slips written by hand for a kata: what stands in the reference, and what instead."""
+    found = tomllib.loads(Path(__file__).with_name("slips.toml").read_text(encoding="utf-8"))
+    return [(slip["was"], slip["now"]) for slip in found["slip"] if slip["kata"] == kata]
+
+
+def slipped(course: Course, info: KataInfo) -> Iterator[tuple[str, set[int]]]:
+    """Yield the answers with a slip, and the lines that were changed."""
+    reference = course.solution(info, "reference").read_text(encoding="utf-8")
+    for was, now in slips(info.name):
+        assert reference.count(was) >= 1, (info.name, was)
+        source = reference.replace(was, now, 1)
+        yield source, changed_lines(reference, source)
+
+
+def mutated(course: Course, info: KataInfo) -> Iterator[tuple[str, set[int]]]:
+    """Yield the mutants of a reference in a random order, and the lines that were changed."""
+    reference = course.solution(info, "reference").read_text(encoding="utf-8")
+    found = list(mutants(reference, course.declaration(info).grades_gradients))
+    random.Random(f"{SEED} {info.name}").shuffle(found)
+    plain = ast.unparse(ast.parse(reference))
+    for mutant in found:
+        yield mutant.source, changed_lines(plain, mutant.source)
+
+
+def changed_lines(before: str, after: str) -> set[int]:
+    """Return the numbers of the changed lines; around lines that are missing, of both neighbours."""
+    lines = before.splitlines(), after.splitlines()
+    found: set[int] = set()
+    for tag, _, _, start, end in SequenceMatcher(None, *lines, autojunk=False).get_opcodes():
+        if tag != "equal":
+            found |= set(range(start + 1, end + 1)) or {start, start + 1}
+    return found
+
+
+def measure(grader: Grader, info: KataInfo, source: str, lines: set[int]) -> tuple[Row, KataReport] | None:
+    """Grade one answer and search; None if it is right, or cannot be loaded."""
+    try:
+        report = grader.grade(parse(info, source, f"{info.name}.py"))
+    except SubmissionRejected:
+        return None
+    if report.status == "passed":
+        return None
+    if report.mistake:
+        return Row(wrong=1, named=1), report
+    report = grader.locate(report, SearchOptions())
+    row = Row(wrong=1, located=bool(report.repairs), seconds=[grader.search_seconds])
+    row.true = any(repair.place.line in lines for repair in report.repairs)
+    row.raised = not row.located and any(c.place and c.place.line in lines for c in report.checks)
+    return row, report
+
+
+def row_of(grader: Grader, info: KataInfo, answers: Iterator[tuple[str, set[int]]], count: int) -> Row:
+    """Return the row of the first answers until `count` of them have no name."""
+    total, tried = Row(), 0
+    for source, lines in answers:
+        tried += 1
+        if total.wrong - total.named >= count or tried > MOST_TRIED * count:
+            break
+        found = measure(grader, info, source, lines)
+        if found is None:
+            continue
+        total.add(found[0])
+        if "DOJO_VERBOSE" in os.environ and not found[0].named and not found[0].true:
+            shown = [text for number, text in enumerate(source.splitlines(), 1) if number in lines]
+            print("   ", info.name, shown, found[1].repairs, file=sys.stderr)
+    return total
+
+
+def false_places(grader: Grader, course: Course, info: KataInfo) -> tuple[int, int]:
+    """Return the number of right answers, and for how many of them a place is shown."""
+    sources = standalone_sources(course, info, "variants").values()
+    reports = [grader.grade(parse(info, source, f"{info.name}.py")) for source in sources]
+    return len(reports), sum(bool(grader.locate(report, SearchOptions()).repairs) for report in reports)
+
+
+def main() -> None:
+    """Print a row for each kata and each source of wrong answers."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+    course = open_course(None)
+    infos = [course.kata_info(name) for name in sys.argv[2:] or KATAS]
+    grader, source = open_grader(course, infos)
+    with closing(source):
+        print(HEAD)
+        for what, answers, most in (("mutants", mutated, count), ("slips", slipped, 1000)):
+            total = Row()
+            for info in infos:
+                row = row_of(grader, info, answers(course, info), most)
+                total.add(row)
+                print(f"| {what} of `{info.name}` | {row} |", flush=True)
+            print(f"| **all {what}** | {total} |", flush=True)
+        rights, shown = map(sum, zip(*(false_places(grader, course, info) for info in infos), strict=True))
+        print(f"\nOf {rights} right answers, {shown} are shown a place.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,329 @@
+"""Operators that add what a slip leaves out: a factor, an axis, a cast, a mask, a maximum, a copy.
+
+They use the names in scope and what the file itself calls, and no reference. `{0}` in a pattern is the
+expression that is changed, `{n}` a name, `{f}` a function that the file calls.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from grader.diagnosis.edits.context import ExpressionContext, each, expression, name_of, statements, with_part
+from grader.diagnosis.edits.operator_tables import COMPARISONS, MODULES, PARTNERS, SMALLEST_SIZE
+from grader.diagnosis.edits.walk import Spot
+
+VALUES = ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare
+MOST_NAMES = 10
+AXIS, KEPT = {"numpy": "axis", "torch": "dim"}, {"numpy": "keepdims=True", "torch": "keepdim=True"}
+LAST = {"numpy": "axis=-1, keepdims=True", "torch": "dim=-1, keepdim=True"}
+INFINITE = {"numpy": "-np.inf", "torch": "float('-inf')"}
+#: What is added with a name, the most common first.
+WITH_NAME = (
+    *("({0}) / {n}", "({0}) * {n}", "({0}) + {n}", "({0}) - {n}", "{n} - ({0})", "{n} / ({0})"),
+    *("({0}) / {n} ** 0.5", "({0}) * {n} ** 0.5", "({0}) / {n}.shape[-1] ** 0.5", "({0}) / {n}.shape[-1]"),
+)
+SELDOM_WITH_NAME = (
+    *(
+        "({0}) @ {n}",
+        "{n} @ ({0})",
+        "({0}) ** {n}",
+        "({0})[:{n}]",
+        "({0})[{n}:]",
+        "({0})[{n}]",
+    ),
+    *("({0}) & {n}", "({0}) | {n}", "({0}) < {n}", "({0}) > {n}", "({0}) and {n}", "({0}) or {n}"),
+    *("{n}[{0}]", "({0})[:, :{n}]", "({0})[..., :{n}]", "min({0}, {n}.shape[-1])", "min({0}, {n})"),
+    *("max({0}, {n})", "({0}) / len({n})", "({0}, {n})", "({n}, {0})"),
+)
+SELDOM_WITH_NAME_IN = {
+    "numpy": (
+        *("np.where({n}, {0}, -np.inf)", "np.where({n}, -np.inf, {0})", "np.where({n}, {0}, 0.0)"),
+        *("({0}).astype({n}.dtype)", "np.where({0}, {n}, -np.inf)", "np.where({0}, -np.inf, {n})"),
+    ),
+    "torch": (
+        *("({0}).masked_fill(~{n}, float('-inf'))", "({0}).masked_fill({n}, float('-inf'))", "({0}).to({n})"),
+        *("({n}).masked_fill({0}, float('-inf'))", "({n}).masked_fill(~({0}), float('-inf'))"),
+        *("({0}).masked_fill(~{n}, 0.0)", "torch.where({n}, {0}, 0.0)", "{n}({0})"),
+    ),
+}
+#: What is added without a name.
+ALONE = {
+    "numpy": (
+        *("-({0})", "~({0})", "({0}).T", "({0}).swapaxes(-1, -2)", "({0}).copy()"),
+        *("({0}) - ({0}).max(axis=-1, keepdims=True)", "({0}) / ({0}).sum(axis=-1, keepdims=True)"),
+        *("({0}) + 1", "({0}) - 1", "1 - ({0})", "({0}) + 1e-5", "({0}) ** 2", "np.exp({0})", "np.sqrt({0})"),
+        *("({0}).mean(axis=-1, keepdims=True)", "({0}).sum(axis=-1, keepdims=True)", "1 + ({0})"),
+        *("({0}) - ({0}).mean(axis=-1, keepdims=True)", "({0}).mean()", "({0}).sum()"),
+    ),
+    "torch": (
+        *("-({0})", "~({0})", "({0}).T", "({0}).transpose(-2, -1)", "({0}).transpose(1, 2)", "({0}).clone()"),
+        *("({0}) - ({0}).amax(dim=-1, keepdim=True)", "({0}) / ({0}).sum(dim=-1, keepdim=True)"),
+        *("({0}) + 1", "({0}) - 1", "1 - ({0})", "({0}) + 1e-5", "({0}) ** 2", "({0}).softmax(dim=-1)"),
+        *("({0}).exp()", "({0}).sqrt()", "({0}).detach()"),
+    ),
+}
+SELDOM_ALONE = {
+    "numpy": (
+        *("np.log({0})", "np.abs({0})", "np.tanh({0})"),
+        *("({0}).swapaxes(1, 2)", "({0}).transpose(0, 2, 1, 3)"),
+        *("np.maximum({0}, 0)", "({0}).astype(np.float64)", "np.asarray({0})"),
+    ),
+    "torch": ("({0}).log()", "({0}).abs()", "torch.relu({0})", "torch.sigmoid({0})", "({0}).contiguous()"),
+}
+SELDOM = (
+    *("({0}).sum(-1)", "({0}).mean(-1)", "({0}) * 2", "({0}) / 2", "not ({0})"),
+    *("1 / ({0})", "float({0})", "int({0})", "({0}) + 2", "max({0}, 1)", "({0}).clip(0)", "({0}).clip(0, 1)"),
+    *(f"({{0}}) + {size}" for size in ("1e-6", "1e-8", "1e-9", "1e-12")),
+)
+INDICES = ("-1", "0", "..., -1", "..., None", ":, None", "None", "1:", ":-1", ":, -1", "..., :-1", "..., 1:")
+REDUCTIONS = ("sum", "mean", "max", "min", "prod")
+#: Keywords that may be missing, in addition to those that the file uses.
+KEYWORDS = ("correction=0", "diagonal=1", "k=1", "bias=False", "dtype=np.float64")
+#: What a missing check of an argument `{p}` may be; `{q}` is another argument.
+REFUSALS = ("{p} < 1", "{p} <= 0", "{p} < 0", "{p} % {q}", "{p} < {q}", "{p} > {q}")
+
+
+class Additions:
+    """The additions to one file, which depend on what it imports, calls, indexes and does not read."""
+
+    def __init__(self, tree: ast.Module, library: str) -> None:
+        self.library = library
+        nodes = list(ast.walk(tree))
+        calls = [node for node in nodes if isinstance(node, ast.Call)]
+        own = [n for n in nodes if isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "self"]
+        self.indices = _distinct([ast.unparse(n.slice) for n in nodes if isinstance(n, ast.Subscript)])
+        self.keywords = _distinct([ast.unparse(keyword) for call in calls for keyword in call.keywords])
+        self.functions = _distinct([ast.unparse(c.func) for c in calls if isinstance(c.func, ast.Attribute)])
+        self.members = _distinct(map(ast.unparse, own))
+        self.constants = _distinct([repr(n.value) for n in nodes if isinstance(n, ast.Constant)])
+        read = {ast.unparse(n) for n in own if isinstance(n.ctx, ast.Load)}
+        self.unread_members = [name for name in self.members if name not in read]
+        self.unread = dict(_unread(tree))
+
+    def at(self, spot: Spot) -> Iterator[Any]:
+        """Yield what could be put in place of a node or a body, the most common slips first."""
+        node, around = spot.node, spot.around
+        if isinstance(node, list):
+            operators = (returned, refused, moved, copied_first, *[prepared] * (self.library == "torch"))
+            for operator in operators if around.where and spot.part != "decorator_list" else ():
+                yield from operator(node, around)
+        elif spot.part != "func":  # a function is no value
+            yield from self._by_kind(node, around)
+            if _is_value(node):
+                yield from _parsed(
+                    pattern.replace("{0}", ast.unparse(node)) for pattern in self._patterns(node, around)
+                )
+            elif isinstance(node, ast.Constant):
+                yield from _parsed([*self._names(node, around), *self.constants, INFINITE[self.library]])
+
+    def with_unread_names(self, spot: Spot) -> Iterator[Any]:
+        """Yield what could be put in place of a node with a name that is bound and never read."""
+        node, around = spot.node, spot.around
+        unread = [*self.unread.get(around.where, ()), *(self.unread_members if "." in around.where else ())]
+        if unread and spot.part != "func" and isinstance(node, ast.AST) and _is_value(node):
+            text, names = ast.unparse(node), self._names(node, around)
+            bound = [name for name in unread if name in names or name in self.unread_members]
+            seldom = (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME)
+            patterns = [*_with_names(("{n}", "{n}({0})", *WITH_NAME, *seldom), bound)]
+            patterns += _with_names((f"{{n}} * {name} / ({{0}})" for name in names), bound)
+            for small in (name for name in names if "eps" in name):
+                patterns += _with_names((f"({{0}}) / ({{n}} + {small}) ** 0.5",), bound)
+            yield from _parsed(pattern.replace("{0}", text) for pattern in patterns)
+
+    def _by_kind(self, node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
+        """Yield what fits the kind of the node: a keyword of a call, another number, an exception."""
+        if isinstance(node, ast.Call):
+            yield from self._with_keyword(node, around)
+            yield from _of_call(node)
+            for value in [*self._names(node, around), "1", "-1", "0", "None"]:
+                yield with_part(node, "args", [*node.args, expression(value)])
+        if isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load):
+            yield from node.elts
+        yield from _other_number(node)
+        yield from _other_operator(node)
+        yield from _raised(node)
+        if isinstance(node, ast.Slice) and (node.lower or node.upper):
+            yield ast.Slice(_negated(node.upper), _negated(node.lower), node.step)
+
+    def _patterns(self, node: ast.AST, around: ExpressionContext) -> Iterator[str]:
+        """Yield the patterns for a value, the most common slips first."""
+        names, seldom = self._names(node, around), (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME)
+        if isinstance(node, ast.Name | ast.Attribute):
+            yield from names
+        alone = ALONE[self.library]
+        yield from alone
+        if "axis" in around.parameters:
+            yield from (pattern.replace("axis=-1", "axis=axis") for pattern in alone if "axis=-1" in pattern)
+        yield from _with_names(WITH_NAME, names)
+        yield from (f"{function}({{0}})" for function in self.functions)
+        yield from (f"({{0}})[{index}]" for index in _distinct([*self.indices, *INDICES]))
+        yield from (*SELDOM_ALONE[self.library], *SELDOM)
+        yield from _with_names(seldom, names)
+
+    def _names(self, node: ast.AST, around: ExpressionContext) -> list[str]:
+        """Return the names that are bound before the node, the nearest first."""
+        line = getattr(node, "lineno", 0)
+        bound = sorted((bound_in, name) for name, bound_in in around.names.items() if bound_in < line)
+        own = self.members if "." in around.where else []
+        return [*(name for _, name in bound[::-1][:MOST_NAMES]), *own[:MOST_NAMES]]
+
+    def _with_keyword(self, node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
+        """Yield the call with one more keyword, or with the last axis kept."""
+        word, given = AXIS[self.library], {keyword.arg for keyword in node.keywords}
+        axes = [name for name in ("axis", "dim") if name in around.parameters]
+        texts = [*(f"{word}={name}, {KEPT[self.library]}" for name in [*axes, "-1"]), KEPT[self.library]]
+        texts += [*(f"{word}={name}" for name in [*axes, "-1", "0", "1", "-2"]), *self.keywords]
+        texts += [f"dtype={name}.dtype" for name in around.parameters]
+        texts += [f"device={name}.device" for name in around.parameters if self.library == "torch"]
+        for text in _distinct([*texts, *KEYWORDS]):
+            keywords = expression(f"f({text})").keywords  # type: ignore[attr-defined]
+            if not given & {keyword.arg for keyword in keywords}:
+                yield with_part(node, "keywords", [*node.keywords, *keywords])
+
+
+def returned(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Return another local variable, or return one where nothing is returned."""
+    for before, statement, after in each(body):
+        if isinstance(statement, ast.Return):
+            yield from ([*before, *statements(f"return {name}"), *after] for name in around.names)
+    if body and not any(isinstance(n, ast.Return) for n in body):
+        yield from ([*body, *statements(f"return {name}")] for name in around.names)
+
+
+def refused(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Refuse an argument, or give one that is None the value of another."""
+    others = [(p, q) for p in sorted(around.parameters) for q in sorted(around.parameters) if p != q]
+    texts = [f"if {p} is None:\n    {p} = {q}" for p, q in others]
+    pairs = others or [(p, p) for p in around.parameters]
+    tests = [test.replace("{p}", p).replace("{q}", q) for test in REFUSALS for p, q in pairs]
+    texts += [f"if {test}:\n    raise ValueError" for test in _distinct(tests)]
+    start = sum(map(_is_text, body[:1]))
+    yield from ([*body[:start], *statements(text), *body[start:]] for text in texts)
+
+
+def moved(body: list[ast.stmt], _: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Move a statement to another place in its body, or into or out of the loop beside it."""
+    for before, statement, after in each(body):
+        rest = [*before, *after]
+        for index in range(len(rest) + 1):
+            if abs(index - len(before)) > 1 and not isinstance(statement, ast.Return):
+                yield [*rest[:index], statement, *rest[index:]]
+        if isinstance(statement, ast.For | ast.If | ast.With) and len(statement.body) > 1:
+            yield [*before, with_part(statement, "body", statement.body[:-1]), statement.body[-1], *after]
+        if isinstance(statement, ast.For | ast.While | ast.With) and after:
+            yield [*before, with_part(statement, "body", [*statement.body, after[0]]), *after[1:]]
+
+
+def copied_first(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Copy a parameter before it is changed."""
+    for before, statement, after in each(body):
+        for name in sorted(around.parameters & {getattr(n, "id", "") for n in ast.walk(statement)}):
+            for method in ("copy", "clone"):
+                yield [*before, *statements(f"{name} = {name}.{method}()"), statement, *after]
+
+
+def prepared(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Set the mode of a module, or reset the gradients of an optimizer."""
+    for before, statement, after in each(body):
+        for name in around.names:
+            for call in ("zero_grad", "eval", "train"):
+                yield [*before, *statements(f"{name}.{call}()"), statement, *after]
+
+
+def _of_call(node: ast.Call) -> Iterator[ast.AST]:
+    """Yield `x.add(y)` for `x.add_(y)`, another reduction, and `super().__init__()` for `super()`."""
+    name = name_of(node)
+    if (
+        isinstance(node.func, ast.Attribute)
+        and name.endswith("_")
+        and name.strip("_")
+        and name not in PARTNERS
+    ):
+        yield with_part(node, "func", with_part(node.func, "attr", name.rstrip("_")))
+    if name in REDUCTIONS and isinstance(node.func, ast.Attribute):
+        yield from (with_part(node, "func", with_part(node.func, "attr", other)) for other in REDUCTIONS)
+    if name == "super":
+        yield expression("super().__init__()")
+
+
+def _raised(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield another exception, or one where a condition has no effect."""
+    if isinstance(node, ast.Raise):
+        for name in ("ValueError", "TypeError", "IndexError"):
+            yield from statements(f"raise {name}")
+    elif isinstance(node, ast.If) and all(isinstance(n, ast.Pass) for n in node.body):
+        yield with_part(node, "body", statements("raise ValueError"))
+
+
+def _other_number(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield numbers further away: half and twice, tenfold, the negative one, two more and two less."""
+    value: Any = getattr(node, "value", None)
+    if isinstance(node, ast.Constant) and type(value) in (int, float):
+        near = [value / 2, value / 10, value * 10, -value, -2, 2, 0, 1, 0.5]
+        near += [value + 2, value - 2] if isinstance(value, int) and value < SMALLEST_SIZE else []
+        yield from (expression(repr(int(v) if type(value) is int and v == int(v) else v)) for v in near)
+
+
+def _other_operator(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, ast.BinOp):
+        for op in (ast.Pow, ast.MatMult, ast.Add, ast.Mult, ast.Div):
+            if not isinstance(node.op, op):
+                yield ast.BinOp(node.left, op(), node.right)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        given = type(node.ops[0])
+        for other in COMPARISONS:
+            if other not in (given, *COMPARISONS[given]):
+                yield ast.Compare(node.left, [other()], node.comparators)
+
+
+def _negated(bound: ast.expr | None) -> ast.expr | None:
+    if bound is None:
+        return None
+    return bound.operand if isinstance(bound, ast.UnaryOp) else ast.UnaryOp(ast.USub(), bound)
+
+
+def _is_value(node: ast.AST) -> bool:
+    """Return whether the node is an expression that is read, and no module or function of one."""
+    if not isinstance(node, VALUES) or isinstance(getattr(node, "ctx", None), ast.Store):
+        return False
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    is_member = root is not node and getattr(root, "id", "") not in ("self", "")
+    return not (isinstance(root, ast.Name) and root.id in MODULES) and not is_member
+
+
+def _unread(node: ast.AST, where: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Yield each function's qualified name, and the names that it binds and never reads."""
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.FunctionDef | ast.ClassDef):
+            name = f"{where}.{inner.name}" if where else inner.name
+            if isinstance(inner, ast.FunctionDef):
+                names = [n for n in ast.walk(inner) if isinstance(n, ast.Name)]
+                bound = [arg.arg for arg in inner.args.args if arg.arg != "self"]
+                bound += [n.id for n in names if isinstance(n.ctx, ast.Store)]
+                read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+                yield name, _distinct(n for n in bound if n not in read)
+            yield from _unread(inner, name)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _with_names(patterns: Iterable[str], names: list[str]) -> Iterator[str]:
+    return (pattern.replace("{n}", name) for pattern in patterns for name in names)
+
+
+def _parsed(texts: Iterable[str]) -> Iterator[ast.expr]:
+    """Yield the expressions; leave out what is none, such as a slice in brackets."""
+    for text in texts:
+        with suppress(SyntaxError):
+            yield expression(text)
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))

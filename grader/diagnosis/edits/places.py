@@ -1,0 +1,172 @@
+"""Say where an edit stands in the source, and in a short noun phrase which kind of change it is."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from grader.diagnosis.edits.context import name_of
+from grader.diagnosis.edits.walk import Edit
+
+AXES = {"axis", "dim", "axes", "dims", "keepdims", "keepdim", "dim0", "dim1"}
+ALONG_AXES = {
+    *("sum", "mean", "max", "min", "amax", "amin", "argmax", "argmin", "var", "std", "softmax", "cumsum"),
+    *("log_softmax", "logsumexp", "swapaxes", "transpose", "permute", "squeeze", "unsqueeze", "flatten"),
+}
+#: Functions that change the order of axes, the dtype or the object, by the kind of an edit with one of them.
+TURNS = "a transpose", {"T", "mT", "swapaxes", "transpose", "permute", "moveaxis", "t"}
+CASTS = "a cast", {"astype", "to", "float", "double", "int", "long", "type_as", "bool", "dtype"}
+COPIES = "a copy", {"copy", "clone", "detach", "array", "deepcopy"}
+MASKS = "a mask", {"masked_fill", "where", "tril", "triu"}
+MAXIMA = "a maximum", {"max", "amax"}
+OPERATIONS: dict[type[ast.operator], str] = {
+    **{ast.Add: "a term", ast.Sub: "a term", ast.Mult: "a factor", ast.Div: "a factor", ast.Pow: "a power"},
+    **{ast.MatMult: "a matrix product", ast.BitAnd: "a condition", ast.BitOr: "a condition"},
+}
+
+
+@dataclass(frozen=True)
+class EditPlace:
+    """Where an edit stands: a line from 1, and the columns of an expression in bytes, None if it has more
+    lines; and the kind of the edit."""
+
+    line: int
+    columns: tuple[int, int] | None
+    kind: str
+
+    def overlaps(self, other: EditPlace) -> bool:
+        """Return whether both are one place: expressions of one line that share characters."""
+        if self.line != other.line or not self.columns or not other.columns:
+            return self.line == other.line
+        return self.columns[0] < other.columns[1] and other.columns[0] < self.columns[1]
+
+
+@dataclass(frozen=True)
+class _Change:
+    """The smallest part of an edit: what is replaced, by what, in which field of which node, and the node
+    around that has a position."""
+
+    old: Any
+    new: Any
+    owner: ast.AST
+    part: str
+    around: ast.AST
+    within: tuple[str, ...]  # fields and keywords on the way
+
+
+def place_of_edit(edit: Edit) -> EditPlace:
+    """Return where an edit stands, and its kind."""
+    within = edit.part, str(getattr(edit.owner, "arg", ""))
+    change = _narrowed(_Change(edit.old, edit.new, edit.owner, edit.part, edit.owner, within))
+    node: Any = change.around
+    if isinstance(change.old, list) and change.part in ("body", "orelse"):
+        pairs = zip(change.old, [*change.new, None], strict=False)
+        node = next((old for old, new in pairs if old is not new), [*change.old, change.owner][-1])
+    elif hasattr(change.old, "lineno"):
+        node = change.old
+    line = getattr(node, "lineno", 1)
+    ends_here = getattr(node, "end_lineno", None) == line
+    columns = (node.col_offset, node.end_col_offset) if ends_here else None
+    return EditPlace(line, columns, _kind(change))
+
+
+def _narrowed(change: _Change) -> _Change:
+    """Return the smallest part of the nodes that differs."""
+    old, new = change.old, change.new
+    around = old if hasattr(old, "lineno") else change.around
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = [(a, b) for a, b in zip(old, new, strict=True) if a is not b]
+        if len(pairs) == 1:
+            return _narrowed(_Change(*pairs[0], change.owner, change.part, change.around, change.within))
+    elif isinstance(old, ast.AST) and type(old) is type(new):
+        parts = [name for name in old._fields if not _same(getattr(old, name), getattr(new, name, None))]
+        if len(parts) == 1 and not isinstance(old, ast.Constant | ast.Name):
+            part = parts[0]
+            within = (*change.within, part, str(getattr(old, "arg", "")))
+            return _narrowed(_Change(getattr(old, part), getattr(new, part, None), old, part, around, within))
+    return _Change(old, new, change.owner, change.part, around, change.within)
+
+
+def _same(old: Any, new: Any) -> bool:
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(_same, old, new))
+    return old is new or isinstance(old, ast.expr_context) or (not isinstance(old, ast.AST) and old == new)
+
+
+def _kind(change: _Change) -> str:
+    old, new = change.old, change.new
+    if isinstance(old, list) and isinstance(new, list):
+        return _kind_of_lists(old, new, change.part)
+    if isinstance(old, ast.operator):
+        return "a sign" if isinstance(old, ast.Add | ast.Sub) else OPERATIONS.get(type(old), "an operator")
+    if isinstance(old, ast.cmpop) or ast.Compare in (type(old), type(new)):
+        return "a comparison"
+    if AXES & set(change.within) or _is_positional_axis(change):
+        return "an axis"
+    if change.part == "exc":
+        return "an exception"
+    if isinstance(old, ast.Slice) or change.part in ("lower", "upper", "step"):
+        return "a bound"
+    return _kind_of_nodes(old, new) or _kind_by_position(change)
+
+
+def _is_positional_axis(change: _Change) -> bool:
+    """Return whether the change replaces a number among the arguments of a function along an axis."""
+    is_number = isinstance(change.old, ast.Constant | ast.UnaryOp)
+    return is_number and isinstance(change.owner, ast.Call) and name_of(change.owner) in ALONG_AXES
+
+
+def _kind_of_lists(old: list[Any], new: list[Any], part: str) -> str:
+    is_order = sorted(map(id, old)) == sorted(map(id, new))
+    if part in ("body", "orelse"):
+        longer = "a step too many" if len(new) < len(old) else "a statement"
+        return "a statement's place" if is_order else "a missing step" if len(new) > len(old) else longer
+    if part == "keywords":
+        names = {k.arg for k in old} ^ {k.arg for k in new}
+        return "an axis" if names & AXES else "a keyword argument"
+    if part == "args":
+        return "the order of two arguments" if is_order else "an argument"
+    return "the order of two items" if is_order else "an item"
+
+
+def _kind_of_nodes(old: Any, new: Any) -> str:
+    """Return the kind of an edit that wraps a node or takes it out, or that replaces a name."""
+    pairs = ((new, old), (old, new))
+    for outer, inner in pairs:
+        if isinstance(outer, ast.BinOp) and inner in (outer.left, outer.right):
+            other = outer.left if inner is outer.right else outer.right
+            is_maximum = isinstance(other, ast.Call) and name_of(other) in MAXIMA[1]
+            return MAXIMA[0] if is_maximum else OPERATIONS.get(type(outer.op), "an operator")
+        if isinstance(outer, ast.UnaryOp) and outer.operand is inner:
+            return "a sign" if isinstance(outer.op, ast.USub) else "a negation"
+        if isinstance(outer, ast.BoolOp | ast.IfExp):
+            return "a condition"
+    if isinstance(old, ast.BinOp) and isinstance(new, ast.BinOp) and old.left is new.right:
+        return "the order of two operands"
+    if isinstance(old, ast.Name) and isinstance(new, ast.Name):
+        return "the name that is used"
+    for outer, inner in pairs:
+        if isinstance(outer, ast.Call | ast.Attribute) and not isinstance(inner, str):
+            name = outer.attr if isinstance(outer, ast.Attribute) else name_of(outer)
+            for kind, names in (TURNS, CASTS, COPIES, MASKS):
+                if name in names:
+                    return kind
+    return ""
+
+
+def _kind_by_position(change: _Change) -> str:
+    old, new = change.old, change.new
+    if ast.Subscript in (type(old), type(new)) or change.part == "slice":
+        return "an index"
+    if isinstance(old, ast.List | ast.Tuple):
+        return "an item"
+    if ast.Call in (type(old), type(new)):
+        return "a call"
+    if isinstance(old, str) and change.part in ("attr", "id"):
+        return "the name that is used"
+    if isinstance(old, ast.Constant) and isinstance(old.value, bool):
+        return "a flag"
+    if isinstance(old, ast.Constant | ast.UnaryOp):
+        return "a number"
+    return "an expression"

@@ -1,0 +1,265 @@
+"""Search for the place of a mistake: a small edit of the submission that makes every check pass proves it.
+
+The candidates are untrusted like the submission. A worker loads them one after another and makes the failing
+calls; the grader compares the answers. A candidate that agrees is judged by all checks in a fresh worker.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Iterator
+from heapq import heapify, heappop, heapreplace
+from typing import Any
+
+from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.runner import CheckAborted, CheckResult, run_check
+from grader.course.submission import Submission
+from grader.diagnosis.edits.additions import Additions
+from grader.diagnosis.edits.places import EditPlace, place_of_edit
+from grader.diagnosis.edits.walk import Edit, Spot, slips_at, spots
+from grader.diagnosis.search_options import SearchOptions
+from grader.diagnosis.waypoints import Trace, trace_of, traceable_cases
+from grader.expect import SubmissionFailed
+from grader.kata import Case
+from grader.report import Waypoint
+from grader.worker.child.rules import first_use
+from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
+from grader.worker.process import Process, WorkerFactory
+
+WALL_FACTOR = 2  # wall time of a search, as a multiple of its CPU time
+CALL_SECONDS = 0.25  # CPU time of one call of a candidate
+START_SECONDS = 10.0
+MOST_PLACES = 3
+MOST_GOALS = 4  # failing checks whose cases a candidate has to pass first
+LONGER = 1.0  # how much longer to look for other places, as a share of the time to the first
+UNREAD_STEP = 0.2  # of the cost of an edit that uses a name which is bound and never read; of others 1
+AT_LEAST = 0.15  # seconds to look for other places
+
+
+class Clock:
+    """The CPU time of this process and the workers of one search, and its wall time."""
+
+    def __init__(self, options: SearchOptions) -> None:
+        self.options = options
+        self.process: Process | None = None  # the worker that is running
+        self._began, self._wall, self._workers = time.process_time(), time.monotonic(), 0.0
+        self.limit = options.seconds
+
+    @property
+    def spent(self) -> float:
+        running = self.process.usage().cpu if self.process else 0.0
+        return time.process_time() - self._began + self._workers + running
+
+    def is_over(self) -> bool:
+        """Return whether the search has to end now."""
+        late = time.monotonic() - self._wall > WALL_FACTOR * self.options.seconds
+        return late or self.spent > self.limit or self.options.is_outdated()
+
+    def stop(self, process: Process) -> None:
+        """Kill a worker, and keep its CPU time."""
+        self._workers += process.usage().cpu
+        self.process = None
+        process.kill()
+
+
+class Trial:
+    """A worker for candidates, each loaded in place of the one before it."""
+
+    def __init__(
+        self,
+        prepared: PreparedKata,
+        submission: Submission,
+        factory: WorkerFactory,
+        device: str,
+        clock: Clock,
+    ) -> None:
+        self.prepared, self.submission, self.clock = prepared, submission, clock
+        kata = prepared.kata
+        self.process = clock.process = factory.start(device)
+        budget = Budget(is_outdated=clock.is_over)
+        self.student = RemoteStudent(self.process, CALL_SECONDS, budget, kata.library)
+        self.student.greeting(START_SECONDS)
+
+    def load(self, source: str) -> CheckContext:
+        """Load a candidate. Raises SubmissionFailed, WorkerLost."""
+        kata = self.prepared.kata
+        self.student.load(
+            kata.name,
+            CALL_SECONDS,
+            filename=self.submission.filename,
+            source=source,
+            entry_points=list(kata.entry_points),
+            forbidden=[name for rule in kata.rules for name in rule.forbidden],
+        )
+        return CheckContext(kata, self.prepared.oracle, self.student)
+
+    def close(self) -> None:
+        self.clock.stop(self.process)
+
+
+class RepairSearch:
+    """The search for the places of one submission's mistake."""
+
+    def __init__(
+        self,
+        prepared: PreparedKata,
+        submission: Submission,
+        factory: WorkerFactory,
+        device: str,
+        findings: list[CheckResult],
+        options: SearchOptions,
+    ) -> None:
+        self.prepared, self.submission, self.options = prepared, submission, options
+        self.factory, self.device = factory, device
+        self.failing = [finding for finding in findings if finding.failures]
+        self.goals = [goal for finding in self.failing[:MOST_GOALS] for goal in _goals(finding)]
+        self.clock = Clock(options)
+        self.trial: Trial | None = None
+        self.judged = 0  # candidates
+        self.places: list[EditPlace] = []
+        self.waypoint: Waypoint | None = None
+
+    def run(self) -> None:
+        """Fill `places` with those where one edit makes every check pass, and find the `waypoint`."""
+        try:
+            self._search(self._traced())
+        except Outdated:
+            pass
+        finally:
+            self._close()
+
+    def _traced(self) -> Trace:
+        """Return the trace of a failing call. For a waypoint, the smallest one agrees on what differs."""
+        cases = next(filter(None, (traceable_cases(f) for f in self.failing)), None)
+        if cases is None:
+            return Trace(
+                raised=next((f.line for finding in self.failing for f in finding.failures if f.line), 0)
+            )
+        try:
+            self.trial = self._open()
+            context = self.trial.load(self.submission.source)
+            smallest, medium = (trace_of(self.prepared, context.student, case) for case in cases)
+        except (SubmissionFailed, WorkerLost):
+            self._close()
+            return Trace()
+        names = [trace.first.name if trace.first else "" for trace in (smallest, medium)]
+        if names[0] == names[1] and _is_assigned(medium.waypoint, self.submission.source):
+            self.waypoint = medium.waypoint
+        return medium
+
+    def _search(self, trace: Trace) -> None:
+        tree = ast.parse(self.submission.source)
+        candidates, sources = ranked(tree, self.prepared.kata.library, trace), Sources(tree)
+        seen = {"\n".join(sources.parts)}
+        for number, edit in enumerate(candidates):
+            if self.clock.is_over() or len(self.places) == MOST_PLACES:
+                return
+            self.options.progress(number)
+            source = sources.of(edit)
+            if source not in seen and self._is_right(source, edit):
+                self._add(place_of_edit(edit))
+            seen.add(source)
+
+    def _add(self, place: EditPlace) -> None:
+        if not self.places:
+            spent = self.clock.spent
+            self.clock.limit = min(self.clock.limit, spent + max(AT_LEAST, LONGER * spent))
+        self.places.append(place)
+
+    def _is_right(self, source: str, edit: Edit) -> bool:
+        """Return whether the edit is in a new place, and makes every check pass."""
+        place = place_of_edit(edit)
+        if any(map(place.overlaps, self.places)):
+            return False
+        self.judged += 1
+        return self._passes(source, self.goals) and self._passes_everything(source)
+
+    def _passes(self, source: str, checks: list[Check]) -> bool:
+        """Return whether a candidate passes the checks; a lost worker is replaced for the next one."""
+        try:
+            if self.trial is None:
+                self.trial = self._open()
+            context = self.trial.load(source)
+            return all(not run_check(check, context).failures for check in checks)
+        except (SubmissionFailed, WorkerLost, CheckAborted) as error:
+            if not isinstance(error, SubmissionFailed):
+                self._close()
+            return False
+
+    def _passes_everything(self, source: str) -> bool:
+        """Return whether a candidate keeps the rules and passes every check, the failing ones first."""
+        if any(first_use(source, rule.forbidden) for rule in self.prepared.kata.rules):
+            return False
+        if not self._passes(source, [finding.plan for finding in self.failing]):
+            return False
+        self._close()
+        is_right = self._passes(source, self.prepared.checks)
+        self._close()
+        return is_right
+
+    def _open(self) -> Trial:
+        return Trial(self.prepared, self.submission, self.factory, self.device, self.clock)
+
+    def _close(self) -> None:
+        if self.trial is not None:
+            self.trial.close()
+            self.trial = None
+
+
+class Sources:
+    """The sources of a tree's edits; parts of the file that an edit does not change are written once."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree, self.parts = tree, [ast.unparse(node) for node in tree.body]
+        self._part_of = {id(n): i for i, node in enumerate(tree.body) for n in ast.walk(node)}
+
+    def of(self, edit: Edit) -> str:
+        """Return the source of the file with an edit."""
+        index = self._part_of.get(id(edit.owner))
+        if index is None:
+            return edit.source(self.tree)
+        changed = edit.source(self.tree.body[index])
+        return "\n".join([*self.parts[:index], changed, *self.parts[index + 1 :]])
+
+
+def _is_assigned(waypoint: Waypoint | None, source: str) -> bool:
+    """Return whether the submission has such variables: a worker can send any names."""
+    names = {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
+    return waypoint is not None and {waypoint.agrees, waypoint.differs} <= names
+
+
+def _goals(finding: CheckResult) -> Iterator[Check]:
+    """Yield the check with a failing case of medium weight, and with the smallest one."""
+    check = finding.plan
+    cases = sorted((failure.case for failure in finding.failures), key=check.weight)
+    for case in _distinct([cases[len(cases) // 2], cases[0]]):
+        yield Check(check.name, check.title, check.points, [case], check.judge, check.parameters)
+
+
+def _distinct(cases: list[Case]) -> list[Case]:
+    return list({id(case): case for case in cases}.values())
+
+
+def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
+    """Yield the edits, one of each place in turn; places that the trace makes less likely come later."""
+    additions = Additions(tree, library)
+    queue: list[tuple[float, int, Iterator[Any], Spot, float]] = []
+    for spot in spots(tree):
+        suspicion = trace.suspicion(getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0)))
+        for delay, step, others in (
+            (0.0, 1.0, slips_at(spot)),
+            (0.5, UNREAD_STEP, additions.with_unread_names(spot)),
+            (1.0, 1.0, additions.at(spot)),
+        ):
+            queue.append((suspicion + delay, len(queue), others, spot, step))
+    heapify(queue)
+    while queue:
+        cost, number, others, spot, step = queue[0]
+        try:
+            edit = spot.edit(next(others))
+            heapreplace(queue, (cost + step, number, others, spot, step))
+        except StopIteration:
+            heappop(queue)
+            continue
+        yield edit

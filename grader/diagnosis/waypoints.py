@@ -1,0 +1,138 @@
+"""Compare the local variables of a failing call with those of the reference.
+
+The search for a repair begins where the values part, and the report names the first variable that differs.
+Nothing of the reference leaves the grader but that a value of the submission's agrees with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from grader.checks.base import PreparedKata
+from grader.checks.builtin import agrees_with_reference
+from grader.checks.runner import CheckResult
+from grader.expect import ExpectationFailed, SubmissionFailed
+from grader.kata import Case
+from grader.report import Waypoint
+from grader.values.arrays import distinct_values
+from grader.values.comparison import Tolerance, first_difference
+from grader.worker.student import Student
+
+MOST_VALUES = 80
+#: By how many candidates edits of a line are put off: it does not run in the failing call, its values agree,
+#: it follows the first variable that differs, or no value of its function differs there first.
+NOT_RUN, AGREES, LATER, OTHER = 40, 15, 8, 4
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """What a local variable held: its function, its name (empty for what is returned), and the line that
+    assigned it; whether it agrees with a value of the reference, whether that can be a coincidence, and
+    whether it differs from the one of its name."""
+
+    function: str
+    name: str
+    line: int
+    array: Any
+    agrees: bool = False
+    is_trivial: bool = False
+    differs: bool = False
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The lines that ran in a failing call, and the values of its variables in the order of assignment."""
+
+    lines: frozenset[int] = frozenset()
+    values: tuple[Value, ...] = ()
+    raised: int = 0  # the line that raised an exception; 0 if none did
+
+    def suspicion(self, line: int) -> int:
+        """Return by how many candidates an edit of the line is put off."""
+        if self.raised:
+            return NOT_RUN if line > self.raised else min(self.raised - line, AGREES)
+        if self.lines and line not in self.lines:
+            return NOT_RUN
+        here = [value for value in self.values if value.line == line]
+        if here and all(value.agrees and not value.is_trivial for value in here):
+            return AGREES
+        if self.first and line > self.first.line and any(v.function == self.first.function for v in here):
+            return LATER
+        return OTHER if self._suspects and line not in self._suspects else 0
+
+    @cached_property
+    def _suspects(self) -> set[int]:
+        """The lines of the first value of each function that does not agree."""
+        found: dict[str, int] = {}
+        for value in self.values:
+            if not value.agrees:
+                found.setdefault(value.function, value.line)
+        return set(found.values()) if any(value.agrees for value in self.values) else set()
+
+    @property
+    def waypoint(self) -> Waypoint | None:
+        """The last variable that agrees, the first that differs after it, and the line of that one."""
+        differs = self.first
+        if differs is None:
+            return None
+        before = self.values[: self.values.index(differs)]
+        agree = [value.name for value in before if value.agrees and not value.is_trivial and value.name]
+        return Waypoint(agree[-1], differs.name, differs.line) if agree else None
+
+    @property
+    def first(self) -> Value | None:
+        """The first value that differs from the one of its name."""
+        return next((value for value in self.values if value.differs), None)
+
+
+def trace_of(prepared: PreparedKata, student: Student, case: Case) -> Trace:
+    """Return the trace of a submission's call with a case of the kata. Raises WorkerLost."""
+    lines, mine = _traced(prepared, student, case)
+    if prepared.oracle.recorded is not None:  # an answer key has no reference
+        return Trace(lines, tuple(mine))
+    _, theirs = _traced(prepared, prepared.oracle.reference, case)
+    tolerance = prepared.oracle.precision(case).tolerance(prepared.kata.roundings)
+    return Trace(lines, tuple(_compared(mine, theirs, tolerance)))
+
+
+def traceable_cases(finding: CheckResult) -> tuple[Case, Case] | None:
+    """Return the smallest case of the kata that fails with a wrong value, and one of medium weight."""
+    if finding.plan.judge is not agrees_with_reference:
+        return None  # a law may call the submission in another way
+    wrong = [f.case for f in finding.failures if f.difference and f.difference.kind == "value"]
+    cases = sorted(wrong, key=finding.plan.weight)
+    return (cases[0], cases[len(cases) // 2]) if cases else None
+
+
+def _traced(prepared: PreparedKata, student: Student, case: Case) -> tuple[frozenset[int], list[Value]]:
+    """Return the lines that a call runs and the values of its variables; none if it raises."""
+    try:
+        with student.tracing() as traced:
+            prepared.kata.observed(student, case)
+    except (SubmissionFailed, ExpectationFailed):
+        return frozenset(), []
+    finally:
+        student.trace.clear()
+    values = [Value(*value) for trace in traced.traces for value in trace["values"]]
+    lines = frozenset(line for trace in traced.traces for line in trace["lines"])
+    return lines, values[:MOST_VALUES]
+
+
+def _compared(mine: list[Value], theirs: list[Value], tolerance: Tolerance) -> Iterator[Value]:
+    """Yield the values of a submission with what their comparison with the reference's has shown."""
+    assigned, known = Counter(value.name for value in mine), Counter(value.name for value in theirs)
+    for value in mine:
+        agrees = any(_same(their.array, value.array, tolerance) for their in theirs)
+        is_single = value.name and assigned[value.name] == known[value.name] == 1
+        differs = not agrees and is_single and value.name in known
+        is_trivial = len(distinct_values(value.array)) < 2
+        yield replace(value, agrees=agrees, is_trivial=is_trivial, differs=bool(differs))
+
+
+def _same(expected: Any, got: Any, tolerance: Tolerance) -> bool:
+    shapes = (tuple(getattr(value, "shape", ())) for value in (expected, got))
+    return len(set(shapes)) == 1 and first_difference(expected, got, tolerance) is None

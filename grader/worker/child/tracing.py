@@ -1,0 +1,81 @@
+"""Record which lines of a submission run in a call, and which arrays its local variables hold."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+MOST_VALUES = 200
+MOST_ENTRIES = 4096  # of one array
+
+
+class Tracer:
+    """Records lines and arrays of the functions of one file; each array is copied when it is assigned."""
+
+    def __init__(self, filename: str) -> None:
+        self.filename = filename
+        self.lines: set[int] = set()
+        self.values: list[
+            list[Any]
+        ] = []  # function, name, line and array of each assignment; no name for results
+        self._known: dict[int, tuple[FrameType, dict[str, Any]]] = {}  # the last values, by frame
+        self._line: dict[int, int] = {}
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename != self.filename:
+            return None
+        if event == "call":
+            self._known[id(frame)] = frame, dict(frame.f_locals)
+            self.lines.add(frame.f_lineno)
+        else:
+            self._note(frame)
+        if event == "return":
+            self._keep(frame, "", argument)
+        if event == "line":
+            self.lines.add(frame.f_lineno)
+            self._line[id(frame)] = frame.f_lineno
+        return self
+
+    def _note(self, frame: FrameType) -> None:
+        """Record the variables that the last line has assigned."""
+        held, known = frame.f_locals, self._known.setdefault(id(frame), (frame, {}))[1]
+        new = {name: value for name, value in held.items() if known.get(name) is not value}
+        known.update(new)
+        for name, value in new.items():
+            self._keep(frame, name, value)
+
+    def _keep(self, frame: FrameType, name: str, value: Any) -> None:
+        copied = _copied(value)
+        if copied is not None and len(self.values) < MOST_VALUES:
+            line = self._line.get(id(frame), frame.f_lineno)
+            self.values.append([frame.f_code.co_qualname, name, line, copied])
+
+    def message(self) -> dict[str, Any]:
+        """Return what was recorded, as `Outcome.trace` holds it."""
+        return {"lines": sorted(self.lines), "values": self.values}
+
+
+def with_trace(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], filename: str) -> Any:
+    """Call the function; return its result, and the message of a Tracer. If it raises, so does this."""
+    tracer = Tracer(filename)
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        value = function(*args, **kwargs)
+    finally:
+        sys.settrace(before)
+    return value, tracer.message()
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of an array or tensor that is not too large; None for anything else."""
+    if type(value) is np.ndarray and value.size <= MOST_ENTRIES and value.dtype.kind in "biuf":
+        return value.copy()
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and value.numel() <= MOST_ENTRIES:
+        return value.detach().clone() if value.layout is torch.strided and not value.is_meta else None
+    return None

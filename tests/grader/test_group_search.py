@@ -1,0 +1,57 @@
+"""A search for each group of files of a class that no mistake explains, and the drafts of mistakes."""
+
+import ast
+
+import pytest
+from click.testing import CliRunner
+
+from grader.classroom.group_search import TODO, write_drafts
+from grader.cli.kata import kata
+from grader.course.catalog import CourseError
+
+WRONG = '''
+"""My answer."""
+import numpy as np
+
+
+def double(x):
+    """Return x + x."""
+    if isinstance(x, str):
+        raise ValueError("text")
+    return x * 5
+'''
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory, tiny_course):
+    """The output of `kata grade --draft-mistakes`, the class page and the drafts."""
+    folder = tmp_path_factory.mktemp("class")
+    for student in ("ada", "bob"):
+        (folder / "in" / student).mkdir(parents=True)
+        (folder / "in" / student / "double.py").write_text(WRONG + f"\n# {student}\n")
+    words = ["grade", folder / "in", "--course", tiny_course.root, "--kata", "double", "--graders", "1"]
+    words += ["--output", folder / "out", "--draft-mistakes", folder / "drafts.py"]
+    result = CliRunner().invoke(kata, list(map(str, words)), catch_exceptions=False)
+    return result, (folder / "out" / "class.html").read_text(), (folder / "drafts.py").read_text()
+
+
+def test_the_class_page_shows_the_place_beside_the_group(graded):
+    result, page, _ = graded
+    assert result.exit_code == 0
+    assert page.count("Changing only this spot makes every check pass: a number.") == 1
+    assert "return x * 5" in page
+
+
+def test_a_group_is_drafted_as_a_function_without_a_text(graded):
+    result, _, drafts = graded
+    assert "1 draft of mistakes written to " in result.output
+    names = {node.name: ast.get_docstring(node) for node in ast.parse(drafts).body if hasattr(node, "name")}
+    assert names == {"draft_1_of_double": TODO}
+    assert drafts.startswith("# double: 2 files. ")
+    assert "# Changing only this spot makes every check pass: a number." in drafts
+    assert "My answer." not in drafts
+
+
+def test_drafts_that_cannot_be_written_are_one_sentence(tmp_path):
+    with pytest.raises(CourseError, match="The drafts cannot be written to"):
+        write_drafts(tmp_path / "none" / "drafts.py", [], {})

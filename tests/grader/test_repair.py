@@ -1,0 +1,248 @@
+"""The place of a mistake without a name: what is found, what is shown of it, and when the search ends."""
+
+import textwrap
+import time
+
+import pytest
+
+from grader.course.submission import parse
+from grader.diagnosis.repair import Clock, RepairSearch
+from grader.diagnosis.search_options import SearchOptions
+from grader.formats import NAMES, account, fragment, html, lines, summary, terminal
+from grader.grading.grader import Grader
+from grader.report import KataReport, Place, Repair, Report, Waypoint, from_json, to_json
+
+LONG = 15  # characters of a line of a reference that must not be shown
+
+
+@pytest.fixture
+def locate(tiny_course, request):
+    """`locate(code)` grades code for a kata of the tiny course and returns the report after a search."""
+
+    def run(code, kata="double", **options):
+        info = tiny_course.kata_info(kata)
+        grader = Grader(tiny_course, {info.library: request.getfixturevalue(f"{info.library}_source")})
+        report = grader.grade(parse(info, textwrap.dedent(code), f"{kata}.py"))
+        run.before, found = report, grader.locate(report, SearchOptions(**options))
+        run.seconds = grader.search_seconds
+        return found
+
+    return run
+
+
+def double(result):
+    return f"def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return {result}\n"
+
+
+def shown(repair):
+    return repair.kind, repair.place.line, repair.place.text[repair.place.start : repair.place.end]
+
+
+@pytest.mark.parametrize(
+    ("code", "place"),
+    [
+        (double("x * 5"), ("a number", 4, "5")),
+        (double("x + x + 4"), ("a term", 4, "x + x + 4")),
+        (double("(x + x).T"), ("a transpose", 4, "(x + x).T")),
+        (double("(x + x).astype('float32')"), ("a cast", 4, "(x + x).astype('float32')")),
+        (double("(x + x)[:1]"), ("an index", 4, "(x + x)[:1]")),
+        (double("[x + x]"), ("an item", 4, "[x + x]")),
+        (double("x + x").replace("ValueError", "TypeError"), ("an exception", 3, "TypeError")),
+    ],
+    ids=["number", "term", "transpose", "cast", "index", "item", "exception"],
+)
+def test_the_place_and_the_kind_of_a_slip_are_found(locate, code, place):
+    assert place in map(shown, locate(code).repairs)
+
+
+CENTER = """
+    import torch
+    from torch import nn
+
+    class Center(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(width))
+
+        def forward(self, x):
+            mean = x.mean(0, keepdim=True)
+            moved = x - mean
+            return moved * self.scale
+"""
+
+
+def test_a_module_s_axis_is_found(locate):
+    found = locate(CENTER, "center")
+    assert [shown(repair) for repair in found.repairs] == [("an axis", 11, "0")]
+
+
+def test_a_place_is_proved_by_every_check(locate):
+    assert locate("def double(x):\n    return x + x + 4\n").repairs == ()  # text is accepted besides
+
+
+def test_a_search_changes_neither_points_nor_status(locate):
+    found = locate(double("x * 5"))
+    before = locate.before
+    assert found.repairs
+    assert (found.status, found.score, found.checks) == (before.status, before.score, before.checks)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        double("x + x"),
+        double("x * 2"),
+        double("x * 3"),
+        "def double(x):\n    raise NotImplementedError\n",
+        double("later(x)") + "\n\ndef later(x):\n    raise NotImplementedError\n",
+    ],
+    ids=["right", "a variant", "named", "untouched", "unwritten"],
+)
+def test_what_is_right_named_or_unwritten_is_not_searched(locate, code, monkeypatch):
+    monkeypatch.setattr(RepairSearch, "run", lambda _: pytest.fail("searched"))
+    monkeypatch.setattr(RepairSearch, "__init__", lambda *_: pytest.fail("searched"))
+    assert locate(code) == locate.before
+
+
+def test_no_seconds_are_no_search(locate):
+    assert locate(double("x * 5"), seconds=0) == locate.before
+
+
+def test_a_report_of_another_file_is_left_as_it_is(tiny_course, numpy_source):
+    grader, info = Grader(tiny_course, {"numpy": numpy_source}), tiny_course.kata_info("double")
+    other = grader.grade(parse(info, double("x * 7"), "double.py"))
+    grader.grade(parse(info, double("x * 5"), "double.py"))
+    assert grader.locate(other, SearchOptions()) == other
+
+
+ENDLESS = "def double(x):\n    while True:\n        pass\n"
+SLEEPS = "import time\n\ndef double(x):\n    time.sleep(0.2)\n    return x\n"
+EXITS = "import os\n\ndef double(x):\n    os._exit(3)\n"
+FORKS = "import os\n\ndef double(x):\n    while x.size:\n        os.fork()\n    return 5 * x\n"
+ALLOCATES = "def double(x):\n    kept = [bytearray(10**11) for _ in range(20)]\n    return x * 5\n"
+PRINTS = "def double(x):\n    print('x' * 10**6)\n    return x * x * 5\n"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("code", [ENDLESS, SLEEPS, EXITS, FORKS, ALLOCATES, PRINTS])
+def test_a_hostile_file_ends_the_search_within_its_budget(locate, code):
+    found = locate(code, seconds=0.5)
+    assert found.checks == locate.before.checks
+    assert (found.status, found.score) == (locate.before.status, locate.before.score)
+    assert locate.seconds < 5
+
+
+def test_a_fault_of_the_search_is_not_shown(locate, monkeypatch):
+    monkeypatch.setattr(RepairSearch, "_search", lambda *_: 1 / 0)
+    assert locate(double("x * 5")).repairs == ()
+
+
+def test_an_outdated_search_ends_at_once(locate):
+    tried = []
+    found = locate(double("x * 5"), is_outdated=lambda: True, progress=tried.append)
+    assert (found.repairs, tried) == ((), [])
+
+
+def test_progress_is_told(locate):
+    tried = []
+    locate(double("x * 5"), progress=tried.append)
+    assert tried == list(range(len(tried)))
+    assert len(tried) > 3
+
+
+def test_the_clock_counts_wall_time_too(monkeypatch):
+    clock = Clock(SearchOptions(seconds=1.0))
+    assert not clock.is_over()
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 2.5)
+    assert clock.is_over()
+
+
+WAYPOINT = """
+    def softmax(x, axis=-1):
+        largest = x.max(axis=axis, keepdims=True)
+        powers = __import__("numpy").exp((x - largest) * 1.5)
+        total = powers.sum(axis=axis, keepdims=True)
+        return powers / total
+"""
+
+
+def test_the_first_variable_that_differs_is_named(softmax_grader):
+    info = softmax_grader.course.kata_info("softmax")
+    report = softmax_grader.grade(parse(info, textwrap.dedent(WAYPOINT), "softmax.py"))
+    found = softmax_grader.locate(report, SearchOptions())
+    assert found.waypoint == Waypoint("largest", "powers", 4)
+
+
+def test_another_name_is_compared_with_no_value(softmax_grader):
+    info = softmax_grader.course.kata_info("softmax")
+    code = textwrap.dedent(WAYPOINT).replace("powers", "e")
+    report = softmax_grader.grade(parse(info, code, "softmax.py"))
+    assert softmax_grader.locate(report, SearchOptions()).waypoint is None
+
+
+FOUND = KataReport(
+    "softmax",
+    "attention",
+    "failed",
+    1000,
+    repairs=(Repair("an axis", Place(3, "    return e / e.sum(axis=0)", 17, 23)),),
+    waypoint=Waypoint("scores", "weights", 14),
+)
+
+
+def test_one_place_reads_as_a_fact():
+    assert account.of_search(FOUND).splitlines() == [
+        "Changing only this spot makes every check pass: an axis.",
+        "3 │ return e / e.sum(axis=0)",
+        "  │              ^^^^^^",
+        "`scores` agrees with the reference; `weights` is the first that differs (line 14).",
+    ]
+
+
+def test_several_places_are_alternatives():
+    other = Repair("a sign", Place(5, "y = -x", 4, 6))
+    several = KataReport("s", "t", "failed", 100, repairs=(*FOUND.repairs, other))
+    assert account.repair_text(several) == (
+        "Changing any one of these spots makes every check pass: an axis or a sign."
+    )
+
+
+def test_a_report_with_places_is_read_as_it_was_written():
+    report = Report((FOUND,))
+    assert from_json(to_json(report)) == report
+    data = to_json(report)
+    for name in ("repairs", "waypoint"):
+        del data["katas"][0][name]
+    assert from_json(data).katas[0].repairs == ()
+
+
+def test_every_format_shows_the_place(locate):
+    report = locate(double("x * 5"))
+    whole, told = Report((report,)), "Changing only this spot makes every check pass: a number."
+    texts = [terminal.render(whole), html.render(whole), summary.render(whole), lines.render(whole)]
+    for text in [*texts, fragment.render_kata(report), account.of_kata(report)]:
+        assert told in " ".join(text.split())
+    assert "double.py:4:16: error: Changing only this spot" in lines.render(whole)
+    assert {"terminal", "lines"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("code", [double("x * 5"), double("x - x"), double("x + x + 4")])
+def test_nothing_of_the_reference_is_shown(locate, tiny_course, code):
+    report = locate(code)
+    whole = Report((report,))
+    reference = tiny_course.solution(tiny_course.kata_info("double"), "reference").read_text()
+    own = {line.strip() for line in reference.splitlines()} - {line.strip() for line in code.splitlines()}
+    texts = [terminal.render(whole), html.render(whole), summary.render(whole), lines.render(whole)]
+    texts += [str(to_json(whole)), fragment.render_kata(report)]
+    assert report.repairs
+    assert not [line for line in own for text in texts if len(line) >= LONG and line in text]
+    assert "x + x" not in account.of_search(report).replace("x + x + 4", "")
+
+
+def test_a_library_s_own_error_of_that_name_is_no_unwritten_part(locate):
+    code = textwrap.dedent(CENTER).replace("moved * self.scale", "(moved > 0) @ (x > 0).T * self.scale")
+    locate(code, "center")
+    assert "NotImplementedError" in str(locate.before.checks)
+    assert locate.seconds > 0
