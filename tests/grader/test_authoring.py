@@ -241,6 +241,10 @@ COIN = {
             """Heads come up too often."""
             return bool(torch.rand((), generator=generator) < p**0.2)
 
+        def heads_too_rarely(p, generator):
+            """Heads come up too rarely."""
+            return bool(torch.rand((), generator=generator) < p**2)
+
         def turns_the_coin(p, generator):
             """Heads and tails are swapped."""
             return not bool(torch.rand((), generator=generator) < p)
@@ -257,11 +261,16 @@ COIN = {
 
 
 @pytest.mark.slow
-def test_a_mistake_that_is_named_by_its_draws_alone_gets_a_note(capsys, tmp_path, write):
+def test_mistakes_that_are_named_or_caught_by_their_draws_alone_get_notes(capsys, tmp_path, write):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     verify_course(Course(write(tmp_path, COIN)), ())
-    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
-    assert notes == [
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[:4] == ["coin", "7", "3/3", "1/3"]
+    assert "Named by chance, and not counted as named: coin 2." in lines
+    assert [line for line in lines if line.startswith("note: ")] == [
         "note: coin: solutions/chance/coin/mistakes.py:3: the mistake `heads_too_often` is named only where a"
-        " student draws the same random numbers in the same order; add a case on which its answer is certain."
+        " student draws the same random numbers in the same order; let a law ask for equal values on a certain"
+        " case (p = 0 or 1, fixed weights), or add such a case.",
+        "note: coin: solutions/chance/coin/mistakes.py:7: the mistake `heads_too_rarely` is caught with 8 of 10"
+        " draws of random numbers; make its check certain (p = 0 or 1, fixed weights), or draw more often.",
     ]
