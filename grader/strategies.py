@@ -100,7 +100,7 @@ def normal_arrays(shape: tuple[int, ...], dtype: str, scale: float = 1.0) -> Str
     """
 
     def draw(seed: int) -> np.ndarray[Any, Any]:
-        return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(dtype)
+        return np.asarray(np.random.default_rng(seed).standard_normal(shape) * scale, dtype)
 
     return _st().integers(0, 2**16).map(draw)
 

@@ -160,4 +160,7 @@ def _generator_class(generator: Any, shift: int) -> Any:
         def manual_seed(self, seed: int) -> Any:
             return super().manual_seed(seed + shift)
 
+        def initial_seed(self) -> Any:  # the seed that was given, so that it can be given again
+            return super().initial_seed() - shift
+
     return Generator

@@ -2,6 +2,7 @@
 
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +12,7 @@ from grader.answer_keys.lookup import open_keyring
 from grader.authoring import static_checks
 from grader.authoring.false_rejections import verify_right_answers
 from grader.authoring.overview import overview
+from grader.authoring.random_draws import OtherDraws
 from grader.authoring.verify import verify_course
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, find_course
@@ -260,6 +262,19 @@ COIN = {
 }
 
 
+def test_a_generator_with_another_seed_can_be_set_back_to_it():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+    def draw(seed):
+        generator = torch.Generator().manual_seed(seed)
+        first = torch.rand((), generator=generator).item()
+        generator.manual_seed(generator.initial_seed())
+        return first, torch.rand((), generator=generator).item()
+
+    again = OtherDraws(SimpleNamespace(draw=draw)).draw(7)
+    assert again[0] == again[1] != draw(7)[0]
+
+
 @pytest.mark.slow
 def test_mistakes_that_are_named_or_caught_by_their_draws_alone_get_notes(capsys, tmp_path, write):
     pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -269,8 +284,9 @@ def test_mistakes_that_are_named_or_caught_by_their_draws_alone_get_notes(capsys
     assert "Named by chance, and not counted as named: coin 2." in lines
     assert [line for line in lines if line.startswith("note: ")] == [
         "note: coin: solutions/chance/coin/mistakes.py:3: the mistake `heads_too_often` is named only where a"
-        " student draws the same random numbers in the same order; let a law ask for equal values on a certain"
-        " case (p = 0 or 1, fixed weights), or add such a case.",
-        "note: coin: solutions/chance/coin/mistakes.py:7: the mistake `heads_too_rarely` is caught with 8 of 10"
-        " draws of random numbers; make its check certain (p = 0 or 1, fixed weights), or draw more often.",
+        " student draws the same random numbers in the same order; let a law ask for equal values on a"
+        " certain case (p = 0 or 1, fixed weights), or add such a case.",
+        "note: coin: solutions/chance/coin/mistakes.py:7: the mistake `heads_too_rarely` is caught with 8"
+        " of 10 draws of random numbers; make its check certain (p = 0 or 1, fixed weights), or draw more"
+        " often.",
     ]
