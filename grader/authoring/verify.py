@@ -81,7 +81,8 @@ def verify_course(
     drafts = [info.name for info in infos if info.draft]
     if drafts:
         click.echo(f"Drafts, whose checks are unproven: {', '.join(drafts)}.")
-    click.echo("Every kata is ready." if not gaps else f"{counted(len(gaps), 'gap')}.")
+    done = "Every kata can be graded." if drafts else "Every kata is ready."
+    click.echo(f"{counted(len(gaps), 'gap')}." if gaps else done)
     return 1 if gaps else 0
 
 
@@ -106,6 +107,7 @@ def verify_kata(course: Course, grader: Grader, info: KataInfo, isolated: bool =
         due = ["a draft"] if info.draft else static_checks.gaps_of_answers(course, info)
         _judge(course, grader, result, due, isolated)
     result.gaps += [] if info.draft else static_checks.unfinished(course, info)
+    result.notes += static_checks.todos_of_draft(course, info)
     result.seconds = time.monotonic() - began
     return result
 

@@ -380,7 +380,15 @@ def test_a_draft_needs_a_reference_and_cases_alone_and_is_marked(new, tmp_path, 
     assert verify_course(course, ()) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[1].startswith("k (draft)")
-    assert out[-2:] == ["Drafts, whose checks are unproven: k.", "Every kata is ready."]
+    assert out[-2:] == ["Drafts, whose checks are unproven: k.", "Every kata can be graded."]
+    todos = [f"note: k: {todo}" for todo in static_checks.todos_of_draft(course, info)]
+    assert (
+        "note: k: my/exercises/a/k.py:3: say the idea in the field's terms, the formula, and the shape of"
+        in (todo.partition(" every")[0] for todo in todos)
+    )
+    assert [line for line in out if line.startswith("note: ")] == todos
+    released = CliRunner().invoke(run_kata, ["release", "handout", "--course", "my"]).output
+    assert [line for line in released.splitlines() if line.startswith("note: ")] == todos
     assert "T (draft: unproven)" in kata_list(course)
     assert "| `k` (draft) |" in overview(course)
     prepared = Grader(course, {}).prepare(info)

@@ -5,6 +5,7 @@
 import pytest
 
 from grader.authoring import static_checks, time_limit
+from grader.authoring.source_locations import unwritten
 from grader.authoring.verify import verify_course
 from grader.course.catalog import Course
 from grader.course.loading import parse
@@ -229,3 +230,20 @@ def test_the_first_gap_is_the_next_step(verified):
     first = next(line for line in lines if line.startswith("✗ "))
     assert step.removeprefix("next: ") == first.removeprefix("✗ ")
     assert lines.index(step) < lines.index(first)
+
+
+@pytest.mark.parametrize(
+    ("line", "todo"),
+    [
+        ("expect.refuses(f, x, why='TODO: say why it is refused')", "say why it is refused"),
+        ('    expect.refuses(f, x, why="TODO: say why it is refused"),', "say why it is refused"),
+        ('    """TODO: say what it holds."""', "say what it holds"),
+        ("# TODO: draw more (ties, zeros)", "draw more (ties, zeros)"),
+        ("# TODO: say 'no' twice", "say 'no' twice"),
+    ],
+)
+def test_a_todo_ends_before_the_end_of_its_literal(tmp_path, line, todo):
+    path = tmp_path / "file.py"
+    path.write_text(line)
+    (tmp_path / "exercises").mkdir()
+    assert unwritten([path], Course(tmp_path))[1][0].endswith(f":1: {todo}.")
