@@ -13,6 +13,17 @@ from typing import Any
 
 import numpy as np
 
+__all__ = [
+    "arrays",
+    "float_dtypes",
+    "integer_dtypes",
+    "normal_arrays",
+    "permuted",
+    "readable_arrays",
+    "shapes",
+    "tensors",
+]
+
 Strategy = Any  # hypothesis.strategies.SearchStrategy; Hypothesis is not imported here
 
 READABLE_SIZE = 24  # the largest number of elements that Hypothesis draws one by one
@@ -30,9 +41,18 @@ def __getattr__(name: str) -> Any:
     Raises:
         AttributeError: If Hypothesis has no such strategy.
     """
-    import hypothesis.strategies
+    if name.startswith("_"):  # what help() asks for, such as __path__, is not Hypothesis's
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_st(), name)
 
-    return getattr(hypothesis.strategies, name)
+
+def __dir__() -> list[str]:
+    """Return the names of all strategies, with those of Hypothesis.
+
+    Returns:
+        The names in order.
+    """
+    return sorted({*__all__, *_st().__all__})
 
 
 def _st() -> Any:
@@ -100,7 +120,7 @@ def normal_arrays(shape: tuple[int, ...], dtype: str, scale: float = 1.0) -> Str
     """
 
     def draw(seed: int) -> np.ndarray[Any, Any]:
-        return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(dtype)
+        return np.asarray(np.random.default_rng(seed).standard_normal(shape) * scale, dtype)
 
     return _st().integers(0, 2**16).map(draw)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from grader.authoring.random_draws import named_by_chance
+from grader.authoring.random_draws import DRAWS, Redrawn, redrawn
 from grader.authoring.time_limit import limited_time
 from grader.checks.base import PreparedKata
 from grader.course.catalog import Course
@@ -39,7 +39,7 @@ class MistakeOutcome:
     failed: frozenset[str]
     named: str | None
     points: int
-    by_chance: bool = False  # named only while a student draws the same random numbers
+    redrawn: Redrawn = field(default_factory=Redrawn)
     raised: str = ""  # what it raises in every case, if its docstring does not mention an error
 
     @property
@@ -60,14 +60,25 @@ class MistakeOutcome:
         return None
 
     @property
+    def is_named(self) -> bool:
+        """True if the report names the mistake, whatever random numbers a student draws."""
+        return self.named == self.name and not self.redrawn.named_by_chance
+
+    @property
     def note(self) -> str | None:
-        """The remark about a mistake whose name depends on the random numbers, or None."""
-        if not self.by_chance:
-            return None
-        return (
-            f"the mistake `{self.name}` is named only where a student draws the same random numbers in the"
-            " same order; add a case on which its answer is certain."
-        )
+        """The remark about a mistake that is caught or named only with some random numbers, or None."""
+        if self.redrawn.caught < DRAWS:
+            return (
+                f"the mistake `{self.name}` is caught with {self.redrawn.caught} of {DRAWS} draws of random"
+                " numbers; make its check certain (p = 0 or 1, fixed weights), or draw more often."
+            )
+        if self.redrawn.named_by_chance:
+            return (
+                f"the mistake `{self.name}` is named only where a student draws the same random numbers in"
+                " the same order; let a law ask for equal values on a certain case (p = 0 or 1, fixed"
+                " weights), or add such a case."
+            )
+        return None
 
 
 def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
@@ -75,8 +86,8 @@ def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[Mis
     judged = list(_judged(course, prepared))
     matcher = matcher_of(prepared.kata, [mistake.recorded for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
-    by_chance = named_by_chance(course, prepared, judged, matcher)
-    return [_outcome(mistake, matcher, mistake.recorded.id in by_chance) for mistake in judged]
+    changed = redrawn(course, prepared, judged, matcher)
+    return [_outcome(mistake, matcher, changed.get(mistake.recorded.id, Redrawn())) for mistake in judged]
 
 
 def _judged(course: Course, prepared: PreparedKata) -> Iterator[JudgedMistake]:
@@ -101,14 +112,14 @@ def _raised(mistake: JudgedMistake) -> str:
     return "" if mentions else agreement.failures[0].message
 
 
-def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher, by_chance: bool) -> MistakeOutcome:
+def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher, changed: Redrawn) -> MistakeOutcome:
     failed = frozenset(result.plan.name for result in mistake.results if result.failures)
     named = matcher.name(mistake.results)
     first = next((named[r.plan.name].id for r in mistake.results if r.plan.name in named), None)
     lost = failed | unearned(mistake.results, mistake.answers).keys()
     points = sum(result.plan.points for result in mistake.results if result.plan.name not in lost)
     return MistakeOutcome(
-        mistake.recorded.id, mistake.level, failed, first, points, by_chance, _raised(mistake)
+        mistake.recorded.id, mistake.level, failed, first, points, changed, _raised(mistake)
     )
 
 

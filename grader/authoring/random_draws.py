@@ -1,8 +1,8 @@
-"""Find mistakes that are named only because verification draws the same random numbers again.
+"""Judge mistakes with other random numbers: are they still caught, and do their reports still name them?
 
 A student who makes the mistake in other words draws other numbers. So mistakes that draw are judged once more
-with other seeds. Checks that the reference then fails are left out: they pin the draws themselves, as a
-statement may.
+with other seeds. Checks that the reference then fails pin the draws themselves, as a statement may: a mistake
+that fails one of them is always caught, and they are left out for the name.
 """
 
 from __future__ import annotations
@@ -10,56 +10,106 @@ from __future__ import annotations
 import random
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from grader.authoring.time_limit import limited_time
-from grader.checks.base import CheckContext, PreparedKata
+from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers, excerpt
-from grader.diagnosis.matcher import MistakeMatcher
+from grader.diagnosis.matcher import FailedCheck, MistakeMatcher
 from grader.diagnosis.recording import JudgedMistake
 from grader.worker.child.executor import seed_random_numbers
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.messages import Outcome, Request
 
-SHIFT = 1_000_003  # added to every seed
-DRAWS = re.compile(r"rand|rng|generator|multinomial|bernoulli|dropout|shuffle|permut|choice", re.IGNORECASE)
+SHIFT = 1_000_003  # added to every seed, and once more for each further draw
+DRAWS = 10  # with the draw of the verification itself
+WORDS = re.compile(
+    r"rand|rng|generator|multinomial|bernoulli|dropout|shuffle|permutation|permuted|choice", re.IGNORECASE
+)
 
 
-def named_by_chance(
+@dataclass(frozen=True)
+class Redrawn:
+    """What other random numbers change for a mistake: whether its report names it only while they are the
+    same, and with how many of DRAWS draws it is caught."""
+
+    named_by_chance: bool = False
+    caught: int = DRAWS
+
+
+def redrawn(
     course: Course, prepared: PreparedKata, judged: list[JudgedMistake], matcher: MistakeMatcher
-) -> set[str]:
-    """Return the names of the mistakes whose reports name them only while the random numbers are the same."""
-    path = course.solution(prepared.info, "mistakes")
-    source = path.read_text(encoding="utf-8") if judged else ""
-    drawing = [mistake for mistake in judged if DRAWS.search(excerpt(source, mistake.recorded.id))]
+) -> dict[str, Redrawn]:
+    """Return what other random numbers change, by the name of each mistake for which they change anything."""
+    drawing = _drawing(course, prepared, judged)
     if not drawing:
-        return set()
+        return {}
     answers = Answers(course, prepared.info, "mistakes")
-    pinned = _failed(_judge(course, prepared, answers.reference))
-    found = set()
+    with limited_time(course, prepared.info):
+        pinned = {check.name for check in _failed(prepared.checks, _context(prepared, answers.reference, 1))}
+    found = {}
     for mistake in drawing:
         name = mistake.recorded.id
-        again = _judge(course, prepared, answers.fresh(name))
-        first, second = ([r for r in rs if r.plan.name not in pinned] for rs in (mistake.results, again))
-        if _is_named(name, first, matcher) and not _is_named(name, second, matcher):
-            found.add(name)
+        with limited_time(course, prepared.info):
+            again = _judge(prepared, answers.fresh(name))
+        if not _is_the_same(mistake, again):
+            first, second = ([r for r in rs if r.plan.name not in pinned] for rs in (mistake.results, again))
+            by_chance = _is_named(name, first, matcher) and not _is_named(name, second, matcher)
+            with limited_time(course, prepared.info):
+                found[name] = Redrawn(by_chance, _times_caught(prepared, answers, mistake, pinned))
     return found
 
 
-def _judge(course: Course, prepared: PreparedKata, module: Any) -> list[CheckResult]:
-    session = CheckContext(prepared.kata, prepared.oracle, OtherDraws(module))
-    with limited_time(course, prepared.info):
-        return [run_check(check, session) for check in prepared.checks]
+def _drawing(course: Course, prepared: PreparedKata, judged: list[JudgedMistake]) -> list[JudgedMistake]:
+    """Return the mistakes that are caught and that draw, by their source, or that of the reference."""
+    if not judged:
+        return []
+    reference, source = (
+        course.solution(prepared.info, part).read_text(encoding="utf-8") for part in ("reference", "mistakes")
+    )
+    return [
+        mistake
+        for mistake in judged
+        if any(result.failures for result in mistake.results)
+        and (WORDS.search(reference) or WORDS.search(excerpt(source, mistake.recorded.id)))
+    ]
 
 
-def _failed(results: list[CheckResult]) -> set[str]:
-    return {result.plan.name for result in results if result.failures}
+def _context(prepared: PreparedKata, module: Any, draw: int) -> CheckContext:
+    return CheckContext(prepared.kata, prepared.oracle, OtherDraws(module, draw * SHIFT))
+
+
+def _judge(prepared: PreparedKata, module: Any) -> list[CheckResult]:
+    context = _context(prepared, module, 1)
+    return [run_check(check, context) for check in prepared.checks]
+
+
+def _failed(checks: Iterable[Check], context: CheckContext) -> Iterator[Check]:
+    return (check for check in checks if run_check(check, context).failures)
+
+
+def _is_the_same(mistake: JudgedMistake, again: list[CheckResult]) -> bool:
+    """True if other draws have led to the same failures with the same answers."""
+    return all(FailedCheck(r).is_explained_by(mistake.recorded.outcomes[r.plan.name]) for r in again)
+
+
+def _times_caught(prepared: PreparedKata, answers: Answers, mistake: JudgedMistake, pinned: set[str]) -> int:
+    """Return with how many of DRAWS draws a check fails; the checks that have failed before come first."""
+    failed = {result.plan.name for result in mistake.results if result.failures}
+    if failed & pinned:
+        return DRAWS
+    checks = sorted(prepared.checks, key=lambda check: check.name not in failed)
+    free = [check for check in checks if check.name not in pinned]
+    name = mistake.recorded.id
+    again = (_context(prepared, answers.fresh(name), draw) for draw in range(1, DRAWS))
+    return 1 + sum(any(True for _ in _failed(free, context)) for context in again)
 
 
 def _is_named(name: str, results: list[CheckResult], matcher: MistakeMatcher) -> bool:
@@ -67,26 +117,28 @@ def _is_named(name: str, results: list[CheckResult], matcher: MistakeMatcher) ->
 
 
 class OtherDraws(LocalStudent):
-    """A student in this process for which every seed gives other random numbers."""
+    """A student in this process for which every seed is larger by `shift`, so that it gives other numbers."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, shift: int = SHIFT) -> None:
         super().__init__(module)
-        seed_random_numbers(SHIFT)
+        self._shift = shift
+        seed_random_numbers(shift)
 
     def perform(self, request: Request) -> Outcome:
-        with _shifted_seeds():
+        with _shifted_seeds(self._shift):
             return super().perform(request)
 
 
 @contextmanager
-def _shifted_seeds() -> Iterator[None]:
+def _shifted_seeds(shift: int) -> Iterator[None]:
     """Replace what takes a seed, so that it takes another one."""
     places: list[tuple[Any, str]] = [(random, "seed"), (np.random, "seed"), (np.random, "default_rng")]
     if torch := sys.modules.get("torch"):
         places += [(torch, "manual_seed"), (torch, "Generator")]
     originals = [(owner, name, getattr(owner, name)) for owner, name in places]
     for owner, name, original in originals:
-        setattr(owner, name, _generator_class(original) if name == "Generator" else _shifted(original))
+        shifted = _generator_class if name == "Generator" else _shifted
+        setattr(owner, name, shifted(original, shift))
     try:
         yield
     finally:
@@ -94,16 +146,19 @@ def _shifted_seeds() -> Iterator[None]:
             setattr(owner, name, original)
 
 
-def _shifted(function: Any) -> Any:
+def _shifted(function: Any, shift: int) -> Any:
     def call(seed: Any = None) -> Any:
-        return function(seed + SHIFT if isinstance(seed, int | np.integer) else seed)
+        return function(seed + shift if isinstance(seed, int | np.integer) else seed)
 
     return call
 
 
-def _generator_class(generator: Any) -> Any:
+def _generator_class(generator: Any, shift: int) -> Any:
     class Generator(generator):  # type: ignore[misc]  # PyTorch is optional, so its class is untyped here
         def manual_seed(self, seed: int) -> Any:
-            return super().manual_seed(seed + SHIFT)
+            return super().manual_seed(seed + shift)
+
+        def initial_seed(self) -> Any:  # the seed that was given, so that it can be given again
+            return super().initial_seed() - shift
 
     return Generator

@@ -11,7 +11,7 @@ from grader.course.catalog import Course, KataInfo
 from grader.course.loading import parse
 
 PARTS = ("reference", "mistakes", "variants")
-TODO = re.compile(r"TODO:? *(?P<what>.*?)[\"',. ]*$")
+TODO = re.compile(r"TODO:? *(?P<what>.*?)[,. ]*(?:[\"'][\"',.)\]} ]*)?$")  # without the end of its literal
 
 
 def place(course: Course, path: Path, line: int = 0) -> str:

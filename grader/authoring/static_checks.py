@@ -86,6 +86,11 @@ def unfinished(course: Course, info: KataInfo) -> list[str]:
     return [*rest, *_gaps_of_statement(course, info), *_gaps_of_digest(course, info), *_gaps_of_hints(info)]
 
 
+def todos_of_draft(course: Course, info: KataInfo) -> list[str]:
+    """Return the TODOs in the files of a draft that students get: its declaration and its stub."""
+    return unwritten([info.path, course.stub(info)], course)[1] if info.draft else []
+
+
 def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:
     tree, where = parse(course.stub(info)), place(course, course.stub(info), 1)
     found = []

@@ -36,6 +36,7 @@ class KataVerification:
     mistakes: int = 0
     caught: int = 0
     named: int = 0
+    named_by_chance: int = 0  # not counted in `named`
     variants: int = 0
     passed: int = 0
     seconds: float = 0.0
@@ -63,6 +64,8 @@ def verify_course(
     outcomes = [outcome for result in results for outcome in result.outcomes]
     if outcomes:
         click.echo(mistake_table.medians(outcomes))
+    if by_chance := [f"{v.info.name} {v.named_by_chance}" for v in results if v.named_by_chance]:
+        click.echo(f"Named by chance, and not counted as named: {', '.join(by_chance)}.")
     for result in results if tables else []:
         mistake_table.write_table(course, result.info, result.outcomes)
     of_the_course = (static_checks.unknown_names, static_checks.unkept_plans, static_checks.stray_files)
@@ -78,7 +81,8 @@ def verify_course(
     drafts = [info.name for info in infos if info.draft]
     if drafts:
         click.echo(f"Drafts, whose checks are unproven: {', '.join(drafts)}.")
-    click.echo("Every kata is ready." if not gaps else f"{counted(len(gaps), 'gap')}.")
+    done = "Every kata can be graded." if drafts else "Every kata is ready."
+    click.echo(f"{counted(len(gaps), 'gap')}." if gaps else done)
     return 1 if gaps else 0
 
 
@@ -103,6 +107,7 @@ def verify_kata(course: Course, grader: Grader, info: KataInfo, isolated: bool =
         due = ["a draft"] if info.draft else static_checks.gaps_of_answers(course, info)
         _judge(course, grader, result, due, isolated)
     result.gaps += [] if info.draft else static_checks.unfinished(course, info)
+    result.notes += static_checks.todos_of_draft(course, info)
     result.seconds = time.monotonic() - began
     return result
 
@@ -206,7 +211,8 @@ def _verify_mistakes(course: Course, grader: Grader, result: KataVerification, i
     found = result.outcomes = mistake_checks.outcomes(course, grader, prepared)
     result.mistakes = len(found)
     result.caught = sum(bool(outcome.failed) for outcome in found)
-    result.named = sum(outcome.named == outcome.name for outcome in found)
+    result.named = sum(outcome.is_named for outcome in found)
+    result.named_by_chance = sum(outcome.redrawn.named_by_chance for outcome in found)
     if len(found) < MISTAKES_DUE:
         where, there = place(course, path, last_line(path)), counted(len(found), "mistake")
         result.gaps.append(f"{where}: {there}; {MISTAKES_DUE} are due.")

@@ -18,6 +18,7 @@ from grader.course.loading import line_of, told
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case, DrawCase, Kata, KataError
 from grader.values.arrays import contiguous, in_leaves, is_contiguous
+from grader.values.formatting import show
 from grader.values.tolerance import Precision, precision_of
 from grader.worker.in_process import LocalStudent
 
@@ -159,16 +160,25 @@ class Oracle:
     def _answers(self, cases: list[Case]) -> list[Expected]:
         """Return the reference's answer to each case. Raises KataError if the reference fails."""
         try:
-            return [self._compute_expected(case) for case in cases]
-        except (SubmissionFailed, ExpectationFailed) as failure:
-            raise KataError(
-                f"{self.kata.name}: the reference fails on a case of its own bank: {failure}."
-            ) from None
+            return [self._answer(case) for case in cases]
+        except KataError:
+            raise
         except Exception as error:
             where = self._line_of(error)
             raise KataError(
                 f"{self.kata.name}: {where} raises {told(error)}, when the reference is asked."
             ) from error
+
+    def _answer(self, case: Case) -> Expected:
+        """Return the reference's answer to one case. Raises KataError, with the case, if it fails."""
+        try:
+            return self._compute_expected(case)
+        except (SubmissionFailed, ExpectationFailed) as failure:
+            why = " ".join(str(failure).split()).rstrip(".")
+            given = "; ".join(f"{name} = {show(value)}" for name, value in case.items())
+            raise KataError(
+                f"{self.kata.name}: the reference fails on a case of its own bank: {why}. The case: {given}."
+            ) from None
 
     def _line_of(self, error: Exception) -> str:
         """Return the line of the declaration that raised, or the file's name if none of its lines did."""

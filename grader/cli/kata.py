@@ -46,7 +46,9 @@ def _own_course(folder: Path | None) -> Course:
     multiple=True,
     help="'f(x: \"tokens d_model\", eps=1e-6)'; again for more, 'Cache.append(k, v)' for a method.",
 )
-@click.option("--weight", "weights", multiple=True, help="A module's parameter: 'w: d_ff d_model'.")
+@click.option(
+    "--weight", "weights", multiple=True, help="A module's parameter: 'w: d_ff d_model'; 's:' for a number."
+)
 @click.option("--library", type=click.Choice(["numpy", "torch"]), help="What its arrays are.")
 @click.option("--title", help="What it is about, in a few words.")
 @click.option("--source", help="The paper and the section.")

@@ -131,7 +131,24 @@ def _first_mismatch(one: Sequence[Any], other: Sequence[Any]) -> int:
 
 
 def _type_difference(expected: Any, got: Any, path: str) -> Difference:
-    return Difference("type", lambda: (describe_type(expected), describe_type(got)), path)
+    return Difference(
+        "type", lambda: _with_numbers(expected, got, describe_type(expected), describe_type(got)), path
+    )
+
+
+def _with_numbers(expected: Any, got: Any, wanted: str, have: str) -> tuple[str, str]:
+    """Return the descriptions of two values, with their numbers if both are short rows of integers."""
+    if not (_is_short_row(expected) and _is_short_row(got)):
+        return wanted, have
+    return f"{wanted}: {show(expected)}", f"{have}: {show(got)}"
+
+
+def _is_short_row(value: Any) -> bool:
+    """True for a list or an array of one axis that holds up to SHORT integers."""
+    if isinstance(value, list | tuple):
+        return len(value) <= SHORT and all(map(_is_index, value))
+    array = to_numpy(value)
+    return array is not None and array.ndim == 1 and array.size <= SHORT and array.dtype.kind in "iu"
 
 
 def _difference_of_dicts(
@@ -226,8 +243,8 @@ def _describe_shapes(
 ) -> tuple[str, str]:
     """Describe two arrays of different shapes; without their dtypes if these differ, as they may."""
     if dtype_name(expected) == dtype_name(got):
-        return describe(expected), describe(got)
-    return f"an array of shape {wanted}", f"an array of shape {have}"
+        return _with_numbers(expected, got, describe(expected), describe(got))
+    return _with_numbers(expected, got, f"an array of shape {wanted}", f"an array of shape {have}")
 
 
 def _holds_nan(array: Array) -> bool:

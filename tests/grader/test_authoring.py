@@ -2,6 +2,7 @@
 
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +12,7 @@ from grader.answer_keys.lookup import open_keyring
 from grader.authoring import static_checks
 from grader.authoring.false_rejections import verify_right_answers
 from grader.authoring.overview import overview
+from grader.authoring.random_draws import OtherDraws
 from grader.authoring.verify import verify_course
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, find_course
@@ -37,7 +39,7 @@ def found(capsys, course):
     return code, [line.removeprefix("✗ double: ") for line in lines if line.startswith("✗")]
 
 
-REFUSED = "variants.py:7: the variant `cubes` is refused by `agrees_with_reference`"
+REFUSED = "variants.py:10: the variant `cubes` is refused by `agrees_with_reference`"
 SHORT = [
     "exercises/attention/double.py:1: the docstring is no statement yet (400 characters are due).",
     "tests/katas/path.toml does not list it; put it where it is best learnt.",
@@ -84,7 +86,7 @@ def test_mistakes_may_import_the_reference(capsys, course):
     '''
     _, gaps = found(capsys, course({**WHOLE, mistakes: text}))
     assert gaps == [
-        "solutions/attention/double/variants.py:5: 1 variant; 3 are due, in other styles.",
+        "solutions/attention/double/variants.py:8: 1 variant; 3 are due, in other styles.",
         f"{mistakes}:5: 1 mistake; 6 are due.",
         "tests/katas/attention/test_double.py:33: no mistake fails the law `refuses_text`; add the mistake"
         " that it guards against, or drop it.",
@@ -120,7 +122,7 @@ def test_too_few_answers_are_a_gap_and_the_table_counts_them(capsys, course):
     code, gaps = found(capsys, course(WHOLE))
     assert code == 1
     assert gaps == [
-        "solutions/attention/double/variants.py:5: 1 variant; 3 are due, in other styles.",
+        "solutions/attention/double/variants.py:8: 1 variant; 3 are due, in other styles.",
         "solutions/attention/double/mistakes.py:23: 4 mistakes; 6 are due.",
     ]
 
@@ -241,6 +243,10 @@ COIN = {
             """Heads come up too often."""
             return bool(torch.rand((), generator=generator) < p**0.2)
 
+        def heads_too_rarely(p, generator):
+            """Heads come up too rarely."""
+            return bool(torch.rand((), generator=generator) < p**2)
+
         def turns_the_coin(p, generator):
             """Heads and tails are swapped."""
             return not bool(torch.rand((), generator=generator) < p)
@@ -256,12 +262,31 @@ COIN = {
 }
 
 
+def test_a_generator_with_another_seed_can_be_set_back_to_it():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+    def draw(seed):
+        generator = torch.Generator().manual_seed(seed)
+        first = torch.rand((), generator=generator).item()
+        generator.manual_seed(generator.initial_seed())
+        return first, torch.rand((), generator=generator).item()
+
+    again = OtherDraws(SimpleNamespace(draw=draw)).draw(7)
+    assert again[0] == again[1] != draw(7)[0]
+
+
 @pytest.mark.slow
-def test_a_mistake_that_is_named_by_its_draws_alone_gets_a_note(capsys, tmp_path, write):
+def test_mistakes_that_are_named_or_caught_by_their_draws_alone_get_notes(capsys, tmp_path, write):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     verify_course(Course(write(tmp_path, COIN)), ())
-    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
-    assert notes == [
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[:4] == ["coin", "7", "3/3", "1/3"]
+    assert "Named by chance, and not counted as named: coin 2." in lines
+    assert [line for line in lines if line.startswith("note: ")] == [
         "note: coin: solutions/chance/coin/mistakes.py:3: the mistake `heads_too_often` is named only where a"
-        " student draws the same random numbers in the same order; add a case on which its answer is certain."
+        " student draws the same random numbers in the same order; let a law ask for equal values on a"
+        " certain case (p = 0 or 1, fixed weights), or add such a case.",
+        "note: coin: solutions/chance/coin/mistakes.py:7: the mistake `heads_too_rarely` is caught with 8"
+        " of 10 draws of random numbers; make its check certain (p = 0 or 1, fixed weights), or draw more"
+        " often.",
     ]

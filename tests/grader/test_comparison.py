@@ -95,6 +95,16 @@ class TestKinds:
         assert difference(2.0, 2, Tolerance()) is None
         assert difference(2, 2.0) == "type: int 2 | float 2.0 | "
 
+    def test_short_rows_of_integers_are_shown_with_their_numbers(self):
+        two, one = np.array([3, 1]), np.array([3])
+        assert difference(two, one) == "shape: int64 (2): [3, 1] | int64 (1): [3] | "
+        assert difference(two, [3, 1]) == "type: int64 (2): [3, 1] | a list of 2: [3, 1] | "
+        assert difference(two, np.array([3], "int32")) == (
+            "shape: an array of shape (2,): [3, 1] | an array of shape (1,): [3] | "
+        )
+        assert difference(np.arange(17), one) == "shape: int64 (17) | int64 (1) | "
+        assert difference(two, array(1)) == "shape: an array of shape (2,) | an array of shape (1,) | "
+
     def test_numbers_and_arrays_without_axes_are_alike(self):
         assert difference(np.float64(2), 2.0) is None
         assert difference(np.array(3), 3) is None

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import pydoc
+import re
 import textwrap
 from pathlib import Path
 
@@ -100,6 +101,23 @@ def test_the_reference_has_all_words():
     assert names == set(words("expect"))
     assert {"build", "anatomy", "counting_flops", "recording_gradients"} < set(words("student"))
     assert "arrays" in words("strategies")
+
+
+def test_help_and_dir_show_the_strategies():
+    assert set(strategies.__all__) == set(words("strategies"))
+    shown = pydoc.render_doc(strategies, renderer=pydoc.plaintext)
+    assert [name for name in strategies.__all__ if f"    {name}(" not in shown] == []
+    assert {*strategies.__all__, "integers", "sampled_from"} <= set(dir(strategies))
+    assert not hasattr(strategies, "__path__")
+
+
+LISTED = re.compile(r"^\| `(\w+)` \| [A-Z][^|]+\.? \|$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["expect", "strategies"])
+def test_a_reference_page_begins_with_a_list_of_all_words(page):
+    above = (ROOT / "docs" / "reference" / f"{page}.md").read_text("utf-8").partition("\n::: ")[0]
+    assert sorted(LISTED.findall(above)) == sorted(words(page))
 
 
 def test_help_works_on_a_student_in_hand():

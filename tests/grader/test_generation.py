@@ -262,3 +262,11 @@ def test_hypothesis_is_left_as_it_was():
         generation.for_all(draw_case, fail)
     assert all(now is not then for now, then in zip(inside[0], before, strict=True))
     assert all(now is then for now, then in zip(parts(), before, strict=True))
+
+
+@pytest.mark.parametrize("strategy", [st.normal_arrays, st.readable_arrays, st.arrays])
+def test_an_array_without_axes_can_be_drawn(strategy):
+    drawn = generation.draw_cases(lambda draw: {"x": draw(strategy((), "float32"))}, 4, 0)
+    assert {(type(case["x"]), case["x"].shape, case["x"].dtype.name) for case in drawn} == {
+        (np.ndarray, (), "float32")
+    }

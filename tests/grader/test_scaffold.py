@@ -109,6 +109,65 @@ def test_only_mistakes_that_apply_are_drafted(tmp_path):
     )
 
 
+def test_a_parameter_without_axes_is_one_number(new, tmp_path):
+    signatures = ("--signature", "Scale()", "--signature", "Scale.forward(x: 'tokens d_model')")
+    code, said = new("a/scale", *signatures, "--weight", "scale:", "--weight", "w: d_model", *SAID[2:])
+    assert code == 0, said
+    assert '"scale": draw(st.tensors(st.normal_arrays((), dtype))),' in declaration_of(tmp_path, "scale")
+    assert (tmp_path / "my" / "exercises" / "a" / "scale.py").read_text().count(
+        '    """TODO: say in one line what it holds.\n\n'
+        "    scale:  one number, a parameter.\n"
+        "    w:      [d_model], a parameter.\n"
+        '    """\n'
+    ) == 1
+
+
+def declaration_of(tmp_path, name):
+    return (tmp_path / "my" / "tests" / "katas" / "a" / f"test_{name}.py").read_text()
+
+
+@pytest.mark.parametrize(("parameter", "line"), [("p=0.1", 1), ("dropout=0.1", 1), ("eps=0.1", 0)])
+def test_a_module_with_dropout_is_compared_in_evaluation(tmp_path, parameter, line):
+    signatures = (f"Layer(d_model, {parameter})", "Layer.forward(x: 'tokens d_model')")
+    declaration, _ = drafted(tmp_path, "layer", *signatures, library="torch", kind="module")
+    assert declaration.count("    module.eval()  # in training every call drops other numbers\n") == line
+
+
+def test_k_of_a_sampler_is_at_most_the_size_of_the_vocabulary(tmp_path):
+    declaration, _ = drafted(tmp_path, "top", "top(logits: 'batch vocab', k, rng)", kind="sampler")
+    assert '        "k": draw(st.integers(1, vocab)),\n' in declaration
+    assert '"k": draw(st.permuted(st.arrays(' in drafted(tmp_path, "append", "append(k)")[0]
+
+
+@pytest.mark.parametrize(
+    ("result", "drawn"),
+    [
+        ("", "int(student.f(p=p, rng=rng)) for _ in range(400)"),
+        (" -> int", "int(student.f(p=p, rng=rng)) for _ in range(400)"),
+        (" -> 'n'", "index for _ in range(400) for index in student.f(p=p, rng=rng).ravel().tolist()"),
+        (" -> np.ndarray", "index for _ in range(400) for index in student.f(p=p, rng=rng).ravel().tolist()"),
+        (" -> 'vocab'", None),
+    ],
+)
+def test_a_drafted_law_counts_the_entries_of_an_array(tmp_path, result, drawn):
+    declaration, _ = drafted(tmp_path, "f", f"f(p: 'vocab', rng){result}", kind="sampler")
+    assert (f"    drawn = [{drawn}]\n" in declaration) == bool(drawn)
+    assert ("expect.frequency" in declaration) == bool(drawn)
+
+
+def test_a_draft_imports_what_it_uses(tmp_path):
+    _, mistakes = drafted(tmp_path, "f", "f(x: 'tokens d_model')", library="torch")
+    assert "import torch\n" in mistakes
+    _, mistakes = drafted(tmp_path, "g", "g(x: 'tokens') -> float", library="torch")
+    assert "import torch" not in mistakes
+    drafted(tmp_path, "count", "count(n: int)")
+    variants = (tmp_path / "solutions" / "a" / "count" / "variants.py").read_text()
+    assert variants == (
+        '"""Right answers to count in other styles."""\n\n'
+        "# TODO: add other styles: loops, einsum, library calls, another order of the steps\n"
+    )
+
+
 def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
     new("a/k", "--signature", "k(x)", *SAID)
     here, there = (root / "tests" / "katas" / "conftest.py" for root in (ROOT, tmp_path / "my"))
@@ -119,7 +178,7 @@ def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
     ("arguments", "sentence"),
     [
         (("a/k",), "A kata called `k` is there already, in a."),
-        (("b/k2",), "No track is called `b`. There are a. `--new-track` begins one."),
+        (("b/k2",), "No track is called `b`. The only track is a. `--new-track` begins one."),
         (("a/9x",), "`a/9x` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
          " beginning with a letter, as in attention/causal_mask."),
         (("k2",), "`k2` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
@@ -144,11 +203,11 @@ def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
         (("a/k2", "--signature", "K()", "--signature", "K.forward(x)", "--weight", "w d", *SAID[2:]),
          "`w d` is no parameter; write name and axes: --weight 'w: d_ff d_model'."),
         (("a/k2", "--signature", "K()", "--signature", "K.forward(x)", "--title", "T", "--source", "S"),
-         "Nobody answers here; give --signature, --title, --source, --weight and --library."),
+         "Without a terminal nothing is asked; give --weight."),
         (("a/k2", "--signature", "Cache(n)"), "`Cache` is a class; give a method too: --signature"
          " 'Cache.forward(x)'."),
-        (("a/k2", "--signature", "k2(x)", "--title", "T"), "Nobody answers here; give --signature, --title,"
-         " --source and --library."),
+        (("a/k2", "--signature", "k2(x)", "--title", "T"),
+         "Without a terminal nothing is asked; give --source and --library."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_reported_in_one_sentence(new, tmp_path, arguments, sentence):
@@ -321,7 +380,15 @@ def test_a_draft_needs_a_reference_and_cases_alone_and_is_marked(new, tmp_path, 
     assert verify_course(course, ()) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[1].startswith("k (draft)")
-    assert out[-2:] == ["Drafts, whose checks are unproven: k.", "Every kata is ready."]
+    assert out[-2:] == ["Drafts, whose checks are unproven: k.", "Every kata can be graded."]
+    todos = [f"note: k: {todo}" for todo in static_checks.todos_of_draft(course, info)]
+    assert (
+        "note: k: my/exercises/a/k.py:3: say the idea in the field's terms, the formula, and the shape of"
+        in (todo.partition(" every")[0] for todo in todos)
+    )
+    assert [line for line in out if line.startswith("note: ")] == todos
+    released = CliRunner().invoke(run_kata, ["release", "handout", "--course", "my"]).output
+    assert [line for line in released.splitlines() if line.startswith("note: ")] == todos
     assert "T (draft: unproven)" in kata_list(course)
     assert "| `k` (draft) |" in overview(course)
     prepared = Grader(course, {}).prepare(info)

@@ -5,6 +5,7 @@
 import pytest
 
 from grader.authoring import static_checks, time_limit
+from grader.authoring.source_locations import unwritten
 from grader.authoring.verify import verify_course
 from grader.course.catalog import Course
 from grader.course.loading import parse
@@ -163,6 +164,8 @@ FAULTS = {
     "variant_of_another_shape": (VARIANTS, "return x * 2", "return x[None] * 2"),
     "law_raises": (CARD, LAW, LAW + "\n            nothing.at_all"),
     "law_nobody_fails": (CARD, 'expect.close(student.double(x), x + x, "double(x)")', "pass"),
+    "observe_refuses": (CARD, "@KATA.example", "@KATA.observe\n        def observe(student, x):\n"
+                        '            expect.true(False, "It is so.")\n\n        @KATA.example'),
     "needless_observe": (CARD, "@KATA.example", "@KATA.observe\n        def observe(student, x):\n"
                          '            return {"r": {}["q"]}\n\n        @KATA.example'),
 }  # fmt: skip
@@ -171,7 +174,7 @@ SENTENCES = {
     "never_draws": "test_never_draws.py: its cases cannot be drawn: every one is filtered away; draw what is wanted instead of filtering out what is not.",
     "draws_and_raises": "test_draws_and_raises.py: its cases cannot be drawn: line 20 of test_draws_and_raises.py raises IndexError: tuple index out of range.",
     "draws_a_list": "test_draws_a_list.py: its cases cannot be drawn: a case is a dict of arguments by name, and list was returned.",
-    "reference_raises": "test_reference_raises.py: the reference fails on a case of its own bank: NameError: name 'missing' is not defined (line 4).",
+    "reference_raises": "test_reference_raises.py: the reference fails on a case of its own bank: NameError: name 'missing' is not defined (line 4). The case: x = [[1.0, 1.0]].",
     "draws_a_generator": "test_draws_a_generator.py: its cases cannot be drawn: the argument `rng`: a value of type Generator cannot travel to the worker; draw the numbers that it is made from, and make it with student.build.",
     "gives_a_generator": "test_gives_a_generator.py: an example cannot be used: the argument `rng`: a value of type Generator cannot travel to the worker; draw the numbers that it is made from, and make it with student.build.",
     "draws_forever": "test_draws_forever.py:20: this has run for 3 seconds of CPU time without an end; mend it, or draw smaller cases.",
@@ -183,6 +186,7 @@ SENTENCES = {
     "variant_of_another_shape": "variants.py:1: the variant `shifts` is refused by `agrees_with_reference`: The result is float32 (1, 1, 1); it must be float32 (1, 1). (called double(x=x); with x = [[0.0]] float32 (1, 1); expected float32 (1, 1), got float32 (1, 1, 1)). Mend one of the two.",
     "law_raises": "test_law_raises.py:30: the law `twice_is_a_sum` raises NameError: name 'nothing' is not defined when the reference is judged; mend the law.",
     "law_nobody_fails": "test_law_nobody_fails.py:28: no mistake fails the law `twice_is_a_sum`; add the mistake that it guards against, or drop it.",
+    "observe_refuses": "test_observe_refuses.py: the reference fails on a case of its own bank: It is so. The case: x = [[1.0, 1.0]].",
     "needless_observe": "test_needless_observe.py: line 25 of test_needless_observe.py raises KeyError: 'q', when the reference is asked.",
 }
 
@@ -226,3 +230,20 @@ def test_the_first_gap_is_the_next_step(verified):
     first = next(line for line in lines if line.startswith("✗ "))
     assert step.removeprefix("next: ") == first.removeprefix("✗ ")
     assert lines.index(step) < lines.index(first)
+
+
+@pytest.mark.parametrize(
+    ("line", "todo"),
+    [
+        ("expect.refuses(f, x, why='TODO: say why it is refused')", "say why it is refused"),
+        ('    expect.refuses(f, x, why="TODO: say why it is refused"),', "say why it is refused"),
+        ('    """TODO: say what it holds."""', "say what it holds"),
+        ("# TODO: draw more (ties, zeros)", "draw more (ties, zeros)"),
+        ("# TODO: say 'no' twice", "say 'no' twice"),
+    ],
+)
+def test_a_todo_ends_before_the_end_of_its_literal(tmp_path, line, todo):
+    path = tmp_path / "file.py"
+    path.write_text(line)
+    (tmp_path / "exercises").mkdir()
+    assert unwritten([path], Course(tmp_path))[1][0].endswith(f":1: {todo}.")

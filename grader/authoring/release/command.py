@@ -16,6 +16,7 @@ from grader.authoring.release.repository import (
     student_files,
     write_release,
 )
+from grader.authoring.static_checks import todos_of_draft
 from grader.course.catalog import Course, shorten
 from grader.formats.escaping import points
 from grader.values.formatting import counted
@@ -57,6 +58,9 @@ def release_course(
     click.echo(f"{made} are in {shorten(folder)}.")
     for note in outcome.notes():
         click.echo(note)
+    for info in infos:
+        for todo in todos_of_draft(course, info):
+            click.echo(f"note: {info.name}: {todo}")
     if gradescope is not None:
         keys.save(gradescope, gradescope_zip(for_hosts, visibility))
         worth = points(sum(info.max_score for info in infos))

@@ -9,24 +9,12 @@ from grader.authoring.scaffold.chance import is_logits, probability
 from grader.authoring.scaffold.library_snippets import Draft
 from grader.authoring.scaffold.signatures import Callee, Parameter
 
-MISTAKES = '''\
-"""What goes wrong in {name}: one {kind} a mistake, its docstring what the student is told."""
-
-{imports}
-
-
-{mistakes}
-{next}# TODO: add what goes wrong in this kata: a step left out, done twice, swapped, along the wrong axis
-'''
-VARIANTS = '''\
-"""Right answers to {name} in other styles."""
-
-{imports}
-
-
-{variants}
-{next}# TODO: add other styles: loops, einsum, library calls, another order of the steps
-'''
+MISTAKES = '"""What goes wrong in {name}: one {kind} a mistake, its docstring what the student is told."""'
+MISTAKES_DUE = (
+    "# TODO: add what goes wrong in this kata: a step left out, done twice, swapped, along the wrong axis"
+)
+VARIANTS = '"""Right answers to {name} in other styles."""'
+VARIANTS_DUE = "# TODO: add other styles: loops, einsum, library calls, another order of the steps"
 
 
 @dataclass(frozen=True)
@@ -43,29 +31,28 @@ class DraftedAnswer:
 def mistakes(draft: Draft) -> str:
     """Return the draft of mistakes.py: wrong answers that call the reference."""
     found = [*_mistakes_of_kind(draft), *_mistakes_of_arrays(draft), *_mistakes_of_defaults(draft)]
-    seen = "\n\n_SEEN = {}" if any("_SEEN" in line for answer in found for line in answer.body) else ""
-    written = "\n\n\n".join(_written(draft, answer) for answer in found)
     kind = "class" if draft.entries[0].is_class else "function"
-    imports = _imports(draft, written) + seen
-    return MISTAKES.format(
-        name=draft.name, kind=kind, imports=imports, mistakes=written, next="\n\n" if found else ""
-    )
+    return _file(draft, MISTAKES.format(name=draft.name, kind=kind), found, MISTAKES_DUE)
 
 
 def variants(draft: Draft) -> str:
     """Return the draft of variants.py: a right answer that computes in float64, where this is one."""
-    found = _variants_of_arrays(draft)
-    written = "\n\n\n".join(_written(draft, answer) for answer in found)
-    imports = _imports(draft, written) if found else draft.imports
-    return VARIANTS.format(name=draft.name, imports=imports, variants=written, next="\n\n" if found else "")
+    return _file(draft, VARIANTS.format(name=draft.name), _variants_of_arrays(draft), VARIANTS_DUE)
 
 
-def _imports(draft: Draft, written: str) -> str:
-    first = draft.entries[0]
-    lines = [draft.snippets.imports] if any(f"{name}." in written for name in ("np", "torch")) else []
-    if f"_{first.name}" in written:
+def _file(draft: Draft, title: str, found: list[DraftedAnswer], due: str) -> str:
+    parts = [_imports(draft, found), *(_written(draft, answer) for answer in found), due]
+    return f"{title}\n\n" + "\n\n\n".join(filter(None, parts)) + "\n"
+
+
+def _imports(draft: Draft, found: list[DraftedAnswer]) -> str:
+    """Return the imports that the code of the answers needs, with the dict _SEEN if it is used."""
+    first, code = draft.entries[0], "\n".join(line for answer in found for line in answer.body)
+    module = draft.snippets.array.partition(".")[0]
+    lines = [draft.snippets.imports] if f"{module}." in code else []
+    if found and (first.is_class or f"_{first.name}(" in code):
         lines.append(f"from reference import {first.name} as _{first.name}")
-    return "\n".join(lines)
+    return "\n".join(lines) + ("\n\n_SEEN = {}" if "_SEEN" in code else "")
 
 
 def _variants_of_arrays(draft: Draft) -> list[DraftedAnswer]:

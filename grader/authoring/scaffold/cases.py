@@ -214,6 +214,8 @@ def _observe(draft: Draft) -> str:
         created = f"student.{call(entry.callee)}"
         created = f"expect.loads(student, {created}, weights)" if draft.weights else created
         made += f"    {thing} = {created}\n"
+        if thing == "module" and any(_is_dropout(p) for p in entry.callee.parameters):
+            made += "    module.eval()  # in training every call drops other numbers\n"
         calls = [(method.name, method_call(thing, method)) for method in entry.methods]
         if thing == "made":  # what an object holds shows at the second call
             calls.append((f"{calls[0][0]} again", calls[0][1]))
@@ -221,6 +223,11 @@ def _observe(draft: Draft) -> str:
     if len(results) == 1:
         results = [f'"result": {results[0].partition(": ")[2]}']
     return OBSERVE.format(names=", ".join(_drawn(draft)), made=made, results=", ".join(results))
+
+
+def _is_dropout(parameter: Parameter) -> bool:
+    """True if an argument is the share that a module drops in training, by its name."""
+    return parameter.kind == "float" and (parameter.name == "p" or "drop" in parameter.name)
 
 
 def method_call(thing: str, method: Callee) -> str:

@@ -35,7 +35,7 @@ def test_each_index_comes_up_as_often_as_is_due(student):
     {rng} = student.build(RNG, "seeded", 7)
     shares = (0.5, 0.3, 0.2)
     {array} = {value}
-    drawn = [{drawn} for _ in range(400)]
+    drawn = [{drawn}]
     for index, share in enumerate(shares):
         expect.frequency(drawn.count(index), len(drawn), share, f"index {{index}}")
 '''
@@ -67,6 +67,8 @@ def certain_value(draft: Draft, parameter: Parameter) -> str:
         index = f"np.random.default_rng(draw(st.integers(0, 99))).integers(0, {last}, {tuple_of(before)})"
         one_hot = f"{_scale(parameter)}np.eye({last}, dtype=dtype)[{index}]"
         return draft.snippets.drawn.format(f"st.just({one_hot})") if draft.library == "torch" else one_hot
+    if draft.array and (parameter.name, parameter.kind) == ("k", "int"):
+        return f"draw(st.integers(1, {draft.axes_of(draft.array)[-1]}))"
     if draft.array is None and parameter == probability(draft):
         return "float(draw(st.integers(0, 1)))"
     return ""
@@ -113,7 +115,12 @@ def _counting_law(draft: Draft) -> str:
     leading = len(draft.axes_of(array)) - 1
     value += f"[{', '.join(['None'] * leading)}]" if leading else ""
     drawn = _call(draft, {})
-    drawn = f"int({drawn}{'.ravel()[0]' if leading else ''})"
+    if draft.judged.result and draft.returns_array:
+        if draft.axes_of(array)[-1] in draft.judged.result.strip("'\"").split():
+            return ""  # the entries of the result are no indices
+        drawn = f"index for _ in range(400) for index in {drawn}.ravel().tolist()"
+    else:
+        drawn = f"int({drawn}{'.ravel()[0]' if leading else ''}) for _ in range(400)"
     return SHARES.format(rng=draft.rng, array=array.name, value=value, drawn=drawn)
 
 

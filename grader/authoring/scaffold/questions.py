@@ -52,10 +52,11 @@ def complete_draft(
     except click.Abort:
         if sys.stdin.isatty():
             raise
-        also = ", --weight" if kind == "module" else ""
-        raise CourseError(
-            f"Nobody answers here; give --signature, --title, --source{also} and --library."
-        ) from None
+        given = {"--signature": signatures, "--title": title, "--source": source}
+        given |= {"--weight": weights} if kind == "module" else {"--library": library}
+        *others, last = [option for option, value in given.items() if not value]
+        listed = f"{', '.join(others)} and {last}" if others else last
+        raise CourseError(f"Without a terminal nothing is asked; give {listed}.") from None
 
 
 def _ask_for_kind() -> KataKind:
@@ -105,14 +106,17 @@ def _require_parts(entries: tuple[EntryPoint, ...], kind: KataKind) -> None:
 
 
 def _read_weights(texts: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the name and the axes of each parameter, given as `name: axis axis`. Raises CourseError."""
+    """Return the name and the axes of each parameter, given as `name: axis axis`; a number has no axes.
+
+    Raises CourseError.
+    """
     found = []
     for text in texts:
         if text.strip() in ("", "none"):
             continue
-        name, _, axes = text.partition(":")
+        name, colon, axes = text.partition(":")
         words = tuple(axes.split())
-        if not words or not all(word.isidentifier() for word in (*name.strip().split("."), *words)):
+        if not colon or not all(word.isidentifier() for word in (*name.strip().split("."), *words)):
             raise CourseError(f"`{text}` is no parameter; write name and axes: --weight 'w: d_ff d_model'.")
         found.append((name.strip(), words))
     return tuple(found)

@@ -108,12 +108,13 @@ def _parameters(node: ast.FunctionDef, source: str, text: str) -> tuple[Paramete
         raise CourseError(f"`{text}`: a kata's arguments are passed by name; leave out *, ** and /.")
     arguments = [argument for argument in found.args if argument.arg != "self"]
     _require_free_names([argument.arg for argument in arguments], text)
+    is_sampler = any(argument.arg in RNGS for argument in arguments)
     given = [
         ast.get_source_segment(source, default) for default in found.defaults
     ]  # as typed: 1e-6, not 1e-06
     defaults = [None] * (len(found.args) - len(given)) + given
     return tuple(
-        _parameter(argument, default)
+        _parameter(argument, default, is_sampler)
         for argument, default in zip(arguments, defaults[len(defaults) - len(arguments) :], strict=True)
     )
 
@@ -127,13 +128,14 @@ def _require_free_names(names: list[str], text: str) -> None:
         raise CourseError(f"`{text}`: a declaration uses the name `{taken}` itself; rename the argument.")
 
 
-def _parameter(argument: ast.arg, default: str | None) -> Parameter:
+def _parameter(argument: ast.arg, default: str | None, is_sampler: bool) -> Parameter:
     name, annotation = argument.arg, argument.annotation
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         axes = tuple(annotation.value.split())
         return Parameter(name, default, _kind_of_array(name) or "array", None, axes)
     said = ast.unparse(annotation) if annotation else None
-    return Parameter(name, default, _kind(name, default, said), said)
+    counts = is_sampler and name == "k" and not said  # elsewhere `k` usually means keys
+    return Parameter(name, default, "int" if counts else _kind(name, default, said), said)
 
 
 def _kind_of_array(name: str) -> Kind | None:

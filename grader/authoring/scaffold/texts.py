@@ -53,8 +53,19 @@ def _entry(draft: Draft, entry: EntryPoint, has_docstring: bool) -> str:
     methods = [_function(draft, callee, has_docstring, "self") for callee in (constructor, *entry.methods)]
     body = [_indented(method) for method in methods]
     if has_docstring:
-        body.insert(0, '    """TODO: say in one line what it holds."""')
+        body.insert(0, "\n".join(_documented_class(draft, entry)))
     return f"class {entry.name}{base_of(draft, entry)}:\n" + "\n\n".join(body)
+
+
+def _documented_class(draft: Draft, entry: EntryPoint) -> list[str]:
+    """Return the lines of a class's docstring, with a line for each parameter of a module."""
+    begin = '    """TODO: say in one line what it holds.'
+    if not draft.weights or not base_of(draft, entry):
+        return [f'{begin}"""']
+    width = max(len(name) for name, _ in draft.weights) + 3
+    shown = {name: f"[{', '.join(axes)}]" if axes else "one number" for name, axes in draft.weights}
+    lines = [f"    {f'{name}:':<{width}}{shape}, a parameter." for name, shape in shown.items()]
+    return [begin, "", *lines, '    """']
 
 
 def _function(draft: Draft, callee: Callee, has_docstring: bool, *first: str) -> str:

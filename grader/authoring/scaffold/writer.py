@@ -48,7 +48,8 @@ def _require_free(course: Course, track: str, name: str, new_track: bool) -> Non
     tracks = list(course.syllabus.path)
     if tracks and track not in tracks and not new_track:
         near = difflib.get_close_matches(track, tracks, n=1)
-        hint = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(tracks)}."
+        known = f"The only track is {tracks[0]}." if len(tracks) == 1 else f"There are {', '.join(tracks)}."
+        hint = f"Did you mean `{near[0]}`?" if near else known
         raise CourseError(f"No track is called `{track}`. {hint} `--new-track` begins one.")
 
 
