@@ -1,8 +1,8 @@
 """Call the student's functions one after the other, and keep what each of them gave.
 
-A function that is not the student's yet is not replaced by another: the value that the reference gave for
-the same arguments is read from a recording. A recording holds for its own arguments alone. So behind a wrong
-value, and for tokens that are typed, nothing takes the place of a function that does not pass.
+For a function that does not pass, the value that the reference gave for the same arguments is read from a
+recording. A recording holds for its own arguments alone. So behind a wrong value, and for tokens that are
+typed, nothing takes the place of a function that does not pass.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from grader.expect import SubmissionFailed
 from grader.report_texts import harmless
-from grader.see.answers import Answers
+from grader.see.answers import KATAS, Answers
 from grader.worker.client import WorkerLost
 from grader.worker.student import Student
 
@@ -26,15 +26,16 @@ Source = Literal["yours", "fails", "recorded", "missing", "plain"]
 SAME = 1e-3  # a smaller difference from the recording, which has five decimals, is none
 KINDS = {"f4": "fiu", "i8": "iu", "?": "b"}  # the kinds of dtype that do where one is needed
 BLOCKED = "A value is missing."
+KATA_OF = {function: kata for kata, functions in KATAS.items() for function in functions}
 
 
 class Unusable(Exception):
-    """A function returned something else than the arrays that the next one takes."""
+    """A function did not return the arrays that the next one takes."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """The values of one call: of which kata, whose, why there are none, and how far from the recording.
+    """The values of one call, the kata and the source that they are from, and why they are missing.
 
     `changed` has, for each value, a mask of the cells that differ from the recording; it is empty if none do.
     """
@@ -44,6 +45,10 @@ class Step:
     values: list[Value]
     note: str = ""
     changed: tuple[Value, ...] = ()
+
+    def mask(self, place: int) -> Value:
+        """Return the mask of the cells of one value that differ from the recording, or None if none do."""
+        return self.changed[place] if self.changed else None
 
 
 @dataclass
@@ -77,27 +82,37 @@ class Tracer:
         student = self.answers.students.get(kata)
         if student is None and name in self.recorded and not self.altered:
             step = Step(kata, "recorded", [np.array(value, kind) for value in self.recorded[name]])
-        elif student is None:
-            step = Step(kata, "missing", missing)
-        elif any(value is None for value in needs):
+        elif student is not None and any(value is None for value in needs):
             step = Step("", "missing", missing, BLOCKED)
-        elif kata in self.answers.lost:
-            step = Step(kata, "missing", missing, self.answers.lost[kata])
+        elif student is None or kata in self.answers.lost:
+            step = Step(kata, "missing", missing, self.answers.lost.get(kata, ""))
         else:
             try:
                 values = _checked(run(student), shapes, kind)
                 source: Source = "fails" if self.answers.statuses[kata] == "fails" else "yours"
                 step = Step(kata, source, values, changed=self._changed(name, values))
-            except WorkerLost as lost:  # the next call would wait as long again
-                step = Step(kata, "missing", missing, str(lost))
-                self.answers.lost[kata] = step.note
-            except (SubmissionFailed, Unusable) as error:
-                step = Step(kata, "missing", missing, _told(error))
-            except Exception:  # `run` computes with what the student returned, which can be anything
-                step = Step(kata, "missing", missing, "What it returned cannot be used.")
+            except Exception as error:  # `run` computes with what the student returned, which can be anything
+                step = Step(kata, "missing", missing, _note(error))
+                if isinstance(error, WorkerLost):  # the next call would wait as long again
+                    self.answers.lost[kata] = step.note
         self.steps[name] = step
         self.altered = self.altered or step.source == "missing" or bool(step.changed)
         return step.values
+
+    def apply(
+        self,
+        name: str,
+        function: str,
+        arguments: Sequence[Any],
+        shapes: Sequence[tuple[int, ...]],
+        kind: str = "f4",
+    ) -> list[Value]:
+        """Return what `call` returns for one function of the student's with these arguments."""
+
+        def run(student: Student) -> Any:
+            return getattr(student, function)(*arguments)
+
+        return self.call(name, KATA_OF[function], run, shapes, arguments, kind)
 
     def keep(self, name: str, value: Value) -> None:
         """Keep a sum of the grader's own as a step, so that it is compared with the recording as well."""
@@ -124,13 +139,19 @@ def gaps(value: Array, due: Any) -> Array:
     return np.nan_to_num(found, nan=np.inf)
 
 
+def cells_of(mask: Value) -> list[list[int]]:
+    """Return the cells that a mask marks, or none if there is no mask."""
+    found: list[list[int]] = plain(lambda mask: np.argwhere(mask).tolist(), mask) or []
+    return found
+
+
 def plain(function: Callable[..., Any], *values: Value) -> Value:
     """Return `function(*values)`, a product or a sum of the grader's own, or None if a value is missing."""
     return None if any(value is None for value in values) else function(*values)
 
 
 def _checked(result: Any, shapes: Sequence[tuple[int, ...]], kind: str) -> list[Value]:
-    """Return the result as arrays. Raises Unusable if it is something else than arrays of these shapes."""
+    """Return the result as arrays of these shapes. Raises Unusable if it is anything else."""
     parts = list(result) if isinstance(result, list | tuple) and len(shapes) > 1 else [result]
     if len(parts) != len(shapes):
         raise Unusable(f"It returned {len(parts)} values, and {len(shapes)} are needed.")
@@ -150,6 +171,10 @@ def _array(value: Any, shape: tuple[int, ...], kind: str) -> Array:
     return array
 
 
-def _told(error: Exception) -> str:
-    told = f"{error.kinds[0]}: {error.message}" if isinstance(error, SubmissionFailed) else str(error)
-    return harmless(told[:200], one_line=True)
+def _note(error: Exception) -> str:
+    """Return why there is no value, as a sentence."""
+    if isinstance(error, SubmissionFailed):
+        note = f"{error.kinds[0]}: {error.message}"
+    else:
+        note = str(error) if isinstance(error, WorkerLost | Unusable) else "What it returned cannot be used."
+    return harmless(note[:200], one_line=True)
