@@ -1,4 +1,4 @@
-"""Read somebody else's exercise: its reference, its statement and its tests."""
+"""Read an exercise to import: its reference, its statement and its tests."""
 
 from __future__ import annotations
 
