@@ -34,7 +34,7 @@ class Example:
 
 
 def example_of(text: str | None = None) -> Example:
-    """Return the words of a text as tokens, each with a random embedding; the support reply without a text."""
+    """Return the words of a text as tokens with random embeddings, or the support reply if there is none."""
     x, memory = printed_inputs()
     if text is None:
         inputs = {name: _reply(name) for name in ("position_table", "q", "k", "v", "hidden")} | {"x": x}

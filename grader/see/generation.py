@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -99,21 +99,9 @@ def bigram_logits(first: Array) -> Array:
     return table
 
 
-class Search(NamedTuple):
-    """Texts as lists of ids behind the prompt, and the model's probabilities [8, 8].
-
-    `rounds` has the beams of each round of the beam search, and `best` is what it returns.
-    """
-
-    greedy: list[int] | None
-    samples: list[list[int]]
-    rounds: list[list[list[int]]]
-    best: list[int] | None
-    probabilities: Array
-
-
-def search(tracer: Tracer, first: Array) -> Search:
-    """Return what greedy decoding, sampling and beam search find in the model of the reply."""
+def search(tracer: Tracer, first: Array) -> dict[str, Any]:
+    """Return the texts that `greedy` decoding, sampling and beam search find, as ids behind the prompt, the
+    beams of each of the search's `rounds`, and the model's `probabilities` [8, 8]."""
     table = bigram_logits(first)
     probabilities = np.exp(table) / np.exp(table).sum(axis=-1, keepdims=True)
 
@@ -131,9 +119,13 @@ def search(tracer: Tracer, first: Array) -> Search:
     rounds, best = tracer.call("search/beams", "beam_search", beams, shapes, kind="i8")
     # Last, since another right sampler draws other tokens than the recorded ones.
     [drawn] = tracer.call("search/sampling", "temperature_sampling", samples, [(SAMPLES, STEPS)], kind="i8")
-    asked = [] if rounds is None else [[_ids(row) for row in beams if _ids(row)] for beams in rounds]
-    texts = [] if drawn is None else [_ids(row) for row in drawn]
-    return Search(plain(_ids, text), texts, asked, plain(_ids, best), probabilities)
+    return {
+        "greedy": plain(_ids, text),
+        "samples": [] if drawn is None else [_ids(row) for row in drawn],
+        "rounds": [] if rounds is None else [[_ids(row) for row in beams if _ids(row)] for beams in rounds],
+        "best": plain(_ids, best),
+        "probabilities": probabilities,
+    }
 
 
 def _ids(row: Array) -> list[int]:
@@ -182,26 +174,24 @@ def _beams(student: Student, log_probs: Array) -> tuple[Array, Array]:
 def grow_cache(tracer: Tracer) -> list[Value]:
     """Return the keys of the first head [tokens, d_head], and the FLOPs of each step with a cache and with
     the whole sequence again."""
-    draw = np.random.default_rng(0).standard_normal
-    x, w_qkv, w_out = (
-        draw(shape).astype("f4") for shape in ((1, CACHED, WIDTH), (WIDTH, 3 * WIDTH), (WIDTH, WIDTH))
+    draw, shapes = (
+        np.random.default_rng(0).standard_normal,
+        ((1, CACHED, WIDTH), (WIDTH, 3 * WIDTH), (WIDTH, WIDTH)),
     )
+    x, w_qkv, w_out = (draw(shape).astype("f4") for shape in shapes)
     keys = (x @ w_qkv[:, WIDTH : 2 * WIDTH]).reshape(1, CACHED, NUM_HEADS, -1).transpose(0, 2, 1, 3)
 
     def steps(student: Student) -> tuple[Array, Array, Array]:
-        cache, raw = student.KVCache(), student.KVCache()
-        held: Any = None
+        cache, raw, flops = student.KVCache(), student.KVCache(), []
         for start, stop in pairwise(range(CACHED + 1)):
             new = _tensor(keys[:, :, start:stop])
             held, _ = raw.append(new, new)
             step = _flops(student, x[:, start:stop], w_qkv, w_out, cache)
-            whole = _flops(student, x[:, :stop], w_qkv, w_out, student.KVCache())
-            spent.append((step, whole))
-        return held.detach().numpy()[0, 0], *np.array(spent).T
+            flops.append((step, _flops(student, x[:, :stop], w_qkv, w_out, student.KVCache())))
+        return held.detach().numpy()[0, 0], *np.array(flops).T
 
-    spent: list[tuple[float, float]] = []
-    shapes: list[tuple[int, ...]] = [(CACHED, WIDTH // NUM_HEADS), (CACHED,), (CACHED,)]
-    return tracer.call("cache/steps", "kv_cache", steps, shapes)
+    returned = [(CACHED, WIDTH // NUM_HEADS), (CACHED,), (CACHED,)]
+    return tracer.call("cache/steps", "kv_cache", steps, returned)
 
 
 def _flops(student: Student, x: Array, w_qkv: Array, w_out: Array, cache: Any) -> float:

@@ -166,7 +166,7 @@ class Sections:
             "tokens": self.tokens,
             "source": REPLY["source"],
             "planes": [self._plane(plane) for plane in self.stack.planes],
-            "comparisons": [found._asdict() for found in compare(tracer, self.stack)],
+            "comparisons": list(compare(tracer, self.stack)),
         }
         in_text = [replace(figure, in_text_only=True) for figure in figures + self._heads()]
         return Section("stack", TEXTS["stack"], in_text, data)
@@ -250,12 +250,16 @@ class Sections:
     def _search(self) -> Section:
         tracer = self._tracer(is_fixed=True)
         found = generation.search(tracer, reply_logits())
-        words, texts = [*REPLY["vocab"], ".", "from"], list(TEXTS["search"])
-        for name, path in (("Greedy decoding", found.greedy), ("Beam search", found.best)):
+        words, texts, probabilities = (
+            [*REPLY["vocab"], ".", "from"],
+            list(TEXTS["search"]),
+            found["probabilities"],
+        )
+        for name, path in (("Greedy decoding", found["greedy"]), ("Beam search", found["best"])):
             if path:
-                share = math.prod(found.probabilities[a, b] for a, b in pairwise([generation.START, *path]))
+                share = math.prod(probabilities[a, b] for a, b in pairwise([generation.START, *path]))
                 texts.append(f"{name} writes “{' '.join(words[t] for t in path)}”, probability {share:.3f}.")
-        data = {**found._asdict(), "probabilities": rounded(found.probabilities), "words": words}
+        data = {**found, "probabilities": rounded(probabilities), "words": words}
         return Section("search", texts, (), data | _status(tracer.steps.values()))
 
     def _cache(self) -> Section:

@@ -55,14 +55,6 @@ class Stack(NamedTuple):
         return [self.x, *(plane.hidden for plane in self.planes[2::3])]
 
 
-class Comparison(NamedTuple):
-    """The difference between one larger function of the student's and the composition of the smaller ones."""
-
-    kata: str
-    what: str
-    told: str
-
-
 def random_weights(seed: int) -> Weights:
     """Return the weights of one layer, which are those of the printed table for the seeds 1 and 2."""
     draw = np.random.default_rng(seed).standard_normal
@@ -153,8 +145,9 @@ def _batched(x: Value) -> Value:
     return plain(lambda x: x[None], x)
 
 
-def compare(tracer: Tracer, stack: Stack) -> Iterator[Comparison]:
-    """Yield how far the student's larger functions are from the composition of the smaller ones."""
+def compare(tracer: Tracer, stack: Stack) -> Iterator[dict[str, str]]:
+    """Yield how far each of the student's larger functions is from the composition of the smaller ones: the
+    `kata`, `what` is compared, and the difference, as `told` to the student."""
     first, inside, reads = stack.layers[0], stack.planes[0].attention, stack.planes[1].attention
     assert inside
     assert reads
@@ -173,13 +166,14 @@ def compare(tracer: Tracer, stack: Stack) -> Iterator[Comparison]:
 
 def _compared(
     tracer: Tracer, kata: str, what: str, arguments: Sequence[Any], due: Sequence[Value]
-) -> Comparison:
+) -> dict[str, str]:
     """Return the largest difference of the function of this kata's name from `due`, or why there is none."""
     name, shapes = f"compare/{kata}", [np.shape(array) for array in due]
     values = tracer.call(name, kata, lambda s: getattr(s, kata)(*arguments), shapes, due)
     step = tracer.steps[name]
-    if step.source == "missing":
-        return Comparison(kata, what, step.note or "not yours yet")
-    most = max(float(gaps(value, other).max()) for value, other in zip(values, due, strict=True))
-    shown = f"{most:.0e}".replace("e-0", "e-") if 0 < most < 1e-3 else f"{most:.2g}"
-    return Comparison(kata, what, f"difference {shown}")
+    told = step.note or "not yours yet"
+    if step.source != "missing":
+        most = max(float(gaps(value, other).max()) for value, other in zip(values, due, strict=True))
+        shown = f"{most:.0e}".replace("e-0", "e-") if 0 < most < 1e-3 else f"{most:.2g}"
+        told = f"difference {shown}"
+    return {"kata": kata, "what": what, "told": told}

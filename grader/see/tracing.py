@@ -78,8 +78,7 @@ class Tracer:
         They must have these shapes and this kind of dtype. `needs` are arguments that other steps gave;
         the call is left out if one of them is None.
         """
-        missing: list[Value] = [None] * len(shapes)
-        student = self.answers.students.get(kata)
+        student, missing = self.answers.students.get(kata), [None] * len(shapes)
         if student is None and name in self.recorded and not self.altered:
             step = Step(kata, "recorded", [np.array(value, kind) for value in self.recorded[name]])
         elif student is not None and any(value is None for value in needs):
@@ -87,17 +86,21 @@ class Tracer:
         elif student is None or kata in self.answers.lost:
             step = Step(kata, "missing", missing, self.answers.lost.get(kata, ""))
         else:
-            try:
-                values = _checked(run(student), shapes, kind)
-                source: Source = "fails" if self.answers.statuses[kata] == "fails" else "yours"
-                step = Step(kata, source, values, changed=self._changed(name, values))
-            except Exception as error:  # `run` computes with what the student returned, which can be anything
-                step = Step(kata, "missing", missing, _note(error))
-                if isinstance(error, WorkerLost):  # the next call would wait as long again
-                    self.answers.lost[kata] = step.note
+            step = self._run(name, kata, lambda: _checked(run(student), shapes, kind), missing)
         self.steps[name] = step
         self.altered = self.altered or step.source == "missing" or bool(step.changed)
         return step.values
+
+    def _run(self, name: str, kata: str, run: Callable[[], list[Value]], missing: list[None]) -> Step:
+        """Return the step of a call that runs now."""
+        try:
+            values = run()
+        except Exception as error:  # `run` computes with what the student returned, which can be anything
+            if isinstance(error, WorkerLost):  # the next call would wait as long again
+                self.answers.lost[kata] = _note(error)
+            return Step(kata, "missing", missing, _note(error))
+        source: Source = "fails" if self.answers.statuses[kata] == "fails" else "yours"
+        return Step(kata, source, values, changed=self._changed(name, values))
 
     def apply(
         self,
