@@ -174,10 +174,8 @@ def _beams(student: Student, log_probs: Array) -> tuple[Array, Array]:
 def grow_cache(tracer: Tracer) -> list[Value]:
     """Return the keys of the first head [tokens, d_head], and the FLOPs of each step with a cache and with
     the whole sequence again."""
-    draw, shapes = (
-        np.random.default_rng(0).standard_normal,
-        ((1, CACHED, WIDTH), (WIDTH, 3 * WIDTH), (WIDTH, WIDTH)),
-    )
+    draw = np.random.default_rng(0).standard_normal
+    shapes = ((1, CACHED, WIDTH), (WIDTH, 3 * WIDTH), (WIDTH, WIDTH))
     x, w_qkv, w_out = (draw(shape).astype("f4") for shape in shapes)
     keys = (x @ w_qkv[:, WIDTH : 2 * WIDTH]).reshape(1, CACHED, NUM_HEADS, -1).transpose(0, 2, 1, 3)
 

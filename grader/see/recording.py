@@ -25,8 +25,7 @@ DECIMALS = 5
 
 def read_recording() -> dict[str, Any]:
     """Return the recorded steps and norms, or nothing if there is no recording."""
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
-    return found
+    return dict(json.loads(FILE.read_text(encoding="utf-8"))) if FILE.is_file() else {}
 
 
 def record(course: Course) -> dict[str, Any]:

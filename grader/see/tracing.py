@@ -21,6 +21,7 @@ from grader.worker.student import Student
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Value = Any  # an array, or None if it is missing
+Shapes = Sequence[tuple[int, ...]]
 #: `plain` is a product or a sum of the grader's own.
 Source = Literal["yours", "fails", "recorded", "missing", "plain"]
 SAME = 1e-3  # a smaller difference from the recording, which has five decimals, is none
@@ -53,10 +54,10 @@ class Step:
 
 @dataclass
 class Tracer:
-    """Calls functions of one chain and keeps the steps by their names.
+    """Calls functions one after another and keeps the steps by their names.
 
     `recorded` has the values of the reference by the name of the step. Once a value is missing or differs,
-    `altered` is true, and the recording holds no longer.
+    `altered` is true, and the recording is not used any more.
     """
 
     answers: Answers
@@ -69,7 +70,7 @@ class Tracer:
         name: str,
         kata: str,
         run: Callable[[Student], Any],
-        shapes: Sequence[tuple[int, ...]],
+        shapes: Shapes,
         needs: Sequence[Value] = (),
         kind: str = "f4",
     ) -> list[Value]:
@@ -102,20 +103,13 @@ class Tracer:
         source: Source = "fails" if self.answers.statuses[kata] == "fails" else "yours"
         return Step(kata, source, values, changed=self._changed(name, values))
 
-    def apply(
-        self,
-        name: str,
-        function: str,
-        arguments: Sequence[Any],
-        shapes: Sequence[tuple[int, ...]],
-        kind: str = "f4",
-    ) -> list[Value]:
+    def apply(self, name: str, function: str, arguments: Sequence[Any], shapes: Shapes) -> list[Value]:
         """Return what `call` returns for one function of the student's with these arguments."""
 
         def run(student: Student) -> Any:
             return getattr(student, function)(*arguments)
 
-        return self.call(name, KATA_OF[function], run, shapes, arguments, kind)
+        return self.call(name, KATA_OF[function], run, shapes, arguments)
 
     def keep(self, name: str, value: Value) -> None:
         """Keep a sum of the grader's own as a step, so that it is compared with the recording as well."""
@@ -127,6 +121,7 @@ class Tracer:
         return [step for name, step in self.steps.items() if name.startswith(prefix)]
 
     def _changed(self, name: str, values: list[Value]) -> tuple[Value, ...]:
+        """Return the masks of the cells that differ from the recording, or nothing if none do."""
         pairs = zip(values, self.recorded.get(name, ()), strict=False)
         masks = [plain(lambda value, due=due: gaps(value, due) > SAME, value) for value, due in pairs]
         return tuple(masks) if any(mask is not None and mask.any() for mask in masks) else ()
@@ -153,7 +148,7 @@ def plain(function: Callable[..., Any], *values: Value) -> Value:
     return None if any(value is None for value in values) else function(*values)
 
 
-def _checked(result: Any, shapes: Sequence[tuple[int, ...]], kind: str) -> list[Value]:
+def _checked(result: Any, shapes: Shapes, kind: str) -> list[Value]:
     """Return the result as arrays of these shapes. Raises Unusable if it is anything else."""
     parts = list(result) if isinstance(result, list | tuple) and len(shapes) > 1 else [result]
     if len(parts) != len(shapes):
