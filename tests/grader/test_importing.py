@@ -247,6 +247,34 @@ def test_unittest_is_understood(folder):
     assert law in laws(folder, "unit")
 
 
+def test_prepared_classes_and_named_parameters_are_not_taken_over(folder):
+    (folder / "hw/test_more.py").write_text(
+        "import numpy as np\nimport pytest\nfrom softmax import softmax\n\n\n"
+        "class TestPrepared:\n    def setup_method(self):\n        self.x = np.ones(2)\n\n"
+        "    def test_prepared(self):\n        assert softmax(self.x)[0] == 0.5\n\n\n"
+        "@pytest.mark.parametrize('n', [pytest.param(2, id='two')])\n"
+        "def test_named(n):\n    assert softmax(np.ones(n))[0] == 0.5\n"
+    )
+    code, said = run("attention/more", "hw/test_more.py", "--reference", "hw/softmax.py")
+    assert code == 0, said
+    assert "note: test_prepared is not taken over: its class prepares it in `setup_method`\n" in said
+    assert "note: test_named is not taken over: its parameters are given by pytest.param\n" in said
+
+
+def test_even_sizes_are_drawn_where_others_do_not_fit(folder):
+    (folder / "hw/halves.py").write_text(
+        "import numpy as np\n\n\ndef halves(x):\n    return x.reshape(2, -1).sum(axis=0)\n"
+    )
+    (folder / "hw/test_halves.py").write_text(
+        "import numpy as np\nfrom halves import halves\n\n\n"
+        "def test_four():\n    np.testing.assert_allclose(halves(np.ones(4)), [2.0, 2.0])\n"
+    )
+    code, said = run("training/halves", "hw/test_halves.py")
+    assert code == 0, said
+    assert "note: sizes are drawn even, since others do not fit (" in said
+    assert " = 2 * draw(st.integers(" in laws(folder, "halves")
+
+
 def cell(kind, source, **marks):
     metadata = {"nbgrader": marks} if marks else {}
     return {"cell_type": kind, "source": source, "metadata": metadata}
