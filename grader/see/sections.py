@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -172,7 +172,7 @@ class Sections:
         return Section("stack", TEXTS["stack"], in_text, data)
 
     def _steps_of(self, planes: int) -> list[Step]:
-        """Return the steps of the first so many planes."""
+        """Return the steps of this number of planes, from the bottom."""
         return [step for plane in self.stack.planes[:planes] for step in plane.steps]
 
     def _heads(self) -> list[Figure]:
@@ -218,16 +218,15 @@ class Sections:
         rows = [f"V {size:,}, {kind}" for size in experiments.VOCABULARIES for kind in ("tied", "untied")]
         parts = ["embedding", "stack", "output", "total"]
         table = self._figure("parameters", "parameters at d_model 512", rows, parts)
-        depth = [None if state is None else state[0, 0] for state in self.stack.states[:5]]
-        known = plain(lambda *features: np.array([features]), *depth)
+        features = plain(lambda *states: np.array([[h[0, 0] for h in states]]), *self.stack.states[:5])
         status = _status(self._steps_of(12))
         names = [f"h{layer}" for layer in range(5)]
-        curve = Figure("h[0, 0] over depth, N = 4", known, [""], names, in_text_only=True, **status)
+        curve = Figure("h[0, 0] over depth, N = 4", features, [""], names, in_text_only=True, **status)
         ends = ["step 0", f"step {experiments.STEPS}"]
         norms = np.array([[found[0], found[-1]] for found in self.norms.values()]) if self.norms else None
         last = Figure("norm of h_N in training, recorded", norms, list(self.norms), ends, in_text_only=True)
-        data = {"depth": plain(lambda known: rounded(known[0]), known), **status}
-        data |= {"norms": self.norms, "every": experiments.EVERY}
+        depth = plain(lambda features: rounded(features[0]), features)
+        data = {"depth": depth, **status, "norms": self.norms, "every": experiments.EVERY}
         return Section("experiments", TEXTS["experiments"], [curve, table, last], data)
 
     def _choice(self) -> Section:
@@ -248,13 +247,13 @@ class Sections:
         return Section("choice", TEXTS["choice"], [figure], data | status)
 
     def _search(self) -> Section:
-        tracer = self._tracer(is_fixed=True)
-        found = generation.search(tracer, reply_logits())
-        words, texts, probabilities = (
+        tracer, words, texts = (
+            self._tracer(is_fixed=True),
             [*REPLY["vocab"], ".", "from"],
             list(TEXTS["search"]),
-            found["probabilities"],
         )
+        found = generation.search(tracer, reply_logits())
+        probabilities = found["probabilities"]
         for name, path in (("Greedy decoding", found["greedy"]), ("Beam search", found["best"])):
             if path:
                 share = math.prod(probabilities[a, b] for a, b in pairwise([generation.START, *path]))
@@ -290,7 +289,7 @@ class Sections:
         return Figure(title, values, rows, columns, kind, changed=changed, **_status(steps or [step]))
 
 
-def _status(steps: Iterable[Step]) -> dict[str, Any]:
+def _status(steps: Collection[Step]) -> dict[str, Any]:
     """Return the weakest source of these steps, the katas that do not pass, and a note."""
     order: list[Source] = ["plain", "yours", "fails", "recorded", "missing"]
     source = max((step.source for step in steps), key=order.index, default="plain")
