@@ -47,10 +47,10 @@ VISIBLE_KEYS = ...
 # The same with a sliding window: the query sees the last `window` positions, its own included.
 WINDOW_KEYS = ...
 
-# Now without a cache: a prompt of cached + queries positions is padded on the left, with `pads` padding
-# tokens. The positions that the token at position cached + query may see, in rising order.
+# Now without a cache: a prompt fills cached + queries positions, and the first `pads` of them hold padding.
+# The positions that the token at position cached + query may see under the causal mask, in rising order.
 UNPADDED_KEYS = ...
 
-# The number of the position that the positional encoding gives that same token; the first word of the
-# prompt has position 0.
+# The position that the positional encoding uses for that same token, if the first word behind the padding
+# has position 0.
 POSITION_ID = ...

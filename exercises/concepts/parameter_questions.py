@@ -4,7 +4,7 @@ The model is a GPT: a table of token embeddings, a learned table of `positions` 
 blocks of causal self-attention and a feed-forward of the width d_ff, one layer norm after the last block,
 and an output layer without a bias that is tied to the token embeddings. A linear layer holds one weight for
 each pair of an input and an output and, unless a question says otherwise, one bias for each output. The
-heads share the width, so that each has d_model / heads of it.
+heads share the width: each is d_model / heads wide.
 
 Write your login into STUDENT: it chooses your row of numbers. `grade` computes the row as the line ROW does.
 
@@ -29,7 +29,7 @@ al. 2023, "GQA", section 2; Loshchilov and Hutter 2019 for AdamW.
 STUDENT = ""  # your login; without one your row is 0
 ROW = sum(STUDENT.encode()) % 8
 
-# The numbers in the tables of tokens and positions together.
+# The parameters of both embedding tables, of tokens and of positions, together.
 EMBEDDINGS = ...
 
 # The parameters of the self-attention of one block, with biases.
@@ -47,10 +47,10 @@ BLOCK = ...
 # The parameters of the whole model.
 MODEL = ...
 
-# The weights of a grouped-query attention with `heads` query heads and `kv_heads` heads of keys and values,
-# without biases.
+# The parameters of a grouped-query attention with `heads` query heads and `kv_heads` heads of keys and
+# values, its output layer included, without biases.
 GROUPED_ATTENTION = ...
 
-# The bytes that training a model of `weights` parameters with AdamW in float32 holds: weights, gradients
-# and the optimizer's state.
+# The bytes that training a model of `weights` parameters with AdamW in float32 keeps in memory for the
+# weights, the gradients and the optimizer's state.
 TRAINING_BYTES = ...

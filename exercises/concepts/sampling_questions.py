@@ -1,9 +1,8 @@
 """Predict what temperature and filters do to the distribution of the next token.
 
-A language model has given the `logits` of the next token; token ids count from 0. You will want Python for
-the exponentials. Every question starts from these logits anew, and every filter works on the probabilities
-at temperature 1, before the next token is drawn. Where a filter removes tokens, the others are normalised
-again, so that they sum to one.
+A language model gives the `logits` of the next token; token ids count from 0. Use Python for the
+exponentials. Every question starts from these logits anew, and every filter works on the probabilities at
+temperature 1. Where a filter removes tokens, the others are normalised again, so that they sum to one.
 
 Write your login into STUDENT: it chooses your row of numbers. `grade` computes the row as the line ROW does.
 

@@ -1,8 +1,8 @@
-"""Predict what the caches, the heads and the small numbers of a served model hold.
+"""Predict what serving a model takes: caches, pages, shared heads, int8, drafts and LoRA.
 
 A model of `layers` layers serves `batch` texts of `tokens` tokens each. Its attention has `heads` query
 heads and kv_heads = heads / group heads of keys and values, each of the width d_head: `group` neighbouring
-query heads share one head of keys and values. Count single numbers, not bytes.
+query heads share one head of keys and values. Count numbers, not bytes.
 
 Write your login into STUDENT: it chooses your row of numbers. `grade` computes the row as the line ROW does.
 
@@ -40,14 +40,14 @@ ROW = sum(STUDENT.encode()) % 8
 # How many numbers the caches of all texts hold.
 CACHE = ...
 
-# The same if the attention has a sliding window of `window` positions, and the cache keeps no more than it
-# needs.
+# The same if the attention has a sliding window of `window` positions, the query's own included, and each
+# cache keeps only the last `window` tokens of its text.
 ROLLING_CACHE = ...
 
 # The number of pages of `page` tokens that one text takes in a paged cache.
 PAGES = ...
 
-# How many slots of those pages are empty.
+# How many slots of those pages are empty; a slot holds one token.
 UNUSED_SLOTS = ...
 
 # The head of keys and values that the query head number `head` reads; all heads count from 0.
@@ -58,8 +58,8 @@ KEY_HEAD = ...
 INT8 = ...
 
 # In speculative sampling: the probability that a drafted token is accepted, if the target model gives it
-# `target` and the draft model `draft`.
+# the probability `target` and the draft model the probability `draft`.
 ACCEPTED = ...
 
-# The parameters that LoRA of the rank `rank` trains beside a linear layer from d_in to d_out.
+# The number of parameters that LoRA of the rank `rank` trains beside a linear layer from d_in to d_out.
 LORA = ...

@@ -1,4 +1,4 @@
-"""Predict losses and steps of a training, and tell the fault from the symptom.
+"""Predict the losses and steps of a training run, and find the fault behind a symptom.
 
 A GPT with a vocabulary of `vocab` tokens is trained on batches of `batch` sequences. Each sequence has
 `tokens` ids: the model reads all but the last, and predicts all but the first. The loss is the mean cross-
@@ -13,9 +13,10 @@ The column `symptoms` names three of these, in the order of the questions:
     R  The loss of the untrained model is several times as large as that of a uniform guess.
     S  The loss is NaN from the first batch on that has a sequence of padding alone.
     T  All parameters but those of the output layer keep their first values.
-    U  Generation with a cache gives other text than without, from the second new token on.
+    U  Training and generation without a cache are right. With a cache the text differs from the second
+       new token on.
 
-These are the faults. Each causes one of the symptoms:
+These are the faults. Each of them explains exactly one of the symptoms:
 
     A  The causal mask lets each query see one token too many.
     B  The model was left in training mode, so that dropout is active.

@@ -40,9 +40,8 @@ def _drawn(course: Course, info: KataInfo, told: str) -> str:
     """Return what the statement prints as pictures; "" if there is nothing to draw."""
     drawings = map(svg.draw, statement.pictures(told, course.declaration(info).axes))
     figures = "\n\n".join(f'<div class="drawn">{drawing}</div>' for drawing in drawings)
-    return (
-        f"## The example, drawn\n\n<style>{svg.LIGHT}{svg.RULES}</style>\n\n{figures}\n\n" if figures else ""
-    )
+    style = f"<style>{svg.LIGHT}{svg.RULES}</style>"
+    return f"## The example, drawn\n\n{style}\n\n{figures}\n\n" if figures else ""
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -51,10 +50,8 @@ def on_files(files: Any, config: Any) -> Any:
 
     course = open_course(None, None)
     for info in course.katas.values():
-        content = kata_page(course, info)
-        files.append(
-            File.generated(config, page_path(info), content=content, inclusion=InclusionLevel.NOT_IN_NAV)
-        )
+        content, hidden = kata_page(course, info), InclusionLevel.NOT_IN_NAV
+        files.append(File.generated(config, page_path(info), content=content, inclusion=hidden))
     return files
 
 

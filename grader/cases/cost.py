@@ -9,7 +9,7 @@ from grader.worker.student import Call, LargestTensor, Student
 
 
 class CostUnknown(Exception):
-    """A call gets one of the grader's functions, whose work would count for the reference alone."""
+    """A call gets a function of the grader, whose work is counted for the reference and not for a worker."""
 
 
 def measured(kata: Kata, student: Student, case: Case) -> tuple[int, LargestTensor]:
@@ -23,6 +23,7 @@ def measured(kata: Kata, student: Student, case: Case) -> tuple[int, LargestTens
 
 
 def _calls(kata: Kata, student: Student, case: Case) -> list[Call]:
+    """Return the calls of a case that do not build an object."""
     student.trace.clear()
     kata.observed(student, case)
     given = [value for call in student.trace for value in (*call.args, *call.kwargs.values())]

@@ -42,6 +42,8 @@ def row_of(student: Student, kata: Kata) -> int | None:
 
 
 def _judge_of(name: str, nudge: str) -> Judge:
+    """Return the function that judges the answer to one question."""
+
     def judge(context: CheckContext, case: Case) -> None:
         if context.row not in (None, case["row"]):
             raise Skip
@@ -87,6 +89,7 @@ def agrees(due: Any, answer: Any) -> bool:
 
 
 def _sentence(name: str, due: Any, answer: Any) -> str:
+    """Return what is wrong with an answer, without the right one."""
     given = answer.type_name if isinstance(answer, RemoteObject) else describe_type(answer)
     if given == EMPTY:
         return f"{name} has no answer yet."
@@ -105,4 +108,5 @@ KINDS: Mapping[type, str] = {
 
 
 def _kind(value: Any) -> str:
+    """Return the kind of an answer, or "" if it is no answer."""
     return KINDS.get(type(value), "")

@@ -24,14 +24,8 @@ TODO = "TODO: say the symptom, the cause and what to check, and rename the funct
 
 @contextmanager
 def group_search(options: GraderOptions, source_of: SourceOf) -> Iterator[Search]:
-    """Return a function that adds to a group what a search in one of its files has found, and that file."""
-    terms = (options.device, options.isolation, options.key, options.secret)
-    names = ("device", "isolation", "key", "secret")
-    grader, factories = open_grader(
-        options.course,
-        options.kata_infos(),
-        **dict(zip(names, terms, strict=True)),  # type: ignore[arg-type]
-    )
+    """Yield a function that searches one file of a group, and returns the group with what it found."""
+    grader, factories = open_grader(options.course, options.kata_infos(), **options.grader_options)
 
     def search(group: UnexplainedFiles) -> UnexplainedFiles:
         info, source = options.course.kata_info(group.kata), source_of(group.students[0], group.kata)
@@ -60,20 +54,15 @@ def write_drafts(path: Path, groups: list[UnexplainedFiles], entry_points: dict[
 
 
 def _draft(group: UnexplainedFiles, number: int, entry_points: tuple[str, ...]) -> str:
-    """Return one file of a group as code whose entry points have the name of a draft."""
+    """Return one file of a group as code; its entry points are renamed and have a TODO as docstring."""
     assert isinstance(group.found, KataReport)
-    told = [
-        f"{group.kata}: {group.files} files. {group.check.title}",
-        *account.of_search(group.found).split("\n"),
-    ]
+    told = f"{group.kata}: {group.files} files. {group.check.title}\n{account.of_search(group.found)}"
     body = ast.parse(group.source).body
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in entry_points:
             node.name = f"draft_{number}_of_{node.name}"
-            text = ast.Expr(ast.Constant(TODO))
-            node.body = [text, *node.body[ast.get_docstring(node) is not None :]]
-    code = [
-        node for node in body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
-    ]
+            statements = node.body[ast.get_docstring(node) is not None :]
+            node.body = [ast.Expr(ast.Constant(TODO)), *statements]
+    code = [n for n in body if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))]
     plain = ast.unparse(ast.fix_missing_locations(ast.Module(code, [])))
-    return "\n".join([*(f"# {line}" for line in told), plain])
+    return "\n".join([*(f"# {line}" for line in told.split("\n")), plain])

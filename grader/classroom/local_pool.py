@@ -144,14 +144,7 @@ def serve(channel: Any, options: GraderOptions) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent process
     course, infos = options.course, {info.name: info for info in options.kata_infos()}
     try:
-        grader, source = open_grader(
-            course,
-            list(infos.values()),
-            device=options.device,
-            isolation=options.isolation,
-            key=options.key,
-            secret=options.secret,
-        )
+        grader, source = open_grader(course, list(infos.values()), **options.grader_options)
     except COMPLAINTS as error:
         channel.send(error)
         return

@@ -44,6 +44,11 @@ class GraderOptions:
         """The options on which a verdict depends, for the digest of the grading setup."""
         return self.device, self.isolation
 
+    @property
+    def grader_options(self) -> dict[str, Any]:
+        """The options that are passed on to `open_grader`."""
+        return {name: getattr(self, name) for name in ("device", "isolation", "key", "secret")}
+
     def kata_infos(self) -> list[KataInfo]:
         course = self.course
         return [course.kata_info(name) for name in self.katas]

@@ -11,7 +11,7 @@ from grader.report import Mistake
 
 
 class QuestionMatcher(MistakeMatcher):
-    """Compares each wrong answer with those of all known mistakes in the same rows of numbers."""
+    """Names the known mistake that gives the same wrong answer in the same row of numbers."""
 
     def name(self, findings: list[CheckResult]) -> dict[str, Mistake]:
         """Return, by name of the check, the mistake that gives the same answers."""

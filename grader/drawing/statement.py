@@ -1,6 +1,6 @@
 """Make pictures of the masks, matrices and shares that a kata's statement prints.
 
-Only numbers that stand in the statement are drawn, so a picture tells nothing more about the answer.
+Only numbers of the statement are drawn, so a picture tells nothing more about the answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def pictures(statement: str, axes: Mapping[str, str] | None = None) -> list[Pict
 def _picture(
     name: str, lines: list[str], number: int, opening: re.Match[str], axes: Mapping[str, str]
 ) -> Picture | None:
-    """Return the picture of what begins with these brackets; None if it is not drawn."""
+    """Return the picture of the list or matrix that begins with these brackets; None if it is not drawn."""
     is_matrix = len(opening[0]) > 1
     texts = list(_rows(lines, number, opening.end() - 1, len(opening[0]) - 1))
     texts = texts if is_matrix else texts[:1]
@@ -77,11 +77,12 @@ def _rows(lines: list[str], number: int, column: int, depth: int) -> Iterator[st
 
 
 def _row(lines: list[str], number: int, column: int) -> re.Match[str] | None:
+    """Return the row of numbers at this place, or None if there is none."""
     return ROW.match(lines[number], column) if column >= 0 and number < len(lines) else None
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    """Return the numbers of a row; none if there is something else in it."""
+    """Return the numbers of a row, or an empty tuple if it holds anything else."""
     words = [word.strip().replace("∞", "inf") for word in text.split(",")]
     try:
         return tuple(TRUTHS[word] if word in TRUTHS else to_number(word) for word in words)

@@ -1,4 +1,4 @@
-"""Find out which katas of the decoder pass, and load each of them in a worker of its own."""
+"""Find out which katas of the decoder pass, and load each into its own worker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grader.grading.startup import lacks_library, read_answer
 from grader.grading.submission_run import LOAD_SECONDS, START_SECONDS
 from grader.report import KataReport
 from grader.worker.client import RemoteStudent, WorkerLost
-from grader.worker.process import WorkerFactory
+from grader.worker.fork_server import WorkerFactories
 from grader.worker.student import Student
 
 #: The katas that the decoder is made of, in the order of the page, with the functions that it calls.
@@ -53,7 +53,7 @@ GradeFile = Callable[[Needs, KataInfo, Path], KataReport]
 
 @dataclass
 class Answers:
-    """The status of every kata, the student of each one that is used, and why its worker was lost."""
+    """The status of every kata, the students of those that are used, and why a worker was lost, by kata."""
 
     statuses: dict[str, Status] = field(default_factory=lambda: dict.fromkeys(KATAS, "open"))
     students: Mapping[str, Student] = field(default_factory=dict)
@@ -73,20 +73,17 @@ def open_answers(
         needs, source = open_needs(course, paths, **terms)
         stack.callback(source.close)
         for name, submission in found.items():
+            answers.statuses[name] = "begun"
             passes = _passes(course, needs, submission.info, grade)
-            student = None
-            if passes or mine:
-                student = _load(stack, source[submission.info.library], submission)
-            if student is None:
-                answers.statuses[name] = "begun"
-            else:
+            student = _load(stack, source, submission) if passes or mine else None
+            if student is not None:
                 answers.statuses[name] = "yours" if passes else "fails"
                 students[name] = student
         yield answers
 
 
 def _begun(course: Course) -> Iterator[tuple[str, Submission]]:
-    """Yield the submissions to these katas that are begun and can be read."""
+    """Yield the submissions that are begun and can be read, by kata."""
     for name, functions in KATAS.items():
         info = course.katas.get(name)
         if info is None or not set(functions) <= set(info.entry_points) or lacks_library(info):
@@ -108,9 +105,9 @@ def _passes(course: Course, needs: Needs, info: KataInfo, grade: GradeFile) -> b
     return grade(needs, info, path).status == "passed"
 
 
-def _load(stack: ExitStack, source: WorkerFactory, submission: Submission) -> Student | None:
+def _load(stack: ExitStack, source: WorkerFactories, submission: Submission) -> Student | None:
     """Return the submission in a worker that ends with the stack, or None if it cannot be imported."""
-    info, process = submission.info, source.start("cpu")
+    info, process = submission.info, source[submission.info.library].start("cpu")
     stack.callback(process.kill)
     student = RemoteStudent(process, library=info.library)
     loading = {"source": submission.source, "entry_points": list(info.entry_points), "forbidden": []}

@@ -19,50 +19,43 @@ MOST_TOKENS, LONGEST = 8, 16  # tokens that are read, and the characters of each
 
 @dataclass(frozen=True)
 class Example:
-    """The tokens, the tables that embed them, the source's tokens with their memory, and the vocabulary.
+    """What the decoder reads, and the tables that embed it and score the next token.
 
     The reply has `inputs` of its own for each figure. For typed tokens they are computed from the embeddings.
     """
 
     tokens: list[str]
     ids: Array
-    token_table: Array
-    source: list[str]
-    memory: Array
     vocab: list[str]
+    token_table: Array
     output_weight: Array
+    memory: Array
     inputs: dict[str, Array] | None = None
 
 
-def reply() -> Example:
-    """Return the support reply."""
-    arrays = {name: np.array(REPLY[name], "f4") for name in ("position_table", "q", "k", "v", "hidden")}
+def example_of(text: str | None = None) -> Example:
+    """Return the words of a text as tokens with random embeddings, or the support reply if there is none."""
     x, memory = printed_inputs()
-    return Example(
-        REPLY["tokens"],
-        np.arange(3),
-        np.array(REPLY["token_table"], "f4"),
-        REPLY["source"],
-        memory,
-        REPLY["vocab"],
-        np.array(REPLY["output_weight"], "f4"),
-        {**arrays, "x": x},
-    )
-
-
-def typed(text: str) -> Example:
-    """Return the tokens of a text, which are its words, with random embeddings that belong to the words."""
+    if text is None:
+        inputs = {name: _reply(name) for name in ("position_table", "q", "k", "v", "hidden")} | {"x": x}
+        tables = _reply("token_table"), _reply("output_weight")
+        return Example(REPLY["tokens"], np.arange(3), REPLY["vocab"], *tables, memory, inputs)
     tokens = [harmless(word, one_line=True)[:LONGEST] for word in text.split()][:MOST_TOKENS]
     tokens = tokens or REPLY["tokens"]
     vocab = list(dict.fromkeys([*tokens, *REPLY["vocab"]]))
     table = np.random.default_rng(0).standard_normal((len(vocab), D_MODEL)).astype("f4") * np.float32(0.5)
     ids = np.array([vocab.index(token) for token in tokens])
-    return Example(tokens, ids, table, REPLY["source"], printed_inputs()[1], vocab, table.T.copy())
+    return Example(tokens, ids, vocab, table, table.T.copy(), memory)
 
 
-def example_of(text: str | None) -> Example:
-    """Return the tokens of a text, or the support reply if there is none."""
-    return reply() if text is None else typed(text)
+def _reply(name: str) -> Array:
+    return np.array(REPLY[name], "f4")
+
+
+def reply_logits() -> Array:
+    """Return the logits of the next token of the support reply."""
+    logits: Array = _reply("hidden") @ _reply("output_weight")
+    return logits
 
 
 def labels(names: list[str]) -> list[str]:
@@ -71,7 +64,9 @@ def labels(names: list[str]) -> list[str]:
 
 
 def rounded(value: Any, decimals: int = 4) -> Any:
-    """Return an array as nested lists for JSON; text for what is no finite number."""
+    """Return an array as nested lists for JSON, with text for infinite numbers and NaN; None for None."""
+    if value is None:
+        return None
     if isinstance(value, np.ndarray | list | tuple):
         return [rounded(part, decimals) for part in value]
     number = float(value)

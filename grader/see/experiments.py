@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grader.see.tracing import Array, Tracer, Value
+from grader.see.tracing import Array, Tracer
 from grader.worker.student import Student
 
 VOCABULARIES = (1_000, 10_000, 50_000)
@@ -13,8 +13,8 @@ PARTS = ("token_embedding", "stack", "output_projection", "total")
 STEPS, EVERY = 120, 10
 
 
-def count_parameters(tracer: Tracer) -> Value:
-    """Return the parameters of a decoder: [vocabulary, tied or not, part]."""
+def count_parameters(tracer: Tracer) -> None:
+    """Count the parameters of a decoder as the step `parameters`: [vocabulary, tied or not, part]."""
 
     def count(student: Student) -> Array:
         counts = [
@@ -24,22 +24,22 @@ def count_parameters(tracer: Tracer) -> Value:
         return np.array([[[int(found[part]) for part in PARTS] for found in row] for row in counts])
 
     shape = (len(VOCABULARIES), 2, len(PARTS))
-    return tracer.call("parameters", "parameter_count", count, [shape], kind="i8")[0]
+    tracer.call("parameters", "parameter_count", count, [shape], kind="i8")
 
 
-def train_norms() -> dict[str, list[float]]:
+def train_norms(steps: int = STEPS) -> dict[str, list[float]]:
     """Train a small model four times and return the norm of its last hidden state every ten steps.
 
-    Two models normalise before each sublayer, two behind it; one of each has a final layer norm.
+    Two of the models are pre-norm and two post-norm; one of each kind has a final layer norm.
     """
     return {
-        f"{order}-norm, {'with' if final else 'without'} the final norm": _norms(order, final)
+        f"{order}-norm, {'with' if final else 'without'} the final norm": _norms(order, final, steps)
         for order in ("pre", "post")
         for final in (False, True)
     }
 
 
-def _norms(order: str, final: bool) -> list[float]:
+def _norms(order: str, final: bool, steps: int) -> list[float]:
     """Return the mean norm of the last hidden states of a model of four layers, in training on one text."""
     import torch
     from torch import nn
@@ -55,7 +55,7 @@ def _norms(order: str, final: bool) -> list[float]:
         optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
         mask = nn.Transformer.generate_square_subsequent_mask(24)
         norms = []
-        for step in range(STEPS + 1):
+        for step in range(steps + 1):
             hidden = stack(embedding(ids[:, :-1]), mask=mask, is_causal=True)
             if step % EVERY == 0:
                 norms.append(round(hidden.detach().norm(dim=-1).mean().item(), 3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from grader.worker.student import Student
 
 TEMPERATURES, DRAWS = (0.5, 0.7, 1.0, 1.5, 2.0), 1000
 #: The positions of the sliders; the last one of k and of p, and the first one of min-p, keep every token.
-FILTERS: dict[str, tuple[str, tuple[float, ...]]] = {
-    "top_k": ("top_k_filter", (1, 2, 4, 6)),
-    "top_p": ("top_p_filter", (0.4, 0.6, 0.8, 1.0)),
-    "min_p": ("min_p_filter", (0.0, 0.3, 0.4)),
+FILTERS: dict[str, tuple[float, ...]] = {
+    "top_k": (1, 2, 4, 6),
+    "top_p": (0.4, 0.6, 0.8, 1.0),
+    "min_p": (0.0, 0.3, 0.4),
 }
 GENERATOR = """
 import torch
@@ -54,20 +54,19 @@ CACHED, WIDTH, NUM_HEADS = 8, 8, 2
 def filter_distribution(tracer: Tracer, logits: Array) -> Value:
     """Return the probabilities at every position of the sliders: [min-p, top-p, top-k, temperature, V]."""
     shown: Value = np.stack([logits / temperature for temperature in TEMPERATURES]).astype("f4")
-    for kata, (function, positions) in FILTERS.items():
-        shown = _filter(tracer, kata, function, positions, shown)
-    shape = () if shown is None else shown.shape
-    return tracer.call("choice/softmax", "softmax", lambda s: s.softmax(shown), [shape], [shown])[0]
+    for kata, positions in FILTERS.items():
+        shown = _filter(tracer, kata, positions, shown)
+    return tracer.apply("choice/softmax", "softmax", [shown], [np.shape(shown)])[0]
 
 
-def _filter(tracer: Tracer, kata: str, function: str, positions: tuple[float, ...], logits: Value) -> Value:
+def _filter(tracer: Tracer, kata: str, positions: tuple[float, ...], logits: Value) -> Value:
     """Return the logits behind a filter at each of its positions, on a new first axis."""
     if logits is None:
         return None
     shape = (len(positions), *logits.shape)
 
     def kept(student: Student) -> Array:
-        results = [getattr(student, function)(_tensor(logits), position) for position in positions]
+        results = [getattr(student, f"{kata}_filter")(_tensor(logits), position) for position in positions]
         return np.stack([np.isfinite(result.detach().numpy()) for result in results])
 
     [found] = tracer.call(f"choice/{kata}", kata, kept, [shape], kind="?")
@@ -100,41 +99,33 @@ def bigram_logits(first: Array) -> Array:
     return table
 
 
-class Search(NamedTuple):
-    """Texts as lists of ids behind the prompt: greedy, sampled, the beams of each round and the best one."""
-
-    greedy: list[int] | None
-    samples: list[list[int]]
-    rounds: list[list[list[int]]]
-    best: list[int] | None
-    probabilities: Array
-
-
-def search(tracer: Tracer, first: Array) -> Search:
-    """Return what greedy decoding, sampling and beam search find in the model of the reply."""
+def search(tracer: Tracer, first: Array) -> dict[str, Any]:
+    """Return the texts that `greedy` decoding, sampling and beam search find, as ids behind the prompt, the
+    beams of each of the search's `rounds`, and the model's `probabilities` [8, 8]."""
     table = bigram_logits(first)
     probabilities = np.exp(table) / np.exp(table).sum(axis=-1, keepdims=True)
-    [greedy] = tracer.call(
-        "search/greedy", "greedy_generate", lambda s: _generate(s, table), [(STEPS,)], kind="i8"
-    )
-    rounds, best = tracer.call(
-        "search/beams",
-        "beam_search",
-        lambda s: _beams(s, np.log(probabilities)),
-        [(STEPS, BEAMS, STEPS), (STEPS,)],
-        kind="i8",
-    )
+
+    def greedy(student: Student) -> Array:
+        return _generate(student, table)
+
+    def beams(student: Student) -> tuple[Array, Array]:
+        return _beams(student, np.log(probabilities))
+
+    def samples(student: Student) -> Array:
+        return np.array([_sample(student, table, seed) for seed in range(1, SAMPLES + 1)])
+
+    [text] = tracer.call("search/greedy", "greedy_generate", greedy, [(STEPS,)], kind="i8")
+    shapes = [(STEPS, BEAMS, STEPS), (STEPS,)]
+    rounds, best = tracer.call("search/beams", "beam_search", beams, shapes, kind="i8")
     # Last, since another right sampler draws other tokens than the recorded ones.
-    [sampled] = tracer.call(
-        "search/sampling",
-        "temperature_sampling",
-        lambda s: np.array([_sample(s, table, seed) for seed in range(1, SAMPLES + 1)]),
-        [(SAMPLES, STEPS)],
-        kind="i8",
-    )
-    asked = [] if rounds is None else [[_ids(row) for row in beams if _ids(row)] for beams in rounds]
-    samples = [] if sampled is None else [_ids(row) for row in sampled]
-    return Search(plain(_ids, greedy), samples, asked, plain(_ids, best), probabilities)
+    [drawn] = tracer.call("search/sampling", "temperature_sampling", samples, [(SAMPLES, STEPS)], kind="i8")
+    return {
+        "greedy": plain(_ids, text),
+        "samples": [] if drawn is None else [_ids(row) for row in drawn],
+        "rounds": [] if rounds is None else [[_ids(row) for row in beams if _ids(row)] for beams in rounds],
+        "best": plain(_ids, best),
+        "probabilities": probabilities,
+    }
 
 
 def _ids(row: Array) -> list[int]:
@@ -184,25 +175,21 @@ def grow_cache(tracer: Tracer) -> list[Value]:
     """Return the keys of the first head [tokens, d_head], and the FLOPs of each step with a cache and with
     the whole sequence again."""
     draw = np.random.default_rng(0).standard_normal
-    x, w_qkv, w_out = (
-        draw(shape).astype("f4") for shape in ((1, CACHED, WIDTH), (WIDTH, 3 * WIDTH), (WIDTH, WIDTH))
-    )
+    shapes = ((1, CACHED, WIDTH), (WIDTH, 3 * WIDTH), (WIDTH, WIDTH))
+    x, w_qkv, w_out = (draw(shape).astype("f4") for shape in shapes)
     keys = (x @ w_qkv[:, WIDTH : 2 * WIDTH]).reshape(1, CACHED, NUM_HEADS, -1).transpose(0, 2, 1, 3)
 
     def steps(student: Student) -> tuple[Array, Array, Array]:
-        cache, raw = student.KVCache(), student.KVCache()
-        held: Any = None
+        cache, raw, flops = student.KVCache(), student.KVCache(), []
         for start, stop in pairwise(range(CACHED + 1)):
             new = _tensor(keys[:, :, start:stop])
             held, _ = raw.append(new, new)
             step = _flops(student, x[:, start:stop], w_qkv, w_out, cache)
-            whole = _flops(student, x[:, :stop], w_qkv, w_out, student.KVCache())
-            spent.append((step, whole))
-        return held.detach().numpy()[0, 0], *np.array(spent).T
+            flops.append((step, _flops(student, x[:, :stop], w_qkv, w_out, student.KVCache())))
+        return held.detach().numpy()[0, 0], *np.array(flops).T
 
-    spent: list[tuple[float, float]] = []
-    shapes: list[tuple[int, ...]] = [(CACHED, WIDTH // NUM_HEADS), (CACHED,), (CACHED,)]
-    return tracer.call("cache/steps", "kv_cache", steps, shapes)
+    returned = [(CACHED, WIDTH // NUM_HEADS), (CACHED,), (CACHED,)]
+    return tracer.call("cache/steps", "kv_cache", steps, returned)
 
 
 def _flops(student: Student, x: Array, w_qkv: Array, w_out: Array, cache: Any) -> float:

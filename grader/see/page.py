@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from grader.see.example import rounded
 from grader.see.sections import Figure, Section
-from grader.see.tracing import plain
+from grader.see.tracing import cells_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -49,5 +47,4 @@ def _section(section: Section) -> dict[str, Any]:
 
 
 def _figure(figure: Figure) -> dict[str, Any]:
-    changed = plain(lambda mask: np.argwhere(mask).tolist(), figure.changed) or []
-    return {**vars(figure), "values": plain(rounded, figure.values), "changed": changed}
+    return {**vars(figure), "values": rounded(figure.values), "changed": cells_of(figure.changed)}

@@ -15,9 +15,8 @@ from grader.course.catalog import Course
 from grader.course.loading import load_file
 from grader.see import experiments
 from grader.see.answers import KATAS, Answers
-from grader.see.example import reply
+from grader.see.example import example_of
 from grader.see.sections import Sections
-from grader.see.tracing import Step
 from grader.worker.in_process import LocalStudent
 
 FILE = Path(__file__).with_name("recording.json")
@@ -26,18 +25,18 @@ DECIMALS = 5
 
 def read_recording() -> dict[str, Any]:
     """Return the recorded steps and norms, or nothing if there is no recording."""
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
-    return found
+    return dict(json.loads(FILE.read_text(encoding="utf-8"))) if FILE.is_file() else {}
 
 
 def record(course: Course) -> dict[str, Any]:
     """Run the decoder on the reply with the references of the course, train the small models, and return
     what they gave."""
     answers = Answers(dict.fromkeys(KATAS, "yours"), reference_students(course))
-    run = Sections(answers, {}, reply())
+    run = Sections(answers, {}, example_of())
     run.all()
-    kept = {name: _values(step) for name, step in run.steps.items() if not name.startswith("compare/")}
-    return {"norms": experiments.train_norms(), "steps": kept}
+    kept = {name: step.values for name, step in run.steps.items() if not name.startswith("compare/")}
+    steps = {name: [_short(np.asarray(value)) for value in values] for name, values in kept.items()}
+    return {"norms": experiments.train_norms(), "steps": steps}
 
 
 def write_recording(course: Course) -> str:
@@ -50,18 +49,15 @@ def write_recording(course: Course) -> str:
 
 def reference_students(course: Course) -> dict[str, LocalStudent]:
     """Return the references of the course, each as a student in this process."""
-    files = {name: course.solution(course.katas[name], "reference") for name in KATAS}
-    return {
-        name: LocalStudent(load_file(f"dojo_reference_{name}", file), file.name)
-        for name, file in files.items()
-    }
-
-
-def _values(step: Step) -> list[Any]:
-    return [_short(np.asarray(value)) for value in step.values]
+    students = {}
+    for name in KATAS:
+        file = course.solution(course.katas[name], "reference")
+        students[name] = LocalStudent(load_file(f"dojo_reference_{name}", file), file.name)
+    return students
 
 
 def _short(array: Any) -> Any:
+    """Return an array as nested lists of few decimals."""
     if array.dtype.kind == "f":
         return np.round(array.astype("f8"), DECIMALS).tolist()
     return array.astype(int).tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,9 +15,9 @@ import numpy as np
 from grader.report import PictureKind
 from grader.see import experiments, generation
 from grader.see.answers import Answers
-from grader.see.example import REPLY, Example, labels, rounded
+from grader.see.example import REPLY, Example, labels, reply_logits, rounded
 from grader.see.stack import D_MODEL, HEADS, LAYERS, Plane, causal_mask, compare, compose, normalised
-from grader.see.tracing import Array, Source, Step, Tracer, Value, plain
+from grader.see.tracing import Source, Step, Tracer, Value, cells_of, plain
 
 TEXTS = json.loads((Path(__file__).parent / "templates" / "texts.json").read_text(encoding="utf-8"))
 #: The sections by the names that `grade --see NAME` takes.
@@ -26,10 +26,10 @@ IDS = tuple(TEXTS["titles"])
 
 @dataclass(frozen=True)
 class Figure:
-    """One table of numbers, whose they are, and which katas they wait for; no values if some are missing.
+    """One table of numbers, their source, and the katas that they wait for; no values if some are missing.
 
-    `changed` is a mask of the cells that differ from the recording. The page shows in another way what is
-    `in_text_only`.
+    `changed` is a mask of the cells that differ from the recording. The page leaves out what is
+    `in_text_only`, since its script draws that from the section's data.
     """
 
     title: str
@@ -46,7 +46,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page. `data` is what its script draws besides the figures."""
+    """A part of the page. Its script draws `data` besides the figures."""
 
     id: str
     texts: Sequence[str]
@@ -77,8 +77,8 @@ class Sections:
 
     def _tracer(self, is_fixed: bool = False) -> Tracer:
         """Return a tracer for a chain of calls; the recording holds for the reply and for fixed inputs."""
-        holds = is_fixed or self.example.inputs
-        self.tracers.append(Tracer(self.answers, self.recorded if holds else {}))
+        is_recorded = is_fixed or self.example.inputs
+        self.tracers.append(Tracer(self.answers, self.recorded if is_recorded else {}))
         return self.tracers[-1]
 
     @property
@@ -100,17 +100,13 @@ class Sections:
         return Section("overview", texts, data={"katas": statuses, "said": " ".join(self.example.tokens)})
 
     def _embeddings(self) -> Section:
-        ids, table, width = self.example.ids, self.example.token_table, self.example.token_table.shape[1]
-        [sines] = self._tracer(is_fixed=True).call(
-            "positions", "sinusoidal_positions", lambda s: s.sinusoidal_positions(16, 8), [(16, 8)]
-        )
+        ids, table = self.example.ids, self.example.token_table
+        fixed = self._tracer(is_fixed=True)
+        [sines] = fixed.apply("positions", "sinusoidal_positions", [16, 8], [(16, 8)])
         positions = plain(lambda sines: sines[: len(ids)].astype("f4"), sines)
         if self.example.inputs:
             positions = self.example.inputs["position_table"]
-        shape = (len(ids), width)
-        [self.x] = self._tracer().call(
-            "embedding", "token_embedding", lambda s: s.embed(ids, table, positions), [shape], [positions]
-        )
+        [self.x] = self._tracer().apply("embedding", "embed", [ids, table, positions], [table[ids].shape])
         rows = _numbered(len(ids), "position")
         figures = [
             Figure("token vectors", table[ids], self.tokens, self.features),
@@ -126,13 +122,8 @@ class Sections:
         scores = plain(lambda q, k: q @ k.T, q, k)
         scaled = plain(lambda scores: scores / math.sqrt(2), scores)
         mask = causal_mask(tracer, "head/mask", tokens)
-        tracer.call(
-            "head/attention",
-            "scaled_dot_product_attention",
-            lambda s: s.scaled_dot_product_attention(q, k, v, mask),
-            [(count, 2), (count, count)],
-            [q, k, v, mask],
-        )
+        shapes = [(count, 2), (count, count)]
+        tracer.apply("head/attention", "scaled_dot_product_attention", [q, k, v, mask], shapes)
         masked = plain(lambda scaled, mask: np.where(mask, scaled, -np.inf), scaled, mask)
         figures = [
             Figure("1  scores: q kᵀ", scores, tokens, tokens),
@@ -145,6 +136,7 @@ class Sections:
         return Section("attention", TEXTS["attention"], figures + self._scaling())
 
     def _projections(self) -> list[Value]:
+        """Return the queries, the keys and the values of one head, each [tokens, 2]."""
         if self.example.inputs:
             return [self.example.inputs[name] for name in "qkv"]
         draw = np.random.default_rng(0).standard_normal
@@ -156,7 +148,7 @@ class Sections:
         tracer, scores = self._tracer(is_fixed=True), np.array(REPLY["softmax_scores"], "f4")
         columns, figures = [f"score {score}" for score in REPLY["softmax_scores"]], []
         for title, given in (("scores", scores), ("scores / √64", scores / np.float32(8))):
-            tracer.call(title, "softmax", lambda s, given=given: s.softmax(given), [scores.shape])  # type: ignore[misc]
+            tracer.apply(title, "softmax", [given], [scores.shape])
             figures.append(self._figure(title, f"softmax({title})", [""], columns, "bars"))
         return figures
 
@@ -166,45 +158,44 @@ class Sections:
         self.stack = compose(tracer, x, self.example.memory)
         figures = [Figure("h0", x, self.tokens, features)]
         for layer in (1, 2, LAYERS):
-            name = f"stack/{layer}/feed-forward/hidden"
-            made = self._made_of(3 * layer)
-            figures.append(self._figure(name, f"h{layer}", self.tokens, features, steps=made))
+            name, steps = f"stack/{layer}/feed-forward/hidden", self._steps_of(3 * layer)
+            figures.append(self._figure(name, f"h{layer}", self.tokens, features, steps=steps))
         data = {
-            "x": _json(x),
+            "x": rounded(x),
             "memory": rounded(self.example.memory),
             "tokens": self.tokens,
-            "source": self.example.source,
+            "source": REPLY["source"],
             "planes": [self._plane(plane) for plane in self.stack.planes],
-            "comparisons": [found._asdict() for found in compare(tracer, self.stack)],
+            "comparisons": list(compare(tracer, self.stack)),
         }
         in_text = [replace(figure, in_text_only=True) for figure in figures + self._heads()]
         return Section("stack", TEXTS["stack"], in_text, data)
 
-    def _made_of(self, planes: int) -> list[Step]:
-        """Return the steps of the first so many planes."""
+    def _steps_of(self, planes: int) -> list[Step]:
+        """Return the steps of this number of planes, from the bottom."""
         return [step for plane in self.stack.planes[:planes] for step in plane.steps]
 
     def _heads(self) -> list[Figure]:
         """Return the weights of layer 1 by head."""
-        sides = {"self-attention": self.tokens, "cross-attention": self.example.source}
-        return [
-            self._figure(f"stack/1/{name}/attention", title, self.tokens, columns, place=1, at=(0, head))
-            for name, columns in sides.items()
-            for head in range(HEADS)
-            for title in [f"layer 1, {name}, weights of head {head + 1}"]
-        ]
+        figures = []
+        for name, columns in (("self-attention", self.tokens), ("cross-attention", REPLY["source"])):
+            for head in range(HEADS):
+                step, title = f"stack/1/{name}/attention", f"layer 1, {name}, weights of head {head + 1}"
+                figures.append(self._figure(step, title, self.tokens, columns, place=1, at=(0, head)))
+        return figures
 
     def _plane(self, plane: Plane) -> dict[str, Any]:
         """Return what the script draws of a plane."""
         name = f"stack/{plane.layer}/{plane.sublayer}"
-        entry = {"layer": plane.layer, "name": plane.sublayer, "hidden": _json(plane.hidden, 6)}
-        entry |= {"changed": _cells(self.steps[f"{name}/hidden"], 0), **_status(plane.steps)}
+        # six decimals stay right when the page rounds them to three
+        entry = {"layer": plane.layer, "name": plane.sublayer, "hidden": rounded(plane.hidden, 6)}
+        entry |= {"changed": cells_of(self.steps[f"{name}/hidden"].mask(0)), **_status(plane.steps)}
         if plane.attention:
             inside = [step for step in plane.steps if step.kata not in ("", "layer_norm")]
-            weights = [cell[1:] for cell in _cells(self.steps[f"{name}/attention"], 1)]
+            weights = [cell[1:] for cell in cells_of(self.steps[f"{name}/attention"].mask(1))]
             entry |= {"inside": _status(inside), "weights_changed": weights}
-            places = {"scores": 4, "mask": 0, "weights": 3, "adds": 3}
-            entry |= {part: _json(getattr(plane.attention, part), n) for part, n in places.items()}
+            decimals = {"scores": 4, "mask": 0, "weights": 3, "adds": 3}
+            entry |= {part: rounded(getattr(plane.attention, part), n) for part, n in decimals.items()}
         return entry
 
     def _following(self) -> Section:
@@ -214,13 +205,8 @@ class Sections:
         else:
             hidden = normalised(tracer, "next/norm", self.stack.states[-1])
             texts = list(TEXTS["next_typed"])
-        _, shares, best = tracer.call(
-            "next/token",
-            "next_token",
-            lambda s: s.next_token(hidden, example.output_weight),
-            [(size,), (size,), ()],
-            [hidden],
-        )
+        shapes = [(size,), (size,), ()]
+        _, shares, best = tracer.apply("next/token", "next_token", [hidden, example.output_weight], shapes)
         if best is not None and 0 <= int(best) < size:
             said, word = " ".join(example.tokens), example.vocab[int(best)]
             texts.append(f"After “{said}” comes “{word}”, {shares[int(best)]:.0%}.")
@@ -232,54 +218,54 @@ class Sections:
         rows = [f"V {size:,}, {kind}" for size in experiments.VOCABULARIES for kind in ("tied", "untied")]
         parts = ["embedding", "stack", "output", "total"]
         table = self._figure("parameters", "parameters at d_model 512", rows, parts)
-        depth = [None if state is None else state[0, 0] for state in self.stack.states[:5]]
-        known = plain(lambda *features: np.array([features]), *depth)
-        status = _status(self._made_of(12))
+        features = plain(lambda *states: np.array([[h[0, 0] for h in states]]), *self.stack.states[:5])
+        status = _status(self._steps_of(12))
         names = [f"h{layer}" for layer in range(5)]
-        curve = Figure("h[0, 0] over depth, N = 4", known, [""], names, in_text_only=True, **status)
+        curve = Figure("h[0, 0] over depth, N = 4", features, [""], names, in_text_only=True, **status)
         ends = ["step 0", f"step {experiments.STEPS}"]
         norms = np.array([[found[0], found[-1]] for found in self.norms.values()]) if self.norms else None
         last = Figure("norm of h_N in training, recorded", norms, list(self.norms), ends, in_text_only=True)
-        data = {"depth": plain(lambda known: rounded(known[0]), known), **status}
-        data |= {"norms": self.norms, "every": experiments.EVERY}
+        depth = plain(lambda features: rounded(features[0]), features)
+        data = {"depth": depth, **status, "norms": self.norms, "every": experiments.EVERY}
         return Section("experiments", TEXTS["experiments"], [curve, table, last], data)
 
     def _choice(self) -> Section:
-        tracer, drawing, logits = self._tracer(True), self._tracer(True), _reply_logits()
-        grid = generation.filter_distribution(tracer, logits)
-        draws = generation.count_draws(drawing, logits)
-        positions = [positions for _, positions in generation.FILTERS.values()]
-        status = _status([*tracer.steps.values(), *drawing.steps.values()])
+        filtering, drawing, logits = self._tracer(True), self._tracer(True), reply_logits()
+        grid = generation.filter_distribution(filtering, logits)
         whole = plain(lambda grid: np.nan_to_num(grid).clip(0, 1), grid)
         data = {
             "vocab": REPLY["vocab"],
-            "positions": [generation.TEMPERATURES, *positions],
+            "positions": [generation.TEMPERATURES, *generation.FILTERS.values()],
             "grid": plain(lambda whole: (whole * 1000).round().astype(int).tolist(), whole),
-            "draws": _json(draws),
-            **status,
+            "draws": rounded(generation.count_draws(drawing, logits)),
         }
+        status = _status([*filtering.steps.values(), *drawing.steps.values()])
         one = generation.TEMPERATURES.index(1.0)
         alone = {"no filter": (0, 3, 3), "top-k 2": (0, 3, 1), "top-p 0.6": (0, 1, 3), "min-p 0.4": (2, 3, 3)}
         rows = plain(lambda whole: np.stack([whole[place][one] for place in alone.values()]), whole)
         figure = Figure("probabilities", rows, list(alone), REPLY["vocab"], in_text_only=True, **status)
-        return Section("choice", TEXTS["choice"], [figure], data)
+        return Section("choice", TEXTS["choice"], [figure], data | status)
 
     def _search(self) -> Section:
-        tracer = self._tracer(is_fixed=True)
-        found = generation.search(tracer, _reply_logits())
-        words, texts = [*REPLY["vocab"], ".", "from"], list(TEXTS["search"])
-        for name, path in (("Greedy decoding", found.greedy), ("Beam search", found.best)):
+        tracer, words, texts = (
+            self._tracer(is_fixed=True),
+            [*REPLY["vocab"], ".", "from"],
+            list(TEXTS["search"]),
+        )
+        found = generation.search(tracer, reply_logits())
+        probabilities = found["probabilities"]
+        for name, path in (("Greedy decoding", found["greedy"]), ("Beam search", found["best"])):
             if path:
-                share = math.prod(found.probabilities[a, b] for a, b in pairwise([generation.START, *path]))
+                share = math.prod(probabilities[a, b] for a, b in pairwise([generation.START, *path]))
                 texts.append(f"{name} writes “{' '.join(words[t] for t in path)}”, probability {share:.3f}.")
-        data = {**found._asdict(), "probabilities": rounded(found.probabilities), "words": words}
-        return Section("search", texts, (), data | _status(list(tracer.steps.values())))
+        data = {**found, "probabilities": rounded(probabilities), "words": words}
+        return Section("search", texts, (), data | _status(tracer.steps.values()))
 
     def _cache(self) -> Section:
         tracer = self._tracer(is_fixed=True)
         keys, cached, whole = generation.grow_cache(tracer)
-        status = _status(list(tracer.steps.values()))
-        data = {"keys": _json(keys), "cached": _json(cached), "whole": _json(whole), **status}
+        status = _status(tracer.steps.values())
+        data = {"keys": rounded(keys), "cached": rounded(cached), "whole": rounded(whole), **status}
         both = plain(lambda cached, whole: np.stack([cached, whole], axis=1), cached, whole)
         rows, columns = _numbered(generation.CACHED, "token"), ["with the cache", "all again"]
         figure = Figure("FLOPs of each step", both, rows, columns, in_text_only=True, **status)
@@ -299,40 +285,21 @@ class Sections:
         """Return a value of a step as a figure; `steps` are those that it is made of, if not itself."""
         step, shape = self.steps[name], (len(rows), len(columns))
         values = plain(lambda value: value[at].reshape(shape), step.values[place])
-        changed = plain(lambda cells: cells[at].reshape(shape), step.changed[place] if step.changed else None)
+        changed = plain(lambda mask: mask[at].reshape(shape), step.mask(place))
         return Figure(title, values, rows, columns, kind, changed=changed, **_status(steps or [step]))
 
 
-def _status(steps: Sequence[Step]) -> dict[str, Any]:
-    """Return whose these steps are: the weakest of their sources, the katas that do not pass, and a note."""
+def _status(steps: Collection[Step]) -> dict[str, Any]:
+    """Return the weakest source of these steps, the katas that do not pass, and a note."""
     order: list[Source] = ["plain", "yours", "fails", "recorded", "missing"]
     source = max((step.source for step in steps), key=order.index, default="plain")
     weakest = [step for step in steps if step.source == source]
     katas = dict.fromkeys(step.kata for step in weakest if step.kata)
     # a call that was left out says less than the call that it waits for
     notes = [step.note for step in weakest if step.note and (step.kata or not katas)]
-    return {
-        "source": source,
-        "katas": () if source in order[:2] else tuple(katas),
-        "note": notes[0] if notes else "",
-    }
-
-
-def _cells(step: Step, place: int) -> list[list[int]]:
-    """Return the cells of a value that differ from the recording."""
-    return np.argwhere(step.changed[place]).tolist() if step.changed else []
-
-
-def _json(array: Value, decimals: int = 4) -> Any:
-    """Return an array for JSON. Six decimals stay right when the page rounds them to three."""
-    return plain(rounded, array, decimals)
+    shown = () if source in order[:2] else tuple(katas)
+    return {"source": source, "katas": shown, "note": notes[0] if notes else ""}
 
 
 def _numbered(count: int, name: str = "feature") -> list[str]:
     return [f"{name} {number}" for number in range(count)]
-
-
-def _reply_logits() -> Array:
-    """Return the logits of the next token of the support reply."""
-    logits: Array = np.array(REPLY["hidden"], "f4") @ np.array(REPLY["output_weight"], "f4")
-    return logits

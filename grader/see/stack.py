@@ -7,15 +7,15 @@ grader's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from grader.see.tracing import Array, Step, Tracer, Value, gaps, plain
-from grader.worker.student import Student
 
 HEADS, D_MODEL, D_FF, LAYERS = 2, 8, 16, 6
+D_HEAD = D_MODEL // HEADS
 SUBLAYERS = ("self-attention", "cross-attention", "feed-forward")
 Weights = dict[str, dict[str, Array]]
 
@@ -55,14 +55,6 @@ class Stack(NamedTuple):
         return [self.x, *(plane.hidden for plane in self.planes[2::3])]
 
 
-class Comparison(NamedTuple):
-    """A larger function of the student's, what it is compared with, and how far it is from that."""
-
-    kata: str
-    what: str
-    told: str
-
-
 def random_weights(seed: int) -> Weights:
     """Return the weights of one layer, which are those of the printed table for the seeds 1 and 2."""
     draw = np.random.default_rng(seed).standard_normal
@@ -70,10 +62,9 @@ def random_weights(seed: int) -> Weights:
     def matrix(*shape: int) -> Array:
         return (draw(shape) * 0.2).astype("f4")
 
-    square = (D_MODEL, D_MODEL)
-    attention = [{name: matrix(*square) for name in "qkvo"} for _ in range(2)]
-    feed_forward = {"w1": matrix(D_MODEL, D_FF), "w2": matrix(D_FF, D_MODEL)}
-    return {"self_attention": attention[0], "cross_attention": attention[1], "feed_forward": feed_forward}
+    names = ("self_attention", "cross_attention")
+    attentions = {name: {part: matrix(D_MODEL, D_MODEL) for part in "qkvo"} for name in names}
+    return attentions | {"feed_forward": {"w1": matrix(D_MODEL, D_FF), "w2": matrix(D_FF, D_MODEL)}}
 
 
 def printed_inputs() -> tuple[Array, Array]:
@@ -84,76 +75,36 @@ def printed_inputs() -> tuple[Array, Array]:
 
 def compose(tracer: Tracer, x: Value, memory: Array) -> Stack:
     """Return a stack of six layers on these inputs."""
-    layers = [random_weights(seed) for seed in range(1, LAYERS + 1)]
-    planes: list[Plane] = []
-    hidden = x
-    for number, weights in enumerate(layers, 1):
-        for plane in _layer(tracer, number, weights, hidden, memory):
-            planes.append(plane)
-            hidden = plane.hidden
-    return Stack(x, memory, layers, planes)
+    stack = Stack(x, memory, [random_weights(seed) for seed in range(1, LAYERS + 1)], [])
+    for layer, weights in enumerate(stack.layers, 1):
+        for sublayer in SUBLAYERS:
+            plane = _plane(tracer, layer, sublayer, weights[sublayer.replace("-", "_")], x, memory)
+            stack.planes.append(plane)
+            x = plane.hidden
+    return stack
 
 
-def _layer(tracer: Tracer, number: int, weights: Weights, x: Value, memory: Array) -> Iterator[Plane]:
-    """Yield the three planes of a layer."""
-    for sublayer in SUBLAYERS:
-        name = f"stack/{number}/{sublayer}/"
-        normed, attention = normalised(tracer, f"{name}norm", x), None
-        if sublayer == "self-attention":
-            attention = _attend(tracer, name, normed, normed, weights["self_attention"], causal=True)
-        elif sublayer == "cross-attention":
-            read = normalised(tracer, f"{name}memory norm", memory)
-            attention = _attend(tracer, name, normed, read, weights["cross_attention"])
-        result = attention.result if attention else _feed_forward(tracer, name, normed, weights)
-        x = plain(np.add, x, result)
-        tracer.keep(f"{name}hidden", x)
-        yield Plane(number, sublayer, x, attention, tracer.within(name))
+def _plane(tracer: Tracer, layer: int, sublayer: str, w: dict[str, Array], x: Value, memory: Array) -> Plane:
+    """Return one sublayer on the hidden states x."""
+    name, attention = f"stack/{layer}/{sublayer}/", None
+    normed = normalised(tracer, f"{name}norm", x)
+    if sublayer == "feed-forward":
+        arguments = [normed, w["w1"], np.zeros(D_FF, "f4"), w["w2"], np.zeros(D_MODEL, "f4")]
+        [result] = tracer.apply(f"{name}feed forward", "feed_forward", arguments, [np.shape(normed)])
+    else:
+        causal = sublayer == "self-attention"
+        read = normed if causal else normalised(tracer, f"{name}memory norm", memory)
+        attention = _attend(tracer, name, normed, read, w, causal)
+        result = attention.result
+    hidden = plain(np.add, x, result)
+    tracer.keep(f"{name}hidden", hidden)
+    return Plane(layer, sublayer, hidden, attention, tracer.within(name))
 
 
 def normalised(tracer: Tracer, name: str, x: Value) -> Value:
     """Return the layer norm of x, with gamma 1 and beta 0."""
-    ones, zeros = np.ones(D_MODEL, "f4"), np.zeros(D_MODEL, "f4")
-    shape = () if x is None else x.shape
-    return tracer.call(name, "layer_norm", lambda s: s.layer_norm(x, ones, zeros), [shape], [x])[0]
-
-
-def _attend(
-    tracer: Tracer,
-    name: str,
-    x_q: Value,
-    x_kv: Value,
-    w: dict[str, Array],
-    causal: bool = False,
-) -> Attention:
-    """Return multi-head attention of x_q to x_kv, made of the student's functions."""
-    queries, keys = (0 if x is None else len(x) for x in (x_q, x_kv))
-    d_head = D_MODEL // HEADS
-    parts = [
-        _split(tracer, f"{name}split {part}", plain(np.matmul, x, w[part]))
-        for part, x in (("q", x_q), ("k", x_kv), ("v", x_kv))
-    ]
-    mask = causal_mask(tracer, f"{name}mask", x_q) if causal else None
-    arguments = [*parts, mask] if causal else parts
-    heads, weights = tracer.call(
-        f"{name}attention",
-        "scaled_dot_product_attention",
-        lambda s: s.scaled_dot_product_attention(*arguments),
-        [(1, HEADS, queries, d_head), (1, HEADS, queries, keys)],
-        arguments,
-    )
-    [merged] = tracer.call(
-        f"{name}merge", "head_split_merge", lambda s: s.merge_heads(heads), [(1, queries, D_MODEL)], [heads]
-    )
-    scores = plain(lambda q, k: (q @ k.swapaxes(-1, -2))[0], *parts[:2])
-    weights, heads = (plain(lambda found: found[0], found) for found in (weights, heads))
-    adds = plain(lambda heads: heads @ w["o"].reshape(HEADS, d_head, D_MODEL), heads)
-    result = plain(lambda merged: merged[0] @ w["o"], merged)
-    return Attention(scores, mask, weights, adds, heads, result)
-
-
-def _split(tracer: Tracer, name: str, x: Value) -> Value:
-    shape = () if x is None else (1, HEADS, len(x), D_MODEL // HEADS)
-    return tracer.call(name, "head_split_merge", lambda s: s.split_heads(x[None], HEADS), [shape], [x])[0]
+    arguments = [x, np.ones(D_MODEL, "f4"), np.zeros(D_MODEL, "f4")]
+    return tracer.apply(name, "layer_norm", arguments, [np.shape(x)])[0]
 
 
 def causal_mask(tracer: Tracer, name: str, x: Value) -> Value:
@@ -163,61 +114,66 @@ def causal_mask(tracer: Tracer, name: str, x: Value) -> Value:
     return tracer.call(name, "causal_mask", lambda s: s.causal_mask(tokens), [shape], [x], kind="?")[0]
 
 
-def _feed_forward(tracer: Tracer, name: str, x: Value, weights: Weights) -> Value:
-    w1, w2 = weights["feed_forward"]["w1"], weights["feed_forward"]["w2"]
-    zeros = np.zeros(D_FF, "f4"), np.zeros(D_MODEL, "f4")
-    shape = () if x is None else x.shape
-    return tracer.call(
-        f"{name}feed forward",
-        "feed_forward",
-        lambda s: s.feed_forward(x, w1, zeros[0], w2, zeros[1]),
-        [shape],
-        [x],
-    )[0]
+def _attend(
+    tracer: Tracer, name: str, x_q: Value, x_kv: Value, w: dict[str, Array], causal: bool
+) -> Attention:
+    """Return multi-head attention of x_q to x_kv, made of the student's functions."""
+    queries, keys = (np.shape(x)[:1] for x in (x_q, x_kv))  # empty if x is missing
+    arguments = [
+        _split(tracer, f"{name}split {part}", plain(np.matmul, x, w[part]))
+        for part, x in (("q", x_q), ("k", x_kv), ("v", x_kv))
+    ]
+    scores = plain(lambda q, k: (q @ k.swapaxes(-1, -2))[0], *arguments[:2])
+    mask = causal_mask(tracer, f"{name}mask", x_q) if causal else None
+    if causal:
+        arguments.append(mask)
+    shapes = [(1, HEADS, *queries, D_HEAD), (1, HEADS, *queries, *keys)]
+    heads, weights = tracer.apply(f"{name}attention", "scaled_dot_product_attention", arguments, shapes)
+    [merged] = tracer.apply(f"{name}merge", "merge_heads", [heads], [(1, *queries, D_MODEL)])
+    weights, heads, merged = (plain(lambda found: found[0], found) for found in (weights, heads, merged))
+    adds = plain(lambda heads: heads @ w["o"].reshape(HEADS, D_HEAD, D_MODEL), heads)
+    return Attention(scores, mask, weights, adds, heads, plain(np.matmul, merged, w["o"]))
 
 
-def compare(tracer: Tracer, stack: Stack) -> Iterator[Comparison]:
-    """Yield how far the student's larger functions are from the composition of the smaller ones."""
+def _split(tracer: Tracer, name: str, x: Value) -> Value:
+    """Return x [tokens, d_model] as heads [1, heads, tokens, d_head]."""
+    shape = (1, HEADS, *np.shape(x)[:1], D_HEAD)
+    return tracer.apply(name, "split_heads", [_batched(x), HEADS], [shape])[0]
+
+
+def _batched(x: Value) -> Value:
+    return plain(lambda x: x[None], x)
+
+
+def compare(tracer: Tracer, stack: Stack) -> Iterator[dict[str, str]]:
+    """Yield how far each of the student's larger functions is from the composition of the smaller ones: the
+    `kata`, `what` is compared, and the difference, as `told` to the student."""
     first, inside, reads = stack.layers[0], stack.planes[0].attention, stack.planes[1].attention
-    own, cross = first["self_attention"].values(), first["cross_attention"]
-    places = ("self-attention/norm", "cross-attention/norm", "cross-attention/memory norm")
-    x, x_dec, x_enc = (tracer.steps[f"stack/1/{place}"].values[0] for place in places)
     assert inside
     assert reads
-    block = slice(0, D_MODEL // HEADS)
+    places = ("self-attention/norm", "cross-attention/norm", "cross-attention/memory norm")
+    x, x_dec, x_enc = (_batched(tracer.steps[f"stack/1/{place}"].values[0]) for place in places)
+    own = [x, x, *first["self_attention"].values(), HEADS, inside.mask]
+    cross = [x_dec, x_enc, *(first["cross_attention"][part][:, :D_HEAD] for part in "qkv")]
     head = [plain(lambda found: found[:1], found) for found in (reads.heads, reads.weights)]
-    larger: dict[str, tuple[str, Callable[[Student], Any], list[Value]]] = {
-        "multi_head_attention": (
-            "layer 1, self-attention",
-            lambda s: s.multi_head_attention(x[None], x[None], *own, HEADS, inside.mask),
-            [plain(lambda result: result[None], inside.result)],
-        ),
-        "cross_attention": (
-            "layer 1, cross-attention, head 1",
-            lambda s: s.cross_attention(x_dec[None], x_enc[None], *(cross[part][:, block] for part in "qkv")),
-            head,
-        ),
-        "decoder_layer": (
-            "layer 1",
-            lambda s: s.decoder_layer(stack.x, stack.memory, first, HEADS),
-            stack.states[1:2],
-        ),
-        "decoder_stack": (
-            f"all {LAYERS} layers",
-            lambda s: s.decoder_stack(stack.x, stack.memory, stack.layers, HEADS),
-            stack.states,
-        ),
-    }
-    for kata, (what, run, due) in larger.items():
-        shapes = [() if array is None else array.shape for array in due]
-        values = tracer.call(f"compare/{kata}", kata, run, shapes, due)
-        yield Comparison(kata, what, _told(tracer.steps[f"compare/{kata}"], values, due))
+    whole, states = (stack.x, stack.memory), stack.states
+    result = [_batched(inside.result)]
+    yield _compared(tracer, "multi_head_attention", "layer 1, self-attention", own, result)
+    yield _compared(tracer, "cross_attention", "layer 1, cross-attention, head 1", cross, head)
+    yield _compared(tracer, "decoder_layer", "layer 1", [*whole, first, HEADS], states[1:2])
+    yield _compared(tracer, "decoder_stack", f"all {LAYERS} layers", [*whole, stack.layers, HEADS], states)
 
 
-def _told(step: Step, values: list[Value], due: list[Value]) -> str:
-    """Return the largest difference, or why there is none."""
-    if step.source == "missing":
-        return step.note or "not yours yet"
-    most = max(float(gaps(value, other).max()) for value, other in zip(values, due, strict=True))
-    shown = f"{most:.0e}".replace("e-0", "e-") if 0 < most < 1e-3 else f"{most:.2g}"
-    return f"difference {shown}"
+def _compared(
+    tracer: Tracer, kata: str, what: str, arguments: Sequence[Any], due: Sequence[Value]
+) -> dict[str, str]:
+    """Return the largest difference of the function of this kata's name from `due`, or why there is none."""
+    name, shapes = f"compare/{kata}", [np.shape(array) for array in due]
+    values = tracer.call(name, kata, lambda s: getattr(s, kata)(*arguments), shapes, due)
+    step = tracer.steps[name]
+    told = step.note or "not yours yet"
+    if step.source != "missing":
+        most = max(float(gaps(value, other).max()) for value, other in zip(values, due, strict=True))
+        shown = f"{most:.0e}".replace("e-0", "e-") if 0 < most < 1e-3 else f"{most:.2g}"
+        told = f"difference {shown}"
+    return {"kata": kata, "what": what, "told": told}

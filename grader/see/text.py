@@ -5,29 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from grader.drawing.text import ASCII, Paint, draw
+from grader.drawing.text import ASCII, DIM, ORANGE, Paint, draw
 from grader.report import Panel, Picture
 from grader.see.sections import Figure, Section
+from grader.see.tracing import cells_of
 
-BOLD, ORANGE, DIM = "1", "33", "2"
+BOLD = "1"
 MARKS = {"yours": "●", "fails": "✗", "begun": "◐", "open": "○"}
-PLAIN = str.maketrans(
-    {
-        "●": "*",
-        "◐": "~",
-        "○": "-",
-        "₀": "0",
-        "₁": "1",
-        "₂": "2",
-        "ᵀ": "T",
-        "√": "root ",
-        "·": "*",
-        "“": '"',
-        "”": '"',
-    }
-)
+PLAIN = str.maketrans("●◐○₀₁₂ᵀ·“”", '*~-012T*""') | {ord("√"): "root "}
 
 
 def render(sections: Sequence[Section], width: int, paint: Paint, ascii_only: bool = False) -> str:
@@ -56,7 +41,7 @@ def _section(section: Section, width: int, paint: Paint, ascii_only: bool) -> It
 
 
 def _katas(statuses: dict[str, str], paint: Paint) -> Iterator[str]:
-    """Yield the katas in three columns, each with a mark."""
+    """Yield the katas in two columns, each with a mark."""
     shown = [f"{MARKS[status]} {name}" for name, status in statuses.items()]
     for start in range(0, len(shown), 2):
         yield "  " + "".join(f"{entry:<34}" for entry in shown[start : start + 2]).rstrip()
@@ -73,16 +58,12 @@ def _figure(figure: Figure, width: int, paint: Paint, ascii_only: bool) -> Itera
         yield from (paint(line, ORANGE) for line in textwrap.wrap(source, width, initial_indent=" "))
     if figure.values is None:
         return
-    cells = (
-        () if figure.changed is None else zip(*map(np.ndarray.tolist, figure.changed.nonzero()), strict=True)
-    )
+    cells = tuple((row, column) for row, column in cells_of(figure.changed))
     values = tuple(tuple(round(float(value), 3) for value in row) for row in figure.values)
-    columns = list(figure.columns)
+    columns = tuple(figure.columns)
     if figure.kind == "bars":
-        columns = [f"{label:<{max(map(len, columns))}}" for label in columns]
-    picture = Picture(
-        figure.kind, "result", (Panel("", values),), tuple(figure.rows), tuple(columns), tuple(cells)
-    )
+        columns = tuple(f"{label:<{max(map(len, columns))}}" for label in columns)
+    picture = Picture(figure.kind, "result", (Panel("", values),), tuple(figure.rows), columns, cells)
     yield from (f"  {line}" for line in draw(picture, width - 2, paint, ascii_only) if line.strip())
 
 

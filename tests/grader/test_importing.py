@@ -120,14 +120,30 @@ def test_fails():
 '''
 
 
+def exercise_in(folder):
+    """Write an exercise into `hw` of a folder."""
+    (folder / "hw").mkdir()
+    (folder / "hw/softmax.py").write_text(REFERENCE)
+    (folder / "hw/test_softmax.py").write_text(TESTS)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The current folder: somebody's exercise in `hw`."""
-    (tmp_path / "hw").mkdir()
-    (tmp_path / "hw/softmax.py").write_text(REFERENCE)
-    (tmp_path / "hw/test_softmax.py").write_text(TESTS)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return exercise_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """The folder into which the exercise was imported as the kata `theirs`, and what the command printed."""
+    folder = exercise_in(tmp_path_factory.mktemp("imported"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        code, said = run("attention/theirs", "hw/test_softmax.py")
+    assert code == 0, said
+    return folder, said
 
 
 def run(*arguments):
@@ -139,9 +155,8 @@ def laws(course: Path, name: str) -> str:
     return next(course.glob(f"my/tests/katas/*/test_{name}.py")).read_text()
 
 
-def test_a_pytest_file_becomes_a_kata(folder):
-    code, said = run("attention/theirs", "hw/test_softmax.py")
-    assert code == 0, said
+def test_a_pytest_file_becomes_a_kata(imported):
+    folder, said = imported
     assert said.splitlines() == [
         "wrote solutions/attention/theirs/reference.py",
         "wrote tests/katas/attention/test_theirs.py",
@@ -160,9 +175,8 @@ def test_a_pytest_file_becomes_a_kata(folder):
     assert verify_course(Course(folder / "my"), ("theirs",)) == 0
 
 
-def test_assertions_become_expectations(folder):
-    run("attention/theirs", "hw/test_softmax.py")
-    declared = laws(folder, "theirs")
+def test_assertions_become_expectations(imported):
+    declared = laws(imported[0], "theirs")
     assert (
         "expect.decimals(student.softmax(np.array([1.0, 2.0, 3.0])), EXPECTED, 4, "
         '"softmax(np.array([1.0, 2.0, 3.0]))")'
@@ -181,22 +195,21 @@ def test_assertions_become_expectations(folder):
     assert "import math\n" in declared
 
 
-def test_the_reference_keeps_its_comments_and_loses_what_it_does_not_use(folder):
-    run("attention/theirs", "hw/test_softmax.py")
-    written = (folder / "my/solutions/attention/theirs/reference.py").read_text()
+def test_the_reference_keeps_its_comments_and_loses_what_it_does_not_use(imported):
+    written = (imported[0] / "my/solutions/attention/theirs/reference.py").read_text()
     assert "# [..., n]" in written
     assert "UNUSED" not in written
 
 
-def test_a_wrong_answer_fails_the_imported_kata(folder):
-    run("attention/theirs", "hw/test_softmax.py")
-    stub = folder / "my/exercises/attention/theirs.py"
-    assert "Subtract the maximum of each row first." in stub.read_text()
-    stub.write_text(stub.read_text().replace("raise NotImplementedError", "return np.exp(x)"))
-    course = Course(folder / "my")
+def test_a_wrong_answer_fails_the_imported_kata(imported, tmp_path):
+    stub = (imported[0] / "my/exercises/attention/theirs.py").read_text()
+    assert "Subtract the maximum of each row first." in stub
+    wrong = tmp_path / "theirs.py"
+    wrong.write_text(stub.replace("raise NotImplementedError", "return np.exp(x)"))
+    course = Course(imported[0] / "my")
     grader, workers = open_grader(course, [course.kata_info("theirs")])
     with closing(workers):
-        report = grade_file(grader, course.kata_info("theirs"), stub)
+        report = grade_file(grader, course.kata_info("theirs"), wrong)
     failed = {check.name for check in report.checks if check.status == "failed"}
     assert {"agrees_with_reference", "figures", "rows_sum_to_one"} <= failed
 
@@ -232,6 +245,34 @@ def test_unittest_is_understood(folder):
     assert "note: test_own is not taken over: nothing in it asserts anything about the function" in said
     law = 'expect.close(student.softmax(np.zeros(2))[0], 0.5, "softmax(np.zeros(2))[0]")'
     assert law in laws(folder, "unit")
+
+
+def test_prepared_classes_and_named_parameters_are_not_taken_over(folder):
+    (folder / "hw/test_more.py").write_text(
+        "import numpy as np\nimport pytest\nfrom softmax import softmax\n\n\n"
+        "class TestPrepared:\n    def setup_method(self):\n        self.x = np.ones(2)\n\n"
+        "    def test_prepared(self):\n        assert softmax(self.x)[0] == 0.5\n\n\n"
+        "@pytest.mark.parametrize('n', [pytest.param(2, id='two')])\n"
+        "def test_named(n):\n    assert softmax(np.ones(n))[0] == 0.5\n"
+    )
+    code, said = run("attention/more", "hw/test_more.py", "--reference", "hw/softmax.py")
+    assert code == 0, said
+    assert "note: test_prepared is not taken over: its class prepares it in `setup_method`\n" in said
+    assert "note: test_named is not taken over: its parameters are given by pytest.param\n" in said
+
+
+def test_even_sizes_are_drawn_where_others_do_not_fit(folder):
+    (folder / "hw/halves.py").write_text(
+        "import numpy as np\n\n\ndef halves(x):\n    return x.reshape(2, -1).sum(axis=0)\n"
+    )
+    (folder / "hw/test_halves.py").write_text(
+        "import numpy as np\nfrom halves import halves\n\n\n"
+        "def test_four():\n    np.testing.assert_allclose(halves(np.ones(4)), [2.0, 2.0])\n"
+    )
+    code, said = run("training/halves", "hw/test_halves.py")
+    assert code == 0, said
+    assert "note: sizes are drawn even, since others do not fit (" in said
+    assert " = 2 * draw(st.integers(" in laws(folder, "halves")
 
 
 def cell(kind, source, **marks):

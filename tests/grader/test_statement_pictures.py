@@ -87,7 +87,7 @@ def test_a_page_has_the_statement_the_drawing_and_the_signature_with_the_names_o
 
 
 def test_a_page_without_an_example_has_no_drawing(course):
-    assert "drawn" not in kata_page(course, course.kata_info("beam_search"))
+    assert "drawn" not in kata_page(course, course.kata_info("parameter_count"))
 
 
 def test_the_table_of_katas_links_to_the_pages():
@@ -98,6 +98,7 @@ def test_the_table_of_katas_links_to_the_pages():
     assert on_page_markdown("| `softmax` | 15 |", Page) == "| [`softmax`](katas/softmax.md) | 15 |"
 
 
+@pytest.mark.slow  # importing nbformat takes seconds
 def test_a_notebook_has_the_mask_as_text(course):
     cells = json.loads(notebook_of(course, [course.kata_info("causal_mask")], solved=False))["cells"]
     text = "".join(cells[2]["source"])

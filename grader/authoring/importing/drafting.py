@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from grader import expect
-from grader.authoring.importing.exercise import Exercise, ImportedTest, is_import, needed
+from grader.authoring.importing.exercise import Exercise, ImportedTest, is_import, names_in, needed
 from grader.authoring.importing.laws import NotRewritten, Rewriter, double_quoted
 from grader.authoring.importing.recording import Case, Recording, read_notebook, read_pytest
 from grader.authoring.scaffold import cases, writer
@@ -83,7 +83,7 @@ def import_kata(
     title: str | None = None,
     source: str | None = None,
 ) -> Imported:
-    """Draft a kata from an exercise. Raises CourseError, before anything is written, if that cannot be."""
+    """Draft a kata from an exercise. Raises CourseError, before anything is written, if it cannot."""
     exercise = read_notebook(file, function) if is_notebook(file) else read_pytest(file, reference, function)
     recording = Recording()
     notes = exercise.run(recording.wrap)
@@ -101,19 +101,25 @@ def import_kata(
     }
     declared = f"{writer.FOLDER}/{track}/test_{name}.py"
     written = writer.write_kata(root, draft, files | {declared: drawn})
-    wrong = _cannot_be_judged(root, name)
-    if wrong:
-        even = drawn.replace(" = draw(st.integers(", " = 2 * draw(st.integers(")
-        (root / declared).write_text(even, "utf-8")
-        notes.append(f"sizes are drawn even, since others do not fit ({wrong})")
-    if wrong and (wrong := _cannot_be_judged(root, name)):
-        (root / declared).write_text(fixed, "utf-8")
-        notes[-1] = f"drawn arguments do not fit ({wrong}): the cases are the calls of the tests alone"
+    notes += _fit_cases(root, name, root / declared, fixed)
     notes += [f"`{p}` is {value} in all drawn cases; draw it too" for p, value in _fixed_arguments(draft)]
-    calls = counted(len(recording.cases), "call")
-    return Imported(
-        written, [f"{calls} of `{exercise.function}`", counted(laws.count("@KATA.law"), "law")], notes
-    )
+    calls = f"{counted(len(recording.cases), 'call')} of `{exercise.function}`"
+    return Imported(written, [calls, counted(laws.count("@KATA.law"), "law")], notes)
+
+
+def _fit_cases(root: Path, name: str, declaration: Path, fixed: str) -> list[str]:
+    """Draw even sizes if the reference refuses the drawn cases, and write `fixed` if it refuses those too.
+    Return a note of that."""
+    wrong = _cannot_be_judged(root, name)
+    if not wrong:
+        return []
+    even = declaration.read_text("utf-8").replace(" = draw(st.integers(", " = 2 * draw(st.integers(")
+    declaration.write_text(even, "utf-8")
+    still_wrong = _cannot_be_judged(root, name)
+    if not still_wrong:
+        return [f"sizes are drawn even, since others do not fit ({wrong})"]
+    declaration.write_text(fixed, "utf-8")
+    return [f"drawn arguments do not fit ({still_wrong}): the cases are the calls of the tests alone"]
 
 
 def _draft(
@@ -122,8 +128,7 @@ def _draft(
     """Return the draft of the kata, whose arguments are as the recorded ones."""
     tensors = any(type(v).__module__ == "torch" for case in recording.cases for v in case.values())
     library: Library = "torch" if tensors else "numpy"
-    tree = ast.parse(exercise.reference)
-    node = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == exercise.function)
+    _, node = _parsed(exercise)
     for argument in (*node.args.args, *node.args.kwonlyargs):
         argument.annotation = None
     result = recording.results[0]
@@ -136,9 +141,15 @@ def _draft(
     return Draft(track, name, words, source, library, (entry,), is_draft=True)
 
 
+def _parsed(exercise: Exercise) -> tuple[ast.Module, ast.FunctionDef]:
+    """Return the syntax of the reference, and that of its function."""
+    tree = ast.parse(exercise.reference)
+    return tree, next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == exercise.function)
+
+
 def _as_recorded(parameter: Parameter, recorded: list[Case], axes: dict[str, tuple[str, ...]]) -> Parameter:
-    values = [case[parameter.name] for case in recorded]
-    kinds = {_kind(value) for value in values}
+    """Return a parameter with the kind and the axes of its recorded values."""
+    kinds = {_kind(case[parameter.name]) for case in recorded}
     kind: Kind = kinds.pop() if len(kinds) == 1 else "other"
     return dataclasses.replace(parameter, kind=kind, axes=axes.get(parameter.name, ()))
 
@@ -198,13 +209,13 @@ def _imports(exercise: Exercise, laws: str) -> str:
 
 
 def _names(source: str) -> set[str]:
-    return {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
+    return names_in(ast.parse(source))
 
 
 def _law(exercise: Exercise, test: ImportedTest) -> Callable[[str], str]:
     """Return what writes the law for its points. Raises NotRewritten if the reference does not keep it."""
     student = LocalStudent(load_module("reference", exercise.reference))
-    tested = {n.id for s in test.body for n in ast.walk(s) if isinstance(n, ast.Name)} - {exercise.function}
+    tested = names_in(*test.body) - {exercise.function}
     if exercise.function in _names(needed(exercise.support, tested)):
         raise NotRewritten("a helper of the tests calls the function")
     for places in DECIMALS:
@@ -224,6 +235,7 @@ def _law(exercise: Exercise, test: ImportedTest) -> Callable[[str], str]:
 
 
 def _examples(recording: Recording) -> str:
+    """Return the shortest calls as pinned cases."""
     codes = sorted((double_quoted(code_of(case)) for case in recording.cases), key=len)
     shown = [code for code in codes if len(code) <= LONGEST][:MOST_EXAMPLES] or codes[:1]
     texts = [EXAMPLE.format(number=n, code=code) for n, code in enumerate(shown, 1)]
@@ -231,6 +243,7 @@ def _examples(recording: Recording) -> str:
 
 
 def _recorded(recording: Recording) -> str:
+    """Return all calls as the only cases."""
     return RECORDED.format(
         calls="".join(f"    {double_quoted(code_of(case))},\n" for case in recording.cases)
     )
@@ -238,15 +251,13 @@ def _recorded(recording: Recording) -> str:
 
 def _stub(draft: Draft, exercise: Exercise) -> str:
     """Return the stub: the statement, and the function with its docstring and without its body."""
-    tree = ast.parse(exercise.reference)
-    node = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == exercise.function)
+    tree, node = _parsed(exercise)
     told = ast.get_docstring(node) or "TODO: say in one line what it does."
     first = node.body[0].lineno - 1
     head = "\n".join(exercise.reference.splitlines()[node.lineno - 1 : first]).rstrip()
     quoted = textwrap.indent(f'"""{told}\n"""' if "\n" in told else f'"""{told}"""', "    ")
     statement = exercise.statement.replace('"""', "'''").strip()
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    given = needed(exercise.given, names, imports=False)
+    given = needed(exercise.given, names_in(tree), imports=False)
     imports = [n for n in tree.body if is_import(n)]
     return "r" * ("\\" in statement) + STUB.format(
         title=draft.title.rstrip("."),

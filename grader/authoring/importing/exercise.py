@@ -1,4 +1,4 @@
-"""Read somebody else's exercise: its reference, its statement and its tests."""
+"""Read an exercise to import: its reference, its statement and its tests."""
 
 from __future__ import annotations
 
@@ -67,15 +67,18 @@ def parse(path: Path, text: str | None = None) -> ast.Module:
         raise CourseError(f"{shorten(path)} is no Python: {error.msg} (line {error.lineno}).") from None
 
 
+def names_in(*nodes: ast.AST) -> set[str]:
+    """Return the names that occur in syntax trees."""
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
 def chosen_function(defined: Iterable[str], tests: list[ImportedTest], wanted: str | None) -> str:
     """Return the function that the exercise is about: the wanted one, or the only one that tests call.
 
     Raises CourseError if that is not one of the `defined` functions, or if several are called.
     """
-    names = {n.id for test in tests for s in test.body for n in ast.walk(s) if isinstance(n, ast.Name)}
-    names |= {
-        n.attr for test in tests for s in test.body for n in ast.walk(s) if isinstance(n, ast.Attribute)
-    }
+    body = [statement for test in tests for statement in test.body]
+    names = names_in(*body) | {n.attr for s in body for n in ast.walk(s) if isinstance(n, ast.Attribute)}
     defined = list(dict.fromkeys(defined))
     called = [name for name in defined if name in names]
     if wanted is not None:
@@ -106,11 +109,11 @@ def needed(source: str, wanted: set[str], imports: bool = True) -> str:
             kept = [s for i, s in enumerate(body) if i in chosen and (imports or not is_import(s))]
             return joined(kept, source)
         chosen |= set(more)
-        used = {n.id for i in more for n in ast.walk(body[i]) if isinstance(n, ast.Name)}
-        wanted = wanted | used
+        wanted = wanted | names_in(*(body[i] for i in more))
 
 
 def is_import(statement: ast.stmt) -> bool:
+    """Return whether a statement is an import."""
     return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
@@ -145,6 +148,7 @@ def without_docstring(node: Definition | ast.Module) -> list[ast.stmt]:
 
 
 def is_fixture(node: ast.stmt) -> bool:
+    """Return whether a statement defines a fixture of pytest."""
     marks = getattr(node, "decorator_list", [])
     return any(ast.unparse(mark).startswith(("pytest.fixture", "fixture")) for mark in marks)
 
@@ -182,18 +186,17 @@ def _made(name: str, fixtures: dict[str, ast.FunctionDef]) -> str:
 
 
 def _test(node: ast.FunctionDef, obstacle: str, fixtures: dict[str, ast.FunctionDef]) -> ImportedTest:
-    loops, names = [], set()
+    """Return a test function; `obstacle` is why its class cannot be taken over, if so."""
+    loops: dict[str, str] = {}
     for decorator in node.decorator_list:
         text = ast.unparse(decorator)
         if isinstance(decorator, ast.Call) and text.startswith("pytest.mark.parametrize("):
-            targets = _parameter_names(decorator.args[0])
-            names |= set(targets)
-            loops.append((", ".join(targets), ast.unparse(decorator.args[1])))
-            if "pytest.param" in text:
+            loops[", ".join(_parameter_names(decorator.args[0]))] = ast.unparse(decorator.args[1])
+            if "pytest.param(" in text:
                 obstacle = obstacle or "its parameters are given by pytest.param"
         elif "skip" in text or "xfail" in text:
             obstacle = obstacle or f"it is marked {text.partition('(')[0].rpartition('.')[2]}"
-    made = []
+    names, made = {name for targets in loops for name in targets.split(", ")}, []
     for name in (a.arg for a in node.args.args if a.arg not in names | {"self"}):
         try:
             made.append(f"{name} = {_made(name, fixtures)}")
@@ -201,17 +204,13 @@ def _test(node: ast.FunctionDef, obstacle: str, fixtures: dict[str, ast.Function
             obstacle = obstacle or f"it asks for the fixture `{name}`"
     words = node.name.removeprefix("test").strip("_").replace("_", " ") or "it works"
     title = " ".join(inspect.cleandoc(ast.get_docstring(node) or "").split("\n\n")[0].split())
-    return ImportedTest(
-        node.name,
-        without_docstring(node),
-        title or f"{words[:1].upper()}{words[1:]}.",
-        tuple(loops),
-        tuple(made),
-        obstacle,
-    )
+    title = title or f"{words[:1].upper()}{words[1:]}."
+    body, parameters = without_docstring(node), tuple(loops.items())
+    return ImportedTest(node.name, body, title, parameters, tuple(made), obstacle)
 
 
 def _parameter_names(node: ast.expr) -> list[str]:
+    """Return the names of a `parametrize`, which are one string or several."""
     value = ast.literal_eval(node)
     return [name.strip() for name in value.split(",")] if isinstance(value, str) else list(value)
 

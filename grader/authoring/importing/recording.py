@@ -104,14 +104,12 @@ def read_pytest(path: Path, reference: Path | None, wanted: str | None) -> Exerc
 
 def _reference_beside(path: Path, tree: ast.Module) -> Path:
     """Return the file of a module that the tests import, in their folder or one beside or above it."""
-    names = [
-        name
-        for node in tree.body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in (
-            [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
-        )
-    ]
+    names = []
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            names.append(node.module or "")
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
     above = path.resolve().parent
     folders = (above, above.parent, above.parent / "src", Path.cwd())
     places = (folder / f"{name.replace('.', '/')}.py" for name in names for folder in folders)
@@ -212,15 +210,13 @@ def read_notebook(path: Path, wanted: str | None) -> Exercise:
 
 
 def _test_of(path: Path, cell: NotebookCell) -> ImportedTest:
+    """Return a cell of tests as one test; a string in its first line is its title."""
     words = re.sub(r"\W+", "_", cell.name)
     body = parse(path, cell.source).body
-    is_told = bool(body) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-    title = (
-        str(ast.literal_eval(ast.unparse(body[0])))
-        if is_told
-        else f"What the cell {cell.name} asks for holds."
-    )
-    return ImportedTest(words if words.startswith("test") else f"test_{words}", body[is_told:], title)
+    title = f"What the cell {cell.name} asks for holds."
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        title, body = str(body[0].value.value), body[1:]
+    return ImportedTest(words if words.startswith("test") else f"test_{words}", body, title)
 
 
 def _texts_before(path: Path, cells: list[NotebookCell], function: str) -> list[str]:

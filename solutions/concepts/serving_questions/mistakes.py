@@ -21,8 +21,7 @@ class forgets_the_values:
 
 
 class caches_every_query_head:
-    """You counted all query heads. Keys and values have fewer heads here, which is what they are shared
-    for."""
+    """You counted all query heads. A group of them shares one head of keys and values."""
 
     def CACHE(layers, batch, tokens, heads, d_head, **_):
         return 2 * layers * batch * tokens * heads * d_head

@@ -209,8 +209,8 @@ class blames_infinite_masks_for_frozen_parameters:
 
 
 class blames_the_mask_for_the_cache:
-    """The mask acts with a cache as without one. What differs between them from the second new token
-    on?"""
+    """With that mask, training and generation without a cache are wrong as well. What does the cached run
+    know of a new token's place?"""
 
     FIRST_FAULT, SECOND_FAULT, THIRD_FAULT = _blame("U", "A")
 
