@@ -241,9 +241,24 @@ def test_graders_and_machines_lost_at_random_moments_change_nothing(options):
 
 
 def kill_a_grader():
-    """Kill one process of the cluster that judges."""
+    """Kill one process that judges, among those that this one has started."""
+    parents = {}
     for folder in Path("/proc").iterdir():
         with suppress(OSError):
-            if folder.name.isdigit() and b"ray::ClusterGrader" in (folder / "cmdline").read_bytes():
-                os.kill(int(folder.name), signal.SIGKILL)
+            if folder.name.isdigit():
+                status = (folder / "stat").read_text()
+                parents[int(folder.name)] = int(status.rpartition(")")[2].split()[1])
+    for pid in parents:
+        with suppress(OSError):
+            is_grader = b"ray::ClusterGrader" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            if is_grader and os.getpid() in _ancestors(pid, parents):
+                os.kill(pid, signal.SIGKILL)
                 return
+
+
+def _ancestors(pid, parents):
+    found = []
+    while pid in parents:
+        pid = parents[pid]
+        found.append(pid)
+    return found
