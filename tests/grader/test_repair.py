@@ -1,13 +1,16 @@
 """The place of a mistake without a name: what is found, what is shown of it, and when the search ends."""
 
+import ast
 import textwrap
 import time
 
 import pytest
 
 from grader.course.submission import parse
-from grader.diagnosis.repair import Clock, RepairSearch
+from grader.diagnosis.edits.walk import Edit
+from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch
 from grader.diagnosis.search_options import SearchOptions
+from grader.expect import SubmissionFailed
 from grader.formats import NAMES, account, fragment, html, lines, summary, terminal
 from grader.grading.grader import Grader
 from grader.report import KataReport, Place, Repair, Report, Waypoint, from_json, to_json
@@ -131,6 +134,31 @@ def test_a_hostile_file_ends_the_search_within_its_budget(locate, code):
     assert found.checks == locate.before.checks
     assert (found.status, found.score) == (locate.before.status, locate.before.score)
     assert locate.seconds < 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hostile", [ENDLESS, EXITS, ALLOCATES])
+def test_a_hostile_candidate_leaves_the_others_of_its_batch_to_be_judged(locate, monkeypatch, hostile):
+    body = ast.parse(double("x * 5")).body[0].body
+    edit = Edit("double", body[1], "value", body[1].value, body[1].value)
+    batch = [Candidate(edit, source) for source in (double("x * 4"), hostile, double("x + x"))]
+    monkeypatch.setattr(RepairSearch, "_candidates", lambda *_: iter(batch))
+    assert [shown(repair)[1:] for repair in locate(double("x * 5")).repairs] == [(4, "x * 5")]
+
+
+def test_candidates_of_one_worker_are_modules_of_their_own(connect):
+    student = connect("def f(): return 0")
+    one, two = (CandidateStudent(student, n, f"def f(): return {n}") for n in (1, 2))
+    assert [one.f(), two.f(), one.f(), student.f()] == [1, 2, 1, 0]
+
+
+def test_a_candidate_that_cannot_be_loaded_has_no_answer_of_the_one_before(connect):
+    student = connect("def f(): return 0")
+    assert CandidateStudent(student, 1, "def f(): return 1").f() == 1
+    broken = CandidateStudent(student, 1, "1 / 0")
+    for reason in ("division", "nothing is loaded"):
+        with pytest.raises(SubmissionFailed, match=reason):
+            broken.f()
 
 
 def test_a_fault_of_the_search_is_not_shown(locate, monkeypatch):
