@@ -318,6 +318,7 @@ def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
         for delay, step, others in (
             (0.0, 1.0, slips_at(spot)),
             (0.5, UNREAD_STEP, additions.with_unread_names(spot)),
+            (0.5, UNREAD_STEP, additions.of_statements(spot)),
             (1.0, 1.0, additions.at(spot)),
         ):
             queue.append((suspicion + delay, len(queue), others, spot, step))

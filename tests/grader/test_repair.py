@@ -8,8 +8,9 @@ import pytest
 
 from grader.course.submission import parse
 from grader.diagnosis.edits.walk import Edit
-from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch
+from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch, Sources, ranked
 from grader.diagnosis.search_options import SearchOptions
+from grader.diagnosis.waypoints import Trace
 from grader.expect import SubmissionFailed
 from grader.formats import NAMES, account, fragment, html, lines, summary, terminal
 from grader.grading.grader import Grader
@@ -77,6 +78,32 @@ CENTER = """
 def test_a_module_s_axis_is_found(locate):
     found = locate(CENTER, "center")
     assert [shown(repair) for repair in found.repairs] == [("an axis", 11, "0")]
+
+
+MODULE = "class M(nn.Module):\n    def __init__(self, a, b):\n        {}\n        self.down = nn.Linear(b, a)"
+MASKED = "def f(x, n):\n    x = x + 1\n    {}return x.masked_fill(later, 0.0)"
+CUT = "def f(x):\n    sorted_x = x.sort()\n    {}return x < last"
+
+
+@pytest.mark.parametrize(
+    ("code", "wrong", "right"),
+    [
+        (MODULE, "self.up = a", "self.up = nn.Linear(b, a)"),
+        (MODULE, "self.up = 3 * a", "self.up = nn.Linear(b, 3 * a)"),
+        (MODULE, "self.a = a", "super().__init__()\n        self.a = a"),
+        (MASKED, "", "later = torch.ones(n, n, dtype=torch.bool, device=n.device).triu(1)\n    "),
+        (CUT, "", "last = sorted_x[..., -1:]\n    "),
+        ("def f(x):\n    return {}", "x.T", "x.swapaxes(-1, -2)"),
+        ("def f(x):\n    return {}", "g(x.shape)", "g(x.shape[-1])"),
+        ("def f(x):\n    return {}", "torch.ones(x)", "torch.ones(x, x)"),
+        ("def f(x):\n    return {}", "x.masked_fill(x)", "x.masked_fill(x, float('-inf'))"),
+    ],
+)
+def test_what_a_slip_leaves_out_is_among_the_edits(code, wrong, right):
+    tree = ast.parse(code.format(wrong))
+    sources = Sources(tree)
+    edits = {sources.of(edit) for edit in ranked(tree, "torch", Trace())}
+    assert ast.unparse(ast.parse(code.format(right))) in edits
 
 
 def test_a_place_is_proved_by_every_check(locate):
