@@ -56,7 +56,7 @@ class CheckAborted(Exception):
 def run_check(check: Check, context: CheckContext) -> CheckResult:
     """Judge every case of the check. Raises CheckAborted if the worker is lost."""
     result = CheckResult(check)
-    runs = [partial(_judge_case, check, context, case) for case in check.cases]
+    runs = [partial(judge_case, check, context, case) for case in check.cases]
     for case, outcome in zip(check.cases, run_together(context.student, runs), strict=True):
         if isinstance(outcome, Skip):
             continue
@@ -66,7 +66,7 @@ def run_check(check: Check, context: CheckContext) -> CheckResult:
     return result
 
 
-def _judge_case(check: Check, context: CheckContext, case: Case, student: Student) -> Failure | Skip | None:
+def judge_case(check: Check, context: CheckContext, case: Case, student: Student) -> Failure | Skip | None:
     """Return the failure of one case, None if it passes. Raises CheckAborted if the worker is lost."""
     context = context.for_student(student)
     try:

@@ -1,7 +1,8 @@
 """Search for the place of a mistake: a small edit of the submission that makes every check pass proves it.
 
-The candidates are untrusted like the submission. A worker loads them one after another and makes the failing
-calls; the grader compares the answers. A candidate that agrees is judged by all checks in a fresh worker.
+The candidates are untrusted like the submission. A worker gets many of them at once, each with a failing
+call, and answers in turn; the grader compares the answers. A candidate that agrees is judged by all checks
+in a fresh worker.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from heapq import heapify, heappop, heapreplace
+from itertools import islice
 from typing import Any
 
 from grader.checks.base import Check, CheckContext, PreparedKata
-from grader.checks.runner import CheckAborted, CheckResult, run_check
+from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check
 from grader.course.submission import Submission
 from grader.diagnosis.edits.additions import Additions
 from grader.diagnosis.edits.places import EditPlace, place_of_edit
@@ -23,9 +28,12 @@ from grader.diagnosis.waypoints import Trace, trace_of, traceable_cases
 from grader.expect import SubmissionFailed
 from grader.kata import Case
 from grader.report import Waypoint
+from grader.worker.batch import TOGETHER, run_together
 from grader.worker.child.rules import first_use
 from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
 from grader.worker.process import Process, WorkerFactory
+from grader.worker.protocol.messages import Outcome, Request
+from grader.worker.student import Student
 
 WALL_FACTOR = 2  # wall time of a search, as a multiple of its CPU time
 CALL_SECONDS = 0.25  # CPU time of one call of a candidate
@@ -63,8 +71,28 @@ class Clock:
         process.kill()
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """The submission with one edit."""
+
+    edit: Edit
+    source: str
+
+
+class CandidateStudent(Student):
+    """A candidate among those of one batch; its source goes to the worker with its first request."""
+
+    def __init__(self, student: Student, number: int, source: str) -> None:
+        super().__init__()
+        self._student, self._number, self._source = student, number, source
+
+    def perform(self, request: Request) -> Outcome:
+        request.candidate, request.source, self._source = self._number, self._source, ""
+        return self._student.perform(request)
+
+
 class Trial:
-    """A worker for candidates, each loaded in place of the one before it."""
+    """A worker that loads the submission, then candidates."""
 
     def __init__(
         self,
@@ -96,6 +124,14 @@ class Trial:
 
     def close(self) -> None:
         self.clock.stop(self.process)
+
+
+class LostBy(Exception):
+    """A candidate of a batch has ended the worker, or was too slow."""
+
+    def __init__(self, candidate: Candidate) -> None:
+        super().__init__()
+        self.candidate = candidate
 
 
 class RepairSearch:
@@ -150,16 +186,54 @@ class RepairSearch:
 
     def _search(self, trace: Trace) -> None:
         tree = ast.parse(self.submission.source)
-        candidates, sources = ranked(tree, self.prepared.kata.library, trace), Sources(tree)
+        candidates = self._candidates(tree, trace)
+        while not self.clock.is_over() and (batch := list(islice(candidates, TOGETHER))):
+            for candidate in self._passing(batch):
+                place = place_of_edit(candidate.edit)
+                if self._is_new(place) and self._passes_everything(candidate.source):
+                    self._add(place)
+                if len(self.places) == MOST_PLACES:
+                    return
+
+    def _candidates(self, tree: ast.Module, trace: Trace) -> Iterator[Candidate]:
+        """Yield the candidates whose edits are not in a place that is already found."""
+        sources = Sources(tree)
         seen = {"\n".join(sources.parts)}
-        for number, edit in enumerate(candidates):
-            if self.clock.is_over() or len(self.places) == MOST_PLACES:
-                return
+        for number, edit in enumerate(ranked(tree, self.prepared.kata.library, trace)):
             self.options.progress(number)
             source = sources.of(edit)
-            if source not in seen and self._is_right(source, edit):
-                self._add(place_of_edit(edit))
+            if source not in seen and (not self.places or self._is_new(place_of_edit(edit))):
+                yield Candidate(edit, source)
             seen.add(source)
+
+    def _is_new(self, place: EditPlace) -> bool:
+        return not any(map(place.overlaps, self.places))
+
+    def _passing(self, batch: list[Candidate]) -> list[Candidate]:
+        """Return the candidates that pass the goals. One that loses its worker is left out."""
+        self.judged += len(batch)
+        while batch and not self.clock.is_over():
+            try:
+                self.trial = self.trial or self._open()
+                runs = [partial(self._passes_goals, n, candidate) for n, candidate in enumerate(batch, 1)]
+                passed = list(run_together(self.trial.student, runs))
+                return [candidate for candidate, passes in zip(batch, passed, strict=True) if passes]
+            except WorkerLost:
+                return []  # no worker can be started
+            except LostBy as lost:
+                self._close()
+                batch = [candidate for candidate in batch if candidate is not lost.candidate]
+        return []
+
+    def _passes_goals(self, number: int, candidate: Candidate, student: Student) -> bool:
+        """Return whether a candidate of a batch passes the goals. Raises LostBy."""
+        student = CandidateStudent(student, number, candidate.source)
+        context = CheckContext(self.prepared.kata, self.prepared.oracle, student)
+        outcomes = (judge_case(check, context, case, student) for check in self.goals for case in check.cases)
+        try:
+            return not any(isinstance(outcome, Failure) for outcome in outcomes)
+        except CheckAborted:
+            raise LostBy(candidate) from None
 
     def _add(self, place: EditPlace) -> None:
         if not self.places:
@@ -167,19 +241,10 @@ class RepairSearch:
             self.clock.limit = min(self.clock.limit, spent + max(AT_LEAST, LONGER * spent))
         self.places.append(place)
 
-    def _is_right(self, source: str, edit: Edit) -> bool:
-        """Return whether the edit is in a new place, and makes every check pass."""
-        place = place_of_edit(edit)
-        if any(map(place.overlaps, self.places)):
-            return False
-        self.judged += 1
-        return self._passes(source, self.goals) and self._passes_everything(source)
-
     def _passes(self, source: str, checks: list[Check]) -> bool:
         """Return whether a candidate passes the checks; a lost worker is replaced for the next one."""
         try:
-            if self.trial is None:
-                self.trial = self._open()
+            self.trial = self.trial or self._open()
             context = self.trial.load(source)
             return all(not run_check(check, context).failures for check in checks)
         except (SubmissionFailed, WorkerLost, CheckAborted) as error:
@@ -199,7 +264,10 @@ class RepairSearch:
         return is_right
 
     def _open(self) -> Trial:
-        return Trial(self.prepared, self.submission, self.factory, self.device, self.clock)
+        trial = Trial(self.prepared, self.submission, self.factory, self.device, self.clock)
+        with suppress(SubmissionFailed):
+            trial.load(self.submission.source)
+        return trial
 
     def _close(self) -> None:
         if self.trial is not None:
@@ -250,6 +318,7 @@ def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
         for delay, step, others in (
             (0.0, 1.0, slips_at(spot)),
             (0.5, UNREAD_STEP, additions.with_unread_names(spot)),
+            (0.5, UNREAD_STEP, additions.of_statements(spot)),
             (1.0, 1.0, additions.at(spot)),
         ):
             queue.append((suspicion + delay, len(queue), others, spot, step))

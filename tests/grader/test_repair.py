@@ -1,13 +1,17 @@
 """The place of a mistake without a name: what is found, what is shown of it, and when the search ends."""
 
+import ast
 import textwrap
 import time
 
 import pytest
 
 from grader.course.submission import parse
-from grader.diagnosis.repair import Clock, RepairSearch
+from grader.diagnosis.edits.walk import Edit
+from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch, Sources, ranked
 from grader.diagnosis.search_options import SearchOptions
+from grader.diagnosis.waypoints import Trace
+from grader.expect import SubmissionFailed
 from grader.formats import NAMES, account, fragment, html, lines, summary, terminal
 from grader.grading.grader import Grader
 from grader.report import KataReport, Place, Repair, Report, Waypoint, from_json, to_json
@@ -76,6 +80,32 @@ def test_a_module_s_axis_is_found(locate):
     assert [shown(repair) for repair in found.repairs] == [("an axis", 11, "0")]
 
 
+MODULE = "class M(nn.Module):\n    def __init__(self, a, b):\n        {}\n        self.down = nn.Linear(b, a)"
+MASKED = "def f(x, n):\n    x = x + 1\n    {}return x.masked_fill(later, 0.0)"
+CUT = "def f(x):\n    sorted_x = x.sort()\n    {}return x < last"
+
+
+@pytest.mark.parametrize(
+    ("code", "wrong", "right"),
+    [
+        (MODULE, "self.up = a", "self.up = nn.Linear(b, a)"),
+        (MODULE, "self.up = 3 * a", "self.up = nn.Linear(b, 3 * a)"),
+        (MODULE, "self.a = a", "super().__init__()\n        self.a = a"),
+        (MASKED, "", "later = torch.ones(n, n, dtype=torch.bool, device=n.device).triu(1)\n    "),
+        (CUT, "", "last = sorted_x[..., -1:]\n    "),
+        ("def f(x):\n    return {}", "x.T", "x.swapaxes(-1, -2)"),
+        ("def f(x):\n    return {}", "g(x.shape)", "g(x.shape[-1])"),
+        ("def f(x):\n    return {}", "torch.ones(x)", "torch.ones(x, x)"),
+        ("def f(x):\n    return {}", "x.masked_fill(x)", "x.masked_fill(x, float('-inf'))"),
+    ],
+)
+def test_what_a_slip_leaves_out_is_among_the_edits(code, wrong, right):
+    tree = ast.parse(code.format(wrong))
+    sources = Sources(tree)
+    edits = {sources.of(edit) for edit in ranked(tree, "torch", Trace())}
+    assert ast.unparse(ast.parse(code.format(right))) in edits
+
+
 def test_a_place_is_proved_by_every_check(locate):
     assert locate("def double(x):\n    return x + x + 4\n").repairs == ()  # text is accepted besides
 
@@ -131,6 +161,31 @@ def test_a_hostile_file_ends_the_search_within_its_budget(locate, code):
     assert found.checks == locate.before.checks
     assert (found.status, found.score) == (locate.before.status, locate.before.score)
     assert locate.seconds < 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hostile", [ENDLESS, EXITS, ALLOCATES])
+def test_a_hostile_candidate_leaves_the_others_of_its_batch_to_be_judged(locate, monkeypatch, hostile):
+    body = ast.parse(double("x * 5")).body[0].body
+    edit = Edit("double", body[1], "value", body[1].value, body[1].value)
+    batch = [Candidate(edit, source) for source in (double("x * 4"), hostile, double("x + x"))]
+    monkeypatch.setattr(RepairSearch, "_candidates", lambda *_: iter(batch))
+    assert [shown(repair)[1:] for repair in locate(double("x * 5")).repairs] == [(4, "x * 5")]
+
+
+def test_candidates_of_one_worker_are_modules_of_their_own(connect):
+    student = connect("def f(): return 0")
+    one, two = (CandidateStudent(student, n, f"def f(): return {n}") for n in (1, 2))
+    assert [one.f(), two.f(), one.f(), student.f()] == [1, 2, 1, 0]
+
+
+def test_a_candidate_that_cannot_be_loaded_has_no_answer_of_the_one_before(connect):
+    student = connect("def f(): return 0")
+    assert CandidateStudent(student, 1, "def f(): return 1").f() == 1
+    broken = CandidateStudent(student, 1, "1 / 0")
+    for reason in ("division", "nothing is loaded"):
+        with pytest.raises(SubmissionFailed, match=reason):
+            broken.f()
 
 
 def test_a_fault_of_the_search_is_not_shown(locate, monkeypatch):

@@ -7,11 +7,29 @@ expression that is changed, `{n}` a name, `{f}` a function that the file calls.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from grader.diagnosis.edits.context import ExpressionContext, each, expression, name_of, statements, with_part
+from grader.diagnosis.edits.context import (
+    ExpressionContext,
+    each,
+    expression,
+    name_of,
+    names_in,
+    statements,
+    with_part,
+)
+from grader.diagnosis.edits.missing_statements import (
+    copied_first,
+    initialized,
+    like_another,
+    moved,
+    prepared,
+    refused,
+    returned,
+)
 from grader.diagnosis.edits.operator_tables import COMPARISONS, MODULES, PARTNERS, SMALLEST_SIZE
 from grader.diagnosis.edits.walk import Spot
 
@@ -57,12 +75,13 @@ ALONE = {
         *("({0}) + 1", "({0}) - 1", "1 - ({0})", "({0}) + 1e-5", "({0}) ** 2", "np.exp({0})", "np.sqrt({0})"),
         *("({0}).mean(axis=-1, keepdims=True)", "({0}).sum(axis=-1, keepdims=True)", "1 + ({0})"),
         *("({0}) - ({0}).mean(axis=-1, keepdims=True)", "({0}).mean()", "({0}).sum()"),
+        "({0}).max(axis=-1, keepdims=True)",
     ),
     "torch": (
         *("-({0})", "~({0})", "({0}).T", "({0}).transpose(-2, -1)", "({0}).transpose(1, 2)", "({0}).clone()"),
         *("({0}) - ({0}).amax(dim=-1, keepdim=True)", "({0}) / ({0}).sum(dim=-1, keepdim=True)"),
         *("({0}) + 1", "({0}) - 1", "1 - ({0})", "({0}) + 1e-5", "({0}) ** 2", "({0}).softmax(dim=-1)"),
-        *("({0}).exp()", "({0}).sqrt()", "({0}).detach()"),
+        *("({0}).exp()", "({0}).sqrt()", "({0}).detach()", "({0}).amax(dim=-1, keepdim=True)"),
     ),
 }
 SELDOM_ALONE = {
@@ -78,12 +97,20 @@ SELDOM = (
     *("1 / ({0})", "float({0})", "int({0})", "({0}) + 2", "max({0}, 1)", "({0}).clip(0)", "({0}).clip(0, 1)"),
     *(f"({{0}}) + {size}" for size in ("1e-6", "1e-8", "1e-9", "1e-12")),
 )
-INDICES = ("-1", "0", "..., -1", "..., None", ":, None", "None", "1:", ":-1", ":, -1", "..., :-1", "..., 1:")
+AXES = ("-1", "0", "1", "-2")
+INDICES = (
+    *("-1", "0", "..., -1", "..., None", ":, None", "None", "1:", ":1", ":-1", ":, -1"),
+    *("..., -1:", "..., :-1", "..., 1:"),
+)
 REDUCTIONS = ("sum", "mean", "max", "min", "prod")
+#: Which positions are later than each of a sequence.
+LATER = {
+    "numpy": "np.triu(np.ones(({n}, {n}), dtype=bool), 1)",
+    "torch": "torch.ones({n}, {n}, dtype=torch.bool, device={p}.device).triu(1)",
+}
+ALONE_OF = {name: [text.replace("{0}", "{n}") for text in texts] for name, texts in ALONE.items()}
 #: Keywords that may be missing, in addition to those that the file uses.
 KEYWORDS = ("correction=0", "diagonal=1", "k=1", "bias=False", "dtype=np.float64")
-#: What a missing check of an argument `{p}` may be; `{q}` is another argument.
-REFUSALS = ("{p} < 1", "{p} <= 0", "{p} < 0", "{p} % {q}", "{p} < {q}", "{p} > {q}")
 
 
 class Additions:
@@ -102,6 +129,11 @@ class Additions:
         read = {ast.unparse(n) for n in own if isinstance(n.ctx, ast.Load)}
         self.unread_members = [name for name in self.members if name not in read]
         self.unread = dict(_unread(tree))
+        stored = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        imported = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+        made = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        self.known = {*vars(builtins), *made, *stored, *(n.arg for n in nodes if isinstance(n, ast.arg))}
+        self.known |= {alias.asname or alias.name.split(".")[0] for n in imported for alias in n.names}
 
     def at(self, spot: Spot) -> Iterator[Any]:
         """Yield what could be put in place of a node or a body, the most common slips first."""
@@ -119,6 +151,34 @@ class Additions:
             elif isinstance(node, ast.Constant):
                 yield from _parsed([*self._names(node, around), *self.constants, INFINITE[self.library]])
 
+    def of_statements(self, spot: Spot) -> Iterator[list[ast.stmt]]:
+        """Yield bodies with a statement that is missing, or with one that is like another."""
+        if isinstance(spot.node, list) and spot.around.where and spot.part == "body":
+            yield from initialized(spot.node, spot.around)
+            yield from self._bound(spot.node, spot.around)
+            yield from like_another(spot.node)
+
+    def _bound(self, body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
+        """Bind a name that is read and never bound, with names that are bound and never read."""
+        known = self.known | around.names.keys()
+        for before, statement, after in each(body):
+            missing = sorted(names_in(statement) - known)
+            values = self._values(around) if len(missing) == 1 else ()
+            for value in values:
+                assign = ast.Assign([ast.Name(missing[0], ast.Store())], value)
+                yield [*before, assign, statement, *after]
+            if missing:
+                return
+
+    def _values(self, around: ExpressionContext) -> Iterator[ast.expr]:
+        """Yield what a name may be bound to: a mask of later positions, or a part of a name."""
+        names = [*around.names]
+        unread = [name for name in names if name in self.unread.get(around.where, ())]
+        parts = [f"{{n}}[{index}]" for index in _distinct([*self.indices, *INDICES])]
+        later = LATER[self.library].replace("{p}", min(around.parameters, default=""))
+        yield from _parsed(_with_names([*parts, *ALONE_OF[self.library]], unread))
+        yield from _parsed(_with_names([later], names))
+
     def with_unread_names(self, spot: Spot) -> Iterator[Any]:
         """Yield what could be put in place of a node with a name that is bound and never read."""
         node, around = spot.node, spot.around
@@ -135,10 +195,14 @@ class Additions:
 
     def _by_kind(self, node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
         """Yield what fits the kind of the node: a keyword of a call, another number, an exception."""
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            yield from _of_attribute(node)
         if isinstance(node, ast.Call):
+            if node.args:
+                yield with_part(node, "args", [*node.args, node.args[-1]])  # such as the shape of a square
             yield from self._with_keyword(node, around)
             yield from _of_call(node)
-            for value in [*self._names(node, around), "1", "-1", "0", "None"]:
+            for value in [*self._names(node, around), "1", "-1", "0", "None", INFINITE[self.library]]:
                 yield with_part(node, "args", [*node.args, expression(value)])
         if isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load):
             yield from node.elts
@@ -184,55 +248,6 @@ class Additions:
                 yield with_part(node, "keywords", [*node.keywords, *keywords])
 
 
-def returned(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
-    """Return another local variable, or return one where nothing is returned."""
-    for before, statement, after in each(body):
-        if isinstance(statement, ast.Return):
-            yield from ([*before, *statements(f"return {name}"), *after] for name in around.names)
-    if body and not any(isinstance(n, ast.Return) for n in body):
-        yield from ([*body, *statements(f"return {name}")] for name in around.names)
-
-
-def refused(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
-    """Refuse an argument, or give one that is None the value of another."""
-    others = [(p, q) for p in sorted(around.parameters) for q in sorted(around.parameters) if p != q]
-    texts = [f"if {p} is None:\n    {p} = {q}" for p, q in others]
-    pairs = others or [(p, p) for p in around.parameters]
-    tests = [test.replace("{p}", p).replace("{q}", q) for test in REFUSALS for p, q in pairs]
-    texts += [f"if {test}:\n    raise ValueError" for test in _distinct(tests)]
-    start = sum(map(_is_text, body[:1]))
-    yield from ([*body[:start], *statements(text), *body[start:]] for text in texts)
-
-
-def moved(body: list[ast.stmt], _: ExpressionContext) -> Iterator[list[ast.stmt]]:
-    """Move a statement to another place in its body, or into or out of the loop beside it."""
-    for before, statement, after in each(body):
-        rest = [*before, *after]
-        for index in range(len(rest) + 1):
-            if abs(index - len(before)) > 1 and not isinstance(statement, ast.Return):
-                yield [*rest[:index], statement, *rest[index:]]
-        if isinstance(statement, ast.For | ast.If | ast.With) and len(statement.body) > 1:
-            yield [*before, with_part(statement, "body", statement.body[:-1]), statement.body[-1], *after]
-        if isinstance(statement, ast.For | ast.While | ast.With) and after:
-            yield [*before, with_part(statement, "body", [*statement.body, after[0]]), *after[1:]]
-
-
-def copied_first(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
-    """Copy a parameter before it is changed."""
-    for before, statement, after in each(body):
-        for name in sorted(around.parameters & {getattr(n, "id", "") for n in ast.walk(statement)}):
-            for method in ("copy", "clone"):
-                yield [*before, *statements(f"{name} = {name}.{method}()"), statement, *after]
-
-
-def prepared(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
-    """Set the mode of a module, or reset the gradients of an optimizer."""
-    for before, statement, after in each(body):
-        for name in around.names:
-            for call in ("zero_grad", "eval", "train"):
-                yield [*before, *statements(f"{name}.{call}()"), statement, *after]
-
-
 def _of_call(node: ast.Call) -> Iterator[ast.AST]:
     """Yield `x.add(y)` for `x.add_(y)`, another reduction, and `super().__init__()` for `super()`."""
     name = name_of(node)
@@ -247,6 +262,14 @@ def _of_call(node: ast.Call) -> Iterator[ast.AST]:
         yield from (with_part(node, "func", with_part(node.func, "attr", other)) for other in REDUCTIONS)
     if name == "super":
         yield expression("super().__init__()")
+
+
+def _of_attribute(node: ast.Attribute) -> Iterator[ast.AST]:
+    """Yield one length for a shape, and a swap of the last two axes for `x.T`."""
+    if node.attr == "shape":
+        yield from (expression(f"{ast.unparse(node)}[{axis}]") for axis in AXES)
+    elif node.attr == "T":
+        yield expression(f"({ast.unparse(node.value)}).swapaxes(-1, -2)")
 
 
 def _raised(node: ast.AST) -> Iterator[ast.AST]:
@@ -308,10 +331,6 @@ def _unread(node: ast.AST, where: str = "") -> Iterator[tuple[str, list[str]]]:
                 read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
                 yield name, _distinct(n for n in bound if n not in read)
             yield from _unread(inner, name)
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _with_names(patterns: Iterable[str], names: list[str]) -> Iterator[str]:

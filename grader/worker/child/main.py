@@ -30,7 +30,8 @@ class Worker:
         self.channel = channel
         self.device = device
         self.executor: Executor | None = None
-        self.filename = ""
+        self.candidates: dict[int, Executor] = {}  # edits of the submission, which a search sends
+        self.name = self.filename = ""
         self.nonce = 0
 
     def serve(self) -> None:
@@ -56,9 +57,8 @@ class Worker:
         try:
             if "load" in message:
                 return self._load(**message["load"])
-            if self.executor is None:
-                raise Malformed("nothing is loaded")
-            return self.executor.run(Request(**message["request"]))
+            request = Request(**message["request"])
+            return self._executor_of(request).run(request)
         except Malformed as error:
             return {"error": _unanswerable(error)}
         except BaseException as error:  # everything that a submission raises is an answer, even SystemExit
@@ -67,13 +67,24 @@ class Worker:
     def _load(
         self, name: str, filename: str, source: str, entry_points: list[str], forbidden: list[str]
     ) -> dict[str, Any]:
-        self.filename = filename
+        self.name, self.filename = name, filename
         rules.refuse_while_running(forbidden)
         seed_random_numbers()
         module = load_module(name, source, filename)
         self.executor = Executor(module, self._call_back, self.device)
         present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
         return {"ok": {"entry_points": present}}
+
+    def _executor_of(self, request: Request) -> Executor:
+        """Return the executor of the module that is asked; load a candidate that comes with its source."""
+        if request.source:
+            self.candidates.pop(request.candidate, None)  # its name is free even if loading fails
+            module = load_module(self.name, request.source, self.filename)
+            self.candidates[request.candidate] = Executor(module, self._call_back, self.device)
+        executor = self.candidates.get(request.candidate) if request.candidate else self.executor
+        if executor is None:
+            raise Malformed("nothing is loaded")
+        return executor
 
     def _call_back(self, number: int, args: list[Any]) -> Any:
         """Ask the grader to call one of its functions. Return the result, or raise RuntimeError with the

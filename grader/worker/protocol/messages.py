@@ -31,6 +31,8 @@ class Request:
     fake_device: bool = False
     trace: bool = False  # record the lines that run, and the arrays of local variables
     hold: bool = False  # keep the result, and report whether the next call changes it
+    candidate: int = 0  # which candidate of a search to ask, from 1; 0 is the submission
+    source: str = ""  # of the candidate, which is loaded first
     number: int = 0  # part of the ids of the objects that the request creates
     #: The grader's functions among the arguments, indexed by the id of a Callback; they are not sent.
     functions: list[Callable[..., Any]] = field(default_factory=list)

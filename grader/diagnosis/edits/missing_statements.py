@@ -1,0 +1,88 @@
+"""Operators that add a statement which a slip leaves out, move one, or make one like another.
+
+They use the names in scope and the other statements of the file, and no reference.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from grader.diagnosis.edits.context import ExpressionContext, each, statements, with_part
+
+#: What a missing check of an argument `{p}` may be; `{q}` is another argument.
+REFUSALS = ("{p} < 1", "{p} <= 0", "{p} < 0", "{p} % {q}", "{p} < {q}", "{p} > {q}")
+
+
+def like_another(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """Give a variable a value like that of another one: the same call, with the old value as an argument."""
+    values = [n.value for n in body if isinstance(n, ast.Assign)]
+    calls = [value for value in values if isinstance(value, ast.Call)]
+    for before, statement, after in each(body):
+        for call in calls if isinstance(statement, ast.Assign) else ():
+            args = [[*call.args[:i], statement.value, *call.args[i + 1 :]] for i in range(len(call.args))]
+            for value in (*(with_part(call, "args", changed) for changed in args), call):
+                yield [*before, with_part(statement, "value", value), *after]
+
+
+def initialized(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Call the constructor of the base class."""
+    if around.in_module and around.method == "__init__" and "super()" not in map(_start, body):
+        yield [*statements("super().__init__()"), *body]
+
+
+def returned(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Return another local variable, or return one where nothing is returned."""
+    for before, statement, after in each(body):
+        if isinstance(statement, ast.Return):
+            yield from ([*before, *statements(f"return {name}"), *after] for name in around.names)
+    if body and not any(isinstance(n, ast.Return) for n in body):
+        yield from ([*body, *statements(f"return {name}")] for name in around.names)
+
+
+def refused(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Refuse an argument, or give one that is None the value of another."""
+    others = [(p, q) for p in sorted(around.parameters) for q in sorted(around.parameters) if p != q]
+    texts = [f"if {p} is None:\n    {p} = {q}" for p, q in others]
+    pairs = others or [(p, p) for p in around.parameters]
+    tests = [test.replace("{p}", p).replace("{q}", q) for test in REFUSALS for p, q in pairs]
+    texts += [f"if {test}:\n    raise ValueError" for test in dict.fromkeys(tests)]
+    start = sum(map(_is_text, body[:1]))
+    yield from ([*body[:start], *statements(text), *body[start:]] for text in texts)
+
+
+def moved(body: list[ast.stmt], _: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Move a statement to another place in its body, or into or out of the loop beside it."""
+    for before, statement, after in each(body):
+        rest = [*before, *after]
+        for index in range(len(rest) + 1):
+            if abs(index - len(before)) > 1 and not isinstance(statement, ast.Return):
+                yield [*rest[:index], statement, *rest[index:]]
+        if isinstance(statement, ast.For | ast.If | ast.With) and len(statement.body) > 1:
+            yield [*before, with_part(statement, "body", statement.body[:-1]), statement.body[-1], *after]
+        if isinstance(statement, ast.For | ast.While | ast.With) and after:
+            yield [*before, with_part(statement, "body", [*statement.body, after[0]]), *after[1:]]
+
+
+def copied_first(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Copy a parameter before it is changed."""
+    for before, statement, after in each(body):
+        for name in sorted(around.parameters & {getattr(n, "id", "") for n in ast.walk(statement)}):
+            for method in ("copy", "clone"):
+                yield [*before, *statements(f"{name} = {name}.{method}()"), statement, *after]
+
+
+def prepared(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Set the mode of a module, or reset the gradients of an optimizer."""
+    for before, statement, after in each(body):
+        for name in around.names:
+            for call in ("zero_grad", "eval", "train"):
+                yield [*before, *statements(f"{name}.{call}()"), statement, *after]
+
+
+def _start(node: ast.stmt) -> str:
+    return ast.unparse(node).partition(".")[0]
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
