@@ -29,6 +29,7 @@ from grader.report import (
 )
 
 LARGEST = 240_000  # bytes of one kata as JSON, so that the whole report, indented, has less than 256 kB
+FOUND = 8_000  # bytes that are kept free for what a search finds later
 MOST_PRINTED = 80_000  # bytes of JSON for the printed output
 MOST_CHECKS = 64
 MOST_ENTRIES = 40  # arguments of a counterexample
@@ -106,13 +107,19 @@ def bounded(kata: KataReport) -> KataReport:
     frame = _without_checks(replace(kata, output=_output(kata.output)), _limit(1))
     checks = _with_few_pictures(_merge_last(kata.checks))
     shortest = [_without_details(check) for check in checks]
-    room = LARGEST - _size(frame) - sum(map(_size, shortest))
+    room = LARGEST - FOUND - _size(frame) - sum(map(_size, shortest))
     kept = []
     for check, short in zip(checks, shortest, strict=True):
         room += _size(short)
         kept.append(_fit(check, room, short))
         room -= _size(kept[-1])
     return replace(frame, checks=tuple(kept))
+
+
+def with_places(kata: KataReport, repairs: tuple[Repair, ...], waypoint: Waypoint | None) -> KataReport:
+    """Return a bounded report with what a search has found, whose texts are made harmless and cut."""
+    found = bounded(replace(kata, checks=(), output="", repairs=repairs, waypoint=waypoint))
+    return replace(kata, repairs=found.repairs, waypoint=found.waypoint)
 
 
 def cut(text: str, limit: int) -> str:

@@ -27,7 +27,7 @@ from grader.grading.report_builder import as_check, as_repair, smallest, unearne
 from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata, hundredths
 from grader.report import CheckReport, Cost, Isolation, KataReport, Provenance
-from grader.report_texts import bounded
+from grader.report_texts import bounded, with_places
 from grader.worker.child.rules import first_use
 from grader.worker.process import WorkerFactory
 
@@ -143,7 +143,7 @@ class Grader:
                 search.run()
         self.search_seconds = search.clock.spent
         repairs = tuple(as_repair(place, submission.source) for place in search.places)
-        return bounded(replace(report, repairs=repairs, waypoint=search.waypoint))
+        return with_places(report, repairs, search.waypoint)
 
     def _note_shortcuts(
         self, kata: Kata, submission: Submission, checks: list[CheckReport]
