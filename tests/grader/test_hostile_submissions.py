@@ -148,11 +148,8 @@ def graded():
     return outcome
 
 
-def params(names):
-    return [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in sorted(names)]
-
-
-@pytest.mark.parametrize("name", params(EVERYTHING))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERYTHING)
 def test_it_gains_nothing_learns_nothing_leaves_nothing(graded, name):
     if name == "forged_tensor":
         pytest.importorskip("torch", reason="PyTorch is not installed")
