@@ -217,7 +217,14 @@ class Terminal:
 
         self.master, slave = pty.openpty()
         self.process = subprocess.Popen(
-            command, stdin=slave, stdout=slave, stderr=subprocess.DEVNULL, start_new_session=True
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # a job in the background ignores it
         )
         os.close(slave)
         self.printed = ""

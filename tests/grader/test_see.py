@@ -200,7 +200,8 @@ def test_a_function_that_never_ends_is_waited_for_once(exercises):
         shown = Sections(answers, read_recording(), example_of(None))
         shown.all()
         told = {step.note for name, step in shown.steps.items() if step.kata == "causal_mask"}
-        assert told == {"No answer within 5 seconds of computing, in line 3."}
+        assert len(told) == 1
+        assert re.fullmatch(r"No answer within 5 seconds of computing, in line [23]\.", told.pop())
         assert answers.students["causal_mask"]._budget.spent < 7
 
 
