@@ -62,6 +62,7 @@ def test_a_right_answer_of_another_type_gets_full_marks(run, returned):
     assert run(RIGHT.format(returned=returned)).exit_code == 0
 
 
+@pytest.mark.slow
 def test_float64_for_float32_costs_the_dtype_check_alone_and_says_why(run):
     result = run(RIGHT.format(returned=f"({WEIGHTS}).astype(np.float64)"), "--format", "json")
     assert result.exit_code == 1

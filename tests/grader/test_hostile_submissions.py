@@ -208,6 +208,7 @@ def test_all_of_it_holds_for_an_ordinary_user(tmp_path):
     assert found.keys() == set(names)
 
 
+@pytest.mark.slow
 def test_text_of_a_submission_stands_in_one_line_and_commands_nobody(graded):
     checks = graded("raises_commands")["report"]["checks"]
     message = next(check["message"] for check in checks if check["status"] == "error")

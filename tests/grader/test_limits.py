@@ -75,6 +75,7 @@ def copy_course(tmp_path_factory):
     return Course(root)
 
 
+@pytest.mark.slow
 def test_what_a_law_makes_of_a_long_answer_ends_this_report_alone(copy_course, numpy_source, monkeypatch):
     monkeypatch.setattr(submission_run, "JUDGE_SECONDS", 1.0)
     grader = Grader(copy_course, {"numpy": numpy_source})
