@@ -151,8 +151,10 @@ class Course:
         return self.exercises / info.track / f"{info.name}.py"
 
     def solution(self, info: KataInfo, part: str) -> Path:
-        """Return the path of a kata's "reference", "mistakes" or "variants", as named by `part`."""
-        return self.folder(info) / f"{part}.py"
+        """Return the path of a kata's "reference", "mistakes" or "variants", as named by `part`. The pages of
+        questions in a track share their variants, which are other spellings of any answer."""
+        folder = self.folder(info)
+        return (folder.parent if info.questions and part == "variants" else folder) / f"{part}.py"
 
     def folder(self, info: KataInfo) -> Path:
         """Return the folder of a kata's solutions."""
