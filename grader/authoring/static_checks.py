@@ -140,7 +140,7 @@ def _gaps_of_hinted_mistakes(course: Course, info: KataInfo) -> list[str]:
 
 
 def _gaps_of_questions(course: Course, info: KataInfo) -> list[str]:
-    """Return a message for each question without its line in the stub or its function in the reference."""
+    """Return a message for each question that lacks its line in the stub or its function in the reference."""
     stub, reference = course.stub(info), course.solution(info, "reference")
     asked, answered = open_questions(parse(stub)), _signatures(parse(reference))
     return [

@@ -127,7 +127,7 @@ class Trial:
 
 
 class LostBy(Exception):
-    """A candidate of a batch has ended the worker, or was too slow."""
+    """A candidate of a batch ended the worker, or was too slow."""
 
     def __init__(self, candidate: Candidate) -> None:
         super().__init__()
@@ -314,14 +314,14 @@ def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
     additions = Additions(tree, library)
     queue: list[tuple[float, int, Iterator[Any], Spot, float]] = []
     for spot in spots(tree):
-        suspicion = trace.suspicion(getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0)))
+        start = trace.delay(getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0)))
         for delay, step, others in (
             (0.0, 1.0, slips_at(spot)),
             (0.5, UNREAD_STEP, additions.with_unread_names(spot)),
             (0.5, UNREAD_STEP, additions.of_statements(spot)),
             (1.0, 1.0, additions.at(spot)),
         ):
-            queue.append((suspicion + delay, len(queue), others, spot, step))
+            queue.append((start + delay, len(queue), others, spot, step))
     heapify(queue)
     while queue:
         cost, number, others, spot, step = queue[0]

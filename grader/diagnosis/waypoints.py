@@ -51,8 +51,8 @@ class Trace:
     values: tuple[Value, ...] = ()
     raised: int = 0  # the line that raised an exception; 0 if none did
 
-    def suspicion(self, line: int) -> int:
-        """Return by how many candidates an edit of the line is put off."""
+    def delay(self, line: int) -> int:
+        """Return how many candidates go before an edit of this line: more where a mistake is less likely."""
         if self.raised:
             return NOT_RUN if line > self.raised else min(self.raised - line, AGREES)
         if self.lines and line not in self.lines:

@@ -290,7 +290,8 @@ class Sections:
 
 
 def _status(steps: Collection[Step]) -> dict[str, Any]:
-    """Return the weakest source of these steps, the katas that do not pass, and a note."""
+    """Return where the numbers of these steps come from (the least favourable mark: yours, fails, recorded or
+    missing), the katas that do not pass, and a note."""
     order: list[Source] = ["plain", "yours", "fails", "recorded", "missing"]
     source = max((step.source for step in steps), key=order.index, default="plain")
     weakest = [step for step in steps if step.source == source]

@@ -49,7 +49,7 @@ def _katas(statuses: dict[str, str], paint: Paint) -> Iterator[str]:
 
 
 def _figure(figure: Figure, width: int, paint: Paint, ascii_only: bool) -> Iterator[str]:
-    """Yield the figure indented, with whose it is above if that is not the student's."""
+    """Yield the lines of a figure, indented; the first says whose numbers they are, if not the student's."""
     source = _source(figure)
     if len(figure.title) + len(source) + 2 <= width:
         yield f"  {figure.title}{paint(source, ORANGE)}"
@@ -68,7 +68,7 @@ def _figure(figure: Figure, width: int, paint: Paint, ascii_only: bool) -> Itera
 
 
 def _source(figure: Figure) -> str:
-    """Return whose the figure is, where that is worth saying."""
+    """Return whose numbers a figure shows; an empty text if they are the student's."""
     katas = " ".join(figure.katas)
     if figure.source == "fails":
         return f"   yours, fails: {katas}"

@@ -90,7 +90,8 @@ def verdicts(report):
 
 
 def told(report):
-    """Return a report without its times, and without the places of a search, which ends by a clock."""
+    """Return a report without what differs from run to run: its times, and what a search with a time limit
+    found."""
     return asdict(replace(report, seconds=0.0, repairs=(), waypoint=None))
 
 

@@ -114,7 +114,7 @@ KEYWORDS = ("correction=0", "diagonal=1", "k=1", "bias=False", "dtype=np.float64
 
 
 class Additions:
-    """The additions to one file, which depend on what it imports, calls, indexes and does not read."""
+    """Makes the additions to one file. They use the names, calls and indices that the file itself has."""
 
     def __init__(self, tree: ast.Module, library: str) -> None:
         self.library = library
@@ -152,14 +152,14 @@ class Additions:
                 yield from _parsed([*self._names(node, around), *self.constants, INFINITE[self.library]])
 
     def of_statements(self, spot: Spot) -> Iterator[list[ast.stmt]]:
-        """Yield bodies with a statement that is missing, or with one that is like another."""
+        """Yield bodies with one more statement, or with one changed to resemble another."""
         if isinstance(spot.node, list) and spot.around.where and spot.part == "body":
             yield from initialized(spot.node, spot.around)
             yield from self._bound(spot.node, spot.around)
             yield from like_another(spot.node)
 
     def _bound(self, body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
-        """Bind a name that is read and never bound, with names that are bound and never read."""
+        """Yield bodies that assign a variable which is read and never assigned."""
         known = self.known | around.names.keys()
         for before, statement, after in each(body):
             missing = sorted(names_in(statement) - known)
@@ -180,7 +180,7 @@ class Additions:
         yield from _parsed(_with_names([later], names))
 
     def with_unread_names(self, spot: Spot) -> Iterator[Any]:
-        """Yield what could be put in place of a node with a name that is bound and never read."""
+        """Yield what could replace a node, using a variable that is assigned and never read."""
         node, around = spot.node, spot.around
         unread = [*self.unread.get(around.where, ()), *(self.unread_members if "." in around.where else ())]
         if unread and spot.part != "func" and isinstance(node, ast.AST) and _is_value(node):
@@ -213,7 +213,7 @@ class Additions:
             yield ast.Slice(_negated(node.upper), _negated(node.lower), node.step)
 
     def _patterns(self, node: ast.AST, around: ExpressionContext) -> Iterator[str]:
-        """Yield the patterns for a value, the most common slips first."""
+        """Yield source patterns that change a value, such as `-({0})`, for the most common mistakes first."""
         names, seldom = self._names(node, around), (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME)
         if isinstance(node, ast.Name | ast.Attribute):
             yield from names
@@ -309,7 +309,7 @@ def _negated(bound: ast.expr | None) -> ast.expr | None:
 
 
 def _is_value(node: ast.AST) -> bool:
-    """Return whether the node is an expression that is read, and no module or function of one."""
+    """Return whether the node is an expression that is read, and neither a module nor a module's function."""
     if not isinstance(node, VALUES) or isinstance(getattr(node, "ctx", None), ast.Store):
         return False
     root: ast.expr = node
@@ -338,7 +338,7 @@ def _with_names(patterns: Iterable[str], names: list[str]) -> Iterator[str]:
 
 
 def _parsed(texts: Iterable[str]) -> Iterator[ast.expr]:
-    """Yield the expressions; leave out what is none, such as a slice in brackets."""
+    """Parse the texts as expressions; skip those that are no valid expression."""
     for text in texts:
         with suppress(SyntaxError):
             yield expression(text)

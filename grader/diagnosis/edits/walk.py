@@ -78,8 +78,8 @@ def mutations_at(spot: Spot, detaches: bool = False) -> Iterator[Any]:
 
 
 def slips_at(spot: Spot) -> Iterator[Any]:
-    """Yield the mutations of a node or a body that may also take back a mistake: a value that is kept from an
-    earlier call, or a step in one mode, never does."""
+    """Yield the mutations of a node or a body that may also repair a mistake. Those that keep a value from an
+    earlier call, or limit a step to one mode, never do, and are left out."""
     if not isinstance(spot.node, list):
         yield from slips(spot.node, spot.around)
     elif spot.part != "decorator_list":
