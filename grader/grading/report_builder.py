@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
 BRIEF = 30  # the most characters of one argument in the line that shows the call
 NAN_ANSWERS = "No points: most answers are NaN."
-NO_CASE_AGREES = "No points: no case agrees with the reference."
+FEW_CASES_AGREE = "No points: fewer than a quarter of the cases agree with the reference."
 NO_ANSWER = "No points: no call has returned anything."
 ONE_ANSWER = "No points: the answer is the same whatever the arguments."
 
 
 def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) -> dict[str, str]:
-    """Return, by check, why it gives no points although it does not fail. Built-in checks give none if no
-    case agrees with the reference. No check gives any if no call returned, or all returned the same."""
+    """Return, by check, why it gives no points although it does not fail. Built-in checks give none if fewer
+    than a quarter of the cases agree with the reference. If none agrees, no check gives any if no call
+    returned, or all returned the same."""
     agreement = findings[0]
     if agreement.plan.name not in BUILTIN:  # a kata of questions, in which each answer counts by itself
         return {}
-    if len(agreement.asked) > len(agreement.failures):
-        return {}
+    agreeing = len(agreement.asked) - len(agreement.failures)
+    if agreeing:
+        return dict.fromkeys(BUILTIN, FEW_CASES_AGREE) if 4 * agreeing < len(agreement.asked) else {}
     returned = [answer for answer in answers if answer is not None]
     everything = [finding.plan.name for finding in findings]
     if not returned:
@@ -42,7 +44,7 @@ def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) 
         return dict.fromkeys(everything, NAN_ANSWERS)
     if len(returned) > 2 and len(distinct_values(returned) - {"nan"}) <= 1:
         return dict.fromkeys(everything, ONE_ANSWER)
-    return dict.fromkeys(BUILTIN, NO_CASE_AGREES)
+    return dict.fromkeys(BUILTIN, FEW_CASES_AGREE)
 
 
 def as_check(

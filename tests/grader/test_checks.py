@@ -280,12 +280,23 @@ def test_a_result_that_the_next_call_overwrites_is_noticed(grade):
     assert check.message == "A call changes the result of an earlier one, which its caller still holds."
 
 
-def test_free_checks_give_nothing_where_no_case_agrees(grade):
-    report = grade("def double(x):\n    if isinstance(x, str): raise ValueError\n    return x * 5 + 1\n")
+@pytest.mark.parametrize("factor", ["5", "(2 if x.size == 1 else 5)"])
+def test_free_checks_give_nothing_where_few_cases_agree(grade, factor):
+    report = grade(f"def double(x):\n    if isinstance(x, str): raise ValueError\n    return x * {factor}\n")
     unearned = [check for check in report.checks if check.status == "skipped"]
-    assert {check.message for check in unearned} == {"No points: no case agrees with the reference."}
+    assert {check.message for check in unearned} == {
+        "No points: fewer than a quarter of the cases agree with the reference."
+    }
     assert sum(check.score for check in unearned) == 0
     assert report.score == 100  # for refusing text
+
+
+def test_free_checks_pay_where_many_cases_agree(grade):
+    report = grade(
+        "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x * (2 if x.size < 6 else 5)\n"
+    )
+    assert "skipped" not in {check.status for check in report.checks}
+    assert report.score > 200
 
 
 def test_an_answer_that_is_always_the_same_gives_nothing(grade):
