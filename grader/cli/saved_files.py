@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-POLL_SECONDS = 0.03  # between two looks at the files; one look takes 0.2 ms
-PAUSE = 0.02  # seconds between two looks while files are being saved
+POLL_SECONDS = 0.01  # between two looks at the files; one look takes 0.2 ms
+PAUSE = 0.01  # seconds between two looks while files are being saved
 
 Version = tuple[int, int, int]
 

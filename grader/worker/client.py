@@ -24,6 +24,7 @@ ANSWERS = 128 * 2**20  # bytes of arrays in all answers of one submission
 SLICE = 0.2  # seconds between two checks of how much time a call has used
 BRIEF = 0.01  # seconds; for shorter batches the wait for a free processor is not measured
 MOST_HELD = 1 << 16  # bytes of requests in one batch, which fit into the socket's buffer
+AHEAD = 2  # requests that are sent at a time, so that the worker begins while the others are encoded
 
 
 class WorkerLost(Exception):
@@ -118,6 +119,8 @@ class RemoteStudent(Student):
         for request in requests:
             sent = self._hold(request)
             part.append((request, sent))
+            if len(part) % AHEAD == 0:
+                self._channel.begin()
             size += sent.size if isinstance(sent, Sent) else 0
             if size > MOST_HELD:
                 yield part

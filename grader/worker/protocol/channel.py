@@ -15,6 +15,7 @@ import socket
 import stat
 import struct
 import time
+from contextlib import suppress
 
 from grader.worker.protocol.codec import MAX_BODY, MAX_HEADER, Malformed
 
@@ -96,6 +97,11 @@ class Channel:
         """Queue one frame; `flush` writes it together with the others in the queue."""
         self._held += PREFIX.pack(MAGIC, len(header), sum(map(len, buffers)), nonce)
         self._held += b"".join((header, *buffers))
+
+    def begin(self) -> None:
+        """Write as much of the queued frames as the other end has room for; `flush` reports what fails."""
+        with suppress(OSError):
+            del self._held[: os.write(self.writer, self._held[:CHUNK])]
 
     def flush(self, deadline: float | None = None) -> None:
         """Write the queued frames. Raises ChannelClosed, TimedOut, Flooded."""

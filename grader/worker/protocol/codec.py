@@ -51,6 +51,8 @@ class Malformed(Exception):
     """The bytes are not a valid message, or a value cannot be encoded."""
 
 
+SHORT = frozenset({type(None), bool, float})  # leaves of a tree that need no check
+LEAVES = SHORT | {int, str}
 _TOO_MANY_DIGITS = f"it holds an integer of more than {MAX_DIGITS} digits"
 _TOO_LARGE = 10**MAX_DIGITS
 
@@ -144,11 +146,13 @@ def _check_header(header: bytes, limits: Limits) -> None:
 
 
 def _checked_key(key: Any) -> Any:
+    if type(key) is str and len(key) <= MAX_KEY_LENGTH:
+        return key
     if type(key) not in (str, int):
         raise Malformed("a dict has keys that are neither strings nor integers")
-    if type(key) is str and len(key) > MAX_KEY_LENGTH:
+    if type(key) is str:
         raise Malformed(f"it holds a dict with a key of more than {MAX_KEY_LENGTH} characters")
-    if type(key) is int and abs(key) >= MAX_KEY:
+    if abs(key) >= MAX_KEY:
         raise Malformed("it holds a dict with an integer key of 2**53 or more")
     return key
 
@@ -180,8 +184,8 @@ class _Encoder:
         if depth > MAX_DEPTH:
             raise Malformed("the value is nested too deeply")
         kind = type(value)
-        if value is None or kind in (bool, int, float, str):
-            return _checked_leaf(value)
+        if kind in LEAVES:
+            return value if kind in SHORT else _checked_leaf(value)
         if kind is list or kind is tuple:
             self.size.add_items(value)
             items = [self.encode(item, depth + 1) for item in value]
@@ -302,9 +306,12 @@ class _Decoder:
         """Return the value that `encode` turned into `tree`."""
         if depth > MAX_DEPTH:
             raise Malformed("the value is nested too deeply")
-        if type(tree) is list:
+        kind = type(tree)
+        if kind in SHORT:
+            return tree
+        if kind is list:
             return self._items(tree, depth)
-        if type(tree) is not dict:
+        if kind is not dict:
             return _checked_leaf(tree)
         if len(tree) != 1 + ("on" in tree):
             raise Malformed("a value has no tag, or several")

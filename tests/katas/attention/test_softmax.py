@@ -13,6 +13,7 @@ KATA = Kata(
     title="Scores become probabilities",
     source="Vaswani et al. 2017, section 3.2.1; Goodfellow, Bengio and Courville 2016, section 4.1",
     shortcuts=("scipy.special.softmax",),
+    bank_size=40,
     hints=(
         "Adding the same number to every score of a slice leaves its softmax as it was. Which number, added "
         "to each slice, keeps exp from overflowing, and leaves at least one term of the sum that is not 0?",
