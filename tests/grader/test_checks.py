@@ -292,9 +292,8 @@ def test_free_checks_give_nothing_where_few_cases_agree(grade, factor):
 
 
 def test_free_checks_pay_where_many_cases_agree(grade):
-    report = grade(
-        "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x * (2 if x.size < 6 else 5)\n"
-    )
+    factor = "(2 if x.size < 6 else 5)"
+    report = grade(f"def double(x):\n    if isinstance(x, str): raise ValueError\n    return x * {factor}\n")
     assert "skipped" not in {check.status for check in report.checks}
     assert report.score > 200
 

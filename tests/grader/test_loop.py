@@ -94,7 +94,7 @@ def test_a_save_is_graded_and_a_better_one_says_what_changed(run, save):
     told = run(save(WRONG), save(BETTER))
     changed = told.rpartition("░")[2].split("\n\n")[0].split(" s\n")[1]
     assert " ".join(changed.split()) == (
-        "double 2 → 9 of 10 now holds: agrees with reference, float64 keeps its digits, twice is a sum"
+        "double 0 → 9 of 10 now holds: agrees with reference, float64 keeps its digits, twice is a sum"
         " gone: triples now seen: accepts text"
     )
     assert "grade --hint" not in told.partition("░")[2]
@@ -264,19 +264,19 @@ def test_a_session_on_a_terminal_and_its_state_after_a_kill(terminal, save, cour
     first = terminal()
     first.expect("? keys   q quit")
     save(WRONG)()
-    first.expect("double  2 / 10")
+    first.expect("double  0 / 10")
     first.expect("q quit")
     save(BETTER)()
-    first.expect("2 → 9 of 10")
+    first.expect("0 → 9 of 10")
     first.expect("q quit")
     first.press("h")
     first.expect("Hint 1 of 1: Think of two.")
     save(WRONG)()
-    first.expect("9 → 2 of 10")
+    first.expect("9 → 0 of 10")
     first.expect("q quit")
     first.press("u")
     first.expect("The best version of double is back.")
-    first.expect("2 → 9 of 10")
+    first.expect("0 → 9 of 10")
     first.expect("q quit")
     os.kill(first.process.pid, signal.SIGKILL)
     known = remembered(course)["double"]

@@ -48,7 +48,7 @@ def run(course, monkeypatch, capsys):
 
 def test_every_save_is_graded(run):
     told = run(WRONG, RIGHT)
-    assert [line.split()[1] for line in told.out.splitlines() if line.startswith("double  ")] == ["2", "10"]
+    assert [line.split()[1] for line in told.out.splitlines() if line.startswith("double  ")] == ["0", "10"]
     assert told.err.count("Watching; Ctrl-C ends.") == 2
     assert told.out.endswith("\nStopped watching.\n")
 
@@ -56,7 +56,7 @@ def test_every_save_is_graded(run):
 def test_a_round_for_an_editor_begins_and_ends(run):
     lines = run(WRONG, RIGHT, form="lines").out.splitlines()
     told = [line for line in lines if line.startswith("grade: ")]
-    assert told == ["grade: begins", "grade: 2 of 10 points", "grade: begins", "grade: 10 of 10 points"]
+    assert told == ["grade: begins", "grade: 0 of 10 points", "grade: begins", "grade: 10 of 10 points"]
 
 
 def test_a_burst_of_saves_is_one_save(tmp_path, monkeypatch):
