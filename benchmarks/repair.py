@@ -26,9 +26,10 @@ from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import SubmissionRejected, parse
 from grader.diagnosis.search_options import SearchOptions
+from grader.formats import html, terminal
 from grader.grading.grader import Grader
 from grader.grading.startup import open_grader
-from grader.report import KataReport
+from grader.report import KataReport, Report, to_json
 
 SEED = 1234
 COUNT = 20
@@ -36,20 +37,23 @@ KATAS = (
     *("softmax", "causal_mask", "scaled_dot_product_attention", "layer_norm", "cross_entropy", "rms_norm"),
     *("causal_self_attention", "decoder_block", "top_k", "swiglu", "lora_linear", "repetition_penalty"),
 )
-HEAD = """| | wrong | named | located | named or located | changed line shown | raised there | CPU |
-|---|---:|---:|---:|---:|---:|---:|---:|"""
+HEAD = """| | wrong | named | proven | waypoint | raised | named or located | changed line shown | CPU |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
+LONG = 15  # characters of a line that is shown by no coincidence
 MOST_TRIED = 8  # mutants graded for each one that has no name
 
 
 @dataclass
 class Row:
-    """The wrong answers of one kata: how many have a name, how many without one were located, and how."""
+    """The wrong answers of one kata: how many have a name, and how many without one were located, and how."""
 
     wrong: int = 0
     named: int = 0
-    located: int = 0
+    proven: int = 0  # an edit of the place makes every check pass
+    waypoint: int = 0  # not proven; the report shows the first variable that differs
+    raised: int = 0  # neither; the report shows the line that raised an exception
     true: int = 0  # located, and the line that was changed is among those shown
-    raised: int = 0  # not located, but the report shows the changed line, which raised an exception
+    leaked: int = 0  # the report has a line of the reference that the submission does not have
     seconds: list[float] = field(default_factory=list)  # of CPU time, of each search
 
     def add(self, other: Row) -> None:
@@ -57,13 +61,12 @@ class Row:
             setattr(self, part.name, getattr(self, part.name) + getattr(other, part.name))
 
     def __str__(self) -> str:
-        unnamed = self.wrong - self.named
+        located = self.proven + self.waypoint + self.raised
         told = statistics.median(self.seconds) if self.seconds else 0.0
-        share = (self.named + self.located) / max(self.wrong, 1)
-        true = self.true / max(self.located, 1)
+        share, true = (self.named + located) / max(self.wrong, 1), self.true / max(located, 1)
         return (
-            f"{self.wrong} | {self.named} | {self.located} of {unnamed} | {share:.0%} |"
-            f" {self.true} ({true:.0%}) | {self.raised} | {told:.2f} s"
+            f"{self.wrong} | {self.named} | {self.proven} | {self.waypoint} | {self.raised} | {share:.0%} |"
+            f" {self.true} of {located} ({true:.0%}) | {told:.2f} s"
         )
 
 
@@ -113,13 +116,28 @@ def measure(grader: Grader, info: KataInfo, source: str, lines: set[int]) -> tup
     if report.mistake:
         return Row(wrong=1, named=1), report
     report = grader.locate(report, SearchOptions())
-    row = Row(wrong=1, located=bool(report.repairs), seconds=[grader.search_seconds])
-    row.true = any(repair.place.line in lines for repair in report.repairs)
-    row.raised = not row.located and any(c.place and c.place.line in lines for c in report.checks)
+    proven = {repair.place.line for repair in report.repairs}
+    raised = {check.place.line for check in report.checks if check.place}
+    waypoint = {report.waypoint.line} if report.waypoint else set()
+    row = Row(wrong=1, seconds=[grader.search_seconds], true=bool(lines & (proven | raised | waypoint)))
+    row.proven = bool(proven)
+    row.waypoint = bool(waypoint and not proven)
+    row.raised = bool(raised and not proven | waypoint)
     return row, report
 
 
-def row_of(grader: Grader, info: KataInfo, answers: Iterator[tuple[str, set[int]]], count: int) -> Row:
+def leaks(course: Course, info: KataInfo, source: str, report: KataReport) -> bool:
+    """Return whether a text made of the report has a line of the reference that is not in the submission."""
+    reference = course.solution(info, "reference").read_text(encoding="utf-8")
+    statements = ast.unparse(ast.parse(reference)).splitlines()
+    hidden = {line.strip() for line in [*reference.splitlines(), *statements]}
+    texts = terminal.render_kata(report), html.render(Report((report,))), str(to_json(Report((report,))))
+    return any(line in text for line in hidden if len(line) >= LONG and line not in source for text in texts)
+
+
+def row_of(
+    grader: Grader, course: Course, info: KataInfo, answers: Iterator[tuple[str, set[int]]], count: int
+) -> Row:
     """Return the row of the first answers until `count` of them have no name."""
     total, tried = Row(), 0
     for source, lines in answers:
@@ -130,6 +148,7 @@ def row_of(grader: Grader, info: KataInfo, answers: Iterator[tuple[str, set[int]
         if found is None:
             continue
         total.add(found[0])
+        total.leaked += leaks(course, info, source, found[1])
         if "DOJO_VERBOSE" in os.environ and not found[0].named and not found[0].true:
             shown = [text for number, text in enumerate(source.splitlines(), 1) if number in lines]
             print("   ", info.name, shown, found[1].repairs, file=sys.stderr)
@@ -151,15 +170,18 @@ def main() -> None:
     grader, source = open_grader(course, infos)
     with closing(source):
         print(HEAD)
+        leaked = 0
         for what, answers, most in (("mutants", mutated, count), ("slips", slipped, 1000)):
             total = Row()
             for info in infos:
-                row = row_of(grader, info, answers(course, info), most)
+                row = row_of(grader, course, info, answers(course, info), most)
                 total.add(row)
                 print(f"| {what} of `{info.name}` | {row} |", flush=True)
+            leaked += total.leaked
             print(f"| **all {what}** | {total} |", flush=True)
         rights, shown = map(sum, zip(*(false_places(grader, course, info) for info in infos), strict=True))
-        print(f"\nOf {rights} right answers, {shown} are shown a place.")
+        print(f"\n{leaked} reports show a line of a reference.")
+        print(f"Of {rights} right answers, {shown} are shown a place.")
 
 
 if __name__ == "__main__":

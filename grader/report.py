@@ -109,9 +109,9 @@ class Waypoint:
     """Where the variables of a failing call part from the reference's.
 
     Attributes:
-        agrees: The last variable before, whose value agrees with the reference.
-        differs: The first variable whose value differs.
-        line: The line of the submission that assigns it.
+        agrees: The last variable before, whose value agrees with the reference; empty if there is none.
+        differs: The first variable whose value differs; empty if it is what is returned.
+        line: The line of the submission that assigns or returns it.
     """
 
     agrees: str

@@ -294,7 +294,7 @@ class Sources:
 def _is_assigned(waypoint: Waypoint | None, source: str) -> bool:
     """Return whether the submission has such variables: a worker can send any names."""
     names = {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
-    return waypoint is not None and {waypoint.agrees, waypoint.differs} <= names
+    return waypoint is not None and {waypoint.agrees, waypoint.differs} - {""} <= names
 
 
 def _goals(finding: CheckResult) -> Iterator[Check]:

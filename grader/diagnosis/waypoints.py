@@ -42,6 +42,11 @@ class Value:
     is_trivial: bool = False
     differs: bool = False
 
+    @property
+    def tells_much(self) -> bool:
+        """Whether the value agrees with the reference, and not by coincidence."""
+        return self.agrees and not self.is_trivial
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -58,7 +63,7 @@ class Trace:
         if self.lines and line not in self.lines:
             return NOT_RUN
         here = [value for value in self.values if value.line == line]
-        if here and all(value.agrees and not value.is_trivial for value in here):
+        if here and all(value.tells_much for value in here):
             return AGREES
         if self.first and line > self.first.line and any(v.function == self.first.function for v in here):
             return LATER
@@ -80,8 +85,8 @@ class Trace:
         if differs is None:
             return None
         before = self.values[: self.values.index(differs)]
-        agree = [value.name for value in before if value.agrees and not value.is_trivial and value.name]
-        return Waypoint(agree[-1], differs.name, differs.line) if agree else None
+        agree = [value.name for value in before if value.tells_much and value.name]
+        return Waypoint(agree[-1] if agree else "", differs.name, differs.line)
 
     @property
     def first(self) -> Value | None:
@@ -123,16 +128,30 @@ def _traced(prepared: PreparedKata, student: Student, case: Case) -> tuple[froze
 
 
 def _compared(mine: list[Value], theirs: list[Value], tolerance: Tolerance) -> Iterator[Value]:
-    """Yield the values of a submission with what their comparison with the reference's has shown."""
+    """Yield the values of a submission with what their comparison with the reference's has shown. One differs
+    if the reference assigns its name as often and never this value, the first one only in a shape that the
+    reference gives it; what is returned differs if the variable before it agrees."""
     assigned, known = Counter(value.name for value in mine), Counter(value.name for value in theirs)
+    shapes = {(value.name, _shape(value.array)) for value in theirs}
+    before: Value | None = None
+    some_agree = False
     for value in mine:
         agrees = any(_same(their.array, value.array, tolerance) for their in theirs)
-        is_single = value.name and assigned[value.name] == known[value.name] == 1
-        differs = not agrees and is_single and value.name in known
+        if value.name:
+            is_due = assigned[value.name] == known[value.name]
+            is_due = is_due and (some_agree or (value.name, _shape(value.array)) in shapes)
+        else:
+            functions = {one.function for one in (value, before, theirs[-1]) if one}
+            is_due = value is mine[-1] and len(functions) == 1 and bool(before and before.tells_much)
         is_trivial = len(distinct_values(value.array)) < 2
-        yield replace(value, agrees=agrees, is_trivial=is_trivial, differs=bool(differs))
+        before = replace(value, agrees=agrees, is_trivial=is_trivial, differs=is_due and not agrees)
+        some_agree = some_agree or before.tells_much
+        yield before
 
 
 def _same(expected: Any, got: Any, tolerance: Tolerance) -> bool:
-    shapes = (tuple(getattr(value, "shape", ())) for value in (expected, got))
-    return len(set(shapes)) == 1 and first_difference(expected, got, tolerance) is None
+    return _shape(expected) == _shape(got) and first_difference(expected, got, tolerance) is None
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(getattr(value, "shape", ()))

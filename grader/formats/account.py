@@ -86,6 +86,10 @@ def waypoint_text(kata: KataReport) -> str:
     found = kata.waypoint
     if found is None:
         return ""
+    if not found.differs:
+        return f"`{found.agrees}` agrees with the reference; what line {found.line} returns differs."
+    if not found.agrees:
+        return f"`{found.differs}` is the first variable that differs from the reference (line {found.line})."
     differs = f"`{found.differs}` is the first that differs (line {found.line})."
     return f"`{found.agrees}` agrees with the reference; {differs}"
 

@@ -230,11 +230,27 @@ def test_the_first_variable_that_differs_is_named(softmax_grader):
     assert found.waypoint == Waypoint("largest", "powers", 4)
 
 
-def test_another_name_is_compared_with_no_value(softmax_grader):
+RESULT = """
+    def softmax(x, axis=-1):
+        largest = x.max(axis=axis, keepdims=True)
+        powers = __import__("numpy").exp(x - largest)
+        return powers / (2 + powers.sum(axis=axis, keepdims=True) / 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "waypoint"),
+    [
+        (WAYPOINT.replace("powers", "e"), None),  # another name is compared with no value
+        (WAYPOINT.replace("x.max(", "1 + x.min("), Waypoint("", "largest", 3)),
+        (RESULT, Waypoint("powers", "", 5)),
+        (RESULT.replace("return", "powers **= 2\n        return"), None),  # changed in place
+    ],
+)
+def test_what_differs_may_be_the_first_variable_or_the_result(softmax_grader, code, waypoint):
     info = softmax_grader.course.kata_info("softmax")
-    code = textwrap.dedent(WAYPOINT).replace("powers", "e")
-    report = softmax_grader.grade(parse(info, code, "softmax.py"))
-    assert softmax_grader.locate(report, SearchOptions()).waypoint is None
+    report = softmax_grader.grade(parse(info, textwrap.dedent(code), "softmax.py"))
+    assert softmax_grader.locate(report, SearchOptions()).waypoint == waypoint
 
 
 FOUND = KataReport(
@@ -254,6 +270,17 @@ def test_one_place_reads_as_a_fact():
         "  │              ^^^^^^",
         "`scores` agrees with the reference; `weights` is the first that differs (line 14).",
     ]
+
+
+@pytest.mark.parametrize(
+    ("waypoint", "told"),
+    [
+        (Waypoint("", "k", 3), "`k` is the first variable that differs from the reference (line 3)."),
+        (Waypoint("total", "", 9), "`total` agrees with the reference; what line 9 returns differs."),
+    ],
+)
+def test_a_waypoint_says_what_differs(waypoint, told):
+    assert account.waypoint_text(KataReport("s", "t", "failed", 100, waypoint=waypoint)) == told
 
 
 def test_several_places_are_alternatives():

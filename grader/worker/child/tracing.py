@@ -22,14 +22,15 @@ class Tracer:
         self.values: list[
             list[Any]
         ] = []  # function, name, line and array of each assignment; no name for results
-        self._known: dict[int, tuple[FrameType, dict[str, Any]]] = {}  # the last values, by frame
+        #: By frame, the last value of each variable, and its bytes if it can be changed in place.
+        self._known: dict[int, tuple[FrameType, dict[str, tuple[Any, bytes]]]] = {}
         self._line: dict[int, int] = {}
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
         if frame.f_code.co_filename != self.filename:
             return None
         if event == "call":
-            self._known[id(frame)] = frame, dict(frame.f_locals)
+            self._known[id(frame)] = frame, _held(frame)
             self.lines.add(frame.f_lineno)
         else:
             self._note(frame)
@@ -41,11 +42,11 @@ class Tracer:
         return self
 
     def _note(self, frame: FrameType) -> None:
-        """Record the variables that the last line has assigned."""
-        held, known = frame.f_locals, self._known.setdefault(id(frame), (frame, {}))[1]
-        new = {name: value for name, value in held.items() if known.get(name) is not value}
+        """Record the variables that the last line has assigned, or changed in place."""
+        held, known = _held(frame), self._known.setdefault(id(frame), (frame, {}))[1]
+        new = {name: now for name, now in held.items() if not _is_same(known.get(name), now)}
         known.update(new)
-        for name, value in new.items():
+        for name, (value, _) in new.items():
             self._keep(frame, name, value)
 
     def _keep(self, frame: FrameType, name: str, value: Any) -> None:
@@ -69,6 +70,18 @@ def with_trace(function: Callable[..., Any], args: list[Any], kwargs: dict[str, 
     finally:
         sys.settrace(before)
     return value, tracer.message()
+
+
+def _held(frame: FrameType) -> dict[str, tuple[Any, bytes]]:
+    return {name: (value, _bytes_of(value)) for name, value in frame.f_locals.items()}
+
+
+def _bytes_of(value: Any) -> bytes:
+    return value.tobytes() if type(value) is np.ndarray and value.size <= MOST_ENTRIES else b""
+
+
+def _is_same(before: tuple[Any, bytes] | None, now: tuple[Any, bytes]) -> bool:
+    return before is not None and before[0] is now[0] and before[1] == now[1]
 
 
 def _copied(value: Any) -> Any:
