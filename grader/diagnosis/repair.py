@@ -42,6 +42,7 @@ MOST_PLACES = 3
 MOST_GOALS = 4  # failing checks whose cases a candidate has to pass first
 LONGER = 1.0  # how much longer to look for other places, as a share of the time to the first
 UNREAD_STEP = 0.2  # of the cost of an edit that uses a name which is bound and never read; of others 1
+FIRST_STEP = 0.2  # of the cost of an edit in the line of the first variable that differs; of others 1
 AT_LEAST = 0.15  # seconds to look for other places
 
 
@@ -314,14 +315,15 @@ def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
     additions = Additions(tree, library)
     queue: list[tuple[float, int, Iterator[Any], Spot, float]] = []
     for spot in spots(tree):
-        start = trace.delay(getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0)))
+        line = getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0))
+        start, pace = trace.delay(line), FIRST_STEP if trace.first and line == trace.first.line else 1.0
         for delay, step, others in (
             (0.0, 1.0, slips_at(spot)),
             (0.5, UNREAD_STEP, additions.with_unread_names(spot)),
             (0.5, UNREAD_STEP, additions.of_statements(spot)),
             (1.0, 1.0, additions.at(spot)),
         ):
-            queue.append((start + delay, len(queue), others, spot, step))
+            queue.append((start + delay, len(queue), others, spot, step * pace))
     heapify(queue)
     while queue:
         cost, number, others, spot, step = queue[0]

@@ -129,17 +129,17 @@ def _traced(prepared: PreparedKata, student: Student, case: Case) -> tuple[froze
 
 def _compared(mine: list[Value], theirs: list[Value], tolerance: Tolerance) -> Iterator[Value]:
     """Yield the values of a submission with what their comparison with the reference's has shown. One differs
-    if the reference assigns its name as often and never this value, the first one only in a shape that the
-    reference gives it; what is returned differs if the variable before it agrees."""
+    if the reference assigns its name as often and never this value; before any that agrees, only if it has as
+    many axes there. What is returned differs if the variable before it agrees."""
     assigned, known = Counter(value.name for value in mine), Counter(value.name for value in theirs)
-    shapes = {(value.name, _shape(value.array)) for value in theirs}
+    axes = {(value.name, len(_shape(value.array))) for value in theirs}
     before: Value | None = None
     some_agree = False
     for value in mine:
         agrees = any(_same(their.array, value.array, tolerance) for their in theirs)
         if value.name:
             is_due = assigned[value.name] == known[value.name]
-            is_due = is_due and (some_agree or (value.name, _shape(value.array)) in shapes)
+            is_due = is_due and (some_agree or (value.name, len(_shape(value.array))) in axes)
         else:
             functions = {one.function for one in (value, before, theirs[-1]) if one}
             is_due = value is mine[-1] and len(functions) == 1 and bool(before and before.tells_much)

@@ -44,17 +44,19 @@ WITH_NAME = (
     *("({0}) / {n} ** 0.5", "({0}) * {n} ** 0.5", "({0}) / {n}.shape[-1] ** 0.5", "({0}) / {n}.shape[-1]"),
 )
 SELDOM_WITH_NAME = (
-    *(
-        "({0}) @ {n}",
-        "{n} @ ({0})",
-        "({0}) ** {n}",
-        "({0})[:{n}]",
-        "({0})[{n}:]",
-        "({0})[{n}]",
-    ),
-    *("({0}) & {n}", "({0}) | {n}", "({0}) < {n}", "({0}) > {n}", "({0}) and {n}", "({0}) or {n}"),
-    *("{n}[{0}]", "({0})[:, :{n}]", "({0})[..., :{n}]", "min({0}, {n}.shape[-1])", "min({0}, {n})"),
-    *("max({0}, {n})", "({0}) / len({n})", "({0}, {n})", "({n}, {0})"),
+    *("({0}) @ {n}", "{n} @ ({0})", "({0}) ** {n}", "({0})[{n}]", "{n}[{0}]", "({0}) & {n}", "({0}) | {n}"),
+    *("({0}) < {n}", "({0}) > {n}", "({0}) / len({n})", "min({0}, {n}.shape[-1])"),
+    *("({0}, {n})", "({n}, {0})"),
+)
+#: What is added with a name that is no array.
+SELDOM_WITH_NUMBER = (
+    *("({0})[:{n}]", "({0})[{n}:]", "({0}) and {n}", "({0}) or {n}", "({0})[:, :{n}]", "({0})[..., :{n}]"),
+    *("min({0}, {n})", "max({0}, {n})"),
+)
+#: What is put in place of a value with a name that is never read and another name `{m}`.
+WITH_TWO_NAMES = (
+    *("{n}({m})", "{n} @ {m}.swapaxes(-1, -2)", "{m} @ {n}.swapaxes(-1, -2)", "{n} @ {m}", "{m} @ {n}"),
+    *("{n} @ {m}.swapaxes(-1, -2) / ({0})", "{m} @ {n}.swapaxes(-1, -2) / ({0})", "{n} * {m} / ({0})"),
 )
 SELDOM_WITH_NAME_IN = {
     "numpy": (
@@ -109,8 +111,17 @@ LATER = {
     "torch": "torch.ones({n}, {n}, dtype=torch.bool, device={p}.device).triu(1)",
 }
 ALONE_OF = {name: [text.replace("{0}", "{n}") for text in texts] for name, texts in ALONE.items()}
-#: Keywords that may be missing, in addition to those that the file uses.
-KEYWORDS = ("correction=0", "diagonal=1", "k=1", "bias=False", "dtype=np.float64")
+#: Functions that work along an axis, functions that make an array, and what others may lack.
+ALONG_AN_AXIS = """
+    all any amax amin argmax argmin argsort cat concatenate cumprod cumsum expand_dims flip gather log_softmax
+    logsumexp max mean median min norm prod repeat softmax sort split squeeze stack std sum topk unbind var
+"""
+MAKING = "arange array asarray empty eye full linspace ones tensor tri zeros"
+KEYWORDS_OF = {
+    **dict.fromkeys(("var", "std"), ("correction=0",)),
+    **dict.fromkeys(("tri", "tril", "triu"), ("diagonal=1", "k=1")),
+    **{"Linear": ("bias=False",), "sum": ("dtype=np.float64",)},
+}
 
 
 class Additions:
@@ -122,12 +133,22 @@ class Additions:
         calls = [node for node in nodes if isinstance(node, ast.Call)]
         own = [n for n in nodes if isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "self"]
         self.indices = _distinct([ast.unparse(n.slice) for n in nodes if isinstance(n, ast.Subscript)])
-        self.keywords = _distinct([ast.unparse(keyword) for call in calls for keyword in call.keywords])
-        self.functions = _distinct([ast.unparse(c.func) for c in calls if isinstance(c.func, ast.Attribute)])
-        self.members = _distinct(map(ast.unparse, own))
+        self.keywords: dict[str, list[str]] = {}
+        for call in calls:
+            self.keywords.setdefault(name_of(call), []).extend(map(ast.unparse, call.keywords))
+        called = [c.func for c in calls if isinstance(c.func, ast.Attribute)]
+        self.functions = _distinct([ast.unparse(f) for f in called if getattr(f.value, "id", "") in MODULES])
+        self.arrays = {
+            n.value.id for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
+        }
+        modules = {
+            ast.unparse(n.targets[0]) for n in nodes if isinstance(n, ast.Assign) and _is_module(n.value)
+        }
+        self.modules = sorted(modules)
+        self.members = [name for name in _distinct(map(ast.unparse, own)) if name not in modules]
         self.constants = _distinct([repr(n.value) for n in nodes if isinstance(n, ast.Constant)])
         read = {ast.unparse(n) for n in own if isinstance(n.ctx, ast.Load)}
-        self.unread_members = [name for name in self.members if name not in read]
+        self.unread_members = [name for name in [*self.members, *self.modules] if name not in read]
         self.unread = dict(_unread(tree))
         stored = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         imported = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
@@ -143,12 +164,13 @@ class Additions:
             for operator in operators if around.where and spot.part != "decorator_list" else ():
                 yield from operator(node, around)
         elif spot.part != "func":  # a function is no value
-            yield from self._by_kind(node, around)
             if _is_value(node):
-                yield from _parsed(
-                    pattern.replace("{0}", ast.unparse(node)) for pattern in self._patterns(node, around)
-                )
-            elif isinstance(node, ast.Constant):
+                text = ast.unparse(node)
+                patterns = _parsed(pattern.replace("{0}", text) for pattern in self._patterns(node, around))
+                yield from _in_turns(self._by_kind(node, around), patterns)
+                return
+            yield from self._by_kind(node, around)
+            if isinstance(node, ast.Constant):
                 yield from _parsed([*self._names(node, around), *self.constants, INFINITE[self.library]])
 
     def of_statements(self, spot: Spot) -> Iterator[list[ast.stmt]]:
@@ -186,9 +208,13 @@ class Additions:
         if unread and spot.part != "func" and isinstance(node, ast.AST) and _is_value(node):
             text, names = ast.unparse(node), self._names(node, around)
             bound = [name for name in unread if name in names or name in self.unread_members]
-            seldom = (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME)
-            patterns = [*_with_names(("{n}", "{n}({0})", *WITH_NAME, *seldom), bound)]
-            patterns += _with_names((f"{{n}} * {name} / ({{0}})" for name in names), bound)
+            seldom = (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME, *SELDOM_WITH_NUMBER)
+            unread_pairs, pairs = (
+                [text.replace("{m}", other) for other in others for text in WITH_TWO_NAMES]
+                for others in (bound[1:], names)
+            )
+            patterns = [*_with_names(unread_pairs, bound)]
+            patterns += _with_names(("{n}", "{n}({0})", *WITH_NAME, *seldom, *pairs), bound)
             for small in (name for name in names if "eps" in name):
                 patterns += _with_names((f"({{0}}) / ({{n}} + {small}) ** 0.5",), bound)
             yield from _parsed(pattern.replace("{0}", text) for pattern in patterns)
@@ -217,15 +243,18 @@ class Additions:
         names, seldom = self._names(node, around), (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME)
         if isinstance(node, ast.Name | ast.Attribute):
             yield from names
+        yield from (f"{module}({{0}})" for module in self.modules if "." in around.where)
         alone = ALONE[self.library]
         yield from alone
         if "axis" in around.parameters:
             yield from (pattern.replace("axis=-1", "axis=axis") for pattern in alone if "axis=-1" in pattern)
         yield from _with_names(WITH_NAME, names)
+        yield from SELDOM_ALONE[self.library]
         yield from (f"{function}({{0}})" for function in self.functions)
         yield from (f"({{0}})[{index}]" for index in _distinct([*self.indices, *INDICES]))
-        yield from (*SELDOM_ALONE[self.library], *SELDOM)
+        yield from SELDOM
         yield from _with_names(seldom, names)
+        yield from _with_names(SELDOM_WITH_NUMBER, [name for name in names if name not in self.arrays])
 
     def _names(self, node: ast.AST, around: ExpressionContext) -> list[str]:
         """Return the names that are bound before the node, the nearest first."""
@@ -237,12 +266,16 @@ class Additions:
     def _with_keyword(self, node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
         """Yield the call with one more keyword, or with the last axis kept."""
         word, given = AXIS[self.library], {keyword.arg for keyword in node.keywords}
-        axes = [name for name in ("axis", "dim") if name in around.parameters]
-        texts = [*(f"{word}={name}, {KEPT[self.library]}" for name in [*axes, "-1"]), KEPT[self.library]]
-        texts += [*(f"{word}={name}" for name in [*axes, "-1", "0", "1", "-2"]), *self.keywords]
-        texts += [f"dtype={name}.dtype" for name in around.parameters]
-        texts += [f"device={name}.device" for name in around.parameters if self.library == "torch"]
-        for text in _distinct([*texts, *KEYWORDS]):
+        name, texts = name_of(node), []
+        if name in ALONG_AN_AXIS.split():
+            axes = [*(axis for axis in ("axis", "dim") if axis in around.parameters), "-1"]
+            texts += [*(f"{word}={axis}, {KEPT[self.library]}" for axis in axes), KEPT[self.library]]
+            texts += [f"{word}={axis}" for axis in [*axes, "0", "1", "-2"]]
+        texts += [*self.keywords[name], *KEYWORDS_OF.get(name, ())]
+        if name in MAKING.split():
+            texts += [f"dtype={one}.dtype" for one in around.parameters]
+            texts += [f"device={one}.device" for one in around.parameters if self.library == "torch"]
+        for text in _distinct(texts):
             keywords = expression(f"f({text})").keywords  # type: ignore[attr-defined]
             if not given & {keyword.arg for keyword in keywords}:
                 yield with_part(node, "keywords", [*node.keywords, *keywords])
@@ -308,6 +341,11 @@ def _negated(bound: ast.expr | None) -> ast.expr | None:
     return bound.operand if isinstance(bound, ast.UnaryOp) else ast.UnaryOp(ast.USub(), bound)
 
 
+def _is_module(value: ast.expr) -> bool:
+    """Return whether the expression makes a module, such as `nn.Linear(2, 3)`."""
+    return isinstance(value, ast.Call) and ast.unparse(value.func).startswith(("nn.", "torch.nn."))
+
+
 def _is_value(node: ast.AST) -> bool:
     """Return whether the node is an expression that is read, and neither a module nor a module's function."""
     if not isinstance(node, VALUES) or isinstance(getattr(node, "ctx", None), ast.Store):
@@ -342,6 +380,17 @@ def _parsed(texts: Iterable[str]) -> Iterator[ast.expr]:
     for text in texts:
         with suppress(SyntaxError):
             yield expression(text)
+
+
+def _in_turns(*iterators: Iterator[Any]) -> Iterator[Any]:
+    """Yield one of each iterator in turn, until all have ended."""
+    left = list(iterators)
+    while left:
+        for iterator in [*left]:
+            try:
+                yield next(iterator)
+            except StopIteration:
+                left.remove(iterator)
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
