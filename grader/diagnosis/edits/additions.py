@@ -25,6 +25,7 @@ from grader.diagnosis.edits.missing_statements import (
     copied_first,
     initialized,
     like_another,
+    made_anew,
     moved,
     prepared,
     refused,
@@ -177,6 +178,7 @@ class Additions:
         """Yield bodies with one more statement, or with one changed to resemble another."""
         if isinstance(spot.node, list) and spot.around.where and spot.part == "body":
             yield from initialized(spot.node, spot.around)
+            yield from made_anew(spot.node, spot.around)
             yield from self._bound(spot.node, spot.around)
             yield from like_another(spot.node)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from grader.diagnosis.edits.context import ExpressionContext, each, statements, with_part
+from grader.diagnosis.edits.context import ExpressionContext, each, expression, statements, with_part
 
 #: What a missing check of an argument `{p}` may be; `{q}` is another argument.
 REFUSALS = ("{p} < 1", "{p} <= 0", "{p} < 0", "{p} % {q}", "{p} < {q}", "{p} > {q}")
@@ -70,6 +70,15 @@ def copied_first(body: list[ast.stmt], around: ExpressionContext) -> Iterator[li
         for name in sorted(around.parameters & {getattr(n, "id", "") for n in ast.walk(statement)}):
             for method in ("copy", "clone"):
                 yield [*before, *statements(f"{name} = {name}.{method}()"), statement, *after]
+
+
+def made_anew(body: list[ast.stmt], _: ExpressionContext) -> Iterator[list[ast.stmt]]:
+    """Give a variable a new value in place of changing the one that it has."""
+    for before, statement, after in each(body):
+        if isinstance(statement, ast.AugAssign):
+            old = expression(ast.unparse(statement.target))
+            value = ast.BinOp(old, statement.op, statement.value)
+            yield [*before, ast.Assign([statement.target], value), *after]
 
 
 def prepared(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:

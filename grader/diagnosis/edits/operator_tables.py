@@ -20,7 +20,7 @@ SMALLEST_SIZE = 100
 #: Keywords that do not change the result.
 IGNORED_KEYWORDS = {"persistent", "strict"}
 #: Functions for which the order of the last two arguments does not matter.
-SYMMETRIC = {"swapaxes", "transpose", "minimum", "maximum"}
+SYMMETRIC = {"swapaxes", "transpose", "minimum", "maximum", "min", "max"}
 OPERATIONS: dict[type[ast.operator], type[ast.operator]] = {
     **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult},
     **{ast.FloorDiv: ast.Mod, ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd},

@@ -40,7 +40,6 @@ def _replacements(node: ast.stmt, detaches: bool) -> Iterator[list[ast.stmt]]:
         yield [ast.Raise(ast.Call(ast.Name("RuntimeError"), [], []))]
     elif isinstance(node, ast.AugAssign):
         yield [ast.Assign([node.target], node.value)]
-        yield [ast.Assign([node.target], ast.BinOp(_read(node.target), node.op, node.value))]
     elif isinstance(node, ast.Assign) and _extends_itself(node):
         yield [ast.AugAssign(node.targets[0], node.value.op, node.value.right)]  # type: ignore[arg-type, attr-defined]
     if detaches and isinstance(node, ast.Assign | ast.Return) and _computes(node.value):
@@ -74,10 +73,6 @@ def _computes(value: ast.expr | None) -> TypeGuard[ast.expr]:
 def _extends_itself(node: ast.Assign) -> bool:
     """Return whether the statement is `x = x + …`, whose variant in place changes an argument."""
     return isinstance(node.value, ast.BinOp) and ast.unparse(node.targets[0]) == ast.unparse(node.value.left)
-
-
-def _read(target: ast.expr) -> ast.expr:
-    return ast.parse(ast.unparse(target), mode="eval").body
 
 
 def _detached(node: ast.Assign | ast.Return, value: ast.expr) -> ast.stmt:

@@ -122,10 +122,11 @@ def _inside(node: ast.AST, around: ExpressionContext) -> Iterator[Spot]:
 
 
 def _is_ignored(node: ast.AST) -> bool:
-    """Return whether the parts of a node are not changed: messages, imports, devices, signed numbers."""
+    """Return whether the parts of a node are not changed: messages, imports, signed numbers, and the
+    tensor that gives a device or a dtype."""
     return (
         isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom)
-        or (isinstance(node, ast.Attribute) and node.attr in ("device", "dtype"))
+        or (isinstance(node, ast.Attribute) and (node.attr in ("device", "dtype") or node.attr[:4] == "new_"))
         or (isinstance(node, ast.keyword) and node.arg in IGNORED_KEYWORDS)
         or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
     )
