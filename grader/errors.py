@@ -7,3 +7,8 @@ class CourseError(Exception):
 
 class KataError(Exception):
     """A kata's declaration is wrong; the message says what is wrong and how to correct it."""
+
+
+def reason_of(error: OSError) -> str:
+    """Return why a file cannot be read or written, as the end of a sentence."""
+    return (error.strerror or "unknown error").lower()

@@ -8,6 +8,7 @@ from pathlib import Path
 from grader.answer_keys.file import MAGIC, KataKey, KeyFile, KeyUnusable
 from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.release_manifest import is_release
+from grader.errors import reason_of
 
 FOLDER = "keys"
 SUFFIX = ".key"
@@ -84,8 +85,7 @@ def _open(path: Path, secret: Path | None) -> KeyFile:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
     except OSError as error:
-        reason = (error.strerror or "unknown error").lower()
-        raise KeyUnusable(f"The key {label} cannot be read: {reason}.") from None
+        raise KeyUnusable(f"The key {label} cannot be read: {reason_of(error)}.") from None
     if len(data) > LARGEST_FILE:
         raise KeyUnusable(f"{label} is larger than {LARGEST_FILE >> 20} MiB, and no key is.")
     if data[: len(MAGIC)] != MAGIC:

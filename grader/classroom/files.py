@@ -23,6 +23,7 @@ from grader.classroom.store import Store
 from grader.classroom.student_page import PAGES, page_name
 from grader.classroom.student_reports import StudentReport, class_reports
 from grader.course.catalog import CourseError, KataInfo
+from grader.errors import reason_of
 from grader.formats.escaping import sound
 from grader.notebooks.gradebook import write_scores
 from grader.report import Report, to_json
@@ -76,9 +77,9 @@ def write_outputs(
             whole = webpage.render(statistics, rows, (course, date), notes, source_of, stubs)
             files.enter_context(atomic_writer(folder / "class.html")).write(whole)
     except OSError as error:
-        told = (error.strerror or "unknown error").lower()
         raise CourseError(
-            f"The results cannot be written to {folder}: {told}. They are kept; run the same command again."
+            f"The results cannot be written to {folder}: {reason_of(error)}."
+            " They are kept; run the same command again."
         ) from None
     return statistics
 

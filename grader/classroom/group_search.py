@@ -13,6 +13,7 @@ from grader.classroom.task import GraderOptions
 from grader.course.catalog import CourseError
 from grader.course.submission import SubmissionRejected, parse
 from grader.diagnosis.search_options import SearchOptions
+from grader.errors import reason_of
 from grader.formats import account
 from grader.grading.startup import open_grader
 from grader.report import KataReport
@@ -48,8 +49,7 @@ def write_drafts(path: Path, groups: list[UnexplainedFiles], entry_points: dict[
     try:
         path.write_text("\n\n\n".join(drafts) + "\n" * bool(drafts), encoding="utf-8")
     except OSError as error:
-        told = (error.strerror or "unknown error").lower()
-        raise CourseError(f"The drafts cannot be written to {path}: {told}.") from None
+        raise CourseError(f"The drafts cannot be written to {path}: {reason_of(error)}.") from None
     return len(found)
 
 

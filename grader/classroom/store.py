@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from grader.classroom.roster import Member
 from grader.classroom.task import PUT_ASIDE, Verdict
 from grader.course.catalog import CourseError
+from grader.errors import reason_of
 from grader.grading.startup import LibraryMissing
 
 SCHEMA = 1
@@ -169,8 +170,7 @@ def open_store(where: str | None, folder: Path) -> Store:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            told = (error.strerror or "unknown error").lower()
-            raise StoreUnusable(f"The results cannot be kept in {folder}: {told}.") from None
+            raise StoreUnusable(f"The results cannot be kept in {folder}: {reason_of(error)}.") from None
         where = str(folder / "results.sqlite")
     return Store(where)
 

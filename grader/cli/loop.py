@@ -31,6 +31,7 @@ from grader.course.known_solutions import other_way
 from grader.course.state import CourseState, KataState
 from grader.course.versions import BEST, STUBS
 from grader.diagnosis.search_options import SearchOptions
+from grader.errors import reason_of
 from grader.formats import account, terminal
 from grader.formats.terminal import View
 from grader.grading.prerequisites import Needs, open_needs
@@ -304,9 +305,7 @@ class Loop:
         try:
             copy = self.versions.replace(self.current, self._path, data)
         except OSError as error:
-            self.say(
-                f"{shorten(self._path)} cannot be written: {(error.strerror or 'unknown error').lower()}."
-            )
+            self.say(f"{shorten(self._path)} cannot be written: {reason_of(error)}.")
         else:
             self.say(f"{what} of {self.current.name} is back. What it replaced is in {shorten(copy)}.")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from grader.course.catalog import CourseError
+from grader.errors import reason_of
 from grader.formats import Document, documents, terminal
 from grader.formats.escaping import in_markdown
 from grader.report import Report
@@ -105,5 +106,4 @@ def _write(path: Path, text: str, append: bool = False) -> None:
         with path.open("a" if append else "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except OSError as error:
-        told = (error.strerror or "unknown error").lower()
-        raise CourseError(f"The report cannot be written to {path}: {told}.") from None
+        raise CourseError(f"The report cannot be written to {path}: {reason_of(error)}.") from None

@@ -12,6 +12,7 @@ from grader.cli.options import PASSED, GradeOptions
 from grader.cli.recorder import Recorder
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.state import CourseState, write_whole
+from grader.errors import reason_of
 from grader.grading.prerequisites import Needs
 from grader.report import KataReport
 from grader.see import page, text
@@ -61,5 +62,4 @@ def _write(path: Path, content: str) -> None:
     try:
         write_whole(path, content.encode())
     except OSError as error:
-        told = (error.strerror or "unknown error").lower()
-        raise CourseError(f"The page cannot be written to {path}: {told}.") from None
+        raise CourseError(f"The page cannot be written to {path}: {reason_of(error)}.") from None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course.catalog import KataInfo, shorten
+from grader.errors import reason_of
 
 MAX_BYTES = 1 << 20
 
@@ -112,9 +113,7 @@ def read_bytes(path: Path, label: str, limit: int = MAX_BYTES, what: str = "a Py
         with path.open("rb") as file:
             return file.read(limit + 1)
     except OSError as error:
-        raise SubmissionRejected(
-            f"{label} cannot be read: {(error.strerror or 'unknown error').lower()}."
-        ) from None
+        raise SubmissionRejected(f"{label} cannot be read: {reason_of(error)}.") from None
 
 
 def decoded(data: bytes, label: str, limit: int = MAX_BYTES) -> str:

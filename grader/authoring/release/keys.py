@@ -21,6 +21,7 @@ from grader.checks.builtin import plan
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.known_solutions import other_way
 from grader.diagnosis import recording
+from grader.errors import reason_of
 
 SEEDS = 2**31
 AT_ONCE = 2
@@ -137,5 +138,4 @@ def save(path: Path, data: bytes, private: bool = False) -> None:
         draft.write_bytes(data)
         os.replace(draft, path)
     except OSError as error:
-        reason = (error.strerror or "unknown error").lower()
-        raise CourseError(f"{shorten(path)} cannot be written: {reason}.") from None
+        raise CourseError(f"{shorten(path)} cannot be written: {reason_of(error)}.") from None
