@@ -17,7 +17,8 @@ and when all keys are done, the result is output / sum. Both the queries and the
 
 How large a tensor may be: none that the call makes has more elements than twice the largest of q, k, v, the
 output, and the scores of one block for all leading axes (L * block_size**2, with L the product of the leading
-axes). Masks and temporaries count as well. Views and work in place do not.
+axes). Masks and temporaries count as well. Views and work in place do not. The work may be at most three times
+that of computing each score, and its part of the output, once.
 
 `causal` hides later keys. The queries are the last Tq of the Tk positions, so query i sees the keys
 0 ... Tk - Tq + i. Blocks of keys that no query of the block sees are not computed: that is half of the work.

@@ -11,7 +11,7 @@ import ast
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
@@ -167,23 +167,22 @@ class RepairSearch:
             self._close()
 
     def _traced(self) -> Trace:
-        """Return the trace of a failing call. For a waypoint, the smallest one agrees on what differs."""
+        """Return the trace of a failing call. For a waypoint, another one agrees on what differs."""
         cases = next(filter(None, (traceable_cases(f) for f in self.failing)), None)
+        raised = next((f.line for finding in self.failing for f in finding.failures if f.line), 0)
         if cases is None:
-            return Trace(
-                raised=next((f.line for finding in self.failing for f in finding.failures if f.line), 0)
-            )
+            return Trace(raised=raised)
         try:
             self.trial = self._open()
             context = self.trial.load(self.submission.source)
-            smallest, medium = (trace_of(self.prepared, context.student, case) for case in cases)
+            other, medium = (trace_of(self.prepared, context.student, case) for case in cases)
         except (SubmissionFailed, WorkerLost):
             self._close()
-            return Trace()
-        names = [trace.first.name if trace.first else "" for trace in (smallest, medium)]
+            return Trace(raised=raised)
+        names = [trace.first.name if trace.first else "" for trace in (other, medium)]
         if names[0] == names[1] and _is_assigned(medium.waypoint, self.submission.source):
             self.waypoint = medium.waypoint
-        return medium
+        return replace(medium, raised=raised)
 
     def _search(self, trace: Trace) -> None:
         tree = ast.parse(self.submission.source)

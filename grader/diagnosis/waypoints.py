@@ -15,11 +15,11 @@ from typing import Any
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import agrees_with_reference
 from grader.checks.runner import CheckResult
-from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case
 from grader.report import Waypoint
-from grader.values.arrays import distinct_values
+from grader.values.arrays import distinct_values, to_numpy
 from grader.values.comparison import Tolerance, first_difference
+from grader.worker.client import WorkerLost
 from grader.worker.student import Student
 
 MOST_VALUES = 80
@@ -58,7 +58,7 @@ class Trace:
 
     def delay(self, line: int) -> int:
         """Return how many candidates go before an edit of this line: more where a mistake is less likely."""
-        if self.raised:
+        if self.raised and not self.first:
             return NOT_RUN if line > self.raised else min(self.raised - line, AGREES)
         if self.lines and line not in self.lines:
             return NOT_RUN
@@ -105,23 +105,27 @@ def trace_of(prepared: PreparedKata, student: Student, case: Case) -> Trace:
 
 
 def traceable_cases(finding: CheckResult) -> tuple[Case, Case] | None:
-    """Return the smallest case of the kata that fails with a wrong value, and one of medium weight."""
+    """Return two cases of the kata that fail: the smallest one with a wrong value or, if the code raises, the
+    largest one, whose variables differ most; and one of medium weight."""
     if finding.plan.judge is not agrees_with_reference:
         return None  # a law may call the submission in another way
     wrong = [f.case for f in finding.failures if f.difference and f.difference.kind == "value"]
-    cases = sorted(wrong, key=finding.plan.weight)
-    return (cases[0], cases[len(cases) // 2]) if cases else None
+    raised = [] if wrong else [failure.case for failure in finding.failures if failure.line]
+    cases = sorted(wrong or raised, key=finding.plan.weight)
+    return (cases[-1 if raised else 0], cases[len(cases) // 2]) if cases else None
 
 
 def _traced(prepared: PreparedKata, student: Student, case: Case) -> tuple[frozenset[int], list[Value]]:
-    """Return the lines that a call runs and the values of its variables; none if it raises."""
-    try:
-        with student.tracing() as traced:
+    """Return the lines that a call runs and the values of its variables. Raises WorkerLost."""
+    with student.tracing() as traced:
+        try:
             prepared.kata.observed(student, case)
-    except (SubmissionFailed, ExpectationFailed):
-        return frozenset(), []
-    finally:
-        student.trace.clear()
+        except WorkerLost:
+            raise
+        except Exception:  # a call has raised, and the kata cannot use its None
+            pass
+        finally:
+            student.trace.clear()
     values = [Value(*value) for trace in traced.traces for value in trace["values"]]
     lines = frozenset(line for trace in traced.traces for line in trace["lines"])
     return lines, values[:MOST_VALUES]
@@ -141,7 +145,7 @@ def _compared(mine: list[Value], theirs: list[Value], tolerance: Tolerance) -> I
             is_due = assigned[value.name] == known[value.name]
             is_due = is_due and (some_agree or (value.name, len(_shape(value.array))) in axes)
         else:
-            functions = {one.function for one in (value, before, theirs[-1]) if one}
+            functions = {one.function for one in (value, before, *theirs[-1:]) if one}
             is_due = value is mine[-1] and len(functions) == 1 and bool(before and before.tells_much)
         is_trivial = len(distinct_values(value.array)) < 2
         before = replace(value, agrees=agrees, is_trivial=is_trivial, differs=is_due and not agrees)
@@ -150,7 +154,12 @@ def _compared(mine: list[Value], theirs: list[Value], tolerance: Tolerance) -> I
 
 
 def _same(expected: Any, got: Any, tolerance: Tolerance) -> bool:
-    return _shape(expected) == _shape(got) and first_difference(expected, got, tolerance) is None
+    expected, got = to_numpy(expected), to_numpy(got)
+    if expected is None or got is None or expected.shape != got.shape:
+        return False
+    if "b" in (expected.dtype.kind, got.dtype.kind):  # a mask may hold 0 and 1
+        expected, got = expected.astype(float), got.astype(float)
+    return first_difference(expected, got, tolerance) is None
 
 
 def _shape(value: Any) -> tuple[int, ...]:

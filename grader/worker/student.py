@@ -194,8 +194,8 @@ class Student:
         """Record the lines that the calls in the block run, and the arrays that local variables hold.
 
         Returns:
-            A context manager; its value has in `traces` a dict for each call that returns: the `lines`, and
-            the `values`, each a list of function, variable, line and array.
+            A context manager; its value has in `traces` a dict for each call: the `lines`, and the `values`,
+            each a list of function, variable, line and array. A call that raises returns None.
 
         Example:
             with student.tracing() as traced:

@@ -244,6 +244,7 @@ RESULT = """
         (WAYPOINT.replace("powers", "e"), None),  # another name is compared with no value
         (WAYPOINT.replace("x.max(", "1 + x.min("), Waypoint("", "largest", 3)),
         (RESULT, Waypoint("powers", "", 5)),
+        (WAYPOINT.replace("powers / total", "powers.total"), Waypoint("largest", "powers", 4)),  # raises
         (RESULT.replace("return", "powers **= 2\n        return"), None),  # changed in place
     ],
 )

@@ -22,8 +22,8 @@ class Tracer:
         self.values: list[
             list[Any]
         ] = []  # function, name, line and array of each assignment; no name for results
-        #: By frame, the last value of each variable, and its bytes if it can be changed in place.
-        self._known: dict[int, tuple[FrameType, dict[str, tuple[Any, bytes]]]] = {}
+        #: By frame, the last value of each variable, and what changes if it is changed in place.
+        self._known: dict[int, tuple[FrameType, dict[str, tuple[Any, Any]]]] = {}
         self._line: dict[int, int] = {}
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
@@ -34,7 +34,7 @@ class Tracer:
             self.lines.add(frame.f_lineno)
         else:
             self._note(frame)
-        if event == "return":
+        if event == "return":  # of None if it raises, which is not kept
             self._keep(frame, "", argument)
         if event == "line":
             self.lines.add(frame.f_lineno)
@@ -61,26 +61,31 @@ class Tracer:
 
 
 def with_trace(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], filename: str) -> Any:
-    """Call the function; return its result, and the message of a Tracer. If it raises, so does this."""
-    tracer = Tracer(filename)
+    """Call the function; return its result, or None if it raises, and the message of a Tracer."""
+    tracer, value = Tracer(filename), None
     before = sys.gettrace()
     sys.settrace(tracer)
     try:
         value = function(*args, **kwargs)
+    except Exception:  # the values before it are of use
+        pass
     finally:
         sys.settrace(before)
     return value, tracer.message()
 
 
-def _held(frame: FrameType) -> dict[str, tuple[Any, bytes]]:
-    return {name: (value, _bytes_of(value)) for name, value in frame.f_locals.items()}
+def _held(frame: FrameType) -> dict[str, tuple[Any, Any]]:
+    return {name: (value, _version(value)) for name, value in frame.f_locals.items()}
 
 
-def _bytes_of(value: Any) -> bytes:
-    return value.tobytes() if type(value) is np.ndarray and value.size <= MOST_ENTRIES else b""
+def _version(value: Any) -> Any:
+    """Return the bytes of an array, or how often a tensor was changed in place."""
+    if type(value) is np.ndarray:
+        return value.tobytes() if value.size <= MOST_ENTRIES else b""
+    return getattr(value, "_version", 0) if type(value).__module__ == "torch" else 0
 
 
-def _is_same(before: tuple[Any, bytes] | None, now: tuple[Any, bytes]) -> bool:
+def _is_same(before: tuple[Any, Any] | None, now: tuple[Any, Any]) -> bool:
     return before is not None and before[0] is now[0] and before[1] == now[1]
 
 

@@ -225,13 +225,20 @@ def test_no_tensor_is_large(student, queries, keys, width, block_size, causal):
 
 @KATA.law(points=0.5)
 def test_later_blocks_are_not_computed(student):
-    """With causal, the right result takes no work for blocks of keys that no query sees."""
+    """No score is computed often, and with causal none in a block of keys that no query sees."""
     q, k, v = normal(64, 64, 8)
     work = {}
     for causal in (False, True):
         with student.counting_flops() as counted:
             right_result(student, q, k, v, 8, causal)
         work[causal] = counted.flops
+    once = 4 * q.numel() * k.shape[-2]
+    expect.true(
+        work[False] <= 3 * once,
+        "For 64 queries and 64 keys in blocks of 8, scores and output computed once take "
+        f"{once:,} floating-point operations, and at most three times as many are due. It takes "
+        f"{work[False]:,}: blocks are computed again and again.",
+    )
     expect.true(
         work[True] <= 0.75 * work[False],
         "For 64 queries and 64 keys in blocks of 8, causal may take at most three quarters of the work: "
