@@ -31,8 +31,8 @@ What goes wrong: a reshape straight to [B, H, T, d_k], which gives the heads tok
 scale of sqrt(d_model); a mask that is right for one head or one sequence only; self-attention by accident,
 which shows as soon as x_kv is another array than x_q.
 
-Corners with checks of their own: any memory layout, float64's digits, extreme scores, queries that
-see nothing, widths other than d_model, a mask for each head.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, extreme
+scores, queries that see nothing, widths other than d_model, a mask for each head.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2.
 """

@@ -29,8 +29,8 @@ What goes wrong: translations that change with the length of their neighbours in
 read); a pad_id other than 0 that goes unnoticed, since `ids > 0` was so short; a mask that serves one
 sequence and not two, because its batch axis stands where the axis of the heads belongs.
 
-Corners with checks of their own: any memory layout, padding anywhere, a negative pad_id, sequences of
-padding alone.
+Corners with checks of their own: arrays that are not contiguous, padding anywhere, a negative pad_id,
+sequences of padding alone.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.3, for the causal half; padding as in
 its reference code and in Rush 2018, "The Annotated Transformer", section "Batches and Masking".

@@ -33,8 +33,8 @@ away) or from a row that is hidden altogether; weights that no longer sum to one
 softmax); a hidden key that still counts, since a score of 0 is a score like any other. A float32 input that
 comes back as float64 met a NumPy scalar: np.sqrt(2) is one, math.sqrt(2) is not.
 
-Corners with checks of their own: any memory layout, float64's digits, extreme scores, queries that
-see nothing, leading axes.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, extreme
+scores, queries that see nothing, leading axes.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1.
 """

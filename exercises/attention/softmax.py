@@ -24,7 +24,8 @@ What goes wrong: NaN where scores are large (inf / inf) or all very negative (0 
 sum to one where the axis is not the last; nonsense where the scores are small integers, since
 `uint8(3) - uint8(5)` is 254.
 
-Corners with checks of their own: any memory layout, float64's digits, extreme scores, -inf, integers.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, extreme
+scores, -inf, integers.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1; for the stable form, Goodfellow,
 Bengio and Courville 2016, "Deep Learning", section 4.1.

@@ -29,8 +29,8 @@ number of tokens.
 What goes wrong: a padding id of -1 that trains the last word of the vocabulary; positions that follow the
 batch rather than the text; a table changed by a lookup, because `+=` wrote into a view of it.
 
-Corners with checks of their own: any memory layout, float64's digits, ids without a batch, texts of
-full length, the last token.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, ids
+without a batch, texts of full length, the last token.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.4 and 3.5 (there with a scale and with
 sinusoids); learned positions: Gehring et al. 2017, "Convolutional Sequence to Sequence Learning",

@@ -25,7 +25,8 @@ probability is rounded to 0 before the logarithm sees it), though the loss itsel
 loss that shrinks as padding grows, because it was divided by all positions; an index error from a target
 of -100, or, worse, a negative index that silently picks a token from the end.
 
-Corners with checks of their own: any memory layout, float64's digits, extreme logits, another ignore_index.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, extreme
+logits, another ignore_index.
 
 Source: Goodfellow, Bengio and Courville 2016, "Deep Learning", sections 3.13 and 4.1; Vaswani et al. 2017,
 "Attention Is All You Need", section 5, trains with it.

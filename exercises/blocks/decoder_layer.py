@@ -35,7 +35,8 @@ What goes wrong: training loss falls towards zero and generation is nonsense (th
 by one); deep stacks do not train (the residual starts from the normalised row, or the norm comes last);
 translations ignore their source (keys or values come from x).
 
-Corners with checks of their own: any memory layout, float64's digits, scores in the hundreds.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, scores in
+the hundreds.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.1 to 3.3 (the sublayers); Xiong et al.
 2020, "On Layer Normalization in the Transformer Architecture", section 3 (where the norm stands).

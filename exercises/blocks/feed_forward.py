@@ -27,7 +27,8 @@ What goes wrong: the loss is no better than that of a linear model (no ReLU, or 
 products); no result is ever negative (a ReLU at the end); the code works for [T, d_model] and fails with
 a batch in front, because it transposed where a matrix product from the right was enough.
 
-Corners with checks of their own: any memory layout, float64's digits, a single vector, large numbers.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, a single
+vector, large numbers.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.3.
 """

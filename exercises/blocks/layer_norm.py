@@ -28,7 +28,8 @@ results are a little too small (d_model - 1) or off in the fifth digit (eps outs
 that stand far from zero come out as noise or NaN, because "mean of the squares minus square of the mean"
 takes the difference of two huge, nearly equal numbers.
 
-Corners with checks of their own: any memory layout, float64's digits, rows far from zero, eps where it shows.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, rows far
+from zero, eps where it shows.
 
 Source: Ba, Kiros and Hinton 2016, "Layer Normalization", section 3; Vaswani et al. 2017, "Attention Is All
 You Need", section 3.1.

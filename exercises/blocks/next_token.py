@@ -25,8 +25,8 @@ What goes wrong: a model that repeats itself, because the first position or an a
 an id beyond the vocabulary, because argmax ran over the logits of all positions at once; NaN, because exp
 overflows where a logit is above 88 in float32 or 709 in float64.
 
-Corners with checks of their own: any memory layout, float64's digits, logits in the hundreds, a text of
-one token.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, logits in
+the hundreds, a text of one token.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.4.
 """

@@ -22,7 +22,8 @@ What goes wrong: inputs equal to the targets, and the loss falls to zero in minu
 copies; a roll that brings the last token to the front, so that the model reads its own answer; a shift
 of the flattened batch, so that a sequence begins with the end of the one before it.
 
-Corners with checks of their own: any memory layout, ids of -100, a start_id of 0, a text of two tokens.
+Corners with checks of their own: arrays that are not contiguous, ids of -100, a start_id of 0, a text of two
+tokens.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.1 ("offset by one position"); Williams
 and Zipser 1989, for teacher forcing.

@@ -29,8 +29,8 @@ matrix the identity, the biases of ffn 0. With one token to read, its attention 
 The code below gives [0.841, -0.159]. There may be more than one fault, and mending one does not make the
 numbers right by itself: follow the example line by line.
 
-Corners with checks of their own: any memory layout, float64's digits, scores in the hundreds, calls after
-other calls.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, scores
+in the hundreds, calls after other calls.
 
 Source: Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture", section 3; He et al.
 2016, "Identity Mappings in Deep Residual Networks", section 2 (why the path must be free).

@@ -28,7 +28,8 @@ They must hold 0, and the mass belongs to the tokens that may be seen.
 What to do: run the example, and compare it row by row with the claims. There may be more than one fault,
 and mending one can make another easier to see.
 
-Corners with checks of their own: any memory layout, float64's digits, extreme scores, leading axes.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, extreme
+scores, leading axes.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.3.
 """

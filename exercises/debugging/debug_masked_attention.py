@@ -25,7 +25,8 @@ Example, with d_model 2, d_k 1 and d_v 2:
 What to do: ask of each line which of these claims it serves, check it with shapes that are all
 different (T, d_model, d_k, d_v), and print sums. A line that is mended can hide another fault, or show it.
 
-Corners with checks of their own: any memory layout, float64's digits, extreme scores, widths of one.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, extreme
+scores, widths of one.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.2.1 and 3.2.3.
 """

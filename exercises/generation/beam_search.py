@@ -32,8 +32,8 @@ What goes wrong: each beam keeps its own best child, so that the beams never com
 parents are forgotten, and only the last token counts; ended beams go on growing, are lost, or are
 safe for ever; `beam_size` above V raises, though a first step has V candidates only.
 
-Corners with checks of their own: any memory layout, float64's digits, more beams than tokens, an eos_id of
-0, a vocabulary of 50,257 tokens.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, more
+beams than tokens, an eos_id of 0, a vocabulary of 50,257 tokens.
 
 Source: Sutskever, Vinyals and Le 2014, "Sequence to Sequence Learning with Neural Networks", section 3.2.
 """

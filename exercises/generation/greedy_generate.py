@@ -31,8 +31,8 @@ What goes wrong: an index error after a few dozen tokens (the window is not cut)
 to run (dropout is on); memory grows with every token (gradients); training gets worse after the first
 sample is printed (the model is left in evaluation mode); all texts of a batch stop with the shortest.
 
-Corners with checks of their own: any memory layout, float64's digits, an eos_id of 0, no new tokens, a
-vocabulary of 50,257 tokens.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, an
+eos_id of 0, no new tokens, a vocabulary of 50,257 tokens, another device than the CPU.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.1 (auto-regressive: the symbols generated
 so far are the next step's input); Radford et al. 2019, "Language Models are Unsupervised Multitask Learners",

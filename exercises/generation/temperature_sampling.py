@@ -29,8 +29,8 @@ What goes wrong: NaN from a division by 0, or from exp at a low temperature; the
 divides probabilities, which changes nothing once they are normalised; the generator is seeded anew in
 each call, so that every draw is the same; the ids come as [B, 1].
 
-Corners with checks of their own: any memory layout, float64's digits, temperature 0, extreme scores, a batch
-of one row, a vocabulary of 50,257 tokens.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64,
+temperature 0, extreme scores, a batch of one row, a vocabulary of 50,257 tokens, another device than the CPU.
 
 Source: Ackley, Hinton and Sejnowski 1985, "A Learning Algorithm for Boltzmann Machines", section 2 (the
 temperature of a distribution); Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",

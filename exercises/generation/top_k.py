@@ -25,8 +25,8 @@ What goes wrong: the k-th token itself is dropped, because the comparison with i
 logits become 0, which is a logit like any other, and may even be the largest; all rows are cut at the
 threshold of one of them; k larger than the vocabulary raises an error.
 
-Corners with checks of their own: any memory layout, float64's digits, any leading axes, logits of any size
-and number, a vocabulary of 50,257 tokens.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, any
+leading axes, logits of any size and number, a vocabulary of 50,257 tokens, another device than the CPU.
 
 Source: Fan, Lewis and Dauphin 2018, "Hierarchical Neural Story Generation", section 5.4.
 """

@@ -29,8 +29,8 @@ What goes wrong: the crossing token is dropped, and a row whose first token hold
 with none, so the next softmax is NaN; the verdicts are worked out on sorted logits and never brought
 back to the tokens they belong to; with p = 1 the rounded sum reaches 1.0 early, and the tail is cut off.
 
-Corners with checks of their own: any memory layout, float64's digits, any leading axes, logits of any size, a
-vocabulary of 50,257 tokens.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, any
+leading axes, logits of any size, a vocabulary of 50,257 tokens, another device than the CPU.
 
 Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration", section 3.1.
 """

@@ -23,8 +23,8 @@ What goes wrong: the heads are dealt in turn (h % G) where neighbours belong tog
 with one group and with H groups; the scale is taken from d_model or from d_v; the triangle of the mask sits
 in the wrong corner as soon as there is a cache.
 
-Corners with checks of their own: any memory layout, float64's digits, extreme scores, values of another
-width.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, extreme
+scores, values of another width.
 
 Source: Ainslie et al. 2023, "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head
 Checkpoints", section 2.2; Shazeer 2019, "Fast Transformer Decoding: One Write-Head is All You Need".

@@ -32,8 +32,8 @@ the weights [0.269, 0.731] and the values 10 and 20. The outputs are [10, 0] and
 Elsewhere: this is the paper's core, equations 9 to 11, with plain queries. Left out are the decoupled
 rotary part (equations 14 to 19), compressed queries (12 and 13), and the code's RMSNorm on the latents.
 
-Corners with checks of their own: any memory layout, float64's digits, extreme scores, values of another
-width than the keys.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, extreme
+scores, values of another width than the keys, another device than the CPU.
 
 What goes wrong: the scale is taken from the width of the latents, which are what the absorbed queries are
 multiplied with; one head's columns of w_uk meet another head's queries; the text is right, and each step

@@ -27,8 +27,8 @@ What goes wrong: the probabilities are compared with p itself, and a row that is
 the next softmax is NaN; the largest probability is taken of the whole batch; logits are compared where
 probabilities should be, which depends on a number added to all of them.
 
-Corners with checks of their own: any memory layout, float64's digits, any leading axes, logits of any size,
-p of 0 and of 1, a vocabulary of 50,257 tokens.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, any
+leading axes, logits of any size, p of 0 and of 1, a vocabulary of 50,257 tokens, another device than the CPU.
 
 Source: Nguyen et al. 2024, "Turning Up the Heat: Min-p Sampling for Creative and Coherent LLM Outputs",
 section 3.

@@ -44,7 +44,8 @@ training and evaluation; weights may be loaded anew between calls. Logits stay b
 border of the top_k are not graded, nor how the weights begin. An expert without tokens has a gradient of zero
 or none.
 
-Corners with checks of their own: any memory layout, float64's digits, calls after other calls.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, calls
+after other calls, another device than the CPU.
 
 Source: Shazeer et al. 2017, "Outrageously Large Neural Networks", section 2.1; Jiang et al. 2024, "Mixtral of
 Experts", section 2.1; the loss: Fedus, Zoph and Shazeer 2022, "Switch Transformers", section 2.2, equations 4

@@ -24,8 +24,8 @@ What goes wrong: a row of equal numbers becomes zeros (the mean was subtracted, 
 shrink as vectors get wider (a sum where an average is due); small rows are off (eps outside the root); a
 token's result changes with its neighbours (the average runs over the wrong axis).
 
-Corners with checks of their own: any memory layout, float64's digits, small rows and another eps, any
-leading axes.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, small
+rows and another eps, any leading axes.
 
 Source: Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", section 3; Touvron et al. 2023,
 "LLaMA", section 2.2.

@@ -28,8 +28,8 @@ What goes wrong: the second line of the formula reads what the first has already
 halves where they should be neighbours, or are not put back in turn; positions are counted from 0 although
 others were given, which shows as soon as there is a cache; all pairs turn at one speed.
 
-Corners with checks of their own: any memory layout, float64's digits, another base, positions with gaps or
-in any order, any leading axes.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, another
+base, positions with gaps or in any order, any leading axes.
 
 Source: Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding", section 3.2 and
 equation 34.

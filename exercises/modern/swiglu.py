@@ -2,8 +2,8 @@
 
 The feed-forward network of 2017 widens each token's vector, applies an activation, and narrows it again.
 LLaMA, Mistral, DeepSeek and most models since use three matrices where that network had two: one product is
-passed through an activation and then scales the other, number by number. This gate lets the network multiply
-two things that it has read, which a sum of activated numbers cannot do.
+passed through an activation and then scales the other, number by number. So the network can multiply two
+features of a token. The older network only adds activated features.
 
     gate    = x gate_projᵀ                        [..., d_ff]
     up      = x up_projᵀ                          [..., d_ff]
@@ -24,14 +24,14 @@ Example: d_model = d_ff = 1, and the weights of gate_proj, up_proj and down_proj
 Public code differs in names: Meta's LLaMA and Mixtral call the three w1, w3 and w2; Hugging Face uses the
 names above. Some libraries join gate_proj and up_proj in one matrix, which would have another name.
 
-What goes wrong: the activation is on the other product, or on both, and training hardly shows it; the
+What goes wrong: the activation is on the other product, or on both, and the loss hardly shows it; the
 activation is that of a relative (GLU has the sigmoid alone, GEGLU has GELU).
 
-The gate's numbers stay below 50 in size. F.silu may be used. The same in training and evaluation; weights
-may be loaded anew between calls. How the weights begin is not graded.
+The numbers of x gate_projᵀ lie between -50 and 50. F.silu may be used. The same in training and evaluation;
+weights may be loaded anew between calls. How the weights begin is not graded.
 
-Corners with checks of their own: any memory layout, float64's digits, large gates, a single vector, calls
-after other calls.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, large
+gates, a single vector, calls after other calls, another device than the CPU.
 
 Source: Shazeer 2020, "GLU Variants Improve Transformer", section 2; Touvron et al. 2023, "LLaMA: Open and
 Efficient Foundation Language Models", section 2.2.

@@ -24,7 +24,8 @@ identity. Then q = k = v = x. One sequence, x = [[1, 0], [0, 1]].
 Gradients are graded: they must reach x and both layers' weights, from the output and from the weights that
 are returned with it. So is the device: a mask made in `forward` is made where x is.
 
-Corners with checks of their own: any memory layout, float64's digits, large scores, calls after other calls.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, large
+scores, calls after other calls.
 
 What goes wrong: the loss falls to zero and generated text is nonsense (a mask that hides nothing, or too
 little, or comes after the softmax); everything has the right shape and heads see columns that are not theirs

@@ -28,7 +28,8 @@ token to read, its attention weight is 1.
     norm1([3, 1]) = [1, -1]                                     x = [3, 1] + [1, -1]       = [4, 0]
     norm2([4, 0]) = [1, -1], GELU of it = [0.841, -0.159]       x = [4, 0] + [0.841, -0.159] = [4.841, -0.159]
 
-Corners with checks of their own: any memory layout, float64's digits, large scores, calls after other calls.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, large
+scores, calls after other calls, another device than the CPU.
 
 What goes wrong: deep stacks do not train (the residual starts from the normalised copy, or a norm stands on
 the path); a block that forgets an addition still trains, and worse; checkpoints give slightly other numbers

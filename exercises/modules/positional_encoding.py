@@ -28,7 +28,8 @@ halves and not in turn; a cosine has an angle of its own, and its pair no longer
 read along the batch, which goes unnoticed as long as the batch is as long as the text; the optimiser trains
 the table; checkpoints load and the first step on a GPU raises.
 
-Corners with checks of their own: any memory layout, float64's digits, odd widths, calls after other calls.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, odd
+widths, calls after other calls, another device than the CPU.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.5.
 """

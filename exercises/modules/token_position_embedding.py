@@ -28,8 +28,8 @@ What goes wrong: the model takes "dog bites man" for "man bites dog" (no positio
 raises or mixes (positions counted along the batch); id 0 is never learnt (padding_idx); a long text raises
 an IndexError from deep inside; on a GPU the positions are still on the CPU.
 
-Corners with checks of their own: any memory layout, float64's digits, texts of full length, more sequences
-than positions, calls after other calls.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, texts of
+full length, more sequences than positions, calls after other calls, another device than the CPU.
 
 Source: Radford et al. 2018, "Improving Language Understanding by Generative Pre-Training", section 3.1.
 """

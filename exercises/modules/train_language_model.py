@@ -28,8 +28,8 @@ at the row of the input. With lr=0.1:
 
     losses of three steps    0.693, 0.598, 0.513            log 2 at first; each step moves both logits by 0.1
 
-Corners with checks of their own: any memory layout, float64's digits, steps=0, evaluation mode, old
-gradients.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, steps=0,
+evaluation mode, old gradients.
 
 What goes wrong: the loss falls and rises again (gradients add up over the steps); the first loss is below
 log V (it was noted after the update); the loss falls and the model has learnt nothing (a copy was trained);

@@ -41,8 +41,8 @@ rows of padded queries are left open):
               1 1 0                   . . .                          . . .
               . . .                   1 0 1                          1 1 0
 
-Corners with checks of their own: any memory layout, float64's digits, odd widths, large numbers, calls
-after other calls.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, odd
+widths, large numbers, calls after other calls, another device than the CPU.
 
 What goes wrong: a translation changes with the longest sentence of its batch (padding is read); NaN after
 the first update (a row that may attend to nothing); one sentence is right and a batch is not (a mask that

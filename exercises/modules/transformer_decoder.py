@@ -37,8 +37,8 @@ Example: d_model 4, ids [[2]] and tok_emb row 2 = [1, 0, 0.5, 0]. The first laye
 2 * [1, 0, 0.5, 0] + [0, 1, 0, 1] = [2, 1, 1, 1]. If the layers added nothing to it, out_proj would be given
 its norm, [1.732, -0.577, -0.577, -0.577].
 
-Corners with checks of their own: any memory layout, float64's digits, odd widths, large numbers, calls
-after other calls.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, odd
+widths, large numbers, calls after other calls, another device than the CPU.
 
 What goes wrong: the positions drown the tokens (no sqrt(d_model)); two parameters where one is due, so the
 file on disk is larger and the loss falls more slowly (a copy, not a tie); padding of the source is read

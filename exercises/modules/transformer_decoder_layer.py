@@ -34,7 +34,8 @@ the identity, every bias 0, norms of weight 1. With one token to read, each atte
     memory        = [0, 2]                 x = [4, 0] + [0, 2]   = [4, 2]
     max(0, norm3([4, 2])) = [1, 0]         x = [4, 2] + [1, 0]   = [5, 2]
 
-Corners with checks of their own: any memory layout, float64's digits, large numbers, calls after other calls.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, large
+numbers, calls after other calls, another device than the CPU.
 
 What goes wrong: a mask of the other convention (True hides) turns everything round; padding of the source is
 read, since memory_mask is per sequence and must find the axis of the keys; results at evaluation vary from

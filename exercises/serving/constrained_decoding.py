@@ -43,7 +43,7 @@ The prompt does not move the automaton, which is in its start state at the first
 prompt ends nothing. No two logits tie. (A report shows the logits as a `table`: row 0 is what
 constrain_logits gets, and all ids so far decide which row the model answers with.)
 
-Corners with checks of their own: float64's digits, an eos_id of 0, an eos_id in the prompt.
+Corners with checks of their own: float64 input computed in float64, an eos_id of 0, an eos_id in the prompt.
 
 Source: Willard and Louf 2023, "Efficient Guided Generation for Large Language Models", section 3.
 """

@@ -17,8 +17,8 @@ and when all keys are done, the result is output / sum. Both the queries and the
 
 How large a tensor may be: none that the call makes has more elements than twice the largest of q, k, v, the
 output, and the scores of one block for all leading axes (L * block_size**2, with L the product of the leading
-axes). Masks and temporaries count as well. Views and work in place do not. The work may be at most three times
-that of computing each score, and its part of the output, once.
+axes). Masks and temporaries count as well. Views and work in place do not. The work may be at most three
+times that of computing each score, and its part of the output, once.
 
 `causal` hides later keys. The queries are the last Tq of the Tk positions, so query i sees the keys
 0 ... Tk - Tq + i. Blocks of keys that no query of the block sees are not computed: that is half of the work.
@@ -36,7 +36,8 @@ What goes wrong: the result is right as long as the first block holds the larges
 corrected); the last keys are missing where block_size does not divide their number; NaN where all scores
 are far below zero.
 
-Corners with checks of their own: any memory layout, float64's digits, scores in the tens of thousands.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, scores
+in the tens of thousands.
 
 Work in PyTorch: every score is computed by an operation on tensors. PyTorch's own attention does all of this
 kata, and is refused: `scaled_dot_product_attention` and `nn.MultiheadAttention`.

@@ -36,8 +36,8 @@ What goes wrong: results that are wrong by thousands (a sum of int8 is int8); Na
 where 128 does not fit; a cast to int8 that cuts off and does not round; float64 from a float32 scale and an
 int32 sum.
 
-Corners with checks of their own: any memory layout, float64's digits, rows of zeros, exact halves, rows of
-up to 1,024 numbers.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, rows of
+zeros, exact halves, rows of up to 1,024 numbers.
 
 Source: Dettmers et al. 2022, "LLM.int8(): 8-bit Matrix Multiplication for Transformers at Scale", section 2.1
 (absmax quantisation) and section 3.1 (vector-wise quantisation).

@@ -28,7 +28,8 @@ also shares blocks between sequences and copies them on writing, which is left o
 What goes wrong: a new block for each append, the last half full; padding in what is gathered; blocks that
 are lost when an append is refused; sequences that are joined anew at each append.
 
-Corners with checks of their own: any memory layout, float64's digits, refusals, memory.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64,
+refusals, memory.
 
 Source: Kwon et al. 2023, "Efficient Memory Management for Large Language Model Serving with PagedAttention",
 sections 4.1 to 4.3.

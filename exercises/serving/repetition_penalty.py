@@ -28,8 +28,8 @@ presence and frequency penalties of some services are subtracted, which is anoth
 What goes wrong: a token with a negative logit is said more often, not less; a frequent word is penalised once
 for each occurrence and vanishes; the tokens of one row are penalised in all rows; -inf becomes NaN.
 
-Corners with checks of their own: any memory layout, float64's digits, logits of -inf, a penalty below 1, a
-text of hundreds of tokens.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, logits
+of -inf, a penalty below 1, a text of hundreds of tokens, another device than the CPU.
 
 Source: Keskar et al. 2019, "CTRL: A Conditional Transformer Language Model for Controllable Generation",
 section 4.1, for the penalty; the rule of signs is that of its implementations.
@@ -44,7 +44,8 @@ def repetition_penalty(logits: torch.Tensor, ids: torch.Tensor, penalty: float) 
     logits:  [B, V]; entries may be 0 or -inf, and stay so.
     ids:     int64 [B, T], each in [0, V): the text of each row so far.
     penalty: above 0. Above 1 it makes what has occurred less likely, below 1 more likely.
-    returns: [B, V], in the dtype of `logits`; a token that has not occurred keeps its logit to the bit.
+    returns: [B, V], in the dtype and on the device of `logits`. A token that has not occurred keeps its logit
+             to the bit.
 
     ValueError where penalty <= 0. `logits` and `ids` themselves stay as they are.
     """

@@ -27,7 +27,8 @@ What goes wrong: one-token steps are right and a long piece is not (its early to
 everything is right until the sequence is longer than the window (columns are taken for positions); the text
 is right and memory grows (a view keeps the whole history alive).
 
-Corners with checks of their own: any memory layout, float64's digits, extreme scores.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, extreme
+scores.
 
 Source: Jiang et al. 2023, "Mistral 7B", section 2 (rolling buffer cache).
 """

@@ -34,7 +34,7 @@ not graded, so `<` or `<=` is the same.
 What goes wrong: the replacement is drawn from the target itself, and likely tokens come too often; tokens
 behind the first that was refused are kept; the token after the last accepted one is forgotten.
 
-Corners with checks of their own: any memory layout, float64, max_new_tokens=0.
+Corners with checks of their own: tensors that are not contiguous, float64, max_new_tokens=0.
 
 Source: Leviathan, Kalman and Matias 2023, "Fast Inference from Transformers via Speculative Decoding",
 section 2.3 and algorithm 1; Chen et al. 2023, "Accelerating Large Language Model Decoding with Speculative

@@ -26,7 +26,8 @@ and takes the decay from the weights that have moved already.
 What goes wrong: decay enters the gradient and is divided by the root (Adam with L2); the corrected means come
 back; eps stands under the root; the first steps are far too long or too short (no correction).
 
-Corners with checks of their own: any memory layout, float64's digits, defaults, tiny gradients.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, defaults,
+tiny gradients.
 
 Source: Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization", algorithm 2; Kingma and Ba 2015,
 "Adam: A Method for Stochastic Optimization", algorithm 1.

@@ -28,8 +28,8 @@ least 0.1 or not above 0. Whether a norm within a thousandth of max_norm is clip
 What goes wrong: each array is clipped by its own norm, and the direction changes; entries are cut at max_norm
 one by one; small gradients are scaled up to max_norm; the norm that is returned is the one after clipping.
 
-Corners with checks of their own: any memory layout, nothing but None, arrays without an axis, float64, NaN
-and infinities, a max_norm of 0.
+Corners with checks of their own: arrays that are not contiguous, nothing but None, arrays without an axis,
+float64, NaN and infinities, a max_norm of 0.
 
 Source: Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent neural networks", section
 3.2 and algorithm 1.

@@ -30,8 +30,8 @@ numbers and keeps the graphs of all micro-batches, which is what this kata is to
 What goes wrong: the mean of the means; ignored targets in the count; gradients of an earlier call; NaN from a
 micro-batch in which no target counts.
 
-Corners with checks of their own: any memory layout, float64's digits, another ignore_index, a micro-batch
-without a target that counts, old gradients.
+Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, another
+ignore_index, a micro-batch without a target that counts, old gradients.
 
 Source: Ott et al. 2018, "Scaling Neural Machine Translation" (delayed updates); Hugging Face 2024, "Fixing
 Gradient Accumulation" (the count).

@@ -30,8 +30,8 @@ is smaller by the entropy of q.
 What goes wrong: the second part is averaged over the ignored positions too; it is summed over the vocabulary
 in place of averaged; NaN or infinity for large logits, as in `cross_entropy`.
 
-Corners with checks of their own: any memory layout, float64's digits, extreme logits, another ignore_index,
-an ignore_index that is a token, a smoothing of 1.
+Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, extreme
+logits, another ignore_index, an ignore_index that is a token, a smoothing of 1.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 5.4; Szegedy et al. 2016, "Rethinking the
 Inception Architecture for Computer Vision", section 7.

@@ -12,10 +12,11 @@ from document_ids, which names the document of each token:
     packed_targets      int64 [B, T]        the next token of the same document; ignore_index where there
                                             is none: at a document's last token and in the last column
 
-A document is one run of neighbouring tokens. Its name is any number from 0, and names come in any order. A
-negative number is padding, which may stand before, between and behind documents, never inside one. A padding
-query attends to nothing, not even to itself, and no query attends to padding; the target at padding is
-ignore_index, and its position is not graded. The axis of length 1 is that of the heads.
+The tokens of a document are neighbours. Its name is any number from 0. Names come in any order, and the
+documents of one row have different names. A negative number is padding, which may stand before, between and
+behind documents, never inside one. A padding query attends to nothing, not even to itself, and no query
+attends to padding. The target at padding is ignore_index, and its position is not graded. The axis of length
+1 is that of the heads.
 
 Example: three tokens of document 7, two of document 2, one of padding; ignore_index = -100.
 
@@ -30,11 +31,11 @@ Elsewhere: Hugging Face's flattening collator ignores the first token of each do
 the labels themselves; here the targets are shifted already, as in `next_token_pairs`. GPT-3 let the
 documents of a row see each other.
 
-What goes wrong: padding attends to padding, because -1 equals -1; a mask that compares names by size, which
-holds as long as they grow from left to right; the last token of a document learns to predict a new beginning.
+What goes wrong: padding attends to padding, because -1 equals -1; a mask that compares names with >=, which
+is right only if they grow from left to right; the last token of a document learns to predict a new beginning.
 
-Corners with checks of their own: any memory layout, padding anywhere, names beyond 32 bits, unsigned
-integers, another ignore_index, rows of one token.
+Corners with checks of their own: arrays that are not contiguous, padding anywhere, names beyond 32 bits,
+unsigned integers, another ignore_index, rows of one token.
 
 Source: Krell et al. 2021, "Efficient Sequence Packing without Cross-contamination", for positions and mask;
 Dubey et al. 2024, "The Llama 3 Herd of Models", section 3.2, for document masks.

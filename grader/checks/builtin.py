@@ -280,7 +280,7 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
         try:
             observed = dict(context.kata.observed(context.student, case))
         except SubmissionFailed as failure:
-            raise _device_failure(failure, plain is not None) from None
+            raise _device_failure(failure, plain is not None, context.kata, case) from None
         except WorkerLost:
             raise
         except Exception:  # the kata cannot process the results; probably one is on the CPU
@@ -301,13 +301,18 @@ def _answer_on_the_cpu(context: CheckContext, case: Case) -> dict[str, Any] | No
         return None
 
 
-def _device_failure(failure: SubmissionFailed, works_on_the_cpu: bool) -> ExpectationFailed | Skip:
+def _device_failure(
+    failure: SubmissionFailed, works_on_the_cpu: bool, kata: Kata, case: Case
+) -> ExpectationFailed | Skip:
     """Return what to raise if a call on the fake device failed."""
     where = f" (line {failure.line})" if failure.line else ""
     if failure.met_the_cpu:
+        name = next((name for name, value in case.items() if type(value).__module__ == "torch"), "x")
+        is_module = any(entry[:1].isupper() for entry in kata.entry_points)
+        buffers = ", and register a module's tables as buffers" if is_module else ""
         return ExpectationFailed(
             f"A tensor on the CPU meets one on the inputs' device{where}."
-            " Create tensors with device=x.device, and register a module's tables as buffers."
+            f" Create tensors with device={name}.device{buffers}."
         )
     if works_on_the_cpu:
         return ExpectationFailed(

@@ -2,7 +2,8 @@
 
 Every known mistake was run on the same cases before, and its verdicts and answers were recorded
 (`recording`). A mistake explains a failed check if its code fails exactly the cases that the submission
-fails, each with the same verdict and the same answer to every call. Two mistakes explain it together if every
+fails, each with the same verdict and the same answer to every call. It must not fail a case of a law, or of
+agreement with the reference, that the submission passes. Two mistakes explain a check together if every
 failing case agrees with one of them, and each agrees with a case that the other does not.
 """
 
@@ -12,6 +13,7 @@ from functools import cached_property
 from itertools import combinations
 
 from grader.answer_keys.answers import Recorded, RecordedMistake
+from grader.checks.builtin import agrees_with_reference
 from grader.checks.runner import CheckResult
 from grader.diagnosis.similarity import ComparedFailure
 from grader.report import Mistake
@@ -88,8 +90,25 @@ class Candidate:
         return self._explained[check.name]
 
     def may_be_named(self, check: FailedCheck) -> bool:
-        """True if the mistake explains the check and, if its answers are empty, all other failed checks."""
-        return self.explains(check) and (not check.is_empty or all(map(self.explains, self._failed)))
+        """True if the mistake explains the check and nothing speaks against it; if the answers are empty, it
+        has to explain all other failed checks too."""
+        if not self.explains(check) or self._fails_more:
+            return False
+        return not check.is_empty or all(map(self.explains, self._failed))
+
+    @cached_property
+    def _fails_more(self) -> bool:
+        """True if the mistake fails a case of a law, or of agreement with the reference, that the submission
+        passes. Built-in checks and corners do not count: they may fail for another reason."""
+        for finding in self._findings:
+            plan = finding.plan
+            is_main = plan.parameters is not None or plan.name == agrees_with_reference.__name__
+            outcomes = self.mistake.outcomes.get(plan.name, []) if is_main else []
+            passed = {plan.positions[id(c)] for c in finding.asked}
+            passed -= {plan.positions[id(failure.case)] for failure in finding.failures}
+            if _failing(outcomes).keys() & passed:
+                return True
+        return False
 
     def part_of(self, check: FailedCheck) -> dict[int, bool]:
         """Return, by number of a case that the mistake fails, whether the submission's answers are the same.

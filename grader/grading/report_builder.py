@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
 BRIEF = 30  # the most characters of one argument in the line that shows the call
 NAN_ANSWERS = "No points: most answers are NaN."
-FEW_CASES_AGREE = "No points: fewer than a quarter of the cases agree with the reference."
+FEW_CASES_AGREE = (
+    "Checks such as shape and dtype give no points here: fewer than a quarter of the answers are right."
+)
 NO_ANSWER = "No points: no call has returned anything."
 ONE_ANSWER = "No points: the answer is the same whatever the arguments."
 

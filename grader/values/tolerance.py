@@ -19,8 +19,8 @@ WIDENING = (
 LOST_DIGITS = "The result is right to some 7 digits, as where float32 takes part; the arguments are float64."
 FLOAT32_SOURCES = {
     "numpy": " Look for a float32 on the way.",
-    "torch": " torch.tensor(2.0), torch.ones(3) and the root of an integer tensor are float32: give them"
-    " dtype=x.dtype.",
+    "torch": " Look for .float(), for torch.float32, and for tensors that are made without a dtype, such as"
+    " torch.tensor(2.0), torch.ones(3), and torch.where with two plain numbers.",
 }
 
 

@@ -96,6 +96,22 @@ def test_two_mistakes_in_one_check_are_named_where_each_is_seen_alone(answers, n
         assert named["agrees"].text == text
 
 
+@pytest.mark.parametrize(
+    ("passes", "parameters", "name"),
+    [
+        (CASES, ("x",), None),  # the submission passes a case of a law that the mistake fails
+        (CASES, None, "doubles"),  # a corner or a built-in check, which may fail for another reason
+        (CASES[1:], ("x",), "doubles"),  # the law did not judge that case
+    ],
+)
+def test_a_mistake_that_fails_more_laws_is_not_named(passes, parameters, name):
+    law = Check("a_law", "It holds.", 100, CASES, lambda *_: None, parameters)
+    doubles = mistake("doubles", 2, 2, 1, 1)
+    doubles.outcomes["a_law"] = [doubles.outcomes["agrees"][0], None, None, None]
+    named = MistakeMatcher([doubles]).name([found(2, 2, 1, 1), CheckResult(law, [], passes)])
+    assert (named["agrees"].id if named else None) == name
+
+
 @pytest.mark.parametrize("result", ["x * float('nan')", "x * 0"])
 def test_an_answer_without_content_has_no_name(grade, result):
     assert set(named(grade(double(result))).values()) == {None}

@@ -109,9 +109,7 @@ class gates_with_the_sigmoid(_SwiGLU):
 
 
 class gates_with_gelu(_SwiGLU):
-    """Results are off by a few hundredths: the activation is GELU, as in GEGLU. The two curves look alike;
-    silu(1) is 0.731, and GELU has 0.841 there.
-    """
+    """The activation is GELU, as in GEGLU. The two curves look alike: silu(1) is 0.731 and GELU(1) 0.841."""
 
     def _activated(self, gate):
         return F.gelu(gate)
@@ -233,8 +231,8 @@ class joins_the_leading_axes(_SwiGLU):
 
 
 class reduces_d_ff_to_two_thirds(_SwiGLU):
-    """The layers are too narrow: d_ff is multiplied by 2/3 in the constructor. Here it is the width of the
-    hidden layer as it stands; who wants two thirds passes two thirds.
+    """The layers are too narrow: d_ff is multiplied by 2/3 in the constructor. Use d_ff as it is given; the
+    caller has already reduced it.
     """
 
     def __init__(self, d_model, d_ff):

@@ -276,8 +276,8 @@ def refuses_a_penalty_below_one(logits, ids, penalty):
 
 
 def accepts_a_penalty_of_zero(logits, ids, penalty):
-    """A penalty of 0 is answered, with logits of inf: only negative ones are refused. Dividing by 0 makes no
-    sense; a ValueError is due."""
+    """A penalty of 0 is accepted: only negative ones are refused. Dividing by 0 makes no sense. Raise a
+    ValueError for 0 too."""
     if penalty < 0:
         raise ValueError("penalty must not be negative")
     return torch.where(_occurs(logits, ids), _by_sign(logits, penalty), logits)

@@ -133,9 +133,18 @@ class swaps_rows_and_columns:
         return _targets(ids[:, ::-1], document_ids[:, ::-1], ignore_index)[:, ::-1].copy()
 
 
+class turns_the_mask_over:
+    """The mask is turned over: each token attends to the later tokens of its document, and not to the earlier
+    ones. Rows are queries, and columns are keys."""
+
+    @staticmethod
+    def packed_mask(document_ids):
+        return _mask(document_ids).swapaxes(2, 3).copy()
+
+
 class lets_documents_see_each_other:
-    """A token reads the documents before its own in the row: the mask is causal and hides padding, and names
-    are compared with nothing but 0. Query and key must belong to one document."""
+    """A token also attends to the documents before its own in the row: the mask is causal and hides padding.
+    Query and key must belong to the same document."""
 
     @staticmethod
     def packed_mask(document_ids):
@@ -285,8 +294,7 @@ class counts_through_the_row:
 
 
 class counts_from_one:
-    """Every position is one too large: a running count of the tokens includes the token itself. The first
-    token of a document stands at 0."""
+    """Every position is one too large. The first token of a document stands at 0."""
 
     @staticmethod
     def packed_positions(document_ids):
@@ -385,8 +393,8 @@ def shifts_and_ignores_the_first(ids, document_ids, ignore_index=-100):
 
 
 def brings_round_the_first_token(ids, document_ids, ignore_index=-100):
-    """Right but in the last column, whose target is the first token of the row: a roll brings round what no
-    token follows. The last column has no target."""
+    """Only the last column is wrong: its target is the first token of the row, as np.roll leaves it there. No
+    token follows the last column, so it has no target."""
     targets = _targets(ids, document_ids, ignore_index)
     targets[:, -1] = np.where(document_ids[:, -1] >= 0, ids[:, 0], ignore_index)
     return targets
