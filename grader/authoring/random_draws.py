@@ -30,8 +30,8 @@ from grader.worker.protocol.messages import Outcome, Request
 
 SHIFT = 1_000_003  # added to every seed, and once more for each further draw
 DRAWS = 10  # with the draw of the verification itself
-WORDS = re.compile(
-    r"rand|rng|generator|multinomial|bernoulli|dropout|shuffle|permutation|permuted|choice", re.IGNORECASE
+DRAWING = re.compile(
+    r"rand|rng|generator|multinomial|bernoulli|shuffle|permutation|permuted|choice", re.IGNORECASE
 )
 
 
@@ -68,7 +68,8 @@ def redrawn(
 
 
 def _drawing(course: Course, prepared: PreparedKata, judged: list[JudgedMistake]) -> list[JudgedMistake]:
-    """Return the mistakes that are caught and that draw, by their source, or that of the reference."""
+    """Return the mistakes that are caught and that draw, by their source, or that of the reference. Dropout
+    in the reference does not count: a check that it passes with any draws does not rest on them."""
     if not judged:
         return []
     reference, source = (
@@ -78,8 +79,12 @@ def _drawing(course: Course, prepared: PreparedKata, judged: list[JudgedMistake]
         mistake
         for mistake in judged
         if any(result.failures for result in mistake.results)
-        and (WORDS.search(reference) or WORDS.search(excerpt(source, mistake.recorded.id)))
+        and (DRAWING.search(reference) or _draws(excerpt(source, mistake.recorded.id)))
     ]
+
+
+def _draws(source: str) -> bool:
+    return bool(DRAWING.search(source)) or "dropout" in source.lower()
 
 
 def _context(prepared: PreparedKata, module: Any, draw: int) -> CheckContext:
