@@ -1,7 +1,6 @@
 """Operators that add what a slip leaves out: a factor, an axis, a cast, a mask, a maximum, a copy.
 
-They use the names in scope and what the file itself calls, and no reference. `{0}` in a pattern is the
-expression that is changed, `{n}` a name, `{f}` a function that the file calls.
+They use the names in scope and what the file itself calls, and no reference.
 """
 
 from __future__ import annotations
@@ -12,6 +11,27 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from grader.diagnosis.edits.addition_tables import (
+    ALONE,
+    ALONE_OF,
+    ALONG_AN_AXIS,
+    AXES,
+    AXIS,
+    INDICES,
+    INFINITE,
+    KEPT,
+    KEYWORDS_OF,
+    LATER,
+    MAKING,
+    REDUCTIONS,
+    SELDOM,
+    SELDOM_ALONE,
+    SELDOM_WITH_NAME,
+    SELDOM_WITH_NAME_IN,
+    SELDOM_WITH_NUMBER,
+    WITH_NAME,
+    WITH_TWO_NAMES,
+)
 from grader.diagnosis.edits.context import (
     ExpressionContext,
     each,
@@ -36,93 +56,6 @@ from grader.diagnosis.edits.walk import Spot
 
 VALUES = ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare
 MOST_NAMES = 10
-AXIS, KEPT = {"numpy": "axis", "torch": "dim"}, {"numpy": "keepdims=True", "torch": "keepdim=True"}
-LAST = {"numpy": "axis=-1, keepdims=True", "torch": "dim=-1, keepdim=True"}
-INFINITE = {"numpy": "-np.inf", "torch": "float('-inf')"}
-#: What is added with a name, the most common first.
-WITH_NAME = (
-    *("({0}) / {n}", "({0}) * {n}", "({0}) + {n}", "({0}) - {n}", "{n} - ({0})", "{n} / ({0})"),
-    *("({0}) / {n} ** 0.5", "({0}) * {n} ** 0.5", "({0}) / {n}.shape[-1] ** 0.5", "({0}) / {n}.shape[-1]"),
-)
-SELDOM_WITH_NAME = (
-    *("({0}) @ {n}", "{n} @ ({0})", "({0}) ** {n}", "({0})[{n}]", "{n}[{0}]", "({0}) & {n}", "({0}) | {n}"),
-    *("({0}) < {n}", "({0}) > {n}", "({0}) / len({n})", "min({0}, {n}.shape[-1])"),
-    *("({0}, {n})", "({n}, {0})"),
-)
-#: What is added with a name that is no array.
-SELDOM_WITH_NUMBER = (
-    *("({0})[:{n}]", "({0})[{n}:]", "({0}) and {n}", "({0}) or {n}", "({0})[:, :{n}]", "({0})[..., :{n}]"),
-    *("min({0}, {n})", "max({0}, {n})"),
-)
-#: What is put in place of a value with a name that is never read and another name `{m}`.
-WITH_TWO_NAMES = (
-    *("{n}({m})", "{n} @ {m}.swapaxes(-1, -2)", "{m} @ {n}.swapaxes(-1, -2)", "{n} @ {m}", "{m} @ {n}"),
-    *("{n} @ {m}.swapaxes(-1, -2) / ({0})", "{m} @ {n}.swapaxes(-1, -2) / ({0})", "{n} * {m} / ({0})"),
-)
-SELDOM_WITH_NAME_IN = {
-    "numpy": (
-        *("np.where({n}, {0}, -np.inf)", "np.where({n}, -np.inf, {0})", "np.where({n}, {0}, 0.0)"),
-        *("({0}).astype({n}.dtype)", "np.where({0}, {n}, -np.inf)", "np.where({0}, -np.inf, {n})"),
-    ),
-    "torch": (
-        *("({0}).masked_fill(~{n}, float('-inf'))", "({0}).masked_fill({n}, float('-inf'))", "({0}).to({n})"),
-        *("({n}).masked_fill({0}, float('-inf'))", "({n}).masked_fill(~({0}), float('-inf'))"),
-        *("({0}).masked_fill(~{n}, 0.0)", "torch.where({n}, {0}, 0.0)", "{n}({0})"),
-    ),
-}
-#: What is added without a name.
-ALONE = {
-    "numpy": (
-        *("-({0})", "~({0})", "({0}).T", "({0}).swapaxes(-1, -2)", "({0}).copy()"),
-        *("({0}) - ({0}).max(axis=-1, keepdims=True)", "({0}) / ({0}).sum(axis=-1, keepdims=True)"),
-        *("({0}) + 1", "({0}) - 1", "1 - ({0})", "({0}) + 1e-5", "({0}) ** 2", "np.exp({0})", "np.sqrt({0})"),
-        *("({0}).mean(axis=-1, keepdims=True)", "({0}).sum(axis=-1, keepdims=True)", "1 + ({0})"),
-        *("({0}) - ({0}).mean(axis=-1, keepdims=True)", "({0}).mean()", "({0}).sum()"),
-        "({0}).max(axis=-1, keepdims=True)",
-    ),
-    "torch": (
-        *("-({0})", "~({0})", "({0}).T", "({0}).transpose(-2, -1)", "({0}).transpose(1, 2)", "({0}).clone()"),
-        *("({0}) - ({0}).amax(dim=-1, keepdim=True)", "({0}) / ({0}).sum(dim=-1, keepdim=True)"),
-        *("({0}) + 1", "({0}) - 1", "1 - ({0})", "({0}) + 1e-5", "({0}) ** 2", "({0}).softmax(dim=-1)"),
-        *("({0}).exp()", "({0}).sqrt()", "({0}).detach()", "({0}).amax(dim=-1, keepdim=True)"),
-    ),
-}
-SELDOM_ALONE = {
-    "numpy": (
-        *("np.log({0})", "np.abs({0})", "np.tanh({0})"),
-        *("({0}).swapaxes(1, 2)", "({0}).transpose(0, 2, 1, 3)"),
-        *("np.maximum({0}, 0)", "({0}).astype(np.float64)", "np.asarray({0})"),
-    ),
-    "torch": ("({0}).log()", "({0}).abs()", "torch.relu({0})", "torch.sigmoid({0})", "({0}).contiguous()"),
-}
-SELDOM = (
-    *("({0}).sum(-1)", "({0}).mean(-1)", "({0}) * 2", "({0}) / 2", "not ({0})"),
-    *("1 / ({0})", "float({0})", "int({0})", "({0}) + 2", "max({0}, 1)", "({0}).clip(0)", "({0}).clip(0, 1)"),
-    *(f"({{0}}) + {size}" for size in ("1e-6", "1e-8", "1e-9", "1e-12")),
-)
-AXES = ("-1", "0", "1", "-2")
-INDICES = (
-    *("-1", "0", "..., -1", "..., None", ":, None", "None", "1:", ":1", ":-1", ":, -1"),
-    *("..., -1:", "..., :-1", "..., 1:"),
-)
-REDUCTIONS = ("sum", "mean", "max", "min", "prod")
-#: Which positions are later than each of a sequence.
-LATER = {
-    "numpy": "np.triu(np.ones(({n}, {n}), dtype=bool), 1)",
-    "torch": "torch.ones({n}, {n}, dtype=torch.bool, device={p}.device).triu(1)",
-}
-ALONE_OF = {name: [text.replace("{0}", "{n}") for text in texts] for name, texts in ALONE.items()}
-#: Functions that work along an axis, functions that make an array, and what others may lack.
-ALONG_AN_AXIS = """
-    all any amax amin argmax argmin argsort cat concatenate cumprod cumsum expand_dims flip gather log_softmax
-    logsumexp max mean median min norm prod repeat softmax sort split squeeze stack std sum topk unbind var
-"""
-MAKING = "arange array asarray empty eye full linspace ones tensor tri zeros"
-KEYWORDS_OF = {
-    **dict.fromkeys(("var", "std"), ("correction=0",)),
-    **dict.fromkeys(("tri", "tril", "triu"), ("diagonal=1", "k=1")),
-    **{"Linear": ("bias=False",), "sum": ("dtype=np.float64",)},
-}
 
 
 class Additions:
@@ -211,12 +144,8 @@ class Additions:
             text, names = ast.unparse(node), self._names(node, around)
             bound = [name for name in unread if name in names or name in self.unread_members]
             seldom = (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME, *SELDOM_WITH_NUMBER)
-            unread_pairs, pairs = (
-                [text.replace("{m}", other) for other in others for text in WITH_TWO_NAMES]
-                for others in (bound[1:], names)
-            )
-            patterns = [*_with_names(unread_pairs, bound)]
-            patterns += _with_names(("{n}", "{n}({0})", *WITH_NAME, *seldom, *pairs), bound)
+            patterns = [*_with_names(_pairs(bound[1:]), bound)]
+            patterns += _with_names(("{n}", "{n}({0})", *WITH_NAME, *seldom, *_pairs(names)), bound)
             for small in (name for name in names if "eps" in name):
                 patterns += _with_names((f"({{0}}) / ({{n}} + {small}) ** 0.5",), bound)
             yield from _parsed(pattern.replace("{0}", text) for pattern in patterns)
@@ -371,6 +300,10 @@ def _unread(node: ast.AST, where: str = "") -> Iterator[tuple[str, list[str]]]:
                 read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
                 yield name, _distinct(n for n in bound if n not in read)
             yield from _unread(inner, name)
+
+
+def _pairs(others: list[str]) -> list[str]:
+    return [text.replace("{m}", other) for other in others for text in WITH_TWO_NAMES]
 
 
 def _with_names(patterns: Iterable[str], names: list[str]) -> Iterator[str]:
