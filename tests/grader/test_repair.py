@@ -226,7 +226,7 @@ WAYPOINT = """
 def test_the_first_variable_that_differs_is_named(softmax_grader):
     info = softmax_grader.course.kata_info("softmax")
     report = softmax_grader.grade(parse(info, textwrap.dedent(WAYPOINT), "softmax.py"))
-    found = softmax_grader.locate(report, SearchOptions())
+    found = softmax_grader.locate(report, SearchOptions(seconds=0.7))
     assert found.waypoint == Waypoint("largest", "powers", 4)
 
 
@@ -251,7 +251,7 @@ RESULT = """
 def test_what_differs_may_be_the_first_variable_or_the_result(softmax_grader, code, waypoint):
     info = softmax_grader.course.kata_info("softmax")
     report = softmax_grader.grade(parse(info, textwrap.dedent(code), "softmax.py"))
-    assert softmax_grader.locate(report, SearchOptions()).waypoint == waypoint
+    assert softmax_grader.locate(report, SearchOptions(seconds=0.7)).waypoint == waypoint
 
 
 FOUND = KataReport(
