@@ -30,14 +30,11 @@ ROOT = Path(__file__).resolve().parents[2]
 KATAS = [
     "softmax",
     "causal_mask",
-    "scaled_dot_product_attention",
     "cross_entropy",
-    "decoder_layer",
     "top_p",
     "temperature_sampling",
     "kv_cache",
     "causal_self_attention",
-    "train_language_model",
 ]
 
 #: How many variants, and mistakes, of a kata are graded: `DOJO_SAMPLE=1000` takes all of them.

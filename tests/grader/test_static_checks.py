@@ -199,7 +199,7 @@ def faulty(name, file, old, new):
     return {path.replace("double", name): text for path, text in files.items()}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def verified(tmp_path_factory):
     """Return the output of `kata verify` for a course in which every kata has one of the faults."""
     import contextlib
