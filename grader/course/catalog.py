@@ -151,8 +151,8 @@ class Course:
         return self.exercises / info.track / f"{info.name}.py"
 
     def solution(self, info: KataInfo, part: str) -> Path:
-        """Return the path of a kata's "reference", "mistakes" or "variants", as named by `part`. The pages of
-        questions in a track share their variants, which are other spellings of any answer."""
+        """Return the path of one file of a kata's solutions: `part` is "reference", "mistakes" or "variants".
+        All question katas of a track share one file of variants."""
         folder = self.folder(info)
         return (folder.parent if info.questions and part == "variants" else folder) / f"{part}.py"
 

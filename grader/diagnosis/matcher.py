@@ -102,11 +102,11 @@ class Candidate:
         passes. Built-in checks and corners do not count: they may fail for another reason."""
         for finding in self._findings:
             plan = finding.plan
-            is_main = plan.parameters is not None or plan.name == agrees_with_reference.__name__
-            outcomes = self.mistake.outcomes.get(plan.name, []) if is_main else []
-            passed = {plan.positions[id(c)] for c in finding.asked}
+            if plan.parameters is None and plan.name != agrees_with_reference.__name__:
+                continue
+            passed = {plan.positions[id(case)] for case in finding.asked}
             passed -= {plan.positions[id(failure.case)] for failure in finding.failures}
-            if _failing(outcomes).keys() & passed:
+            if _failing(self.mistake.outcomes.get(plan.name, [])).keys() & passed:
                 return True
         return False
 

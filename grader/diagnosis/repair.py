@@ -179,6 +179,7 @@ class RepairSearch:
         except (SubmissionFailed, WorkerLost):
             self._close()
             return Trace(raised=raised)
+        # A result has an empty name. That a small case does not show it to differ is no objection.
         names = [trace.first.name if trace.first else "" for trace in (other, medium)]
         if names[0] == names[1] and _is_assigned(medium.waypoint, self.submission.source):
             self.waypoint = medium.waypoint

@@ -88,7 +88,7 @@ class Trace:
         agree = [value.name for value in before if value.tells_much and value.name]
         return Waypoint(agree[-1] if agree else "", differs.name, differs.line)
 
-    @property
+    @cached_property
     def first(self) -> Value | None:
         """The first value that differs from the one of its name."""
         return next((value for value in self.values if value.differs), None)

@@ -1,4 +1,4 @@
-"""The right answers to any page of questions, written in other ways."""
+"""Right answers to every question kata, given in another form: as lists, as NumPy values, or as typed."""
 
 import numpy as np
 import reference
@@ -37,14 +37,14 @@ def _as_typed(answer):
 
 @_written(_as_list)
 class answers_with_lists:
-    """Lists in place of tuples."""
+    """Answers with lists in place of tuples."""
 
 
 @_written(_as_numpy)
 class answers_with_numpy:
-    """Arrays and NumPy's numbers."""
+    """Answers with NumPy arrays and NumPy numbers in place of Python's."""
 
 
 @_written(_as_typed)
 class types_few_digits:
-    """Three digits of a fraction, and small letters."""
+    """Answers as a student types them: numbers rounded to three digits, letters in lower case."""

@@ -1,6 +1,7 @@
-"""The patterns of the additions: what is added to an expression, by the array library, the most common first.
+"""Code that a search for a mistake adds to a submission, as patterns such as `({0}) / {n}`.
 
-`{0}` is the expression that is changed, `{n}` a name, `{m}` another name, `{p}` a parameter.
+Common patterns come first. `{0}` is the expression that is changed, `{n}` a name, `{m}` another name, `{p}` a
+parameter.
 """
 
 from __future__ import annotations

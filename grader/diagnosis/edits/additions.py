@@ -59,7 +59,7 @@ MOST_NAMES = 10
 
 
 class Additions:
-    """Makes the additions to one file. They use the names, calls and indices that the file itself has."""
+    """Generates edits that add code to a submission, made of the names, calls and indices that it has."""
 
     def __init__(self, tree: ast.Module, library: str) -> None:
         self.library = library
@@ -318,7 +318,7 @@ def _parsed(texts: Iterable[str]) -> Iterator[ast.expr]:
 
 
 def _in_turns(*iterators: Iterator[Any]) -> Iterator[Any]:
-    """Yield one of each iterator in turn, until all have ended."""
+    """Take one item from each iterator in turn until all are used up."""
     left = list(iterators)
     while left:
         for iterator in [*left]:

@@ -122,8 +122,8 @@ def _inside(node: ast.AST, around: ExpressionContext) -> Iterator[Spot]:
 
 
 def _is_ignored(node: ast.AST) -> bool:
-    """Return whether the parts of a node are not changed: messages, imports, signed numbers, and the
-    tensor that gives a device or a dtype."""
+    """Return whether edits leave the inside of a node alone, as they do in messages, imports, signed numbers,
+    and the tensor whose device or dtype is taken over."""
     return (
         isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom)
         or (isinstance(node, ast.Attribute) and (node.attr in ("device", "dtype") or node.attr[:4] == "new_"))

@@ -34,7 +34,7 @@ class Tracer:
             self.lines.add(frame.f_lineno)
         else:
             self._note(frame)
-        if event == "return":  # of None if it raises, which is not kept
+        if event == "return":  # if the function raises, `argument` is None and nothing is kept
             self._keep(frame, "", argument)
         if event == "line":
             self.lines.add(frame.f_lineno)
@@ -61,7 +61,8 @@ class Tracer:
 
 
 def with_trace(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], filename: str) -> Any:
-    """Call the function; return its result, or None if it raises, and the message of a Tracer."""
+    """Call the function and record what runs. Return its result (None if it raises), and the recorded lines
+    and values in the form of `Outcome.trace`."""
     tracer, value = Tracer(filename), None
     before = sys.gettrace()
     sys.settrace(tracer)

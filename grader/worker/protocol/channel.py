@@ -99,7 +99,7 @@ class Channel:
         self._held += b"".join((header, *buffers))
 
     def begin(self) -> None:
-        """Write as much of the queued frames as the other end has room for; `flush` reports what fails."""
+        """Send as much of the queue as fits now and ignore errors; `flush` sends the rest and raises them."""
         with suppress(OSError):
             del self._held[: os.write(self.writer, self._held[:CHUNK])]
 

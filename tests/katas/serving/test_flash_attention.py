@@ -225,7 +225,7 @@ def test_no_tensor_is_large(student, queries, keys, width, block_size, causal):
 
 @KATA.law(points=0.5)
 def test_later_blocks_are_not_computed(student):
-    """No score is computed often, and with causal none in a block of keys that no query sees."""
+    """Scores are computed at most three times, and not at all in blocks of keys that `causal` hides."""
     q, k, v = normal(64, 64, 8)
     work = {}
     for causal in (False, True):
