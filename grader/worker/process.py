@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import select
@@ -20,6 +21,16 @@ from grader.worker.scratch import make_folder, remove_folder
 
 END_MILLISECONDS = 2000
 LINE_SECONDS = 0.3  # the timeout for asking a worker which line it runs
+PACKAGES = ("site-packages", "dist-packages")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # where `grader` lies
+#: `-I` leaves out the current folder, which may be a student's, and the packages of this user, which may be
+#: where the grader is installed.
+START = """
+import json, sys
+sys.path += [path for path in json.loads(sys.argv.pop(1)) if path not in sys.path]
+from grader.worker.child.main import main
+main()
+"""
 FRAME = re.compile(rb'File "([^"\n]*)", line (\d+)')
 
 
@@ -138,7 +149,8 @@ class SpawnFactory:
     def start(self, device: str) -> Process:
         scratch = make_folder()
         terms = Terms(device, self.layers, scratch).message().decode()
-        command = [sys.executable, "-I", "-m", "grader.worker.child.main", terms, self.library]
+        paths = json.dumps([path for path in sys.path if os.path.basename(path) in PACKAGES] + [ROOT])
+        command = [sys.executable, "-I", "-c", START, paths, terms, self.library]
         environment = hardening.environment() if "environment" in self.layers else None
         pipe: Any = subprocess.PIPE
         popen = subprocess.Popen(

@@ -113,7 +113,7 @@ def run(reader: int, writer: int, printed: int, terms: apply.Terms) -> None:
     warnings.resetwarnings()  # the output must not depend on the filters of the process that started this
     np.seterr(divide="warn", over="warn", under="ignore", invalid="warn")
     apply.use_scratch(terms.scratch)
-    _import_packages_only()
+    allowed_paths.import_listed_modules_only()
     on_fake_device.prepare()
     channel = Channel(reader, writer)
     in_force = apply.lock_in(terms)
@@ -131,12 +131,6 @@ def _warm_up(torch: Any, device: str) -> None:
         torch.zeros(1, device=device)
 
 
-def _import_packages_only() -> None:
-    """Remove all folders from `sys.path` but those of the standard library and installed packages."""
-    own = (*allowed_paths.libraries(), *(path for path in sys.path if path.endswith(("lib-dynload", ".zip"))))
-    sys.path[:] = [path for path in sys.path if path in own]
-
-
 def _redirect(printed: int) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -150,14 +144,10 @@ def _redirect(printed: int) -> None:
 
 
 def main() -> None:
-    """Start a spawned worker: `python -I -m grader.worker.child.main TERMS LIBRARY`."""
+    """Start a spawned worker, whose arguments are its terms and its library."""
     terms = apply.read_terms(sys.argv[1].encode())
     __import__(sys.argv[2])
     hardening.die_with_parent()
     apply.prepare(terms.layers)
     reader, writer = os.dup(0), os.dup(1)
     run(reader, writer, os.dup(2), terms)
-
-
-if __name__ == "__main__":
-    main()

@@ -60,6 +60,7 @@ def prepare(wanted: tuple[str, ...]) -> None:
         system.no_new_privileges()
     threads.use_one_thread()
     allowed_paths.always()
+    allowed_paths.modules()
     if seccomp.available():
         seccomp.prepared(False)
 

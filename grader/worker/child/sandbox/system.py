@@ -42,6 +42,15 @@ def overwrite_environment() -> None:
     _libc.clearenv()
 
 
+def mapped_libraries() -> list[str]:
+    """Return the paths of the shared libraries in the memory of this process."""
+    try:
+        with open("/proc/self/maps") as maps:
+            return sorted({line.split(maxsplit=5)[5].strip() for line in maps if ".so" in line})
+    except OSError:
+        return []
+
+
 def no_new_privileges() -> bool:
     """Forbid programs that this process executes to gain rights. Filters require this. Return True on
     success."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-from collections.abc import Iterator
+
+from grader.worker.child.sandbox import system
 
 SETTERS = {
     "openblas": ("openblas_set_num_threads", "openblas_set_num_threads64_"),
@@ -16,7 +17,7 @@ SETTERS = {
 
 def use_one_thread() -> None:
     """Make every linear algebra library in this process compute in the calling thread."""
-    for path in _mapped_libraries():
+    for path in system.mapped_libraries():
         family = next((name for name in SETTERS if name in os.path.basename(path)), None)
         if family is not None:
             with contextlib.suppress(OSError):
@@ -28,8 +29,3 @@ def _set_threads(library: ctypes.CDLL, setters: tuple[str, ...]) -> None:
         setter = getattr(library, name, None)
         if setter is not None:
             setter(1)
-
-
-def _mapped_libraries() -> Iterator[str]:
-    with contextlib.suppress(OSError), open("/proc/self/maps") as maps:
-        yield from sorted({line.split(maxsplit=5)[5].strip() for line in maps if ".so" in line})
