@@ -199,6 +199,7 @@ class KataReport:
         cost: What a PyTorch kata that passes costs beside the reference; None if it was not measured.
         repairs: The places where one small change makes every check pass, if a search has found any.
         waypoint: Where the variables of a failing call part from the reference's.
+        excerpt: The line of a syntax error, with a caret below the place; empty otherwise.
     """
 
     name: str
@@ -213,6 +214,7 @@ class KataReport:
     cost: Cost | None = None
     repairs: tuple[Repair, ...] = ()
     waypoint: Waypoint | None = None
+    excerpt: str = ""
 
     @property
     def score(self) -> int:
@@ -347,6 +349,7 @@ def _kata_to_json(kata: KataReport) -> dict[str, Any]:
         "max_score": kata.max_score / 100,
         "seconds": round(kata.seconds, 3),
         "message": kata.message,
+        "excerpt": kata.excerpt,
         "output": kata.output,
         "digest": kata.digest,
         "cost": kata.cost and {**asdict(kata.cost), "shape": list(kata.cost.shape)},
@@ -407,11 +410,19 @@ def from_json(data: Any) -> Report:
 
 
 def _kata_from_json(data: dict[str, Any]) -> KataReport:
-    known = {f.name for f in fields(KataReport)} - {"max_score", "checks", "cost", "repairs", "waypoint"}
+    known = {f.name for f in fields(KataReport)} - {
+        "max_score",
+        "checks",
+        "cost",
+        "repairs",
+        "waypoint",
+        "excerpt",
+    }
     _require_one_of(get_args(KataStatus), data["status"])
     repairs, waypoint = data.get("repairs", ()), data.get("waypoint")
     return KataReport(
         max_score=round(data["max_score"] * 100),
+        excerpt=str(data.get("excerpt", "")),
         checks=tuple(_check_from_json(check) for check in data["checks"]),
         cost=_cost_from_json(data["cost"]) if data.get("cost") else None,
         repairs=tuple(Repair(repair["kind"], Place(**repair["place"])) for repair in repairs),

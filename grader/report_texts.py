@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, astuple, replace
 from itertools import count
 
@@ -58,6 +58,7 @@ LEFT_OUT = "The details are left out: the report is too long."
 SAME_LOOK = " (other characters that look the same)"
 
 CONTROL_PICTURES = {code: chr(0x2400 + code) for code in range(32)} | {127: "\u2421"}
+LONGEST_NAME = 100  # characters of a file's name in a note
 LINE_END = re.compile("\r\n?")
 #: Commands of continuous integration: `::error` at the start of a line; `##[error]`, `##vso[…]` anywhere.
 COMMAND = re.compile(r"^([ \t]*):(?=:)|#(?=#\w*\[)", re.MULTILINE)
@@ -120,6 +121,12 @@ def with_places(kata: KataReport, repairs: tuple[Repair, ...], waypoint: Waypoin
     """Return a bounded report with what a search has found, whose texts are made harmless and cut."""
     found = bounded(replace(kata, checks=(), output="", repairs=repairs, waypoint=waypoint))
     return replace(kata, repairs=found.repairs, waypoint=found.waypoint)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first three names, each cut to LONGEST_NAME characters, and how many more there are."""
+    shown = [cut(name, LONGEST_NAME) for name in names[:3]]
+    return ", ".join(shown) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
 
 
 def cut(text: str, limit: int) -> str:
@@ -245,6 +252,7 @@ def _without_checks(kata: KataReport, limit: Limit) -> KataReport:
         name=_line("name", kata.name, limit),
         track=_line("name", kata.track, limit),
         message=_line("message", kata.message, limit),
+        excerpt=harmless(kata.excerpt)[: LIMITS["message"]],
         output=harmless(kata.output),
         digest=_line("name", kata.digest, limit),
         cost=kata.cost and replace(kata.cost, operation=_line("name", kata.cost.operation, limit)),

@@ -18,6 +18,7 @@ from typing import Any
 
 from grader.answer_keys.file import KeyUnusable
 from grader.course.catalog import shorten
+from grader.course.files import read_file
 
 MAGIC = b"DOJOSEAL"
 VERSION = 1
@@ -83,7 +84,7 @@ def _take_secret(label: str, file: Path | None) -> tuple[str, str]:
 def read_secret(file: Path) -> str:
     """Return the secret in a file. Raises KeyUnusable if the file cannot be read."""
     try:
-        return file.read_text(encoding="ascii").strip()
+        return read_file(file, follows_links=True).decode("ascii").strip()
     except (OSError, ValueError):
         raise KeyUnusable(f"The secret {shorten(file)} cannot be read.") from None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grader.answer_keys.file import MAGIC, KataKey, KeyFile, KeyUnusable
 from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.files import read_file
 from grader.course.release_manifest import is_release
 from grader.errors import reason_of
 
@@ -82,12 +83,9 @@ def _files(path: Path) -> list[Path]:
 def _open(path: Path, secret: Path | None) -> KeyFile:
     label = shorten(path)
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
+        data = read_file(path, LARGEST_FILE, follows_links=True)
     except OSError as error:
         raise KeyUnusable(f"The key {label} cannot be read: {reason_of(error)}.") from None
-    if len(data) > LARGEST_FILE:
-        raise KeyUnusable(f"{label} is larger than {LARGEST_FILE >> 20} MiB, and no key is.")
     if data[: len(MAGIC)] != MAGIC:
         from grader.answer_keys.encryption import (
             is_sealed,

@@ -14,6 +14,7 @@ from typing import IO
 
 from grader.classroom.platform_filenames import Parts
 from grader.course.catalog import CourseError
+from grader.course.files import safe_parts
 from grader.course.notebook_cells import LARGEST, SUFFIX
 from grader.course.submission import MAX_BYTES, SubmissionRejected
 
@@ -41,15 +42,6 @@ def members(file: str | IO[bytes], label: str) -> Iterator[tuple[Parts, Callable
 def limit_of(name: str) -> int:
     """Return the largest number of bytes that is read of a file of that name."""
     return {".zip": LARGEST_NESTED, SUFFIX: LARGEST}.get(PurePosixPath(name).suffix, MAX_BYTES)
-
-
-def safe_parts(name: str) -> Parts:
-    """Return the parts of a member's path; empty if it is absolute, leaves the archive or is malformed."""
-    path = PurePosixPath(name.replace("\\", "/"))
-    has_drive = len(path.parts) > 1 and path.parts[0].endswith(":")
-    if path.is_absolute() or has_drive or ".." in path.parts or any("\0" in part for part in path.parts):
-        return ()
-    return path.parts
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from grader.classroom.platform_filenames import StudentName
 from grader.course.catalog import CourseError, shorten
+from grader.course.files import read_file
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,9 @@ def read_roster(path: Path) -> Roster:
     """Read the roster. Raises CourseError if it cannot be read, lacks ids or repeats one."""
     label = shorten(path)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
-            file.seek(0)
-            rows = list(csv.reader(file, delimiter=max(",;\t", key=first.count)))
+        text = read_file(path, follows_links=True).decode("utf-8-sig")
+        first = text.partition("\n")[0]
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         told = getattr(error, "strerror", None) or str(error)
         raise CourseError(f"The roster {label} cannot be read: {told.lower()}.") from None

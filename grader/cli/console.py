@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shutil
 import sys
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import click
 
 from grader.cli.options import GradeOptions
 from grader.cli.output import ReportOutput
-from grader.course.catalog import KataInfo
+from grader.course.catalog import KataInfo, shorten
 from grader.diagnosis.search_options import SearchOptions
 from grader.formats import account, terminal
 from grader.formats.terminal import View
@@ -24,7 +22,6 @@ from grader.report import KataReport, Report
 from grader.report_texts import harmless
 
 NARROWEST, WIDEST = 60, 110  # columns
-PATH = re.compile(r"(?<![\w./~-])~?[\w./-]+\.(?:py|ipynb|html)\b")
 SHOWN_EVERY = 20  # candidates of a search
 
 
@@ -42,38 +39,24 @@ def view_of(options: GradeOptions) -> View:
     )
 
 
-def linked(text: str, view: View) -> str:
-    """Return the text with a link (OSC 8) on each path of a file that exists, if the terminal shows links. In
-    VS Code they would open another program than the editor, which finds paths by itself."""
-    return PATH.sub(_link, text) if view.links else text
+def linked(text: str, view: View, files: Iterable[Path]) -> str:
+    """Return the text with a link (OSC 8) on each path of these files, if the terminal shows links. Other
+    paths in the text may be a submission's, and stay text. In VS Code a link would open another program than
+    the editor, which finds paths by itself."""
+    named = {name: file for file in files for name in (file.name, shorten(file), str(file))}
+    if not (view.links and named):
+        return text
+    names = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
+
+    def link(found: re.Match[str]) -> str:
+        return f"\x1b]8;;{named[found[0]].absolute().as_uri()}\x1b\\{found[0]}\x1b]8;;\x1b\\"
+
+    return re.sub(rf"(?<![\w./~-])(?:{names})(?![\w/])", link, text)
 
 
-def _link(found: re.Match[str]) -> str:
-    path = Path(found[0]).expanduser()
-    return f"\x1b]8;;{path.resolve().as_uri()}\x1b\\{found[0]}\x1b]8;;\x1b\\" if path.is_file() else found[0]
-
-
-def error_text(kata: KataReport, path: Path) -> str:
+def error_text(kata: KataReport) -> str:
     """Return why a file could not be graded; for a syntax error, with its line and a caret."""
-    return "\n".join([harmless(kata.message, one_line=True), *_syntax_error(path)])
-
-
-def _syntax_error(path: Path) -> list[str]:
-    """Return the line of a file that is not valid Python, and a caret below the place; else nothing."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(path.read_text(encoding="utf-8-sig"))
-    except SyntaxError as error:
-        line, column = (error.text or "").rstrip("\n"), (error.offset or 0) - 1
-        code = line.lstrip()
-        shown, at = harmless(code, one_line=True)[: WIDEST - 10], column - len(line) + len(code)
-        lead = f"  {error.lineno} │ "
-        caret = [f"{'│':>{len(lead) - 1}} {'^':>{at + 1}}"] if 0 <= at <= len(shown) else []
-        return [lead + shown, *caret] if code else []
-    except (OSError, ValueError, RecursionError, MemoryError):
-        return []
-    return []
+    return "\n".join(filter(None, [harmless(kata.message, one_line=True), harmless(kata.excerpt)]))
 
 
 class Console:
@@ -111,12 +94,12 @@ class Console:
         if self.shows_progress:
             click.echo("\r\x1b[K", nl=False, err=True)
         if kata.status == "error":
-            click.echo(linked(error_text(kata, path), self.view), err=True)
+            click.echo(linked(error_text(kata), self.view, [path]), err=True)
         elif self.live:
             text = terminal.render_kata(kata, self.view)
             if path.resolve() != Path(account.file_of(kata)).resolve() and self.separates:
                 text += f"  graded      {harmless(str(path), one_line=True)}\n"
-            click.echo(linked(text, self.view), color=self.view.colour, nl=self.separates)
+            click.echo(linked(text, self.view, [path]), color=self.view.colour, nl=self.separates)
 
     def finish(self, report: Report) -> None:
         if self.live and len(report.katas) > 1:

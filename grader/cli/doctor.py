@@ -72,13 +72,11 @@ def _gpu() -> str:
 def _sandbox(isolation: str) -> str:
     """Return the layers that a worker reports before it loads anything."""
     with closing(open_source("numpy", isolation=isolation)) as source:
-        process = source.start("cpu")
         try:
-            held = Isolation(**RemoteStudent(process).greeting(START_SECONDS))
+            with source.start("cpu") as process:
+                held = Isolation(**RemoteStudent(process).greeting(START_SECONDS))
         except WorkerLost as lost:
             return f"no worker can be started: {lost}"
-        finally:
-            process.kill()
     layers = {
         "a process of its own": held.process,
         f"Landlock {held.landlock_abi}": held.landlock_abi,

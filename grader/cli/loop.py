@@ -132,8 +132,9 @@ class Loop:
         if refusal:
             self.say(refusal)
 
-    def say(self, text: str) -> None:
-        click.echo(linked(text, self.view()), color=self.view().colour)
+    def say(self, text: str, *files: Path) -> None:
+        """Print a text; the paths of the current kata's file and of `files` in it become links."""
+        click.echo(linked(text, self.view(), [self._path, *files]), color=self.view().colour)
 
     def _start(self) -> None:
         """Keep the stubs, and grade what was changed since it was graded, the current kata last."""
@@ -213,7 +214,7 @@ class Loop:
 
     def _text(self, report: KataReport, view: View) -> str:
         if report.status == "error":
-            return error_text(report, self.course.stub(self.current))
+            return error_text(report)
         return terminal.render_kata(report, replace(view, offers_commands=False))
 
     def _show_keys(self) -> None:
@@ -307,7 +308,7 @@ class Loop:
         except OSError as error:
             self.say(f"{shorten(self._path)} cannot be written: {reason_of(error)}.")
         else:
-            self.say(f"{what} of {self.current.name} is back. What it replaced is in {shorten(copy)}.")
+            self.say(f"{what} of {self.current.name} is back. What it replaced is in {shorten(copy)}.", copy)
 
     def not_better(self) -> str:
         return self._not_replaceable(BEST, "the best version")
@@ -319,7 +320,7 @@ class Loop:
         data = self.versions.kept(kind, self.current)
         if data is None:
             return f"There is no copy of {what} of {self.current.name}."
-        same = self._path.is_file() and self._path.read_bytes() == data
+        same = self.versions.holds(self._path, data)
         return f"{self.current.name} is {what} already." if same else ""
 
     def explain(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -59,7 +60,7 @@ def standing(course: Course, info: KataInfo, state: KataState) -> Standing:
     same = bool(state.digest) and state.digest == file_digest(info, path)
     if same and state.status == "passed":
         return Standing(info, "passed", state, changed=False)
-    begun = same or (path.exists() and is_begun(info, path))
+    begun = same or (os.path.lexists(path) and is_begun(info, path))
     return Standing(info, "begun" if begun else "", state, changed=not same)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -58,7 +59,7 @@ def _chosen_files(
     """Return the files to grade: the given one, those of the named katas, all, or all that are begun."""
     if options.file is not None:
         info = _only_info(course, infos, options.file)
-        if not options.file.exists():
+        if not os.path.lexists(options.file):  # a link that leads nowhere is the student's file
             raise CourseError(f"There is no file {options.file}.")
         return [(info, options.file)]
     if options.names:
@@ -67,7 +68,7 @@ def _chosen_files(
     stubs = [(info, course.stub(info)) for info in course.katas.values()]
     if options.all_katas:
         return stubs
-    return [(info, path) for info, path in stubs if path.exists() and is_begun(info, path)]
+    return [(info, path) for info, path in stubs if os.path.lexists(path) and is_begun(info, path)]
 
 
 def _katas_of_notebooks(course: Course, notebooks: list[Path]) -> list[tuple[KataInfo, Path]]:

@@ -13,8 +13,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from grader.course.catalog import CourseError
+from grader.course.files import inside, read_file
+from grader.report_texts import harmless
 
 NAME = ".dojo-release.json"
+LARGEST_PART = 256 << 20  # bytes of one file of a release
 OWN = "exercises/"  # the only files that a student may change
 #: Where an added file can change a verdict, and the names of such files in the top folder.
 FOLDERS = ("tests", "keys", "vendor", "solutions", "grader", ".github")
@@ -39,9 +42,14 @@ def read_list(root: Path) -> dict[str, str]:
     if not file.is_file():
         return {}
     try:
-        return {str(name): str(value) for name, value in json.loads(file.read_text("utf-8"))["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        found = {str(name): str(value) for name, value in json.loads(read_file(file))["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
+    outside = next((name for name in found if inside(root, name) is None), None)
+    if outside is not None:
+        named = harmless(outside[:80], one_line=True)
+        raise CourseError(f"{NAME} is damaged: it names {named}, which is not in this folder.")
+    return found
 
 
 def is_release(root: Path) -> bool:
@@ -60,12 +68,12 @@ def differences(root: Path, against: Path | None = None) -> list[str]:
     if not listed:
         raise CourseError("This folder is no release: there is no list of its files.")
     if against is not None:
-        listed = {name: _digest_of(against / name) for name in (*listed, NAME)}
+        listed = {name: digest_of(against / name) for name in (*listed, NAME)}
     protected = {name: value for name, value in listed.items() if not name.startswith(OWN)}
     found = {
         name: "changed" if (root / name).is_file() else "missing"
         for name, value in protected.items()
-        if _digest_of(root / name) != value
+        if digest_of(root / name) != value
     }
     found |= {name: "added" for name in _that_can_judge(root) if name not in listed and name != NAME}
     return [f"{what}: {name}" for name, what in sorted(found.items())]
@@ -88,9 +96,15 @@ def _is_own_bytecode(path: Path) -> bool:
     """
     if path.suffix != ".pyc" or path.parent.name != "__pycache__" or path.is_symlink():
         return False
-    with path.open("rb") as file:
-        return file.read(8)[4:] == bytes(4)
+    try:
+        return read_file(path)[4:8] == bytes(4)
+    except OSError:
+        return False
 
 
-def _digest_of(path: Path) -> str:
-    return digest(path.read_bytes()) if path.is_file() else ""
+def digest_of(path: Path) -> str:
+    """Return the digest of a file; empty if there is none that can be read."""
+    try:
+        return digest(read_file(path, LARGEST_PART))
+    except OSError:
+        return ""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.course.catalog import Course, KataInfo
+from grader.course.files import read_file
 from grader.course.loading import cache_folder
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class CourseState:
     def katas(self) -> dict[str, KataState]:
         """Return what is remembered, by kata; nothing that is damaged."""
         try:
-            found = json.loads((self.folder / FILE).read_text(encoding="utf-8"))
+            found = json.loads(read_file(self.folder / FILE))
         except (OSError, ValueError, RecursionError):
             return {}
         katas = found.get("katas") if isinstance(found, dict) and found.get("version") == VERSION else None
@@ -85,7 +86,7 @@ class CourseState:
 def file_digest(info: KataInfo, path: Path) -> str:
     """Return a digest of a file and of its kata's declaration; "" if one of them cannot be read."""
     try:
-        parts = [file.read_bytes().replace(b"\r\n", b"\n") for file in (info.path, path)]
+        parts = [read_file(file).replace(b"\r\n", b"\n") for file in (info.path, path)]
     except OSError:
         return ""
     return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:24]

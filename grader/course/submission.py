@@ -8,13 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course.catalog import KataInfo, shorten
+from grader.course.files import NotReadable, TooLarge, read_file
 from grader.errors import reason_of
 
 MAX_BYTES = 1 << 20
+LONGEST_LINE = 100  # characters that are shown of a line with a syntax error
 
 
 class SubmissionRejected(Exception):
-    """The file cannot be graded; the message is one sentence that says why and where."""
+    """The file cannot be graded; the message is one sentence that says why and where. `excerpt` is the line
+    in question, with a caret below the place, or empty."""
+
+    def __init__(self, message: str, excerpt: str = "") -> None:
+        super().__init__(message)
+        self.excerpt = excerpt
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,8 @@ def parse(info: KataInfo, source: str, label: str) -> Submission:
             raise ValueError
         ast.parse(source)
     except SyntaxError as error:
-        raise SubmissionRejected(f"{label} has a syntax error in line {error.lineno}: {error.msg}.") from None
+        told = f"{label} has a syntax error in line {error.lineno}: {error.msg}."
+        raise SubmissionRejected(told, _excerpt(error)) from None
     except (ValueError, RecursionError, MemoryError):
         raise SubmissionRejected(
             f"{label} cannot be read as Python: it holds a null byte or is nested too deeply."
@@ -98,20 +106,27 @@ def parse(info: KataInfo, source: str, label: str) -> Submission:
     return Submission(info, source, label)
 
 
+def _excerpt(error: SyntaxError) -> str:
+    """Return the line of a syntax error, and a caret below the place."""
+    line = (error.text or "").rstrip("\n")
+    code = line.lstrip()
+    at = (error.offset or 0) - 1 - len(line) + len(code)
+    lead = f"  {error.lineno} │ "
+    caret = f"\n{'│':>{len(lead) - 1}} {'^':>{at + 1}}" if 0 <= at <= len(code[:LONGEST_LINE]) else ""
+    return f"{lead}{code[:LONGEST_LINE]}{caret}" if code else ""
+
+
 def read_bytes(path: Path, label: str, limit: int = MAX_BYTES, what: str = "a Python file") -> bytes:
-    """Return the content of a regular file, at most `limit` + 1 bytes. Raises SubmissionRejected if it cannot
-    be read or is not a regular file."""
-    if path.is_dir():
-        raise SubmissionRejected(f"{label} is a folder; {what} is needed.")
-    if not path.exists():
-        raise SubmissionRejected(f"There is no file {label}.")
-    if path.is_symlink():  # a link could point to the solution
-        raise SubmissionRejected(f"{label} is a link; {what} is needed.")
-    if not path.is_file():
-        raise SubmissionRejected(f"{label} is no regular file.")
+    """Return the content of a student's file, which must be a regular file of at most `limit` bytes. Raises
+    SubmissionRejected."""
     try:
-        with path.open("rb") as file:
-            return file.read(limit + 1)
+        return read_file(path, limit)
+    except FileNotFoundError:
+        raise SubmissionRejected(f"There is no file {label}.") from None
+    except TooLarge as error:
+        raise SubmissionRejected(f"{label} {error.strerror}.") from None
+    except NotReadable as error:  # a link could point to the solution
+        raise SubmissionRejected(f"{label} {error.strerror}; {what} is needed.") from None
     except OSError as error:
         raise SubmissionRejected(f"{label} cannot be read: {reason_of(error)}.") from None
 

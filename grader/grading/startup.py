@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from grader.answer_keys.file import KeyUnusable
@@ -103,13 +104,11 @@ def open_grader(
 
 def _require_isolation(source: WorkerFactory, device: str) -> None:
     """Start a worker without a submission and raise IsolationMissing if it lacks a protection."""
-    process = source.start(device)
     try:
-        held = Isolation(**RemoteStudent(process).greeting(CUDA_SECONDS))
+        with source.start(device) as process:
+            held = Isolation(**RemoteStudent(process).greeting(CUDA_SECONDS))
     except WorkerLost as lost:
         raise IsolationMissing(f"`--isolation required`: no worker can be started here. {lost}") from None
-    finally:
-        process.kill()
     if not held.is_whole:
         raise IsolationMissing(
             f"`--isolation required`: this machine lacks {_lacking(held)}."
@@ -145,4 +144,4 @@ def grade_read(grader: Grader, info: KataInfo, read: Callable[[], Submission]) -
             return info.unjudged("not_started", message)
         return grader.grade(submission)
     except SubmissionRejected as refused:
-        return bounded(info.unjudged("error", str(refused)))
+        return bounded(replace(info.unjudged("error", str(refused)), excerpt=refused.excerpt))

@@ -10,10 +10,16 @@ def test_a_path_of_a_file_that_exists_is_a_link(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "softmax.py").touch()
     uri = (tmp_path / "softmax.py").as_uri()
-    shown = linked("in softmax.py. Not in top_k.py, nor in a.softmax.pyc", View(links=True))
+    files = [tmp_path / "softmax.py"]
+    shown = linked("in softmax.py. Not in top_k.py, nor in a.softmax.pyc", View(links=True), files)
     link = f"\x1b]8;;{uri}\x1b\\softmax.py\x1b]8;;\x1b\\"
     assert shown == f"in {link}. Not in top_k.py, nor in a.softmax.pyc"
-    assert linked("in softmax.py", View()) == "in softmax.py"
+    assert linked("in softmax.py", View(), files) == "in softmax.py"
+
+
+def test_a_path_that_a_submission_prints_is_text(tmp_path):
+    printed = f"~nosuchuser/x.py {'a' * 300}.py /etc/passwd.py {tmp_path}/other.py"
+    assert linked(printed, View(links=True), [tmp_path / "softmax.py"]) == printed
 
 
 def test_links_are_for_terminals_outside_vs_code_with_colour_or_without(monkeypatch):

@@ -70,14 +70,20 @@ def test_a_file_that_is_not_there_is_refused(info, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert refusal(read_submission, info, tmp_path / "a" / "b.py") == "There is no file a/b.py."
     (tmp_path / "dangling.py").symlink_to("nowhere")
-    assert refusal(read_submission, info, tmp_path / "dangling.py") == "There is no file dangling.py."
+    assert (
+        refusal(read_submission, info, tmp_path / "dangling.py")
+        == "dangling.py is a link; a Python file is needed."
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_a_fifo_is_refused_without_waiting_for_it(info, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkfifo(tmp_path / "pipe.py")
-    assert refusal(read_submission, info, tmp_path / "pipe.py") == "pipe.py is no regular file."
+    assert (
+        refusal(read_submission, info, tmp_path / "pipe.py")
+        == "pipe.py is no regular file; a Python file is needed."
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything")

@@ -119,16 +119,15 @@ def write_release(folder: Path, files: dict[str, bytes]) -> ReleaseOutcome:
     before, outcome = release_manifest.read_list(folder), ReleaseOutcome()
     for name, data in files.items():
         path = folder / name
-        if path.is_file() and release_manifest.digest(path.read_bytes()) not in (
-            before.get(name), release_manifest.digest(data),
-        ):  # fmt: skip
+        kept = release_manifest.digest_of(path)
+        if path.is_file() and kept not in (before.get(name), release_manifest.digest(data)):
             outcome.kept.append(name)
             continue
         keys.save(path, data)
         outcome.written.append(name)
     for name, value in before.items():
         path = folder / name
-        if name not in files and path.is_file() and release_manifest.digest(path.read_bytes()) == value:
+        if name not in files and release_manifest.digest_of(path) == value:
             path.unlink()
             outcome.removed.append(name)
     keys.save(folder / release_manifest.NAME, release_manifest.to_text(files).encode())

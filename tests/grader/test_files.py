@@ -1,0 +1,181 @@
+"""One reader of files from elsewhere: regular files of limited size, opened once."""
+
+import json
+import os
+import socket
+import threading
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from grader.cli.grade import grade
+from grader.cli.kata import kata
+from grader.course import release_manifest
+from grader.course.catalog import CourseError
+from grader.course.files import NotReadable, inside, read_file, safe_parts
+from grader.course.state import CourseState, file_digest
+from grader.course.versions import BEST, Versions
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+
+SECRET = "machine example.org password hunter2"
+
+
+def link_to_a_secret(path):
+    path.with_name("netrc").write_text(f"{SECRET}\n")
+    path.symlink_to(path.with_name("netrc"))
+
+
+def bound_socket(path):
+    here = os.getcwd()
+    os.chdir(path.parent)  # the name of a socket is short
+    try:
+        socket.socket(socket.AF_UNIX).bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+KINDS = {
+    "a FIFO": (os.mkfifo, "is no regular file"),
+    "a link": (link_to_a_secret, "is a link"),
+    "a dangling link": (lambda path: path.symlink_to("nowhere"), "is a link"),
+    "a link to itself": (lambda path: path.symlink_to(path.name), "is a link"),
+    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "is a link"),
+    "a folder": (os.mkdir, "is a folder"),
+    "a socket": (bound_socket, "is no regular file"),
+}
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def made(kind, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    KINDS[kind][0](path)
+    return path
+
+
+@kinds
+def test_what_is_no_regular_file_is_not_read(tmp_path, kind):
+    with pytest.raises(NotReadable, match=KINDS[kind][1]):
+        read_file(made(kind, tmp_path / "double.py"))
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
+def test_a_device_is_not_read_though_its_link_may_be_followed(tmp_path, device):
+    (tmp_path / "roster.csv").symlink_to(device)
+    with pytest.raises(NotReadable, match="is no regular file"):
+        read_file(tmp_path / "roster.csv", follows_links=True)
+
+
+def test_a_file_that_grows_while_it_is_read_ends_at_the_limit(tmp_path):
+    path = tmp_path / "double.py"
+    path.touch()
+    ends = threading.Event()
+
+    def grow():
+        with path.open("ab", buffering=0) as file:
+            while not ends.is_set():
+                file.write(bytes(1 << 16))
+
+    growing = threading.Thread(target=grow)
+    growing.start()
+    while path.stat().st_size < 1 << 20:
+        time.sleep(0.001)
+    try:
+        with pytest.raises(NotReadable, match="is larger than 1 MiB"):
+            read_file(path, 1 << 20)
+    finally:
+        ends.set()
+        growing.join()
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("a/b.py", ("a", "b.py")),
+        ("../x", ()),
+        ("/etc/passwd", ()),
+        ("C:\\x", ()),
+        ("a/../../x", ()),
+        ("", ()),
+    ],
+)
+def test_a_name_stays_in_its_folder(name, parts):
+    assert safe_parts(name) == parts
+
+
+def test_a_name_does_not_lead_out_by_a_link(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "course").mkdir()
+    (tmp_path / "course" / "keys").symlink_to(tmp_path / "elsewhere")
+    assert inside(tmp_path / "course", "keys/softmax.key") is None
+    assert inside(tmp_path / "course", "exercises/x.py") == tmp_path / "course" / "exercises" / "x.py"
+
+
+@kinds
+def test_a_student_s_file_that_is_none_gets_a_report(tiny_course, tmp_path, kind):
+    path = made(kind, tmp_path / "double.py")
+    words = ["double", "--course", tiny_course.root, "--file", path, "--format", "json"]
+    result = CliRunner().invoke(grade, list(map(str, words)))
+    assert result.exit_code == 2, result.output
+    [report] = json.loads(result.stdout)["katas"]
+    assert [report["status"], report["score"]] == ["error", 0]
+    assert report["message"] == f"double.py {KINDS[kind][1]}; a Python file is needed."
+    assert SECRET not in result.output
+
+
+@kinds
+def test_one_file_that_is_none_leaves_the_class_graded(tiny_course, tmp_path, kind):
+    made(kind, tmp_path / "in" / "ada" / "double.py")
+    (tmp_path / "in" / "bob").mkdir()
+    (tmp_path / "in" / "bob" / "double.py").write_text("def double(x):\n    return x + x\n")
+    words = ["grade", tmp_path / "in", "--course", tiny_course.root, "--kata", "double", "--graders", "1"]
+    result = CliRunner().invoke(kata, [*map(str, words), "--output", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    written = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert b"bob" in written
+    assert SECRET.encode() not in written + result.output.encode()
+
+
+@kinds
+def test_a_submission_with_a_file_that_is_none_gets_a_report(tiny_course, tmp_path, kind):
+    made(kind, tmp_path / "in" / "double.py")
+    words = ["--course", tiny_course.root, "--submission", tmp_path / "in", "--format", "json"]
+    result = CliRunner().invoke(grade, list(map(str, words)))
+    assert result.exit_code in (0, 1, 2), result.output
+    assert json.loads(result.stdout)["score"] == 0
+    assert SECRET not in result.output
+
+
+@kinds
+def test_what_is_remembered_is_not_read_from_elsewhere(tiny_course, tmp_path, kind):
+    info = tiny_course.kata_info("double")
+    path = made(kind, tmp_path / "double.py")
+    versions = Versions(tmp_path / ".dojo")
+    versions.keep(BEST, info, path)
+    assert versions.kept(BEST, info) is None
+    assert file_digest(info, path) == ""
+    state = CourseState(tiny_course)
+    state.folder = tmp_path / "state"
+    made(kind, state.folder / "state.json")
+    assert state.katas() == {}
+
+
+def test_a_syntax_error_shows_the_line_of_the_bytes_that_were_read(tiny_course, tmp_path):
+    path = tmp_path / "double.py"
+    path.write_text("def double(x)\n    return x\n")
+    words = ["double", "--course", tiny_course.root, "--file", path]
+    shown = CliRunner().invoke(grade, list(map(str, words))).stderr
+    assert "  1 │ def double(x)\n" in shown
+    words += ["--format", "json"]
+    [report] = json.loads(CliRunner().invoke(grade, list(map(str, words))).stdout)["katas"]
+    assert report["excerpt"] == "  1 │ def double(x)\n    │              ^"
+
+
+@pytest.mark.parametrize("name", ["../victim/x", "/victim/x", "keys/../../victim/x"])
+def test_a_manifest_that_names_files_elsewhere_is_damaged(tmp_path, name):
+    (tmp_path / "course").mkdir()
+    manifest = {"version": 1, "files": {name: "0" * 64}}
+    (tmp_path / "course" / release_manifest.NAME).write_text(json.dumps(manifest))
+    with pytest.raises(CourseError, match="which is not in this folder"):
+        release_manifest.read_list(tmp_path / "course")
