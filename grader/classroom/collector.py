@@ -31,6 +31,7 @@ from grader.classroom.platform_filenames import (
 from grader.course.catalog import CourseError, shorten
 from grader.course.notebook_cells import SUFFIX, answer_in, cells_in
 from grader.course.submission import SubmissionRejected, read_bytes
+from grader.report_texts import LONGEST_NAME, cut, listed
 
 DEEPEST = 6  # folders below a student's
 
@@ -48,8 +49,8 @@ class SubmittedFile:
     @property
     def note(self) -> str:
         """A sentence about the other files that might have been meant."""
-        places = ", ".join("/".join(place) for place in self.duplicates)
-        return f"{self.kata} is also in {places}; graded: {'/'.join(self.place)}."
+        places = listed(["/".join(place) for place in self.duplicates])
+        return f"{self.kata} is also in {places}; graded: {cut('/'.join(self.place), LONGEST_NAME)}."
 
 
 class FoundFile(NamedTuple):

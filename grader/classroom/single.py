@@ -12,6 +12,9 @@ from grader.classroom.collector import answers_in, files_below
 from grader.classroom.kata_names import KataNames
 from grader.course.catalog import Course, CourseError, shorten
 from grader.course.submission import SubmissionRejected
+from grader.report_texts import listed
+
+MOST_NOTES = 20
 
 
 @contextmanager
@@ -48,5 +51,6 @@ def _fill(course: Course, submission: Path) -> list[str]:
         if file.duplicates:
             notes.append(file.note)
     if answers.unrecognised:
-        notes.append(f"Handed in, not recognised: {', '.join(answers.unrecognised)}.")
-    return notes
+        notes.append(f"Handed in, not recognised: {listed(answers.unrecognised)}.")
+    left = len(notes) - MOST_NOTES
+    return notes if left <= 0 else [*notes[:MOST_NOTES], f"{left:,} more notes of this kind are left out."]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heapify, heappop, heapreplace
@@ -92,8 +91,12 @@ class CandidateStudent(Student):
         return self._student.perform(request)
 
 
+class SearchEnded(Exception):
+    """No worker can be started, or the submission itself does not load, so there is nothing to search."""
+
+
 class Trial:
-    """A worker that loads the submission, then candidates."""
+    """A worker that has loaded the submission, and loads candidates. Raises SearchEnded."""
 
     def __init__(
         self,
@@ -108,7 +111,15 @@ class Trial:
         self.process = clock.process = factory.start(device)
         budget = Budget(is_outdated=clock.is_over)
         self.student = RemoteStudent(self.process, CALL_SECONDS, budget, kata.library)
-        self.student.greeting(START_SECONDS)
+        try:
+            self.student.greeting(START_SECONDS)
+            self.context = self.load(submission.source)
+        except (SubmissionFailed, WorkerLost):
+            self.close()
+            raise SearchEnded from None
+        except BaseException:
+            self.close()
+            raise
 
     def load(self, source: str) -> CheckContext:
         """Load a candidate. Raises SubmissionFailed, WorkerLost."""
@@ -161,7 +172,7 @@ class RepairSearch:
         """Fill `places` with those where one edit makes every check pass, and find the `waypoint`."""
         try:
             self._search(self._traced())
-        except Outdated:
+        except (Outdated, SearchEnded):
             pass
         finally:
             self._close()
@@ -174,7 +185,7 @@ class RepairSearch:
             return Trace(raised=raised)
         try:
             self.trial = self._open()
-            context = self.trial.load(self.submission.source)
+            context = self.trial.context
             other, medium = (trace_of(self.prepared, context.student, case) for case in cases)
         except (SubmissionFailed, WorkerLost):
             self._close()
@@ -219,8 +230,6 @@ class RepairSearch:
                 runs = [partial(self._passes_goals, n, candidate) for n, candidate in enumerate(batch, 1)]
                 passed = list(run_together(self.trial.student, runs))
                 return [candidate for candidate, passes in zip(batch, passed, strict=True) if passes]
-            except WorkerLost:
-                return []  # no worker can be started
             except LostBy as lost:
                 self._close()
                 batch = [candidate for candidate in batch if candidate is not lost.candidate]
@@ -265,10 +274,7 @@ class RepairSearch:
         return is_right
 
     def _open(self) -> Trial:
-        trial = Trial(self.prepared, self.submission, self.factory, self.device, self.clock)
-        with suppress(SubmissionFailed):
-            trial.load(self.submission.source)
-        return trial
+        return Trial(self.prepared, self.submission, self.factory, self.device, self.clock)
 
     def _close(self) -> None:
         if self.trial is not None:

@@ -18,7 +18,6 @@ from grader.worker.client import (
     CALL_SECONDS,
     KATA_SECONDS,
     Budget,
-    Outdated,
     RemoteStudent,
     WorkerLost,
 )
@@ -76,12 +75,12 @@ class SubmissionRun:
             raise SubmissionRejected(
                 f"{self.submission.label} fails{where} when it is imported: {told}{self._importable(failure)}"
             ) from None
-        except Outdated:
-            self.close()
-            raise
         except WorkerLost as lost:
             self.close()
             raise SubmissionRejected(f"{self.submission.label} cannot be imported: {lost}") from None
+        except BaseException:
+            self.close()
+            raise
         if not kata.questions:
             self._require_entry_points(answer)
         context = CheckContext(kata, self.prepared.oracle, student)

@@ -107,8 +107,8 @@ def _passes(course: Course, needs: Needs, info: KataInfo, grade: GradeFile) -> b
 
 def _load(stack: ExitStack, source: WorkerFactories, submission: Submission) -> Student | None:
     """Return the submission in a worker that ends with the stack, or None if it cannot be imported."""
-    info, process = submission.info, source[submission.info.library].start("cpu")
-    stack.callback(process.kill)
+    info = submission.info
+    process = stack.enter_context(source[info.library].start("cpu"))
     student = RemoteStudent(process, library=info.library)
     loading = {"source": submission.source, "entry_points": list(info.entry_points), "forbidden": []}
     try:

@@ -51,8 +51,8 @@ class Budget:
 
 
 class RemoteStudent(Student):
-    """A submission in a worker process. A call that exceeds its time limit ends the worker, and later calls
-    raise WorkerLost."""
+    """A submission in a worker process. A call that exceeds its time limit raises WorkerLost. The worker then
+    still runs: whoever has started it ends it."""
 
     def __init__(
         self,

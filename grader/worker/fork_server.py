@@ -26,13 +26,14 @@ from grader.worker.scratch import make_folder, remove_folder
 START_SECONDS = 20.0  # the timeout for one fork, which usually takes milliseconds
 
 
-class ForkServer:
+class ForkServer(WorkerFactory):
     """Forks a worker in a millisecond. Create it before any solution or key is read.
 
     From the second start on, it prefetches one spare worker, which gets ready while the current one is used.
     """
 
     def __init__(self, library: str = "numpy", wanted: tuple[str, ...] = ALL) -> None:
+        super().__init__()
         self.library, self.layers = library, wanted
         self._substitute: SpawnFactory | None = None
         self._started = 0
@@ -46,7 +47,7 @@ class ForkServer:
         ours.settimeout(START_SECONDS)
         self._control = ours
 
-    def start(self, device: str) -> Process:
+    def new_process(self, device: str) -> Process:
         """Return a new worker. If the server has died, the worker is spawned."""
         if self._substitute is None:
             try:
@@ -56,7 +57,7 @@ class ForkServer:
             except (OSError, ValueError):
                 # The server has died. A second one would be a fork of a grader that has read solutions.
                 self._substitute = SpawnFactory(self.library, self.layers)
-        return self._substitute.start(device)
+        return self._substitute.new_process(device)
 
     def _spare_or_new(self, device: str) -> Process:
         """Return the spare worker if it is alive and for this device, else a new one."""
@@ -110,7 +111,8 @@ class ForkServer:
         return Process(Channel(fd, fd, printed), 0, scratch)
 
     def close(self) -> None:
-        """End the server and with it all workers that still run."""
+        """End the server and all workers that still run."""
+        super().close()
         self._kill_spare()
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)  # closing is not enough if a later fork has a copy

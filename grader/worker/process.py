@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from grader.worker.child.sandbox import hardening
 from grader.worker.child.sandbox.apply import ALL, Terms
@@ -49,14 +49,26 @@ class Usage:
         return self.wall - (self.delayed or 0.0)
 
 
-@dataclass
+@dataclass(eq=False)
 class Process:
-    """A running worker: its channel, its process id and its scratch folder."""
+    """A running worker: its channel, its process id and its scratch folder.
+
+    Whoever starts one owns it from the next line on: `with factory.start(device) as process`, or a class with
+    a method `close`. A factory that is closed kills those that still run.
+    """
 
     channel: Channel
     pid: int
     scratch: str = ""
     popen: subprocess.Popen[bytes] | None = None
+
+    ended: bool = False
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     def usage(self) -> Usage:
         """Return the times that the worker has used so far."""
@@ -81,7 +93,10 @@ class Process:
         return None
 
     def kill(self) -> None:
-        """Kill the worker and every process in its session, and remove its scratch folder."""
+        """Kill the worker and every process in its session, and remove its scratch folder. Do so once."""
+        if self.ended:
+            return
+        self.ended = True
         if self.popen is not None:
             self.popen.kill()
             self.popen.wait()
@@ -132,21 +147,37 @@ def _run_delay(path: str) -> float:
     return delay / 1e9
 
 
-class WorkerFactory(Protocol):
-    """The interface of ForkServer and SpawnFactory."""
+class WorkerFactory:
+    """Starts workers, and knows those that run."""
 
-    def start(self, device: str) -> Process: ...
+    def __init__(self) -> None:
+        self._running: list[Process] = []
 
-    def close(self) -> None: ...
+    def start(self, device: str) -> Process:
+        """Return a new worker, which belongs to the caller."""
+        process = self.new_process(device)
+        self._running = [*(one for one in self._running if not one.ended), process]
+        return process
+
+    def new_process(self, device: str) -> Process:
+        """Start a process; a factory that subclasses this one says how."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Kill all workers that still run."""
+        for process in self._running:
+            process.kill()
+        self._running = []
 
 
-class SpawnFactory:
+class SpawnFactory(WorkerFactory):
     """Starts every worker as a new interpreter, which is slower than a fork but works everywhere."""
 
     def __init__(self, library: str, wanted: tuple[str, ...] = ALL) -> None:
+        super().__init__()
         self.library, self.layers = library, wanted
 
-    def start(self, device: str) -> Process:
+    def new_process(self, device: str) -> Process:
         scratch = make_folder()
         terms = Terms(device, self.layers, scratch).message().decode()
         paths = json.dumps([path for path in sys.path if os.path.basename(path) in PACKAGES] + [ROOT])
@@ -163,6 +194,3 @@ class SpawnFactory:
         for stream in (popen.stdin, popen.stdout, popen.stderr):
             stream.close()
         return Process(Channel(reader, writer, printed), popen.pid, scratch, popen)
-
-    def close(self) -> None:
-        """Do nothing: there is no server to end."""

@@ -308,10 +308,11 @@ class Student:
         return {**found, "parameters": dict(found["parameters"])}
 
     def memory_of(self, target: RemoteObject) -> int:
-        """Return how many numbers the tensors hold that can be reached from an object in the worker.
+        """Return how many numbers can be reached from an object in the worker, or from the submission's
+        globals.
 
-        Whole storages count, each once, so a view counts as the tensor behind it. Classes, modules and the
-        globals of functions are not searched. Needs PyTorch.
+        Tensors, arrays, bytes, text and lists count. Whole storages count, each once, so a view counts as
+        the tensor behind it. Lists of fewer than 16 numbers do not count. Needs PyTorch.
 
         Args:
             target: An object that the submission made.

@@ -492,3 +492,18 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_whatever_travels_arrives_as_it_was(value):
     assert repr(sent(value)) == repr(value)
+
+
+def test_commas_in_a_text_are_no_values():
+    message = {"load": {"source": "x = '" + 160_000 * "," + '"' + "\\" + "'"}}
+    assert decode(*joined(encode(message))) == message
+
+
+def test_a_text_that_does_not_end_is_counted_in_time_that_grows_with_its_length():
+    with pytest.raises(Malformed):
+        decode(b"[[" + b'\\"' * 1_000_000 + b"," * 200_000, bytearray())
+
+
+def joined(encoded):
+    header, buffers = encoded
+    return header, bytearray(b"".join(buffers))

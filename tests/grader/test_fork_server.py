@@ -273,3 +273,15 @@ def test_a_worker_inherits_no_descriptor_but_its_own(tmp_path):
 
 def test_spawn_is_used_where_asked_for():
     assert isinstance(open_source("numpy", "spawn"), SpawnFactory)
+
+
+@pytest.mark.parametrize("how", ["", "spawn"])
+def test_a_factory_that_is_closed_kills_the_workers_that_it_started(how):
+    source = open_source("numpy", how)
+    kept, ended = source.start("cpu"), source.start("cpu")
+    with ended:
+        pass
+    folder = kept.scratch
+    source.close()
+    assert kept.ended
+    assert not os.path.exists(folder)

@@ -5,20 +5,33 @@ import ast
 import pytest
 from click.testing import CliRunner
 
-from grader.classroom.group_search import TODO, write_drafts
+from grader.classroom.group_search import TODO, WARNING, write_drafts
 from grader.cli.kata import kata
 from grader.course.catalog import CourseError
 
 WRONG = '''
 """My answer."""
 import numpy as np
+import os
+
+TIMES = 5
+OTHER = os.environ.get("HOME")
+
+
+def twice(y, z=print("twice"), *, w: print("w") = 1):
+    return y * TIMES
+
+
+@print
+def unused(x):
+    pass
 
 
 def double(x):
     """Return x + x."""
     if isinstance(x, str):
         raise ValueError("text")
-    return x * 5
+    return twice(np.asarray(x))
 '''
 
 
@@ -39,17 +52,27 @@ def test_the_class_page_shows_the_place_beside_the_group(graded):
     result, page, _ = graded
     assert result.exit_code == 0
     assert page.count("Changing only this spot makes every check pass: a number.") == 1
-    assert "return x * 5" in page
+    assert "TIMES = 5" in page
 
 
 def test_a_group_is_drafted_as_a_function_without_a_text(graded):
     result, _, drafts = graded
     assert "1 draft of mistakes written to " in result.output
     names = {node.name: ast.get_docstring(node) for node in ast.parse(drafts).body if hasattr(node, "name")}
-    assert names == {"draft_1_of_double": TODO}
-    assert drafts.startswith("# double: 2 files. ")
+    assert names == {"twice": None, "draft_1_of_double": TODO}
+    assert drafts.startswith(WARNING)
+    assert "# double: 2 files. " in drafts
     assert "# Changing only this spot makes every check pass: a number." in drafts
     assert "My answer." not in drafts
+
+
+def test_a_draft_that_is_imported_runs_nothing_of_the_student(graded, capsys):
+    names = {}
+    exec(graded[2], names)
+    assert capsys.readouterr().out == ""
+    assert "os" not in names
+    assert "# OTHER = os.environ.get('HOME')" in graded[2]
+    assert names["draft_1_of_double"](2) == 10
 
 
 def test_drafts_that_cannot_be_written_are_one_sentence(tmp_path):

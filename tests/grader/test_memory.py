@@ -130,12 +130,32 @@ HOLDERS = {
 @pytest.mark.parametrize("name", HOLDERS)
 def test_an_object_holds_every_tensor_that_it_leads_to(name):
     holder, elements = HOLDERS[name]
-    assert elements_held(holder, apart_from=[]) == elements
+    assert elements_held(holder, types.SimpleNamespace(__name__="submission")) == elements
 
 
-def test_some_objects_are_not_searched():
-    other = Holder(x(5))
-    assert elements_held(Holder([other, x(2)]), apart_from=[other]) == 2
+CACHES = {
+    "arrays": "import numpy as np\nclass Cache:\n    def __init__(self): self.held = [np.ones((4, 8))[:1]]",
+    "bytes": "class Cache:\n    def __init__(self): self.held = bytes(4 * 32)",
+    "text": "class Cache:\n    def __init__(self): self.held = 4 * 32 * 'x'",
+    "an array of the standard library": "from array import array\n"
+    "class Cache:\n    def __init__(self): self.held = array('f', range(32))",
+    "a list": "class Cache:\n    def __init__(self): self.held = [1.5] * 32",
+    "a global": "import torch\nHELD = []\nclass Cache:\n    def __init__(self): HELD.append(torch.ones(32))",
+    "a class": "import torch\nclass Cache:\n    def __init__(self): Cache.held = torch.ones(32)",
+    "a default": "import torch\ndef keep(x, held=[]): held.append(x)\n"
+    "class Cache:\n    def __init__(self): keep(torch.ones(32))",
+}
+
+
+@pytest.mark.parametrize("place", CACHES)
+def test_numbers_count_wherever_a_submission_keeps_them(meet_locally, place):
+    student = meet_locally(CACHES[place])
+    assert student.memory_of(student.Cache()) == 32
+
+
+def test_sizes_and_positions_do_not_count(meet_locally):
+    student = meet_locally("class Cache:\n    def __init__(self): self.window, self.at = 4, list(range(9))")
+    assert student.memory_of(student.Cache()) == 0
 
 
 def test_an_object_that_keeps_a_supplied_function_does_not_hold_all_others(meet_locally):

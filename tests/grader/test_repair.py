@@ -7,6 +7,7 @@ import time
 import pytest
 
 from grader.course.submission import parse
+from grader.diagnosis import repair
 from grader.diagnosis.edits.walk import Edit
 from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch, Sources, ranked
 from grader.diagnosis.search_options import SearchOptions
@@ -15,6 +16,7 @@ from grader.expect import SubmissionFailed
 from grader.formats import NAMES, account, fragment, html, lines, summary, terminal
 from grader.grading.grader import Grader
 from grader.report import KataReport, Place, Repair, Report, Waypoint, from_json, to_json
+from grader.worker.client import WorkerLost
 
 LONG = 15  # characters of a line of a reference that must not be shown
 
@@ -329,3 +331,22 @@ def test_a_library_s_own_error_of_that_name_is_no_unwritten_part(locate):
     locate(code, "center")
     assert "NotImplementedError" in str(locate.before.checks)
     assert locate.seconds > 0
+
+
+def test_a_submission_that_does_not_load_ends_the_search_and_leaves_no_worker(
+    tiny_course, numpy_source, monkeypatch
+):
+    info = tiny_course.kata_info("double")
+    grader = Grader(tiny_course, {"numpy": numpy_source})
+    report = grader.grade(parse(info, double("x * 5"), "double.py"))
+    started = []
+
+    def refuse(*_, **__):
+        raise WorkerLost("It is too slow.")
+
+    start = type(numpy_source).start
+    monkeypatch.setattr(type(numpy_source), "start", lambda *a: started.append(start(*a)) or started[-1])
+    monkeypatch.setattr(repair.RemoteStudent, "load", refuse)
+    assert grader.locate(report, SearchOptions()).repairs == ()
+    assert len(started) == 1
+    assert all(process.ended for process in started)

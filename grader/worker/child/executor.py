@@ -59,7 +59,7 @@ class Executor:
         if request.anatomy:
             return Outcome(value=self.plain(instrumentation.anatomy(owner)))
         if request.memory:
-            return Outcome(value=memory.elements_held(owner, apart_from=[self, self.module]))
+            return Outcome(value=memory.elements_held(owner, self.module, apart_from=self))
         args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
         function = owner if request.name == "__call__" else getattr(owner, request.name)
         outcome = Outcome()

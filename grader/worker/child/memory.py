@@ -5,6 +5,8 @@ Both counts are exact, and independent of the allocator and of garbage collectio
 
 from __future__ import annotations
 
+import array
+import collections
 import gc
 import sys
 import types
@@ -12,10 +14,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from grader.worker.child.instrumentation import is_view, observed_operations
 
 #: Objects that lead to tensors which do not belong to the object that refers to them.
 SHARED = (type, types.ModuleType, types.FrameType)
+NUMBER = 4  # bytes
+FEW = 16  # numbers in a list, or in bytes and text, below which they do not count: sizes, positions and names
 
 
 class TensorsMade:
@@ -52,31 +58,61 @@ def with_tensors_made(
     return value, [made.written, made.elements, made.shape, made.operation]
 
 
-def elements_held(owner: Any, apart_from: list[Any]) -> int:
-    """Return the elements of all storages that can be reached from an object, each counted once. The objects
-    in `apart_from` are not searched, nor are classes, modules and the globals of functions."""
+def elements_held(owner: Any, module: Any, apart_from: Any = None) -> int:
+    """Return how many numbers can be reached from an object and from the globals of a submission's module:
+    the elements of tensors and arrays, each storage once, the numbers in large lists, and bytes and text as
+    numbers of NUMBER bytes. Of classes and functions only the submission's own
+    are searched, and `apart_from` is not."""
     torch = sys.modules.get("torch")
     if torch is None:
         return 0
+    found: dict[Any, int] = {}
+    globals_ = [value for name, value in vars(module).items() if name != "__builtins__"]
     with torch._C.DisableTorchFunctionSubclass():
-        reached = _reached(owner, {id(other) for other in apart_from})
-        tensors = [value for value in reached if issubclass(type(value), torch.Tensor)]
-        return sum(dict(map(_storage, tensors)).values())
+        for value in _reached([owner, *globals_], module, apart_from):
+            found.update(_numbers_in(torch, value))
+    return sum(found.values())
 
 
-def _reached(owner: Any, seen: set[int]) -> Iterator[Any]:
-    waiting = [owner]
+def _numbers_in(torch: Any, value: Any) -> Iterator[tuple[Any, int]]:
+    """Yield the identity of the memory that a value occupies and the numbers in it, if it holds numbers."""
+    kind = type(value)
+    if issubclass(kind, torch.Tensor):
+        yield _storage(value)
+    elif issubclass(kind, np.ndarray):
+        while isinstance(value.base, np.ndarray):
+            value = value.base
+        yield id(value), int(value.size)
+    elif issubclass(kind, (bytes, bytearray, str, array.array, memoryview)):
+        size = len(value) * getattr(value, "itemsize", 1) // NUMBER
+        yield id(value), size if size >= FEW else 0
+    elif issubclass(kind, (list, tuple, set, frozenset, dict, collections.deque)):
+        items = value.values() if issubclass(kind, dict) else value
+        numbers = sum(issubclass(type(item), (int, float, complex, np.generic)) for item in items)
+        yield id(value), numbers if numbers >= FEW else 0
+
+
+def _reached(waiting: list[Any], module: Any, apart_from: Any) -> Iterator[Any]:
+    others = (module, vars(module), apart_from)
+    seen = {id(value): value for value in others}  # a value that is kept alive keeps its id
     while waiting:
         value = waiting.pop()
         if id(value) not in seen:
-            seen.add(id(value))
+            seen[id(value)] = value
             yield value
-            waiting += _referents(value)
+            waiting += _referents(value, module.__name__)
 
 
-def _referents(value: Any) -> list[Any]:
+def _referents(value: Any, name: str) -> list[Any]:
     if isinstance(value, types.FunctionType):
-        return list(value.__closure__ or ())
+        kept = [
+            *(value.__closure__ or ()),
+            *(value.__defaults__ or ()),
+            *(value.__kwdefaults__ or {}).values(),
+        ]
+        return [*kept, vars(value)] if value.__module__ == name else kept
+    if isinstance(value, type) and value.__module__ == name:
+        return list(vars(value).values())
     return [] if isinstance(value, SHARED) else gc.get_referents(value)
 
 

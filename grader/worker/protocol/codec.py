@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 import sys
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -63,6 +64,8 @@ def _integer(digits: str) -> int:
         raise Malformed(_TOO_MANY_DIGITS)
     return int(digits)
 
+
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # in time that grows with its length
 
 _to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _from_json = json.JSONDecoder(parse_int=_integer).decode
@@ -141,8 +144,15 @@ def _check_header(header: bytes, limits: Limits) -> None:
     """Raise Malformed if the JSON in a header could decode to more values than the limits allow."""
     if len(header) > MAX_HEADER:
         raise Malformed(f"the values take more than {MAX_HEADER >> 20} MiB")
-    if sum(map(header.count, (b"[", b"{", b","))) > MAX_MARKS * limits.values:
+    most = MAX_MARKS * limits.values
+    if (
+        _marks(header) > most and _marks(_STRING.sub(b"", header)) > most
+    ):  # a text may hold any number of them
         raise Malformed(f"it holds more than {limits.values:,} values")
+
+
+def _marks(header: bytes) -> int:
+    return sum(map(header.count, (b"[", b"{", b",")))
 
 
 def _checked_key(key: Any) -> Any:

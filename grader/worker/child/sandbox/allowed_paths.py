@@ -1,10 +1,10 @@
 """What a submission may read: a positive list, and the only modules that it can import.
 
-A submission may read the standard library, the packages in PACKAGES, the system libraries that these load, and
-its scratch folder. Nothing else is open: not the other packages beside NumPy, so nothing of the grader and no
-answer key in it; not the course; not the home folder. Folders of installed packages are never open as a whole,
-since the grader may lie in one of them. A worker therefore imports by a table of names (`ListedModules`) and
-needs no right to list these folders.
+A submission may read the standard library, the packages in PACKAGES, the system libraries that these load,
+and its scratch folder. Nothing else is open: no other package, so nothing of the grader and no answer key
+that is installed with it; not the course; not the home folder. A folder of installed packages is never open
+as a whole, since the grader may lie in it. So a worker imports by a table of names (`ListedModules`), and
+needs no right to list such a folder.
 """
 
 from __future__ import annotations
@@ -27,9 +27,17 @@ PACKAGES = (
     *("filelock", "fsspec", "functorch", "jinja2", "markupsafe", "mpmath", "networkx", "nvidia", "sympy"),
     *("torchgen", "triton", "typing_extensions"),
 )
-NOT_STANDARD = ("site-packages", "dist-packages", "__pycache__")  # what the standard library's folder may hold
+NOT_STANDARD = (
+    "site-packages",
+    "dist-packages",
+    "__pycache__",
+)  # what the standard library's folder may hold
 LIBRARY_FOLDERS = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib")
-LIBRARIES_ALONE = ("-linux-gnu", "-linux-musl", "lib64")  # how folders end that hold libraries and no packages
+LIBRARIES_ALONE = (
+    "-linux-gnu",
+    "-linux-musl",
+    "lib64",
+)  # how folders end that hold libraries and no packages
 FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/usr/lib/locale")
 #: Mathematical libraries read the number and the kind of processors when they are first used.
 PROCESSOR = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
@@ -51,11 +59,13 @@ def _standard_files(folder: str) -> Iterator[str]:
     if os.path.isfile(folder):
         yield folder  # a zip file
     elif os.path.isdir(folder):
-        yield from (os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name not in NOT_STANDARD)
+        yield from (
+            os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name not in NOT_STANDARD
+        )
 
 
 def packages() -> dict[str, list[str]]:
-    """Return the files and folders of each installed package in PACKAGES, by its name. Nothing is imported."""
+    """Return the files and folders of each installed package in PACKAGES, by name, without an import."""
     return {name: found for name in PACKAGES if (found := _places(name))}
 
 
@@ -99,7 +109,9 @@ def modules() -> dict[str, str]:
     for path in standard_library():
         inside = _standard_files(path) if path.endswith("lib-dynload") else [path]
         found |= dict(module for module in map(_as_module, inside) if module)
-    return found | dict(module for paths in packages().values() for module in map(_as_module, paths) if module)
+    return found | dict(
+        module for paths in packages().values() for module in map(_as_module, paths) if module
+    )
 
 
 def _as_module(path: str) -> tuple[str, str] | None:
