@@ -9,6 +9,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -30,9 +31,12 @@ from grader.classroom.platform_filenames import (
 )
 from grader.course.catalog import CourseError, shorten
 from grader.course.notebook_cells import SUFFIX, answer_in, cells_in
+from grader.course.release_manifest import NAME as MANIFEST
+from grader.course.release_manifest import parse_list
 from grader.course.submission import SubmissionRejected, read_bytes
 
 DEEPEST = 6  # folders below a student's
+MOST_MANIFESTS = 4  # of releases in one submission
 
 
 @dataclass(frozen=True)
@@ -165,14 +169,33 @@ def answers_in(
     handed out: an untouched one counts only if there is no other.
     """
     ranked: dict[str, list[tuple[Place, FoundFile]]] = {}
-    others = []
+    others: list[Parts] = []
+    manifests: list[FoundFile] = []
     for file in _with_zips_opened(files, note):
         found = kata_at(file.inner, names)
         if found:
             ranked.setdefault(found[1], []).append((found[0], file))
+        elif file.inner[-1] == MANIFEST:
+            manifests.append(file)
         elif may_be_an_answer(file.inner, names):
-            others.append("/".join(file.inner))
-    return Answers([_best(kata, ranked[kata], stubs.get(kata)) for kata in sorted(ranked)], others)
+            others.append(file.inner)
+    released = _released(manifests) if others else set()
+    unrecognised = ["/".join(place) for place in others if place not in released]
+    return Answers([_best(kata, ranked[kata], stubs.get(kata)) for kata in sorted(ranked)], unrecognised)
+
+
+def _released(manifests: list[FoundFile]) -> set[Parts]:
+    """Return the places of the files that releases wrote, as their manifests say.
+
+    A student can change a manifest. It is asked only about files that answer no kata by their names, so it
+    can turn a blank cell into a 0, and never hide an answer.
+    """
+    places: set[Parts] = set()
+    for file in manifests[:MOST_MANIFESTS]:
+        with suppress(SubmissionRejected, CourseError):
+            listed = parse_list(file.read().decode("utf-8", "replace"))
+            places |= {(*file.inner[:-1], *name.split("/")) for name in listed}
+    return places
 
 
 def _best(kata: str, found: list[tuple[Place, FoundFile]], stub: bytes | None) -> SubmittedFile:

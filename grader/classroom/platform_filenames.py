@@ -97,10 +97,13 @@ def kata_at(inner: Parts, names: KataNames) -> tuple[Place, str] | None:
 
 
 def may_be_an_answer(inner: Parts, names: KataNames) -> bool:
-    """Return whether a file that answers no kata might be meant as an answer, so that a person must look."""
+    """Return whether a file that answers no kata might be meant as an answer, so that a person must look.
+
+    An answer key in a folder `keys` is part of a release.
+    """
     name = inner[-1]
     stem, suffix = _split(name)
-    if _is_ignored(inner) or name in PROJECT_FILES:
+    if _is_ignored(inner) or name in PROJECT_FILES or (inner[-2:-1] == ("keys",) and suffix == ".key"):
         return False
     named = names.find(stem) or names.find(_split(stem)[0])  # softmax.py.txt
     return suffix in SUFFIXES + PACKED or bool(named) or name.startswith("onlinetext")

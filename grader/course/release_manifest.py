@@ -39,8 +39,16 @@ def read_list(root: Path) -> dict[str, str]:
     if not file.is_file():
         return {}
     try:
-        return {str(name): str(value) for name, value in json.loads(file.read_text("utf-8"))["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return parse_list(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
+
+
+def parse_list(text: str) -> dict[str, str]:
+    """Return digests by file name from the text of a manifest. Raises CourseError if it is damaged."""
+    try:
+        return {str(name): str(value) for name, value in json.loads(text)["files"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
 
 

@@ -1,6 +1,8 @@
 """Tests of the collector: files in every layout of the platforms, hostile zip files, the roster."""
 
 import io
+import json
+import os
 import stat
 import zipfile
 
@@ -11,6 +13,7 @@ from grader.classroom.kata_names import KataNames
 from grader.classroom.platform_filenames import StudentName, kata_at, owner
 from grader.classroom.roster import Member, Roster, read_roster
 from grader.course.catalog import CourseError
+from grader.course.release_manifest import NAME as MANIFEST
 from grader.course.submission import MAX_BYTES, SubmissionRejected
 
 NAMES = KataNames(["softmax", "top_p", "decoder_block", "debug_decoder_block"])
@@ -105,6 +108,52 @@ def test_a_file_that_may_be_an_answer_is_listed(tmp_path, write):
     answers = answers_in(files, NAMES)
     assert [file.kata for file in answers.files] == ["top_p"]
     assert answers.unrecognised == ["all.rar", "answer.py", "softmax.py.txt", "both/softmax_and_top_p.py"]
+
+
+RELEASED = {
+    "exercises/attention/softmax.py": "stub", "keys/softmax.key": "k", "vendor/softmax.zip": "z",
+    "top_p.md": "t", "answer.py": "mine",
+}  # fmt: skip
+
+
+def unrecognised_in(folder):
+    ((_, files),) = Collector(folder).students()
+    answers = answers_in(files, NAMES)
+    return [file.kata for file in answers.files], answers.unrecognised
+
+
+@pytest.mark.parametrize("above", ["", "repo-main/"])
+def test_what_a_release_wrote_is_never_an_answer(tmp_path, write, above):
+    manifest = {"files": dict.fromkeys([name for name in RELEASED if name != "answer.py"], "digest")}
+    files = {**RELEASED, MANIFEST: json.dumps(manifest)}
+    write(tmp_path, {f"ada/{above}{name}": text for name, text in files.items()})
+    assert unrecognised_in(tmp_path) == (["softmax"], [f"{above}answer.py"])
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [["exercises/attention/softmax.py", "top_p.ipynb"], ["../ada/softmax.py", "softmax.py", "\0", "/", ""]],
+)
+def test_a_students_manifest_hides_no_answer(tmp_path, write, listed):
+    manifest = json.dumps({"files": dict.fromkeys(listed, "x")})
+    answers = {"exercises/attention/softmax.py": "1", "top_p.ipynb": json.dumps({"cells": []})}
+    write(
+        tmp_path, {f"ada/{name}": text for name, text in {**answers, "a.py": "1", MANIFEST: manifest}.items()}
+    )
+    assert unrecognised_in(tmp_path) == (["softmax", "top_p"], ["a.py"])
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"files": 1}', "[" * 100_000, '{"files": {"keys": null}}'])
+def test_a_damaged_manifest_lists_nothing(tmp_path, write, text):
+    write(tmp_path, {"ada/softmax.py": "1", "ada/answer.py": "1", "ada/keys/top_p.key": "k"})
+    (tmp_path / "ada" / MANIFEST).write_text(text)
+    assert unrecognised_in(tmp_path) == (["softmax"], ["answer.py"])
+
+
+def test_a_manifest_that_is_a_pipe_is_not_read(tmp_path, write):
+    write(tmp_path, {"ada/softmax.py": "1", "ada/answer.py": "1"})
+    os.mkfifo(tmp_path / "ada" / MANIFEST)
+    assert unrecognised_in(tmp_path) == (["softmax"], ["answer.py"])
 
 
 def test_repositories_flat_folders_and_a_students_zip_lie_side_by_side(tmp_path, write):
