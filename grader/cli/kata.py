@@ -22,6 +22,10 @@ key_seed_option = click.option(
     "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
 )
 
+unverified_option = click.option(
+    "--unverified", is_flag=True, help="Hand out katas that `kata verify` did not find ready as they are."
+)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def kata() -> None:
@@ -136,6 +140,7 @@ def verify(
 @click.option("--output", type=click.Path(path_type=Path), help="A folder, or a file that ends in .key.")
 @click.option("--seal", is_flag=True, help="Draw from a fresh seed and encrypt; again to rotate.")
 @click.option("--secret", type=click.Path(path_type=Path), help="With --seal: the file of the secret.")
+@unverified_option
 @course_option
 def key(
     names: tuple[str, ...],
@@ -143,6 +148,7 @@ def key(
     output: Path | None,
     seal: bool,
     secret: Path | None,
+    unverified: bool,
     course: Path | None,
 ) -> None:
     """Write answer keys, so that katas can be graded without the solutions."""
@@ -151,25 +157,25 @@ def key(
     here = _own_course(course)
     infos = keys.chosen_katas(here, names)
     if seal:
-        click.echo(keys.write_sealed(here, infos, output or Path("sealed.key"), secret))
+        click.echo(keys.write_sealed(here, infos, output or Path("sealed.key"), secret, unverified))
         return
-    keys.write_keys(here, infos, seed, output or Path("keys"))
+    keys.write_keys(here, infos, seed, output or Path("keys"), unverified)
     click.echo(f"Keys of {counted(len(infos), 'kata')} are in {output or 'keys'}.")
 
 
 @kata.command(cls=GuardedCommand)
 @folder_argument
 @names_argument
-@key_seed_option
+@click.option(
+    "--seed", type=int, help=f"Draw the keys' cases from this seed.  [default: that of before, or {SEED}]"
+)
 @click.option("--hidden-seed", type=int, help="Let the hosts grade with other cases, drawn from this.")
 @click.option(
     "--host",
     "hosts",
     type=click.Choice(list(WORKFLOWS)),
     multiple=True,
-    default=["actions"],
-    show_default=True,
-    help="Whose workflow grades a push; can be given twice.",
+    help="Whose workflow grades a push; can be given twice.  [default: those of before, or actions]",
 )
 @click.option(
     "--sealed", type=click.Path(path_type=Path), help="A sealed key for the workflow to grade with."
@@ -183,18 +189,21 @@ def key(
 @click.option(
     "--visibility",
     type=click.Choice(VISIBILITIES),
-    default=VISIBILITIES[0],
-    show_default=True,
-    help="When Gradescope shows the tests to students.",
+    help=f"When Gradescope shows the tests to students.  [default: that of before, or {VISIBILITIES[0]}]",
 )
 @click.option("--classroom50", type=click.Path(path_type=Path), help="Write Classroom 50's bundle here too.")
 @click.option(
     "--prairielearn", type=click.Path(path_type=Path), help="Write PrairieLearn's questions here too."
 )
 @click.option("--exercism", type=click.Path(path_type=Path), help="Write an Exercism track here too.")
+@click.option("--remove", is_flag=True, help="Take out the katas and hosts of before that are not named now.")
+@unverified_option
 @course_option
 def release(folder: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
-    """Write a student's repository: stubs, laws, answer keys and the grader, without solutions."""
+    """Write a student's repository: stubs, laws, answer keys and the grader, without solutions.
+
+    A release into the same folder keeps the katas and the options of the one before.
+    """
     from grader.authoring.release.command import release_course
 
     release_course(_own_course(course), folder, names, **options)
@@ -252,13 +261,19 @@ def remove(name: str, yes: bool, course: Path | None) -> None:
 @folder_argument
 @names_argument
 @key_seed_option
+@unverified_option
 @course_option
-def wheel(folder: Path, names: tuple[str, ...], seed: int, course: Path | None) -> None:
+def wheel(folder: Path, names: tuple[str, ...], seed: int, unverified: bool, course: Path | None) -> None:
     """Write a wheel of the grader that holds the course, for `grade --start`."""
-    from grader.authoring.release.keys import save
+    from grader.authoring.release.keys import chosen_katas, require_solutions, save
+    from grader.authoring.verified import require_verified
     from grader.cli.starter import build_course_wheel
 
-    name, data = build_course_wheel(open_course(course), names, seed)
+    here = open_course(course)
+    infos = chosen_katas(here, names)
+    require_solutions(here, infos)
+    require_verified(here, infos, unverified)
+    name, data = build_course_wheel(here, names, seed)
     save(folder / name, data)
     click.echo(f"{folder / name} has {len(data) / 1e6:.1f} MB.")
 

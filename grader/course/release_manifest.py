@@ -26,10 +26,10 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
 
 
-def to_text(files: dict[str, bytes]) -> str:
-    """Return the manifest of these files as JSON."""
+def to_text(files: dict[str, bytes], **about: object) -> str:
+    """Return the manifest of these files as JSON, with the facts in `about`."""
     listed = {name: digest(data) for name, data in sorted(files.items())}
-    return json.dumps({"version": 1, "files": listed}, indent=1) + "\n"
+    return json.dumps({"version": 1, **about, "files": listed}, indent=1) + "\n"
 
 
 def read_list(root: Path) -> dict[str, str]:
@@ -50,6 +50,16 @@ def parse_list(text: str) -> dict[str, str]:
         return {str(name): str(value) for name, value in json.loads(text)["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
+
+
+def read_options(root: Path) -> dict[str, object]:
+    """Return the options of the last release into a folder; empty if the manifest has none."""
+    file = root / NAME
+    try:
+        found = json.loads(file.read_text("utf-8")).get("options") if file.is_file() else {}
+    except (OSError, ValueError, AttributeError, RecursionError):
+        raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
+    return found if isinstance(found, dict) else {}
 
 
 def is_release(root: Path) -> bool:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from grader.answer_keys import encryption
 from grader.answer_keys.file import MAGIC, KeyFile
 from grader.authoring.release import repository
 from grader.authoring.release.wheel import build_wheel
+from grader.authoring.verified import write_record
 from grader.cli import starter
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
@@ -686,3 +688,129 @@ def test_a_kata_is_not_released_without_those_that_it_needs(write, tmp_path, mon
         4, "`center` is needed by these katas, and is not among them; name it too.\n",
     )  # fmt: skip
     assert not (tmp_path / "out").exists()
+
+
+# --- what was verified ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(write, tmp_path, monkeypatch):
+    """`own(command, *options)` runs a command in a course of one's own, whose katas are all verified."""
+    course = Course(write(tmp_path / "own", {**DOUBLE, **CENTER}))
+    write_record(course, list(course.katas.values()))
+    monkeypatch.chdir(course.root)
+    return lambda *words: CliRunner().invoke(run_kata, [str(word) for word in words])
+
+
+def handing_out(tmp_path):
+    return [
+        ("release", tmp_path / "out", "double"),
+        ("wheel", tmp_path / "dist", "double"),
+        ("key", "double", "--output", tmp_path / "keys"),
+    ]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_what_is_not_verified_is_not_handed_out(number, own, tmp_path):
+    words = handing_out(tmp_path)[number]
+    reference = tmp_path / "own" / "solutions" / "attention" / "double" / "reference.py"
+    reference.write_text(reference.read_text().replace("x + x", "3 * x"))
+    refused = own(*words)
+    told = (
+        f"`double` was changed since it was verified on {date.today().isoformat()}: run `kata verify double`,"
+    )
+    assert (refused.exit_code, refused.stderr) == (4, f"{told} or hand it out with --unverified.\n")
+    (tmp_path / "own" / "solutions" / "verified.toml").unlink()
+    assert own(*words).stderr.startswith("`double` is not verified: run `kata verify double`, or")
+    assert not any((tmp_path / name).exists() for name in ("out", "dist", "keys"))
+    done = own(*words, "--unverified")
+    assert done.exit_code == 0, done.output
+
+
+def test_a_release_and_its_keys_say_what_was_verified(own, tmp_path):
+    assert own("release", tmp_path / "out", "double").exit_code == 0
+    verified = manifest_of(tmp_path / "out")["verified"]["double"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d [0-9a-f]{16} 0\.1\.0", verified)
+    key = KeyFile((tmp_path / "out" / "keys" / "double.key").read_bytes(), "")
+    assert key.katas["double"]["verified"] == verified
+    (tmp_path / "own" / "solutions" / "verified.toml").unlink()
+    assert own("release", tmp_path / "out", "double", "--unverified").exit_code == 0
+    assert manifest_of(tmp_path / "out")["verified"] == {"double": "unverified"}
+
+
+def test_a_verification_by_another_version_does_not_count(own, tmp_path, monkeypatch):
+    monkeypatch.setattr("grader.__version__", "0.2.0")
+    told = (
+        "`double` was verified by version 0.1.0 of the grader, and this is 0.2.0: run `kata verify double`,"
+    )
+    assert own("release", tmp_path / "out", "double").stderr.startswith(told)
+
+
+@pytest.mark.parametrize("text", ["double = 1", "double = { digest = 1 }", "[", "\x00"])
+def test_a_damaged_record_is_one_sentence(text, own, tmp_path):
+    (tmp_path / "own" / "solutions" / "verified.toml").write_text(text)
+    refused = own("release", tmp_path / "out", "double")
+    told = "solutions/verified.toml is damaged: delete it, and run `kata verify` again.\n"
+    assert (refused.exit_code, refused.stderr) == (4, told)
+
+
+# --- releasing week by week -------------------------------------------------------------------------
+
+
+def manifest_of(folder):
+    return json.loads((folder / release_manifest.NAME).read_text())
+
+
+SEAL_ANOTHER = (
+    "sealed.key holds no answers to `center`. It is the one of the release before; seal another:"
+    " --sealed FILE or --hidden-seed N.\n"
+)
+
+
+def katas_in(folder):
+    return sorted(path.stem for path in (folder / "keys").iterdir())
+
+
+def test_the_next_week_keeps_the_one_before(release, tmp_path):
+    assert release("--host", "classroom", "--visibility", "hidden", "--seed", 5).exit_code == 0
+    before = (tmp_path / "out" / "keys" / "double.key").read_bytes()
+    again = release(name="center")
+    assert "double: kept from the release before; --remove takes out what is not named.\n" in again.stdout
+    assert katas_in(tmp_path / "out") == ["center", "double"]
+    assert (tmp_path / "out" / "keys" / "double.key").read_bytes() == before
+    assert [path.name for path in (tmp_path / "out" / ".github" / "workflows").iterdir()] == ["classroom.yml"]
+    assert manifest_of(tmp_path / "out")["options"] == {
+        "all": False, "hosts": ["classroom"], "seed": 5, "visibility": "hidden",
+    }  # fmt: skip
+    narrower = release("--remove", "--host", "actions", name="center")
+    assert "removed, since it is no longer part of the release: keys/double.key\n" in narrower.stdout
+    assert katas_in(tmp_path / "out") == ["center"]
+    assert [path.name for path in (tmp_path / "out" / ".github" / "workflows").iterdir()] == ["grade.yml"]
+
+
+def test_a_sealed_key_stays(release, tmp_path, monkeypatch):
+    pytest.importorskip("cryptography", reason="an optional part of the installation")
+    monkeypatch.delenv("DOJO_SEAL", raising=False)
+    assert release("--hidden-seed", 7).exit_code == 0
+    sealed = tmp_path / "out" / repository.SEALED
+    before = sealed.read_bytes()
+    assert release().exit_code == 0
+    assert sealed.read_bytes() == before
+    assert (
+        "--key .github/sealed.key" in (tmp_path / "out" / ".github" / "workflows" / "grade.yml").read_text()
+    )
+    refused = release(name="center")
+    assert (refused.exit_code, refused.stderr) == (4, SEAL_ANOTHER)
+    assert "7" not in json.dumps(manifest_of(tmp_path / "out")["options"]).replace("20170612", "")
+
+
+@pytest.mark.parametrize(
+    "options", [None, [], {"seed": "x", "visibility": "=1+1", "all": 0, "hosts": ["../x"]}, {"seed": True}]
+)
+def test_options_of_a_strange_manifest_are_ignored(options, release, tmp_path):
+    release()
+    known = manifest_of(tmp_path / "out")["options"]
+    found = manifest_of(tmp_path / "out") | {"options": options}
+    (tmp_path / "out" / release_manifest.NAME).write_text(json.dumps(found))
+    assert release().exit_code == 0
+    assert manifest_of(tmp_path / "out")["options"] == known

@@ -12,6 +12,7 @@ from grader.answer_keys.encryption import VARIABLE, is_sealed
 from grader.answer_keys.lookup import open_keyring
 from grader.authoring.release import WORKFLOWS, keys
 from grader.authoring.release.wheel import build_wheel, zipped
+from grader.authoring.verified import described, require_verified
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.submission import read_submission
@@ -47,7 +48,7 @@ def core_files(
     course: Course, infos: list[KataInfo], seed: int, is_sealed_too: bool = False
 ) -> dict[str, bytes]:
     """Return the files that every host needs: stubs, declarations, keys, the grader's wheel, requirements."""
-    _require_prerequisites(course, infos)
+    require_prerequisites(course, infos)
     files: dict[str, bytes] = {}
     for info in infos:
         files[f"exercises/{info.track}/{info.name}.py"] = _stub(course, info)
@@ -112,8 +113,23 @@ def read_sealed(course: Course, infos: list[KataInfo], path: Path | None, secret
     return path.read_bytes()
 
 
-def write_release(folder: Path, files: dict[str, bytes]) -> ReleaseOutcome:
-    """Write the files, except those that were changed since the last release. Raises CourseError."""
+def require_releasable(course: Course, infos: list[KataInfo], allows_unverified: bool) -> None:
+    """Raise CourseError if a stub is begun, a solution or a needed kata is missing, or one is unverified."""
+    require_prerequisites(course, infos)
+    for info in infos:
+        _stub(course, info)
+    keys.require_solutions(course, infos)
+    require_verified(course, infos, allows_unverified)
+
+
+def verifications(course: Course, infos: list[KataInfo]) -> dict[str, str]:
+    """Return for each kata when and on which content it was verified, for the manifest."""
+    return {info.name: described(course, info) for info in infos}
+
+
+def write_release(folder: Path, files: dict[str, bytes], **about: object) -> ReleaseOutcome:
+    """Write the files, except those that were changed since the last release, and the manifest with the
+    facts in `about`. Raises CourseError."""
     if (folder / "solutions").exists():
         raise CourseError(f"{shorten(folder)} holds solutions; a release goes into a folder of its own.")
     before, outcome = release_manifest.read_list(folder), ReleaseOutcome()
@@ -131,7 +147,7 @@ def write_release(folder: Path, files: dict[str, bytes]) -> ReleaseOutcome:
         if name not in files and path.is_file() and release_manifest.digest(path.read_bytes()) == value:
             path.unlink()
             outcome.removed.append(name)
-    keys.save(folder / release_manifest.NAME, release_manifest.to_text(files).encode())
+    keys.save(folder / release_manifest.NAME, release_manifest.to_text(files, **about).encode())
     return outcome
 
 
@@ -143,7 +159,7 @@ def _stub(course: Course, info: KataInfo) -> bytes:
     return path.read_bytes()
 
 
-def _require_prerequisites(course: Course, infos: list[KataInfo]) -> None:
+def require_prerequisites(course: Course, infos: list[KataInfo]) -> None:
     """Raise CourseError if a kata needs another one that is not released."""
     lacking = [info.name for info in with_needs(course, infos) if info not in infos]
     if lacking:
