@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from grader.classroom import archive
+from grader.classroom.identity import gradescope_people
 from grader.classroom.kata_names import EXACT, KataNames, resubmission
 from grader.classroom.platform_filenames import (
     IGNORED_FOLDERS,
@@ -33,7 +34,7 @@ from grader.course.catalog import CourseError, shorten
 from grader.course.notebook_cells import SUFFIX, answer_in, cells_in
 from grader.course.release_manifest import NAME as MANIFEST
 from grader.course.release_manifest import parse_list
-from grader.course.submission import SubmissionRejected, read_bytes
+from grader.course.submission import SubmissionRejected, decoded, read_bytes
 
 DEEPEST = 6  # folders below a student's
 MOST_MANIFESTS = 4  # of releases in one submission
@@ -73,6 +74,7 @@ class Collector:
         if not path.exists():
             raise CourseError(f"There is no folder or zip file {self.label}.")
         self._sources: dict[StudentName, list[Callable[[], Iterator[FoundFile]]]] = {}
+        self._people: dict[str, list[StudentName]] = {}  # of Gradescope's folders
         if path.is_dir():
             self._add_folder(_folder_of_students(path))
         else:
@@ -87,22 +89,41 @@ class Collector:
         return len(self._sources)
 
     def _add_folder(self, folder: Path) -> None:
+        metadata = folder / archive.METADATA
+        if metadata.is_file():
+            self._read_people(_reader(metadata))
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             is_folder = entry.is_dir(follow_symlinks=False)
             found = owner((entry.name, "") if is_folder else (entry.name,))
             if found:
                 found = found._replace(inner=tuple(part for part in found.inner if part))
                 walk = partial(_walk, Path(entry.path), found)
-                self._sources.setdefault(found.student, []).append(walk)
+                self._add(found.student, walk)
+
+    def _add(self, student: StudentName, source: Callable[[], Iterator[FoundFile]]) -> None:
+        """Add files of a student, or of each student of a group in Gradescope's export."""
+        for one in self._people.get(student.key, [student]):
+            self._sources.setdefault(one, []).append(source)
+
+    def _read_people(self, read: Callable[[], bytes]) -> None:
+        """Read whose the folders of Gradescope's export are. Raises CourseError if the file is unreadable."""
+        try:
+            self._people = gradescope_people(decoded(read(), archive.METADATA, archive.LARGEST_METADATA))
+        except SubmissionRejected as error:
+            raise CourseError(str(error)) from None
 
     def _add_zip(self, path: Path) -> None:
         whole = list(archive.members(str(path), self.label))
+        top = {parts: read for parts, read in whole if parts[-1] == archive.METADATA and len(parts) <= 2}
+        if top:
+            self._read_people(top[min(top, key=len)])
+            whole = [member for member in whole if member[0] not in top]
         has_common_folder = _has_common_folder([parts for parts, _ in whole])
         for parts, read in sorted(whole, key=lambda member: member[0]):
             found = owner(parts[1:] if has_common_folder else parts)
             if found:
                 one = partial(iter, [FoundFile(found.inner, read, found.late, found.upload)])
-                self._sources.setdefault(found.student, []).append(one)
+                self._add(found.student, one)
 
     @property
     def names(self) -> list[StudentName]:

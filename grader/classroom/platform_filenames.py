@@ -30,11 +30,15 @@ Parts = tuple[str, ...]
 
 @dataclass(frozen=True)
 class StudentName:
-    """A submitting student: the name of the folder or file, and other names that may identify the student."""
+    """A submitting student: the name of the folder or file, and other names that may identify the student.
+
+    `called` are names that students can choose: they are compared with names, never with ids.
+    """
 
     key: str
     aliases: tuple[str, ...] = ()
     platform_id: str = ""
+    called: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

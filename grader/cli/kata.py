@@ -312,6 +312,9 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
 @click.option("--kata", "names", multiple=True, type=KataNames(), help="Grade this kata; can be given again.")
 @click.option("--roster", type=click.Path(path_type=Path), help="A CSV with columns id and name.")
 @click.option(
+    "--logins", type=click.Path(path_type=Path), help="Classroom's roster, which says whose login is whose."
+)
+@click.option(
     "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("grades"), show_default=True
 )
 @click.option("--store", help="Where results are kept: a file, or an SQLAlchemy URL.  [default: in --output]")

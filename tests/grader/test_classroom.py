@@ -510,7 +510,7 @@ def test_the_class_page_says_what_is_not_understood(outputs):
     assert 'Nothing was handed in by <small><a href="students/z9.html">Zoe</a></small>' in page
     assert '<td class="r">2.5 / 10<td class="r">0<td class="r">0 to 2.5' in page  # median and middle half
     assert '<tr><td>A<td class="r">1<td class="r">10</tr>' in page  # the section
-    assert "<li>eve is not in the roster; graded all the same." in page
+    assert "<li>dan and eve are not in the roster; graded all the same." in page
     assert page.index("<h1>The dojo</h1>") < page.index("1 of 4 pass")
     assert '<a href="students/a1.html">Ada</a>' in page
 
@@ -534,8 +534,7 @@ def test_the_summary_in_the_terminal(outputs, tmp_path):
         "\n"
         "2 failing files in 1 group no mistake explains yet.\n"
         "\n"
-        "note  dan is not in the roster; graded all the same.\n"
-        "note  eve is not in the roster; graded all the same.\n"
+        "note  dan and eve are not in the roster; graded all the same.\n"
         "\n"
         "grades/class.html shows the class; gradebooks and everybody's page lie beside it.\n"
     )
