@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -176,6 +176,9 @@ class Answers:
 
     files: list[SubmittedFile]
     unrecognised: list[str]  # paths of files that may be answers
+    declarations: Mapping[str, str] = field(
+        default_factory=dict
+    )  # digests by kata, of the release that they have
 
 
 def answers_in(
@@ -200,22 +203,25 @@ def answers_in(
             manifests.append(file)
         elif may_be_an_answer(file.inner, names):
             others.append(file.inner)
-    released = _released(manifests) if others else set()
+    released = _released(manifests)
     unrecognised = ["/".join(place) for place in others if place not in released]
-    return Answers([_best(kata, ranked[kata], stubs.get(kata)) for kata in sorted(ranked)], unrecognised)
+    best = [_best(kata, ranked[kata], stubs.get(kata)) for kata in sorted(ranked)]
+    declared = {place[-1]: digest for place, digest in released.items() if place[-4:-2] == ("tests", "katas")}
+    declarations = {kata: declared[f"test_{kata}.py"] for kata in ranked if f"test_{kata}.py" in declared}
+    return Answers(best, unrecognised, declarations)
 
 
-def _released(manifests: list[FoundFile]) -> set[Parts]:
-    """Return the places of the files that releases wrote, as their manifests say.
+def _released(manifests: list[FoundFile]) -> dict[Parts, str]:
+    """Return the places of the files that releases wrote, with their digests, as the manifests say.
 
     A student can change a manifest. It is asked only about files that answer no kata by their names, so it
     can turn a blank cell into a 0, and never hide an answer.
     """
-    places: set[Parts] = set()
+    places: dict[Parts, str] = {}
     for file in manifests[:MOST_MANIFESTS]:
         with suppress(SubmissionRejected, CourseError):
             listed = parse_list(file.read().decode("utf-8", "replace"))
-            places |= {(*file.inner[:-1], *name.split("/")) for name in listed}
+            places |= {(*file.inner[:-1], *name.split("/")): digest for name, digest in listed.items()}
     return places
 
 

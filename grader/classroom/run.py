@@ -18,6 +18,7 @@ from grader.classroom.roster import Member, Roster
 from grader.classroom.store import Store
 from grader.classroom.task import Task, Verdict, refusal
 from grader.course.catalog import KataInfo
+from grader.course.release_manifest import digest
 from grader.course.submission import SubmissionRejected, decoded
 
 MOST_NOTES = 20
@@ -80,6 +81,8 @@ class ClassRun:
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool
         self._pending: Counter[str] = Counter()  # files per student that are not graded yet
         self._unlisted: list[str] = []
+        self._earlier: Counter[str] = Counter()  # students who have another release of a kata
+        self._declared = {name: digest(info.path.read_bytes()) for name, info in infos.items()}
         self._identities = Identities(collector.names, roster or Roster([]), dict(logins))
         if self._identities.prefix:
             told = f"The folders are named {self._identities.prefix}LOGIN: what follows the assignment is"
@@ -106,6 +109,9 @@ class ClassRun:
             self.store.add_verdict(task.kata, task.digest, self.pool.judging[task.kata], verdict)
             judged(student, task, verdict)
         self._note_unlisted()
+        for name, students in sorted(self._earlier.items()):
+            have = f"{students} students have" if students > 1 else "1 student has"
+            self.counts.note(f"{have} another release of {name}; judged by the version of this course.")
         self._enrol_absent()
         self.store.commit()
         return self.counts
@@ -120,6 +126,11 @@ class ClassRun:
             self._pending[member.id] = 1  # keeps the count above 0 while files are read
             answers = answers_in(files, self.names, partial(self._note_for, member), self.stubs)
             self._note_unrecognised(member, answers.unrecognised)
+            self._earlier.update(
+                name
+                for name, digest in answers.declarations.items()
+                if digest != self._declared.get(name, digest)
+            )
             for file in answers.files:
                 if file.kata in self.katas:
                     yield from self._task(member, file)

@@ -12,6 +12,7 @@ from grader.authoring.release import WORKFLOWS
 from grader.cases.generation import SEED
 from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
 from grader.course.catalog import Course, open_course, shorten
+from grader.formats.escaping import one_line
 from grader.formats.gradescope import VISIBILITIES
 from grader.grading.startup import require_library
 from grader.values.formatting import counted
@@ -207,6 +208,19 @@ def release(folder: Path, names: tuple[str, ...], course: Path | None, **options
     from grader.authoring.release.command import release_course
 
     release_course(_own_course(course), folder, names, **options)
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("release", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("repository", type=click.Path(path_type=Path, file_okay=False))
+def update(release: Path, repository: Path) -> None:
+    """Bring a release into a student's repository; the student's work stays."""
+    from grader.authoring.release.repository import update as bring
+
+    outcome = bring(release, repository)
+    click.echo(f"{counted(len(outcome.written), 'file')} written to {shorten(repository)}.")
+    for note in outcome.notes():
+        click.echo(one_line(note))
 
 
 @kata.command(cls=GuardedCommand)

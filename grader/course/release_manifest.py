@@ -54,12 +54,18 @@ def parse_list(text: str) -> dict[str, str]:
 
 def read_options(root: Path) -> dict[str, object]:
     """Return the options of the last release into a folder; empty if the manifest has none."""
+    found = read_about(root).get("options")
+    return found if isinstance(found, dict) else {}
+
+
+def read_about(root: Path) -> dict[str, object]:
+    """Return what a manifest says beside its list of files. Raises CourseError if it is damaged."""
     file = root / NAME
     try:
-        found = json.loads(file.read_text("utf-8")).get("options") if file.is_file() else {}
+        found = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+        return {str(name): value for name, value in found.items() if name not in ("version", "files")}
     except (OSError, ValueError, AttributeError, RecursionError):
         raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
-    return found if isinstance(found, dict) else {}
 
 
 def is_release(root: Path) -> bool:

@@ -21,6 +21,7 @@ from grader.classroom.student_reports import begun_katas, class_reports, with_wa
 from grader.classroom.summary import render
 from grader.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, verdict_of
 from grader.cli.kata import kata
+from grader.course import release_manifest
 from grader.course.catalog import CourseError
 from grader.grading.grader import Grader
 from grader.grading.startup import LibraryMissing
@@ -269,6 +270,20 @@ def test_a_kata_that_is_not_graded_now_is_no_unrecognised_file(info, store, tmp_
     collector = Collector(write(tmp_path / "in", {"ada/center.py": "1", "ada/double.py": "passes"}))
     graded = ClassRun({info.name: info}, collector, None, FakePool(info), store, ["center", "double"])
     assert graded.grade(lambda: None, lambda *_: None).unrecognised == {}
+
+
+def test_work_on_another_release_is_judged_and_said_so(info, store, tmp_path, write):
+    def manifest(text):
+        digest = release_manifest.digest(text)
+        return json.dumps({"files": {"tests/katas/attention/test_double.py": digest, "keys/double.key": ""}})
+
+    released = {"ada": manifest(b"old"), "bob": manifest(info.path.read_bytes()), "eve": "{"}
+    files = {f"{name}/{release_manifest.NAME}": text for name, text in released.items()}
+    files |= {f"{name}/exercises/attention/double.py": "passes" for name in released}
+    files |= {f"{name}/keys/double.key": "k" for name in released}
+    counts, _ = run(info, Collector(write(tmp_path / "in", files)), store)
+    assert counts.notes == ["1 student has another release of double; judged by the version of this course."]
+    assert scores(store, info) == {"ada": 10, "bob": 10, "eve": 10}
 
 
 def test_a_late_file_is_marked_on_the_page(info, store, tmp_path, write):

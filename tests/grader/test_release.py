@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -26,6 +27,7 @@ from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course import release_manifest
 from grader.course.catalog import Course
+from grader.course.changed_statement import note_for
 
 from .conftest import CENTER, DOUBLE
 
@@ -187,7 +189,8 @@ def test_a_release_has_what_a_student_needs(release, tmp_path):
     result = release("--host", "actions", "--host", "classroom")
     assert result.exit_code == 0, result.output
     assert files_of(tmp_path / "out") == {
-        ".devcontainer/devcontainer.json", ".dojo-release.json", ".github/workflows/classroom.yml",
+        ".devcontainer/devcontainer.json", ".dojo-release.json", ".github/update.sh",
+        ".github/workflows/classroom.yml",
         ".github/workflows/grade.yml", ".gitignore", ".vscode/tasks.json", "CONTRIBUTING.md", "README.md",
         "exercises/attention/double.py", "keys/double.key", "requirements.txt",
         "tests/katas/attention/test_double.py", "tests/katas/path.toml",
@@ -814,3 +817,123 @@ def test_options_of_a_strange_manifest_are_ignored(options, release, tmp_path):
     (tmp_path / "out" / release_manifest.NAME).write_text(json.dumps(found))
     assert release().exit_code == 0
     assert manifest_of(tmp_path / "out")["options"] == known
+
+
+# --- a fix in mid-term ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def corrected(own, tmp_path):
+    """A release whose statement and law of `double` were corrected, and a begun copy of the first."""
+    assert own("release", tmp_path / "out").exit_code == 0
+    shutil.copytree(tmp_path / "out", tmp_path / "theirs")
+    mine = tmp_path / "theirs" / "exercises" / "attention" / "double.py"
+    mine.write_text('"""Twice as much."""\n\n\n' + RIGHT)
+    stub = tmp_path / "own" / "exercises" / "attention" / "double.py"
+    stub.write_text(stub.read_text().replace("Twice as much.", "Twice as much.\n\nText is refused.\n"))
+    law = tmp_path / "own" / "tests" / "katas" / "attention" / "test_double.py"
+    law.write_text(law.read_text() + "\n# corrected\n")
+    assert own("release", tmp_path / "out", "--unverified").exit_code == 0
+    return tmp_path / "out", tmp_path / "theirs"
+
+
+NOTE = ["The statement was corrected: double.statement.md says what it is now.", "+Text is refused."]
+
+
+def test_a_corrected_statement_comes_beside_the_code(corrected, own):
+    release, theirs = corrected
+    told = own("update", release, theirs)
+    assert told.exit_code == 0, told.output
+    assert "kept, since it was changed: exercises/attention/double.py\n" in told.stdout
+    file = theirs / "exercises" / "attention" / "double.py"
+    note = file.with_name("double.statement.md")
+    assert file.read_text().endswith(RIGHT)
+    assert note.read_text().endswith("~~~~text\nTwice as much.\n\nText is refused.\n~~~~\n")
+    assert note_for(file) == NOTE
+    assert not (theirs / "exercises" / "modules" / "center.statement.md").exists()
+    graded = own_grade(theirs, "double")
+    assert graded.stdout.endswith("".join(f"  {line}\n" for line in NOTE) + "\n"), graded.output
+    own("update", release, theirs)
+    assert note.is_file(), "a second update keeps it"
+    file.write_text(file.read_text().replace("Twice as much.", "Twice as much.\n\nText is refused.\n", 1))
+    assert note_for(file) == []
+    own("update", release, theirs)
+    assert not note.exists()
+
+
+def own_grade(folder, *words):
+    return CliRunner().invoke(run_grade, [*words, "--course", str(folder)])
+
+
+@pytest.mark.parametrize("text", ["", "~~~~text\n", "\0", "x" * (2 << 20)])
+def test_a_forged_statement_tells_nothing(text, tmp_path):
+    (tmp_path / "double.py").write_text(RIGHT)
+    (tmp_path / "double.statement.md").write_text(text)
+    assert note_for(tmp_path / "double.py") == []
+
+
+def test_an_update_writes_through_no_link_and_deletes_nothing_outside(corrected, own, tmp_path):
+    release, theirs = corrected
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "double.key").write_text("keep")
+    shutil.rmtree(theirs / "keys")
+    (theirs / "keys").symlink_to(victim)
+    (theirs / ".README.md.draft").symlink_to(victim / "new")
+    (theirs / "README.md").unlink()
+    os.mkfifo(theirs / "README.md")
+    listed = manifest_of(theirs)
+    listed["files"]["../victim/double.key"] = release_manifest.digest(b"keep")
+    (theirs / release_manifest.NAME).write_text(json.dumps(listed))
+    assert own("update", release, theirs).exit_code in (0, 4)
+    assert {path.name: path.read_text() for path in victim.iterdir()} == {"double.key": "keep"}
+
+
+def test_an_update_needs_two_releases(corrected, own, tmp_path):
+    (tmp_path / "empty").mkdir()
+    refused = own("update", corrected[0], tmp_path / "empty")
+    assert (refused.exit_code, refused.stderr) == (4, "empty is no release: it has no list of its files.\n")
+    (corrected[0] / "README.md").unlink()
+    refused = own("update", *corrected)
+    assert refused.stderr == "out is not whole: no such file or directory; release again.\n"
+
+
+def git(*words, cwd):
+    own = ["-c", "user.name=x", "-c", "user.email=x@s.org", "-c", "init.defaultBranch=main"]
+    done = subprocess.run(["git", *own, *map(str, words)], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script for git on Unix")
+def test_the_script_of_a_release_updates_a_class(corrected, tmp_path):
+    release, theirs = corrected
+    for name in ("ada", "bob"):
+        shutil.copytree(theirs, tmp_path / name)
+        git("init", "--quiet", cwd=tmp_path / name)
+        git("add", "--all", cwd=tmp_path / name)
+        git("commit", "--quiet", "-m", "begun", cwd=tmp_path / name)
+        git("clone", "--quiet", "--bare", tmp_path / name, tmp_path / f"{name}.git", cwd=tmp_path)
+    names = ["ada.git", "bob.git", "nobody.git"]
+    listed = "".join(f"{tmp_path / name}\n" for name in names)
+    who = {f"GIT_{role}_{what}": "x@s.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {**os.environ, **who, "KATA": str(Path(sys.executable).with_name("kata"))}
+    script = ["bash", release / ".github" / "update.sh", "-"]
+    ran = subprocess.run(script, input=listed, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 1, ran.stderr
+    assert ran.stdout.splitlines() == [
+        f"updated: {tmp_path / 'ada.git'}",
+        f"updated: {tmp_path / 'bob.git'}",
+        f"failed: {tmp_path / 'nobody.git'} could not be cloned",
+        "3 repositories, 1 failed.",
+    ]
+    held = git("show", "HEAD:exercises/attention/double.py", cwd=tmp_path / "ada.git")
+    assert held.endswith(RIGHT)
+    assert "Text is refused." in git(
+        "show", "HEAD:exercises/attention/double.statement.md", cwd=tmp_path / "bob.git"
+    )
+    again = subprocess.run(
+        script, input=f"{tmp_path / 'ada.git'}", env=environment, capture_output=True, text=True
+    )
+    assert again.stdout.splitlines() == [f"as it is: {tmp_path / 'ada.git'}", "1 repositories, 0 failed."]

@@ -141,6 +141,7 @@ def save(path: Path, data: bytes, private: bool = False) -> None:
     draft = path.with_name(f".{path.name}.draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        draft.unlink(missing_ok=True)  # a student may have left a link of that name
         draft.touch(mode=0o600 if private else 0o644)
         draft.write_bytes(data)
         os.replace(draft, path)

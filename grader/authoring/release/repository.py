@@ -6,17 +6,18 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from grader.answer_keys.encryption import VARIABLE, is_sealed
 from grader.answer_keys.lookup import open_keyring
 from grader.authoring.release import WORKFLOWS, keys
 from grader.authoring.release.wheel import build_wheel, zipped
 from grader.authoring.verified import described, require_verified
-from grader.course import release_manifest
+from grader.course import changed_statement, release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.submission import read_submission
+from grader.course.submission import SubmissionRejected, read_bytes, read_submission
 from grader.course.syllabus import Syllabus, to_text
+from grader.errors import reason_of
 from grader.grading.prerequisites import with_needs
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -27,6 +28,7 @@ PLAIN = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     ".gitignore": "gitignore",
     ".devcontainer/devcontainer.json": "devcontainer.json",
+    ".github/update.sh": "update.sh",
 }
 
 
@@ -133,8 +135,12 @@ def write_release(folder: Path, files: dict[str, bytes], **about: object) -> Rel
     if (folder / "solutions").exists():
         raise CourseError(f"{shorten(folder)} holds solutions; a release goes into a folder of its own.")
     before, outcome = release_manifest.read_list(folder), ReleaseOutcome()
+    files = {**files, **_corrected_statements(folder, files, before)}
     for name, data in files.items():
         path = folder / name
+        if _has_link(folder, name):  # in a student's repository it may lead anywhere
+            outcome.kept.append(name)
+            continue
         if path.is_file() and release_manifest.digest(path.read_bytes()) not in (
             before.get(name), release_manifest.digest(data),
         ):  # fmt: skip
@@ -144,11 +150,56 @@ def write_release(folder: Path, files: dict[str, bytes], **about: object) -> Rel
         outcome.written.append(name)
     for name, value in before.items():
         path = folder / name
-        if name not in files and path.is_file() and release_manifest.digest(path.read_bytes()) == value:
+        if name in files or _has_link(folder, name) or not path.is_file():
+            continue
+        if release_manifest.digest(path.read_bytes()) == value:
             path.unlink()
             outcome.removed.append(name)
     keys.save(folder / release_manifest.NAME, release_manifest.to_text(files, **about).encode())
     return outcome
+
+
+def update(release: Path, folder: Path) -> ReleaseOutcome:
+    """Bring a release into a student's repository. Raises CourseError."""
+    listed = release_manifest.read_list(release)
+    if not listed or not release_manifest.is_release(folder):
+        raise CourseError(
+            f"{shorten(folder if listed else release)} is no release: it has no list of its files."
+        )
+    try:
+        files = {name: (release / name).read_bytes() for name in listed}
+    except OSError as error:
+        raise CourseError(f"{shorten(release)} is not whole: {reason_of(error)}; release again.") from None
+    return write_release(folder, files, **release_manifest.read_about(release))
+
+
+def _has_link(folder: Path, name: str) -> bool:
+    """Return whether a name leads out of the folder, or over a link in it."""
+    parts = PurePosixPath(name).parts
+    places = [folder.joinpath(*parts[: end + 1]) for end in range(len(parts))]
+    return ".." in parts or PurePosixPath(name).is_absolute() or any(place.is_symlink() for place in places)
+
+
+def _corrected_statements(folder: Path, files: dict[str, bytes], before: dict[str, str]) -> dict[str, bytes]:
+    """Return the statements that were corrected since a student began, as files beside the student's code."""
+    found = {}
+    for name, data in files.items():
+        note = f"{name.removesuffix('.py')}{changed_statement.SUFFIX}"
+        is_stub = name.startswith(release_manifest.OWN) and name.endswith(".py")
+        is_new = before.get(name) not in (None, release_manifest.digest(data)) or note in before
+        if not (is_stub and is_new) or _has_link(folder, name):
+            continue
+        try:
+            theirs = read_bytes(folder / name, name)
+        except SubmissionRejected:
+            continue
+        statement = changed_statement.statement_of(data.decode("utf-8", "replace"))
+        known = changed_statement.statement_of(theirs.decode("utf-8", "replace")) or ""
+        is_begun = release_manifest.digest(theirs) not in (before.get(name), release_manifest.digest(data))
+        if is_begun and statement and statement != known:
+            kata = PurePosixPath(name).stem
+            found[note] = changed_statement.to_text(kata, statement, known).encode("utf-8", "replace")
+    return found
 
 
 def _stub(course: Course, info: KataInfo) -> bytes:
