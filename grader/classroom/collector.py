@@ -176,9 +176,7 @@ class Answers:
 
     files: list[SubmittedFile]
     unrecognised: list[str]  # paths of files that may be answers
-    declarations: Mapping[str, str] = field(
-        default_factory=dict
-    )  # digests by kata, of the release that they have
+    declarations: Mapping[str, str] = field(default_factory=dict)  # digests by kata, of their release
 
 
 def answers_in(

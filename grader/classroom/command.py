@@ -22,6 +22,7 @@ from grader.classroom.student_reports import begun_katas
 from grader.classroom.summary import render
 from grader.classroom.task import GraderOptions, Task, Verdict
 from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.renamed import renamed
 from grader.formats.escaping import one_line, points
 from grader.values.formatting import counted
 
@@ -98,7 +99,7 @@ def _class_run(
 ) -> ClassRun:
     stubs = {info.name: path.read_bytes() for info in infos if (path := course.stub(info)).is_file()}
     katas = {info.name: info for info in infos}
-    return ClassRun(katas, collector, roster, pool, store, course.katas, stubs, logins)
+    return ClassRun(katas, collector, roster, pool, store, course.katas, stubs, logins, renamed(course))
 
 
 def _grade(run: ClassRun, each: bool) -> RunCounts:

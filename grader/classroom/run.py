@@ -71,11 +71,12 @@ class ClassRun:
         other_katas: Iterable[str] = (),
         stubs: Mapping[str, bytes] = MappingProxyType({}),
         logins: Mapping[str, Person] = MappingProxyType({}),
+        renamed: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """`other_katas` are katas of the course that are not graded now; `stubs` the files handed out;
-        `logins` says who has which login on a host."""
+        `logins` says who has which login on a host, `renamed` the new names of katas by their old ones."""
         self.katas, self.collector, self.roster = infos, collector, roster
-        self.names, self.stubs = KataNames([*infos, *other_katas]), stubs
+        self.names, self.stubs = KataNames([*infos, *other_katas], renamed), stubs
         self.pool, self.store = pool, store
         self.counts = RunCounts()
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool

@@ -37,6 +37,14 @@ def to_text(kata: str, statement: str, before: str) -> str:
     )
 
 
+def moved(old: str, new: str, place: str) -> str:
+    """Return the file that says where a renamed kata is now."""
+    return (
+        f"# `{old}` is called `{new}` now\n\nIts new file is `{place}`. Copy your code there:"
+        " `grade` judges the\nnew file. Your instructor's `kata grade` takes either.\n"
+    )
+
+
 def note_for(path: Path) -> list[str]:
     """Return the lines that tell of a corrected statement beside an exercise, and what is different in it.
 

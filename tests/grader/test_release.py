@@ -898,6 +898,31 @@ def test_an_update_needs_two_releases(corrected, own, tmp_path):
     assert refused.stderr == "out is not whole: no such file or directory; release again.\n"
 
 
+def test_a_renamed_kata_points_to_its_new_place_and_is_graded(own, tmp_path):
+    assert own("release", tmp_path / "out").exit_code == 0
+    shutil.copytree(tmp_path / "out", tmp_path / "class" / "ada")
+    shutil.copytree(tmp_path / "out", tmp_path / "class" / "bob")
+    theirs = tmp_path / "class" / "ada"
+    (theirs / "exercises" / "attention" / "double.py").write_text(RIGHT)
+    assert own("rename", "double", "twice").exit_code == 0
+    renamed = (tmp_path / "own" / "solutions" / "renamed.toml").read_text()
+    assert renamed.splitlines()[1:] == ['double = "twice"']
+    assert own("release", tmp_path / "out", "--unverified").exit_code == 0
+    for _ in range(2):  # the second update keeps the note
+        for name in ("ada", "bob"):
+            assert own("update", tmp_path / "out", tmp_path / "class" / name).exit_code == 0
+        note = (theirs / "exercises" / "attention" / "double.statement.md").read_text()
+        assert note.startswith("# `double` is called `twice` now\n")
+        assert "`exercises/attention/twice.py`" in note
+        assert (theirs / "exercises" / "attention" / "double.py").read_text() == RIGHT
+    bob = tmp_path / "class" / "bob" / "exercises" / "attention"
+    assert [path.name for path in bob.iterdir()] == ["twice.py"]
+    graded = own("grade", tmp_path / "class", "--kata", "twice", "--output", tmp_path / "g", "--graders", 1)
+    assert graded.exit_code == 0, graded.output
+    assert "1 of 1 pass" in graded.output
+    assert (tmp_path / "g" / "by_hand.csv").read_text() == "Student,Name,Kata,Why\n"
+
+
 def git(*words, cwd):
     own = ["-c", "user.name=x", "-c", "user.email=x@s.org", "-c", "init.defaultBranch=main"]
     done = subprocess.run(["git", *own, *map(str, words)], cwd=cwd, capture_output=True, text=True)

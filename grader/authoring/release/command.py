@@ -24,6 +24,7 @@ from grader.authoring.static_checks import todos_of_draft
 from grader.cases.generation import SEED
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.renamed import renamed
 from grader.formats.escaping import points
 from grader.formats.gradescope import VISIBILITIES
 from grader.values.formatting import counted
@@ -112,7 +113,9 @@ def release_course(
     core = core_files(course, infos, seed, bool(sealed_key))
     for_hosts = core if hidden_seed is None else {**core, **keys.key_files(entries, hidden_seed)}
     options = {"all": is_all, "hosts": list(hosts), "seed": seed, "visibility": visibility}
-    about = {"options": options, "verified": verifications(course, infos)}
+    about: dict[str, object] = {"options": options, "verified": verifications(course, infos)}
+    if names_before := renamed(course):
+        about["renamed"] = names_before
     outcome = write_release(folder, student_files(course, core, infos, hosts, sealed_key), **about)
     made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"
     click.echo(f"{made} are in {shorten(folder)}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
@@ -136,6 +137,7 @@ def write_release(folder: Path, files: dict[str, bytes], **about: object) -> Rel
         raise CourseError(f"{shorten(folder)} holds solutions; a release goes into a folder of its own.")
     before, outcome = release_manifest.read_list(folder), ReleaseOutcome()
     files = {**files, **_corrected_statements(folder, files, before)}
+    files |= _moved(folder, files, before, about.get("renamed"))
     for name, data in files.items():
         path = folder / name
         if _has_link(folder, name):  # in a student's repository it may lead anywhere
@@ -199,6 +201,26 @@ def _corrected_statements(folder: Path, files: dict[str, bytes], before: dict[st
         if is_begun and statement and statement != known:
             kata = PurePosixPath(name).stem
             found[note] = changed_statement.to_text(kata, statement, known).encode("utf-8", "replace")
+    return found
+
+
+def _moved(
+    folder: Path, files: dict[str, bytes], before: dict[str, str], renamed: object
+) -> dict[str, bytes]:
+    """Return a file beside the begun code of each renamed kata that says where its new place is."""
+    stubs = {PurePosixPath(name).stem: name for name in files if name.startswith(release_manifest.OWN)}
+    found = {}
+    for known in before:
+        name = known.replace(changed_statement.SUFFIX, ".py")
+        old = PurePosixPath(name).stem
+        new = str(renamed.get(old)) if isinstance(renamed, dict) else ""
+        is_exercise = name.startswith(release_manifest.OWN) and name.endswith(".py")
+        if not is_exercise or name in files or new not in stubs or _has_link(folder, name):
+            continue
+        with suppress(SubmissionRejected):
+            if release_manifest.digest(read_bytes(folder / name, name)) != before.get(name):
+                note = f"{name.removesuffix('.py')}{changed_statement.SUFFIX}"
+                found[note] = changed_statement.moved(old, new, stubs[new]).encode()
     return found
 
 
