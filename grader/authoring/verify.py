@@ -81,7 +81,10 @@ def verify_course(
             click.echo(f"note: {result.info.name}: {note}")
     if seed == SEED:
         ready = [result.info for result in results if not result.gaps]
-        write_record(course, ready, [result.info for result in results if result.gaps])
+        try:
+            write_record(course, ready, [result.info for result in results if result.gaps])
+        except CourseError as error:  # what was found stands, also where nothing can be written
+            click.echo(f"note: {error}")
     drafts = [info.name for info in infos if info.draft]
     if drafts:
         click.echo(f"Drafts, whose checks are unproven: {', '.join(drafts)}.")

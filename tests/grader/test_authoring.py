@@ -50,6 +50,14 @@ def test_verify_remembers_what_is_ready_and_forgets_what_is_not(course, capsys, 
     assert verify_course(here, ("double",)) == 0
     assert record_path(here).read_text().splitlines()[1] == line
     verify_course(here, ("double",), seed=5)
+    capsys.readouterr()
+    record_path(here).write_text("[")
+    monkeypatch.setattr("grader.authoring.verify.for_each", lambda *_: iter([(info, ready)]))
+    assert verify_course(here, ("double",)) == 0
+    told = "note: solutions/verified.toml is damaged: delete it, and run `kata verify` again.\n"
+    assert told in capsys.readouterr().out
+    record_path(here).unlink()
+    write_record(here, [info])
     (here.root / "exercises" / "attention" / "double.py").write_text("# other\n")
     assert verification(here, info) is None
 
