@@ -157,7 +157,8 @@ class ClassRun:
         """Enrol and return the student; None if this member's submission was already seen."""
         known = self._matched.get(student)
         number = student.platform_id
-        member = replace(known, platform_id=number) if known else Member(student.key, platform_id=number)
+        unlisted = Member(student.key, next(iter(student.called), ""), platform_id=number)
+        member = replace(known, platform_id=number) if known else unlisted
         if self.roster and known is None:
             self.counts.unlisted += 1
             self._unlisted.append(student.key)

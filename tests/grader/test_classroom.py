@@ -286,6 +286,20 @@ def test_work_on_another_release_is_judged_and_said_so(info, store, tmp_path, wr
     assert scores(store, info) == {"ada": 10, "bob": 10, "eve": 10}
 
 
+def test_a_name_of_gradescope_is_shown_and_is_no_id_and_no_formula(info, store, tmp_path, write):
+    metadata = "s1:\n  :submitters:\n  - :name: =1+1\n  - :name: b2\n"
+    folder = write(tmp_path / "in", {"submission_metadata.yml": metadata, "s1/double.py": "passes"})
+    roster = Roster([Member("b2", "Bob Roe")])
+    counts, _ = run(info, Collector(folder), store, roster)
+    assert counts.notes == ["s1 =1+1 and s1 b2 are not in the roster; graded all the same."]
+    write_outputs(tmp_path, store, [info], "cpu", counts, roster)
+    assert rows_of(tmp_path / "by_hand.csv")[1:] == [
+        ["s1 =1+1", "'=1+1", "double", "Not in the roster: 10 points."],
+        ["s1 b2", "b2", "double", "Not in the roster: 10 points."],
+    ]
+    assert rows_of(tmp_path / "canvas.csv")[2:] == [["Bob Roe", "", "", "b2", "", "0"]]
+
+
 def test_a_late_file_is_marked_on_the_page(info, store, tmp_path, write):
     collector = Collector(write(tmp_path / "in", {"doejane_LATE_7_90_double.py": "passes"}))
     counts, _ = run(info, collector, store)
