@@ -13,7 +13,7 @@ import hashlib
 import json
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,7 @@ class Entry:
     answers: Section
     mistakes: Section | None = None
     way: str = ""  # another way to write the kata, in words
+    verified: str = ""  # when `kata verify` found the kata ready, on which content, or `unverified`
 
 
 class KeyFile:
@@ -89,7 +90,8 @@ class KeyFile:
         """Return the compressed sections of a kata. Raises KeyUnusable if the file is damaged."""
         names = [name for name in ("answers", "mistakes") if name in self.katas.get(kata, {})]
         sections = {name: self._section(kata, name) for name in names or ("answers",)}
-        return Entry(kata, str(self.katas[kata].get("declaration")), **sections, way=self.way(kata))
+        entry = Entry(kata, str(self.katas[kata].get("declaration")), sections["answers"])
+        return replace(entry, mistakes=sections.get("mistakes"), way=self.way(kata))
 
     def way(self, kata: str) -> str:
         """Return another way to write a kata, in words; "" if the file has none."""
@@ -200,6 +202,7 @@ def write(entries: list[Entry], seed: int, made_by: str) -> bytes:
             "answers": _add(sections, entry.answers),
             **({"mistakes": _add(sections, entry.mistakes)} if entry.mistakes else {}),
             **({"way": entry.way} if entry.way else {}),
+            **({"verified": entry.verified} if entry.verified else {}),
         }
         for entry in entries
     ]

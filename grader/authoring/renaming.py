@@ -10,6 +10,9 @@ from pathlib import Path
 from grader.authoring.source_locations import place
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.loading import parse
+from grader.course.renamed import FILE as RENAMED
+from grader.course.renamed import renamed
+from grader.course.state import write_whole
 from grader.course.syllabus import FILE
 
 
@@ -32,7 +35,18 @@ def rename(course: Course, old: str, new: str) -> list[str]:
         if path.exists():
             path.rename(path.with_name(path.name.replace(old, new, 1)))
     _change_syllabus(course, old, f'"{new}"')
+    _remember(course, old, new)
     return _mentions(course, old)
+
+
+def _remember(course: Course, old: str, new: str) -> None:
+    """Add the new name to `solutions/renamed.toml`, for students who have begun under the old one."""
+    names = {before: new if after == old else after for before, after in renamed(course).items()}
+    names = {before: after for before, after in {**names, old: new}.items() if before != after}
+    text = "".join(f'{before} = "{after}"\n' for before, after in sorted(names.items()))
+    write_whole(
+        course.root / RENAMED, f"# Written by `kata rename`: the new name of each old one.\n{text}".encode()
+    )
 
 
 def remove(course: Course, name: str) -> list[Path]:

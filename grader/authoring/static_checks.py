@@ -19,9 +19,11 @@ from grader.authoring.source_locations import (
     public_definitions,
     unwritten,
 )
+from grader.authoring.verified import record_path
 from grader.checks.builtin import agreement_points
 from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.loading import parse
+from grader.course.renamed import FILE as RENAMED
 from grader.course.submission import digest, open_questions
 from grader.grading.prerequisites import with_needs
 from grader.kata import Corner, Kata, KataError, Law
@@ -314,6 +316,7 @@ def unkept_plans(course: Course) -> list[str]:
 def stray_files(course: Course) -> list[str]:
     """Return a message for each file of exercises, solutions or declarations that belongs to no kata."""
     known = {course.root / "tests" / "katas" / name for name in ("path.toml", "conftest.py")}
+    known |= {record_path(course), course.root / RENAMED}
     for info in course.katas.values():
         known |= {course.stub(info), info.path, *(course.solution(info, part) for part in PARTS)}
         known |= {course.folder(info) / name for name in OPTIONAL}

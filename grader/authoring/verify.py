@@ -13,6 +13,7 @@ from grader.authoring.law_sanity import unsound_laws
 from grader.authoring.parallel import for_each
 from grader.authoring.source_locations import last_line, line_of_definition, place
 from grader.authoring.time_limit import TookTooLong, limited_time
+from grader.authoring.verified import write_record
 from grader.cases.generation import SEED
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.known_solutions import standalone_sources
@@ -78,6 +79,12 @@ def verify_course(
     for result in results:
         for note in result.notes:
             click.echo(f"note: {result.info.name}: {note}")
+    if seed == SEED:
+        ready = [result.info for result in results if not result.gaps]
+        try:
+            write_record(course, ready, [result.info for result in results if result.gaps])
+        except CourseError as error:  # what was found stands, also where nothing can be written
+            click.echo(f"note: {error}")
     drafts = [info.name for info in infos if info.draft]
     if drafts:
         click.echo(f"Drafts, whose checks are unproven: {', '.join(drafts)}.")

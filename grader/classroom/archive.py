@@ -19,6 +19,8 @@ from grader.course.notebook_cells import LARGEST, SUFFIX
 from grader.course.submission import MAX_BYTES, SubmissionRejected
 
 MOST_MEMBERS = 1_000_000
+METADATA = "submission_metadata.yml"  # of Gradescope's export
+LARGEST_METADATA = 64 << 20  # bytes; it holds everybody's results as well
 LARGEST_NESTED = 64 << 20  # bytes of a zip in a zip
 
 
@@ -41,6 +43,8 @@ def members(file: str | IO[bytes], label: str) -> Iterator[tuple[Parts, Callable
 
 def limit_of(name: str) -> int:
     """Return the largest number of bytes that is read of a file of that name."""
+    if PurePosixPath(name).name == METADATA:
+        return LARGEST_METADATA
     return {".zip": LARGEST_NESTED, SUFFIX: LARGEST}.get(PurePosixPath(name).suffix, MAX_BYTES)
 
 

@@ -9,13 +9,15 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 
 from grader.classroom import archive
+from grader.classroom.identity import gradescope_people
 from grader.classroom.kata_names import EXACT, KataNames, resubmission
 from grader.classroom.platform_filenames import (
     IGNORED_FOLDERS,
@@ -30,10 +32,13 @@ from grader.classroom.platform_filenames import (
 )
 from grader.course.catalog import CourseError, shorten
 from grader.course.notebook_cells import SUFFIX, answer_in, cells_in
-from grader.course.submission import SubmissionRejected, read_bytes
+from grader.course.release_manifest import NAME as MANIFEST
+from grader.course.release_manifest import parse_list
+from grader.course.submission import SubmissionRejected, decoded, read_bytes
 from grader.report_texts import LONGEST_NAME, cut, listed
 
 DEEPEST = 6  # folders below a student's
+MOST_MANIFESTS = 4  # of releases in one submission
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,7 @@ class Collector:
         if not path.exists():
             raise CourseError(f"There is no folder or zip file {self.label}.")
         self._sources: dict[StudentName, list[Callable[[], Iterator[FoundFile]]]] = {}
+        self._people: dict[str, list[StudentName]] = {}  # of Gradescope's folders
         if path.is_dir():
             self._add_folder(_folder_of_students(path))
         else:
@@ -84,22 +90,41 @@ class Collector:
         return len(self._sources)
 
     def _add_folder(self, folder: Path) -> None:
+        metadata = folder / archive.METADATA
+        if metadata.is_file():
+            self._read_people(_reader(metadata))
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             is_folder = entry.is_dir(follow_symlinks=False)
             found = owner((entry.name, "") if is_folder else (entry.name,))
             if found:
                 found = found._replace(inner=tuple(part for part in found.inner if part))
                 walk = partial(_walk, Path(entry.path), found)
-                self._sources.setdefault(found.student, []).append(walk)
+                self._add(found.student, walk)
+
+    def _add(self, student: StudentName, source: Callable[[], Iterator[FoundFile]]) -> None:
+        """Add files of a student, or of each student of a group in Gradescope's export."""
+        for one in self._people.get(student.key, [student]):
+            self._sources.setdefault(one, []).append(source)
+
+    def _read_people(self, read: Callable[[], bytes]) -> None:
+        """Read whose the folders of Gradescope's export are. Raises CourseError if the file is unreadable."""
+        try:
+            self._people = gradescope_people(decoded(read(), archive.METADATA, archive.LARGEST_METADATA))
+        except SubmissionRejected as error:
+            raise CourseError(str(error)) from None
 
     def _add_zip(self, path: Path) -> None:
         whole = list(archive.members(str(path), self.label))
+        top = {parts: read for parts, read in whole if parts[-1] == archive.METADATA and len(parts) <= 2}
+        if top:
+            self._read_people(top[min(top, key=len)])
+            whole = [member for member in whole if member[0] not in top]
         has_common_folder = _has_common_folder([parts for parts, _ in whole])
         for parts, read in sorted(whole, key=lambda member: member[0]):
             found = owner(parts[1:] if has_common_folder else parts)
             if found:
                 one = partial(iter, [FoundFile(found.inner, read, found.late, found.upload)])
-                self._sources.setdefault(found.student, []).append(one)
+                self._add(found.student, one)
 
     @property
     def names(self) -> list[StudentName]:
@@ -152,6 +177,7 @@ class Answers:
 
     files: list[SubmittedFile]
     unrecognised: list[str]  # paths of files that may be answers
+    declarations: Mapping[str, str] = field(default_factory=dict)  # digests by kata, of their release
 
 
 def answers_in(
@@ -166,14 +192,36 @@ def answers_in(
     handed out: an untouched one counts only if there is no other.
     """
     ranked: dict[str, list[tuple[Place, FoundFile]]] = {}
-    others = []
+    others: list[Parts] = []
+    manifests: list[FoundFile] = []
     for file in _with_zips_opened(files, note):
         found = kata_at(file.inner, names)
         if found:
             ranked.setdefault(found[1], []).append((found[0], file))
+        elif file.inner[-1] == MANIFEST:
+            manifests.append(file)
         elif may_be_an_answer(file.inner, names):
-            others.append("/".join(file.inner))
-    return Answers([_best(kata, ranked[kata], stubs.get(kata)) for kata in sorted(ranked)], others)
+            others.append(file.inner)
+    released = _released(manifests)
+    unrecognised = ["/".join(place) for place in others if place not in released]
+    best = [_best(kata, ranked[kata], stubs.get(kata)) for kata in sorted(ranked)]
+    declared = {place[-1]: digest for place, digest in released.items() if place[-4:-2] == ("tests", "katas")}
+    declarations = {kata: declared[f"test_{kata}.py"] for kata in ranked if f"test_{kata}.py" in declared}
+    return Answers(best, unrecognised, declarations)
+
+
+def _released(manifests: list[FoundFile]) -> dict[Parts, str]:
+    """Return the places of the files that releases wrote, with their digests, as the manifests say.
+
+    A student can change a manifest. It is asked only about files that answer no kata by their names, so it
+    can turn a blank cell into a 0, and never hide an answer.
+    """
+    places: dict[Parts, str] = {}
+    for file in manifests[:MOST_MANIFESTS]:
+        with suppress(SubmissionRejected, CourseError):
+            listed = parse_list(file.read().decode("utf-8", "replace"))
+            places |= {(*file.inner[:-1], *name.split("/")): digest for name, digest in listed.items()}
+    return places
 
 
 def _best(kata: str, found: list[tuple[Place, FoundFile]], stub: bytes | None) -> SubmittedFile:

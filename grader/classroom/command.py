@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,15 @@ from grader.classroom import files
 from grader.classroom.collector import Collector
 from grader.classroom.grader_pool import GraderPool, open_pool
 from grader.classroom.group_search import group_search, write_drafts
+from grader.classroom.identity import Person, read_logins
 from grader.classroom.roster import Roster, read_roster
 from grader.classroom.run import ClassRun, RunCounts
 from grader.classroom.store import Store, open_store
 from grader.classroom.student_reports import begun_katas
 from grader.classroom.summary import render
 from grader.classroom.task import GraderOptions, Task, Verdict
-from grader.course.catalog import Course, KataInfo
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.renamed import renamed
 from grader.formats.escaping import one_line, points
 from grader.values.formatting import counted
 
@@ -31,6 +34,7 @@ class ClassOptions:
     submissions: Path
     output: Path = Path("grades")
     roster: Path | None = None
+    logins: Path | None = None
     store: str | None = None
     engine: str = "local"
     address: str = ""
@@ -56,10 +60,13 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
     """Grade the class and write all results; return how many files were not judged."""
     collector = Collector(options.submissions)
     roster = read_roster(options.roster) if options.roster else None
+    if options.logins and roster is None:
+        raise CourseError("`--logins` says whose logins are in the roster: give --roster too.")
+    logins = read_logins(options.logins) if options.logins else {}
     with closing(open_store(options.store, options.output)) as store:
         for_graders = options.grader_options(course, infos)
         with closing(open_pool(options.engine, for_graders, options.graders or 0, options.address)) as pool:
-            run = _class_run(course, infos, collector, roster, pool, store)
+            run = _class_run(course, infos, collector, roster, pool, store, logins)
             counts = _grade(run, options.each)
         begun = begun_katas(store, infos)
         absent = "0" if options.absent == "zero" else ""
@@ -88,10 +95,11 @@ def _class_run(
     roster: Roster | None,
     pool: GraderPool,
     store: Store,
+    logins: Mapping[str, Person],
 ) -> ClassRun:
     stubs = {info.name: path.read_bytes() for info in infos if (path := course.stub(info)).is_file()}
     katas = {info.name: info for info in infos}
-    return ClassRun(katas, collector, roster, pool, store, course.katas, stubs)
+    return ClassRun(katas, collector, roster, pool, store, course.katas, stubs, logins, renamed(course))
 
 
 def _grade(run: ClassRun, each: bool) -> RunCounts:

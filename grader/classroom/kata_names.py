@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 #: What platforms and browsers append to the name of a resubmitted file: `-1`, ` (2)`.
 RESUBMITTED = re.compile(r"((?:-\d+| ?\(\d+\))+)$")
@@ -13,17 +14,23 @@ EXACT, RESPELLED, WITHIN = range(3)
 
 
 class KataNames:
-    """The names of a course's katas."""
+    """The names of a course's katas, and the old names of those that were renamed."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self.names = frozenset(names)
+    def __init__(self, names: Iterable[str], renamed: Mapping[str, str] = MappingProxyType({})) -> None:
+        present = frozenset(names)
+        self._new = {old: new for old, new in renamed.items() if new in present and old not in present}
+        self.names = present | self._new.keys()
         self._respelled = {name.replace("_", ""): name for name in self.names}
 
     def find(self, stem: str) -> tuple[int, str] | None:
         """Return how exactly a file's name, without its suffix, names a kata, and the kata.
 
-        None if it names no kata, or more than one.
+        None if it names no kata, or more than one. An old name counts as the new one.
         """
+        found = self._find(stem)
+        return (found[0], self._new.get(found[1], found[1])) if found else None
+
+    def _find(self, stem: str) -> tuple[int, str] | None:
         stem = RESUBMITTED.sub("", stem)
         if stem in self.names:
             return EXACT, stem

@@ -30,11 +30,15 @@ Parts = tuple[str, ...]
 
 @dataclass(frozen=True)
 class StudentName:
-    """A submitting student: the name of the folder or file, and other names that may identify the student."""
+    """A submitting student: the name of the folder or file, and other names that may identify the student.
+
+    `called` are names that students can choose: they are compared with names, never with ids.
+    """
 
     key: str
     aliases: tuple[str, ...] = ()
     platform_id: str = ""
+    called: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,10 +101,13 @@ def kata_at(inner: Parts, names: KataNames) -> tuple[Place, str] | None:
 
 
 def may_be_an_answer(inner: Parts, names: KataNames) -> bool:
-    """Return whether a file that answers no kata might be meant as an answer, so that a person must look."""
+    """Return whether a file that answers no kata might be meant as an answer, so that a person must look.
+
+    An answer key in a folder `keys` is part of a release.
+    """
     name = inner[-1]
     stem, suffix = _split(name)
-    if _is_ignored(inner) or name in PROJECT_FILES:
+    if _is_ignored(inner) or name in PROJECT_FILES or (inner[-2:-1] == ("keys",) and suffix == ".key"):
         return False
     named = names.find(stem) or names.find(_split(stem)[0])  # softmax.py.txt
     return suffix in SUFFIXES + PACKED or bool(named) or name.startswith("onlinetext")

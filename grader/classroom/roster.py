@@ -33,7 +33,10 @@ MOODLE = Layout(
     ("id number", "username", "email address", "email", "identifier"), ("full name",), number="identifier"
 )
 OWN = Layout(
-    ("id", "student", "student id", "student_id", "id number", "login", "username", "sis login id", "email")
+    (
+        *("id", "student", "student id", "student_id", "id number", "identifier", "login", "username"),
+        *("github_username", "sis login id", "email"),
+    )
 )
 FIRST, LAST = ("first name", "firstname"), ("last name", "surname", "lastname")
 #: A column by which an instructor says which submission is whose.
@@ -97,7 +100,8 @@ class Roster:
 
     def namesakes(self, student: StudentName) -> list[Member]:
         """Return the members who have the student's name."""
-        found = (self._names.get(_folded(alias)) for alias in student.names if alias != student.platform_id)
+        told = (*(alias for alias in student.names if alias != student.platform_id), *student.called)
+        found = (self._names.get(_folded(alias)) for alias in told)
         return next(filter(None, found), [])
 
     def member(self, student: StudentName) -> Member | None:
@@ -178,7 +182,8 @@ def _member(row: Mapping[str, str], layout: Layout, label: str) -> Member:
 
 
 def _name(row: Mapping[str, str], layout: Layout) -> str:
-    return _first(row, layout.name) or f"{_first(row, FIRST)} {_first(row, LAST)}".strip()
+    first, last = _first(row, (*FIRST, "first_name")), _first(row, (*LAST, "last_name"))
+    return _first(row, layout.name) or f"{first} {last}".strip()
 
 
 def _first(row: Mapping[str, str], titles: Iterable[str]) -> str:

@@ -11,12 +11,14 @@ from types import MappingProxyType
 
 from grader.classroom.collector import Collector, SubmittedFile, answers_in
 from grader.classroom.grader_pool import GraderPool
+from grader.classroom.identity import Identities, Person
 from grader.classroom.kata_names import KataNames
 from grader.classroom.platform_filenames import StudentName
 from grader.classroom.roster import Member, Roster
 from grader.classroom.store import Store
 from grader.classroom.task import Task, Verdict, refusal
 from grader.course.catalog import KataInfo
+from grader.course.release_manifest import digest
 from grader.course.submission import SubmissionRejected, decoded
 
 MOST_NOTES = 20
@@ -68,21 +70,31 @@ class ClassRun:
         store: Store,
         other_katas: Iterable[str] = (),
         stubs: Mapping[str, bytes] = MappingProxyType({}),
+        logins: Mapping[str, Person] = MappingProxyType({}),
+        renamed: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`other_katas` are katas of the course that are not graded now; `stubs` the files handed out."""
+        """`other_katas` are katas of the course that are not graded now; `stubs` the files handed out;
+        `logins` says who has which login on a host, `renamed` the new names of katas by their old ones."""
         self.katas, self.collector, self.roster = infos, collector, roster
-        self.names, self.stubs = KataNames([*infos, *other_katas]), stubs
+        self.names, self.stubs = KataNames([*infos, *other_katas], renamed), stubs
         self.pool, self.store = pool, store
         self.counts = RunCounts()
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool
         self._pending: Counter[str] = Counter()  # files per student that are not graded yet
+        self._unlisted: list[str] = []
+        self._earlier: Counter[str] = Counter()  # students who have another release of a kata
+        self._declared = {name: digest(info.path.read_bytes()) for name, info in infos.items()}
+        self._identities = Identities(collector.names, roster or Roster([]), dict(logins))
+        if self._identities.prefix:
+            told = f"The folders are named {self._identities.prefix}LOGIN: what follows the assignment is"
+            self.counts.note(f"{told} taken for the login.")
         self._matched = self._match(roster, collector.names) if roster else {}
 
     def require_one_student_each(self) -> None:
         """Raise CourseError if the folder above the submissions was named."""
         roster = self.roster
         self.collector.require_one_student_each(
-            self.names, lambda student: bool(roster and roster.member(student))
+            self.names, lambda student: bool(roster and roster.member(self._identities.of(student)))
         )
 
     def grade(self, done: Callable[[], None], judged: Callable[[str, Task, Verdict], None]) -> RunCounts:
@@ -97,6 +109,10 @@ class ClassRun:
             self.counts.judged += 1
             self.store.add_verdict(task.kata, task.digest, self.pool.judging[task.kata], verdict)
             judged(student, task, verdict)
+        self._note_unlisted()
+        for name, students in sorted(self._earlier.items()):
+            have = f"{students} students have" if students > 1 else "1 student has"
+            self.counts.note(f"{have} another release of {name}; judged by the version of this course.")
         self._enrol_absent()
         self.store.commit()
         return self.counts
@@ -111,6 +127,11 @@ class ClassRun:
             self._pending[member.id] = 1  # keeps the count above 0 while files are read
             answers = answers_in(files, self.names, partial(self._note_for, member), self.stubs)
             self._note_unrecognised(member, answers.unrecognised)
+            self._earlier.update(
+                name
+                for name, digest in answers.declarations.items()
+                if digest != self._declared.get(name, digest)
+            )
             for file in answers.files:
                 if file.kata in self.katas:
                     yield from self._task(member, file)
@@ -136,16 +157,25 @@ class ClassRun:
         """Enrol and return the student; None if this member's submission was already seen."""
         known = self._matched.get(student)
         number = student.platform_id
-        member = replace(known, platform_id=number) if known else Member(student.key, platform_id=number)
+        unlisted = Member(student.key, next(iter(student.called), ""), platform_id=number)
+        member = replace(known, platform_id=number) if known else unlisted
         if self.roster and known is None:
             self.counts.unlisted += 1
-            self.counts.note(f"{student.key} is not in the roster; graded all the same.")
+            self._unlisted.append(student.key)
         if self.store.is_enrolled(member.id):
             self.counts.note(f"{student.key} is {member.id}, whose submission was graded; this one was not.")
             return None
         self.store.enrol(member)
         self.counts.students += 1
         return member
+
+    def _note_unlisted(self) -> None:
+        """Note once who is not in the roster."""
+        if self._unlisted:
+            *first, last = self._unlisted
+            names = f"{', '.join(first)} and {last}" if first else last
+            are = "are" if first else "is"
+            self.counts.note(f"{names} {are} not in the roster; graded all the same.")
 
     def source_of(self, student: str, kata: str) -> str:
         """Return a student's answer to a kata, read again; an empty text if it cannot be read."""
@@ -158,11 +188,13 @@ class ClassRun:
 
     def _match(self, roster: Roster, students: list[StudentName]) -> dict[StudentName, Member]:
         """Return the member of the roster for each student, if there is no doubt who it is."""
-        matched = {student: found for student in students if (found := roster.identified(student))}
+        known_as = {student: self._identities.of(student) for student in students}
+        found = {student: roster.identified(known) for student, known in known_as.items()}
+        matched = {student: member for student, member in found.items() if member}
         taken = {member.id for member in matched.values()}
         named: dict[str, list[StudentName]] = {}  # students by the ids of those who have their name
         for student in students:
-            namesakes = [] if student in matched else roster.namesakes(student)
+            namesakes = [] if student in matched else roster.namesakes(known_as[student])
             for member in namesakes:
                 named.setdefault(member.id, []).append(student)
             if len(namesakes) == 1 and namesakes[0].id not in taken:

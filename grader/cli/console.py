@@ -15,6 +15,7 @@ import click
 from grader.cli.options import GradeOptions
 from grader.cli.output import ReportOutput
 from grader.course.catalog import KataInfo, shorten
+from grader.course.changed_statement import note_for
 from grader.diagnosis.search_options import SearchOptions
 from grader.formats import account, terminal
 from grader.formats.terminal import View
@@ -99,6 +100,7 @@ class Console:
             text = terminal.render_kata(kata, self.view)
             if path.resolve() != Path(account.file_of(kata)).resolve() and self.separates:
                 text += f"  graded      {harmless(str(path), one_line=True)}\n"
+            text += "".join(f"  {harmless(line, one_line=True)}\n" for line in note_for(path))
             click.echo(linked(text, self.view, [path]), color=self.view.colour, nl=self.separates)
 
     def finish(self, report: Report) -> None:

@@ -12,6 +12,7 @@ from grader.authoring.release import WORKFLOWS
 from grader.cases.generation import SEED
 from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
 from grader.course.catalog import Course, open_course, shorten
+from grader.formats.escaping import one_line
 from grader.formats.gradescope import VISIBILITIES
 from grader.grading.startup import require_library
 from grader.values.formatting import counted
@@ -20,6 +21,10 @@ folder_argument = click.argument("folder", type=click.Path(path_type=Path, file_
 names_argument = click.argument("names", nargs=-1, type=KataNames())
 key_seed_option = click.option(
     "--seed", type=int, default=SEED, show_default=True, help="Draw the keys' cases from this seed."
+)
+
+unverified_option = click.option(
+    "--unverified", is_flag=True, help="Hand out katas that `kata verify` did not find ready as they are."
 )
 
 
@@ -136,6 +141,7 @@ def verify(
 @click.option("--output", type=click.Path(path_type=Path), help="A folder, or a file that ends in .key.")
 @click.option("--seal", is_flag=True, help="Draw from a fresh seed and encrypt; again to rotate.")
 @click.option("--secret", type=click.Path(path_type=Path), help="With --seal: the file of the secret.")
+@unverified_option
 @course_option
 def key(
     names: tuple[str, ...],
@@ -143,6 +149,7 @@ def key(
     output: Path | None,
     seal: bool,
     secret: Path | None,
+    unverified: bool,
     course: Path | None,
 ) -> None:
     """Write answer keys, so that katas can be graded without the solutions."""
@@ -151,25 +158,25 @@ def key(
     here = _own_course(course)
     infos = keys.chosen_katas(here, names)
     if seal:
-        click.echo(keys.write_sealed(here, infos, output or Path("sealed.key"), secret))
+        click.echo(keys.write_sealed(here, infos, output or Path("sealed.key"), secret, unverified))
         return
-    keys.write_keys(here, infos, seed, output or Path("keys"))
+    keys.write_keys(here, infos, seed, output or Path("keys"), unverified)
     click.echo(f"Keys of {counted(len(infos), 'kata')} are in {output or 'keys'}.")
 
 
 @kata.command(cls=GuardedCommand)
 @folder_argument
 @names_argument
-@key_seed_option
+@click.option(
+    "--seed", type=int, help=f"Draw the keys' cases from this seed.  [default: that of before, or {SEED}]"
+)
 @click.option("--hidden-seed", type=int, help="Let the hosts grade with other cases, drawn from this.")
 @click.option(
     "--host",
     "hosts",
     type=click.Choice(list(WORKFLOWS)),
     multiple=True,
-    default=["actions"],
-    show_default=True,
-    help="Whose workflow grades a push; can be given twice.",
+    help="Whose workflow grades a push; can be given twice.  [default: those of before, or actions]",
 )
 @click.option(
     "--sealed", type=click.Path(path_type=Path), help="A sealed key for the workflow to grade with."
@@ -183,21 +190,37 @@ def key(
 @click.option(
     "--visibility",
     type=click.Choice(VISIBILITIES),
-    default=VISIBILITIES[0],
-    show_default=True,
-    help="When Gradescope shows the tests to students.",
+    help=f"When Gradescope shows the tests to students.  [default: that of before, or {VISIBILITIES[0]}]",
 )
 @click.option("--classroom50", type=click.Path(path_type=Path), help="Write Classroom 50's bundle here too.")
 @click.option(
     "--prairielearn", type=click.Path(path_type=Path), help="Write PrairieLearn's questions here too."
 )
 @click.option("--exercism", type=click.Path(path_type=Path), help="Write an Exercism track here too.")
+@click.option("--remove", is_flag=True, help="Take out the katas and hosts of before that are not named now.")
+@unverified_option
 @course_option
 def release(folder: Path, names: tuple[str, ...], course: Path | None, **options: Any) -> None:
-    """Write a student's repository: stubs, laws, answer keys and the grader, without solutions."""
+    """Write a student's repository: stubs, laws, answer keys and the grader, without solutions.
+
+    A release into the same folder keeps the katas and the options of the one before.
+    """
     from grader.authoring.release.command import release_course
 
     release_course(_own_course(course), folder, names, **options)
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("release", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("repository", type=click.Path(path_type=Path, file_okay=False))
+def update(release: Path, repository: Path) -> None:
+    """Bring a release into a student's repository; the student's work stays."""
+    from grader.authoring.release.repository import update as bring
+
+    outcome = bring(release, repository)
+    click.echo(f"{counted(len(outcome.written), 'file')} written to {shorten(repository)}.")
+    for note in outcome.notes():
+        click.echo(one_line(note))
 
 
 @kata.command(cls=GuardedCommand)
@@ -252,13 +275,19 @@ def remove(name: str, yes: bool, course: Path | None) -> None:
 @folder_argument
 @names_argument
 @key_seed_option
+@unverified_option
 @course_option
-def wheel(folder: Path, names: tuple[str, ...], seed: int, course: Path | None) -> None:
+def wheel(folder: Path, names: tuple[str, ...], seed: int, unverified: bool, course: Path | None) -> None:
     """Write a wheel of the grader that holds the course, for `grade --start`."""
-    from grader.authoring.release.keys import save
+    from grader.authoring.release.keys import chosen_katas, require_solutions, save
+    from grader.authoring.verified import require_verified
     from grader.cli.starter import build_course_wheel
 
-    name, data = build_course_wheel(open_course(course), names, seed)
+    here = open_course(course)
+    infos = chosen_katas(here, names)
+    require_solutions(here, infos)
+    require_verified(here, infos, unverified)
+    name, data = build_course_wheel(here, names, seed)
     save(folder / name, data)
     click.echo(f"{folder / name} has {len(data) / 1e6:.1f} MB.")
 
@@ -296,6 +325,9 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
 @click.argument("submissions", type=click.Path(path_type=Path))
 @click.option("--kata", "names", multiple=True, type=KataNames(), help="Grade this kata; can be given again.")
 @click.option("--roster", type=click.Path(path_type=Path), help="A CSV with columns id and name.")
+@click.option(
+    "--logins", type=click.Path(path_type=Path), help="Classroom's roster, which says whose login is whose."
+)
 @click.option(
     "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("grades"), show_default=True
 )

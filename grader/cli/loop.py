@@ -26,6 +26,7 @@ from grader.cli.progress import after_pass, bar, change, kata_list, matches, nex
 from grader.cli.recorder import Recorder
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.changed_statement import note_for
 from grader.course.hints import next_hint, next_number
 from grader.course.known_solutions import other_way
 from grader.course.state import CourseState, KataState
@@ -37,6 +38,7 @@ from grader.formats.terminal import View
 from grader.grading.prerequisites import Needs, open_needs
 from grader.grading.startup import lacks_library
 from grader.report import KataReport
+from grader.report_texts import harmless
 from grader.worker.client import Outdated
 
 MOST_LAWS = 2  # that are named after a pass
@@ -200,6 +202,7 @@ class Loop:
         lines += textwrap.wrap(changed, view.width, subsequent_indent="  ")
         lines.append("")
         lines.append(self._text(self.report, view).rstrip("\n"))
+        lines += [f"  {harmless(line, one_line=True)}" for line in note_for(self._path)]
         if self.report.status == "passed":
             lines += ["", *textwrap.wrap(_shown(self.report), view.width)]
             lines += textwrap.wrap(self._other_way(), view.width)

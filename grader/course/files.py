@@ -68,12 +68,3 @@ def safe_parts(name: str) -> Parts:
     if path.is_absolute() or has_drive or ".." in path.parts or any("\0" in part for part in path.parts):
         return ()
     return path.parts
-
-
-def inside(root: Path, name: str) -> Path | None:
-    """Return the path of the file that a manifest in `root` names; None if the name, or a link on the way to
-    it, leads out of the folder."""
-    parts = safe_parts(name)
-    path = root.joinpath(*parts)
-    is_linked = any(root.joinpath(*parts[:length]).is_symlink() for length in range(1, len(parts)))
-    return path if parts and not is_linked else None

@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from grader.course.catalog import CourseError
-from grader.course.files import inside, read_file
+from grader.course.files import read_file, safe_parts
 from grader.report_texts import harmless
 
 NAME = ".dojo-release.json"
@@ -29,10 +29,10 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
 
 
-def to_text(files: dict[str, bytes]) -> str:
-    """Return the manifest of these files as JSON."""
+def to_text(files: dict[str, bytes], **about: object) -> str:
+    """Return the manifest of these files as JSON, with the facts in `about`."""
     listed = {name: digest(data) for name, data in sorted(files.items())}
-    return json.dumps({"version": 1, "files": listed}, indent=1) + "\n"
+    return json.dumps({"version": 1, **about, "files": listed}, indent=1) + "\n"
 
 
 def read_list(root: Path) -> dict[str, str]:
@@ -42,14 +42,38 @@ def read_list(root: Path) -> dict[str, str]:
     if not file.is_file():
         return {}
     try:
-        found = {str(name): str(value) for name, value in json.loads(read_file(file))["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return parse_list(read_file(file).decode())
+    except (OSError, ValueError):
         raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
-    outside = next((name for name in found if inside(root, name) is None), None)
+
+
+def parse_list(text: str) -> dict[str, str]:
+    """Return digests by file name from the text of a manifest. Raises CourseError if it is damaged."""
+    try:
+        found = {str(name): str(value) for name, value in json.loads(text)["files"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
+    outside = next((name for name in found if not safe_parts(name)), None)
     if outside is not None:
         named = harmless(outside[:80], one_line=True)
         raise CourseError(f"{NAME} is damaged: it names {named}, which is not in this folder.")
     return found
+
+
+def read_options(root: Path) -> dict[str, object]:
+    """Return the options of the last release into a folder; empty if the manifest has none."""
+    found = read_about(root).get("options")
+    return found if isinstance(found, dict) else {}
+
+
+def read_about(root: Path) -> dict[str, object]:
+    """Return what a manifest says beside its list of files. Raises CourseError if it is damaged."""
+    file = root / NAME
+    try:
+        found = json.loads(read_file(file)) if file.is_file() else {}
+        return {str(name): value for name, value in found.items() if name not in ("version", "files")}
+    except (OSError, ValueError, AttributeError, RecursionError):
+        raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
 
 
 def is_release(root: Path) -> bool:

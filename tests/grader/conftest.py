@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.authoring.verified import write_record
 from grader.course.catalog import Course
 from grader.course.submission import read_submission
 from grader.grading import submission_run
@@ -332,7 +333,9 @@ def write():
 @pytest.fixture(scope="session")
 def tiny_course(tmp_path_factory):
     """A course of two katas: `double` in NumPy, `center` in PyTorch, which grades gradients."""
-    return Course(write_files(tmp_path_factory.mktemp("course"), {**DOUBLE, **CENTER}))
+    course = Course(write_files(tmp_path_factory.mktemp("course"), {**DOUBLE, **CENTER}))
+    write_record(course, list(course.katas.values()))  # so that it can be released
+    return course
 
 
 @pytest.fixture

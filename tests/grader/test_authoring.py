@@ -1,5 +1,6 @@
 """Tests of `kata verify`, `kata verify --seeds` and `kata overview` on courses with gaps."""
 
+import re
 import textwrap
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,8 @@ from grader.authoring import static_checks
 from grader.authoring.false_rejections import verify_right_answers
 from grader.authoring.overview import overview
 from grader.authoring.random_draws import OtherDraws
-from grader.authoring.verify import verify_course
+from grader.authoring.verified import record_path, verification, write_record
+from grader.authoring.verify import KataVerification, verify_course
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, find_course
 
@@ -31,6 +33,33 @@ def course(tmp_path, write):
         return Course(write(tmp_path, {name: text for name, text in files.items() if text is not None}))
 
     return change
+
+
+def test_verify_remembers_what_is_ready_and_forgets_what_is_not(course, capsys, monkeypatch):
+    here = course()
+    info = here.kata_info("double")
+    write_record(here, [info])
+    line = record_path(here).read_text().splitlines()[1]
+    pattern = r'double = { digest = "[0-9a-f]{16}", day = "\d{4}-\d\d-\d\d", grader = "0.1.0" }'
+    assert re.fullmatch(pattern, line)
+    assert verification(here, info) is not None
+    assert found(capsys, here)[0] == 1  # it has too few mistakes
+    assert verification(here, info) is None
+    ready = KataVerification(info)
+    monkeypatch.setattr("grader.authoring.verify.for_each", lambda *_: iter([(info, ready)]))
+    assert verify_course(here, ("double",)) == 0
+    assert record_path(here).read_text().splitlines()[1] == line
+    verify_course(here, ("double",), seed=5)
+    capsys.readouterr()
+    record_path(here).write_text("[")
+    monkeypatch.setattr("grader.authoring.verify.for_each", lambda *_: iter([(info, ready)]))
+    assert verify_course(here, ("double",)) == 0
+    told = "note: solutions/verified.toml is damaged: delete it, and run `kata verify` again.\n"
+    assert told in capsys.readouterr().out
+    record_path(here).unlink()
+    write_record(here, [info])
+    (here.root / "exercises" / "attention" / "double.py").write_text("# other\n")
+    assert verification(here, info) is None
 
 
 def found(capsys, course):

@@ -21,6 +21,7 @@ from grader.classroom.student_reports import begun_katas, class_reports, with_wa
 from grader.classroom.summary import render
 from grader.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, verdict_of
 from grader.cli.kata import kata
+from grader.course import release_manifest
 from grader.course.catalog import CourseError
 from grader.grading.grader import Grader
 from grader.grading.startup import LibraryMissing
@@ -271,6 +272,34 @@ def test_a_kata_that_is_not_graded_now_is_no_unrecognised_file(info, store, tmp_
     assert graded.grade(lambda: None, lambda *_: None).unrecognised == {}
 
 
+def test_work_on_another_release_is_judged_and_said_so(info, store, tmp_path, write):
+    def manifest(text):
+        digest = release_manifest.digest(text)
+        return json.dumps({"files": {"tests/katas/attention/test_double.py": digest, "keys/double.key": ""}})
+
+    released = {"ada": manifest(b"old"), "bob": manifest(info.path.read_bytes()), "eve": "{"}
+    files = {f"{name}/{release_manifest.NAME}": text for name, text in released.items()}
+    files |= {f"{name}/exercises/attention/double.py": "passes" for name in released}
+    files |= {f"{name}/keys/double.key": "k" for name in released}
+    counts, _ = run(info, Collector(write(tmp_path / "in", files)), store)
+    assert counts.notes == ["1 student has another release of double; judged by the version of this course."]
+    assert scores(store, info) == {"ada": 10, "bob": 10, "eve": 10}
+
+
+def test_a_name_of_gradescope_is_shown_and_is_no_id_and_no_formula(info, store, tmp_path, write):
+    metadata = "s1:\n  :submitters:\n  - :name: =1+1\n  - :name: b2\n"
+    folder = write(tmp_path / "in", {"submission_metadata.yml": metadata, "s1/double.py": "passes"})
+    roster = Roster([Member("b2", "Bob Roe")])
+    counts, _ = run(info, Collector(folder), store, roster)
+    assert counts.notes == ["s1 =1+1 and s1 b2 are not in the roster; graded all the same."]
+    write_outputs(tmp_path, store, [info], "cpu", counts, roster)
+    assert rows_of(tmp_path / "by_hand.csv")[1:] == [
+        ["s1 =1+1", "'=1+1", "double", "Not in the roster: 10 points."],
+        ["s1 b2", "b2", "double", "Not in the roster: 10 points."],
+    ]
+    assert rows_of(tmp_path / "canvas.csv")[2:] == [["Bob Roe", "", "", "b2", "", "0"]]
+
+
 def test_a_late_file_is_marked_on_the_page(info, store, tmp_path, write):
     collector = Collector(write(tmp_path / "in", {"doejane_LATE_7_90_double.py": "passes"}))
     counts, _ = run(info, collector, store)
@@ -510,7 +539,7 @@ def test_the_class_page_says_what_is_not_understood(outputs):
     assert 'Nothing was handed in by <small><a href="students/z9.html">Zoe</a></small>' in page
     assert '<td class="r">2.5 / 10<td class="r">0<td class="r">0 to 2.5' in page  # median and middle half
     assert '<tr><td>A<td class="r">1<td class="r">10</tr>' in page  # the section
-    assert "<li>eve is not in the roster; graded all the same." in page
+    assert "<li>dan and eve are not in the roster; graded all the same." in page
     assert page.index("<h1>The dojo</h1>") < page.index("1 of 4 pass")
     assert '<a href="students/a1.html">Ada</a>' in page
 
@@ -534,8 +563,7 @@ def test_the_summary_in_the_terminal(outputs, tmp_path):
         "\n"
         "2 failing files in 1 group no mistake explains yet.\n"
         "\n"
-        "note  dan is not in the roster; graded all the same.\n"
-        "note  eve is not in the roster; graded all the same.\n"
+        "note  dan and eve are not in the roster; graded all the same.\n"
         "\n"
         "grades/class.html shows the class; gradebooks and everybody's page lie beside it.\n"
     )

@@ -1,16 +1,20 @@
 """Tests of the collector: files in every layout of the platforms, hostile zip files, the roster."""
 
 import io
+import json
+import os
 import stat
 import zipfile
 
 import pytest
 
 from grader.classroom.collector import Collector, answers_in
+from grader.classroom.identity import Identities, gradescope_people, read_logins
 from grader.classroom.kata_names import KataNames
 from grader.classroom.platform_filenames import StudentName, kata_at, owner
 from grader.classroom.roster import Member, Roster, read_roster
 from grader.course.catalog import CourseError
+from grader.course.release_manifest import NAME as MANIFEST
 from grader.course.submission import MAX_BYTES, SubmissionRejected
 
 NAMES = KataNames(["softmax", "top_p", "decoder_block", "debug_decoder_block"])
@@ -105,6 +109,52 @@ def test_a_file_that_may_be_an_answer_is_listed(tmp_path, write):
     answers = answers_in(files, NAMES)
     assert [file.kata for file in answers.files] == ["top_p"]
     assert answers.unrecognised == ["all.rar", "answer.py", "softmax.py.txt", "both/softmax_and_top_p.py"]
+
+
+RELEASED = {
+    "exercises/attention/softmax.py": "stub", "keys/softmax.key": "k", "vendor/softmax.zip": "z",
+    "top_p.md": "t", "answer.py": "mine",
+}  # fmt: skip
+
+
+def unrecognised_in(folder):
+    ((_, files),) = Collector(folder).students()
+    answers = answers_in(files, NAMES)
+    return [file.kata for file in answers.files], answers.unrecognised
+
+
+@pytest.mark.parametrize("above", ["", "repo-main/"])
+def test_what_a_release_wrote_is_never_an_answer(tmp_path, write, above):
+    manifest = {"files": dict.fromkeys([name for name in RELEASED if name != "answer.py"], "digest")}
+    files = {**RELEASED, MANIFEST: json.dumps(manifest)}
+    write(tmp_path, {f"ada/{above}{name}": text for name, text in files.items()})
+    assert unrecognised_in(tmp_path) == (["softmax"], [f"{above}answer.py"])
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [["exercises/attention/softmax.py", "top_p.ipynb"], ["../ada/softmax.py", "softmax.py", "\0", "/", ""]],
+)
+def test_a_students_manifest_hides_no_answer(tmp_path, write, listed):
+    manifest = json.dumps({"files": dict.fromkeys(listed, "x")})
+    answers = {"exercises/attention/softmax.py": "1", "top_p.ipynb": json.dumps({"cells": []})}
+    write(
+        tmp_path, {f"ada/{name}": text for name, text in {**answers, "a.py": "1", MANIFEST: manifest}.items()}
+    )
+    assert unrecognised_in(tmp_path) == (["softmax", "top_p"], ["a.py"])
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"files": 1}', "[" * 100_000, '{"files": {"keys": null}}'])
+def test_a_damaged_manifest_lists_nothing(tmp_path, write, text):
+    write(tmp_path, {"ada/softmax.py": "1", "ada/answer.py": "1", "ada/keys/top_p.key": "k"})
+    (tmp_path / "ada" / MANIFEST).write_text(text)
+    assert unrecognised_in(tmp_path) == (["softmax"], ["answer.py"])
+
+
+def test_a_manifest_that_is_a_pipe_is_not_read(tmp_path, write):
+    write(tmp_path, {"ada/softmax.py": "1", "ada/answer.py": "1"})
+    os.mkfifo(tmp_path / "ada" / MANIFEST)
+    assert unrecognised_in(tmp_path) == (["softmax"], ["answer.py"])
 
 
 def test_repositories_flat_folders_and_a_students_zip_lie_side_by_side(tmp_path, write):
@@ -325,3 +375,152 @@ def test_a_roster_that_cannot_be_used_is_refused(tmp_path, text, told):
     (tmp_path / "roster.csv").write_text(text)
     with pytest.raises(CourseError, match=told):
         read_roster(tmp_path / "roster.csv")
+
+
+# whose submission it is
+
+PEOPLE = """---
+submission_11:
+  :submitters:
+  - :name: "Ada \\u00c5berg"
+    :sid: '007'
+    :email: ada@s.org
+  :created_at: 2026-04-26 17:34:00.861687000 Z
+  :results:
+    output: |-
+      submission_12:
+      :submitters:
+      - :name: eve
+        :email: eve@s.org
+  :history:
+  - :id: 5
+    :submitters:
+    - :email: old@s.org
+submission_12:
+  :submitters:
+  - :name: 'Bob ''Bobby'' Roe'
+    :sid: 12
+  - :name: b2
+submission_13:
+  :submitters: []
+bomb: &a [*a, *a, *a]
+"""
+
+
+def test_gradescope_s_metadata_says_whose_a_folder_is():
+    found = gradescope_people(PEOPLE)
+    assert {folder: [(one.names, one.called) for one in of] for folder, of in found.items()} == {
+        "submission_11": [(("ada@s.org", "007", "submission_11"), ("Ada \u00c5berg",))],
+        "submission_12": [
+            (("12", "submission_12"), ("Bob 'Bobby' Roe",)),
+            (("submission_12 b2", "submission_12"), ("b2",)),
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["", "- 1", "a:\n  :submitters:\n  - x\n", "\t:\n", "&" * 100_000, "a: !!python/x\n"]
+)
+def test_other_metadata_names_nobody(text):
+    assert gradescope_people(text) == {}
+
+
+@pytest.mark.parametrize("above", ["", "assignment_7_export/"])
+def test_gradescope_s_export_is_read_zipped_or_not(tmp_path, write, above):
+    files = {
+        "submission_11/softmax.py": "1",
+        "submission_12/softmax.py": "2",
+        "submission_99/softmax.py": "3",
+    }
+    files = {"submission_metadata.yml": PEOPLE, **files}
+    expected = {"ada@s.org": "1", "12": "2", "submission_12 b2": "2", "submission_99": "3"}
+    expected = {key: {"softmax": text} for key, text in expected.items()}
+    named = {f"{above}{name}": text for name, text in files.items()}
+    assert collected(zipped(tmp_path / "x.zip", named)) == expected
+    assert collected(write(tmp_path / "export", files)) == expected
+
+
+def test_metadata_that_is_a_link_is_refused(tmp_path, write):
+    write(tmp_path, {"in/submission_1/softmax.py": "1", "other.yml": PEOPLE})
+    (tmp_path / "in" / "submission_metadata.yml").symlink_to(tmp_path / "other.yml")
+    with pytest.raises(CourseError, match=r"submission_metadata\.yml is a link"):
+        Collector(tmp_path / "in")
+
+
+def test_a_name_of_gradescope_is_no_id():
+    roster = Roster([Member("b2", "Bob Roe"), Member("x", "b2")])
+    (student,) = gradescope_people("f:\n  :submitters:\n  - :name: b2\n")["f"]
+    assert roster.identified(student) is None
+    assert roster.member(student).id == "x"
+
+
+def matched(folders, members, logins=""):
+    """The id of the member for each folder."""
+    roster = Roster([Member(*member) for member in members])
+    students = [StudentName(folder) for folder in folders]
+    known = Identities(students, roster, logins or {})
+    found = ((student.key, roster.member(known.of(student))) for student in students)
+    return {key: member and member.id for key, member in found}
+
+
+@pytest.mark.parametrize(
+    ("folders", "members", "found"),
+    [
+        (["hw1-ada", "hw1-bob-x"], ["ada", "bob-x"], ["ada", "bob-x"]),
+        (["ml-week-1-ada", "ml-week-1-bob"], ["ada", "bob"], ["ada", "bob"]),
+        (["hw1-a-x", "hw1-a-y"], ["a-x", "a-y"], ["a-x", "a-y"]),
+        (["hw1-x-ada", "hw1-bob"], ["ada", "bob"], [None, "bob"]),  # x-ada is not ada
+        (["hw1-ada-1", "hw1-bob"], ["ada", "bob"], [None, "bob"]),
+        (["hw1-ada"], ["ada"], [None]),
+        (["ada", "bob"], ["ada", "bob"], ["ada", "bob"]),
+        (["a-ada", "b-bob"], ["ada", "bob"], [None, None]),
+        (["h-k-ada", "h-k-bob"], ["k-ada", "ada"], [None, None]),  # two readings are as good
+    ],
+)
+def test_the_name_of_a_repository_ends_with_the_login(folders, members, found):
+    assert list(matched(folders, [(one,) for one in members]).values()) == found
+
+
+CLASSROOM = "identifier,github_username,github_id,name\n{}"
+CLASSROOM50 = "username,first_name,last_name,email,section,github_id\n{}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLASSROOM.format('"a1",AdaL,1,""\nb2,bobr,2,\nc3,,,\n'),
+        CLASSROOM50.format("adal,Ada,Lovelace,a1,A,1\nbobr,Bob,Roe,b2,A,2\n"),
+    ],
+)
+def test_a_list_of_logins_leads_to_the_roster(text, tmp_path):
+    (tmp_path / "logins.csv").write_text(text)
+    logins = read_logins(tmp_path / "logins.csv")
+    folders = ["hw1-AdaL", "hw1-bobr", "hw1-eve"]
+    assert list(matched(folders, [("a1", "A L"), ("b2", "B R")], logins).values()) == ["a1", "b2", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (CLASSROOM.format("a1,x,1,\na1,y,2,\n"), "The logins logins.csv list a1 twice."),
+        (CLASSROOM.format("a1,x,1,\na2,X,2,\n"), "The logins logins.csv list x twice."),
+        (CLASSROOM.format("x,y,1,\na2,x,2,\n"), "The logins logins.csv list x twice."),
+        ("name\nada\n", "The logins logins.csv need a column `github_username` or `username`"),
+        ("", "The logins logins.csv need a column `github_username` or `username`"),
+        (None, "The logins logins.csv cannot be read: no such file or directory."),
+    ],
+)
+def test_logins_that_cannot_be_used_are_refused(text, told, tmp_path):
+    if text is not None:
+        (tmp_path / "logins.csv").write_text(text)
+    with pytest.raises(CourseError) as refused:
+        read_logins(tmp_path / "logins.csv")
+    assert str(refused.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    "text", [CLASSROOM.format("a1,adal,1,Ada\n"), CLASSROOM50.format("a1,Ada,L,x,A,1\n")]
+)
+def test_a_classroom_s_roster_is_a_roster(text, tmp_path):
+    (tmp_path / "roster.csv").write_text(text)
+    assert [member.id for member in read_roster(tmp_path / "roster.csv").members] == ["a1"]

@@ -6,10 +6,12 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
 import zipfile
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -19,11 +21,13 @@ from grader.answer_keys import encryption
 from grader.answer_keys.file import MAGIC, KeyFile
 from grader.authoring.release import repository
 from grader.authoring.release.wheel import build_wheel
+from grader.authoring.verified import write_record
 from grader.cli import starter
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course import release_manifest
 from grader.course.catalog import Course
+from grader.course.changed_statement import note_for
 
 from .conftest import CENTER, DOUBLE
 
@@ -185,7 +189,8 @@ def test_a_release_has_what_a_student_needs(release, tmp_path):
     result = release("--host", "actions", "--host", "classroom")
     assert result.exit_code == 0, result.output
     assert files_of(tmp_path / "out") == {
-        ".devcontainer/devcontainer.json", ".dojo-release.json", ".github/workflows/classroom.yml",
+        ".devcontainer/devcontainer.json", ".dojo-release.json", ".github/update.sh",
+        ".github/workflows/classroom.yml",
         ".github/workflows/grade.yml", ".gitignore", ".vscode/tasks.json", "CONTRIBUTING.md", "README.md",
         "exercises/attention/double.py", "keys/double.key", "requirements.txt",
         "tests/katas/attention/test_double.py", "tests/katas/path.toml",
@@ -686,3 +691,274 @@ def test_a_kata_is_not_released_without_those_that_it_needs(write, tmp_path, mon
         4, "`center` is needed by these katas, and is not among them; name it too.\n",
     )  # fmt: skip
     assert not (tmp_path / "out").exists()
+
+
+# --- what was verified ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(write, tmp_path, monkeypatch):
+    """`own(command, *options)` runs a command in a course of one's own, whose katas are all verified."""
+    course = Course(write(tmp_path / "own", {**DOUBLE, **CENTER}))
+    write_record(course, list(course.katas.values()))
+    monkeypatch.chdir(course.root)
+    return lambda *words: CliRunner().invoke(run_kata, [str(word) for word in words])
+
+
+def handing_out(tmp_path):
+    return [
+        ("release", tmp_path / "out", "double"),
+        ("wheel", tmp_path / "dist", "double"),
+        ("key", "double", "--output", tmp_path / "keys"),
+    ]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_what_is_not_verified_is_not_handed_out(number, own, tmp_path):
+    words = handing_out(tmp_path)[number]
+    reference = tmp_path / "own" / "solutions" / "attention" / "double" / "reference.py"
+    reference.write_text(reference.read_text().replace("x + x", "3 * x"))
+    refused = own(*words)
+    told = (
+        f"`double` was changed since it was verified on {date.today().isoformat()}: run `kata verify double`,"
+    )
+    assert (refused.exit_code, refused.stderr) == (4, f"{told} or hand it out with --unverified.\n")
+    (tmp_path / "own" / "solutions" / "verified.toml").unlink()
+    assert own(*words).stderr.startswith("`double` is not verified: run `kata verify double`, or")
+    assert not any((tmp_path / name).exists() for name in ("out", "dist", "keys"))
+    done = own(*words, "--unverified")
+    assert done.exit_code == 0, done.output
+
+
+def test_a_release_and_its_keys_say_what_was_verified(own, tmp_path):
+    assert own("release", tmp_path / "out", "double").exit_code == 0
+    verified = manifest_of(tmp_path / "out")["verified"]["double"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d [0-9a-f]{16} 0\.1\.0", verified)
+    key = KeyFile((tmp_path / "out" / "keys" / "double.key").read_bytes(), "")
+    assert key.katas["double"]["verified"] == verified
+    (tmp_path / "own" / "solutions" / "verified.toml").unlink()
+    assert own("release", tmp_path / "out", "double", "--unverified").exit_code == 0
+    assert manifest_of(tmp_path / "out")["verified"] == {"double": "unverified"}
+
+
+def test_a_verification_by_another_version_does_not_count(own, tmp_path, monkeypatch):
+    monkeypatch.setattr("grader.__version__", "0.2.0")
+    told = (
+        "`double` was verified by version 0.1.0 of the grader, and this is 0.2.0: run `kata verify double`,"
+    )
+    assert own("release", tmp_path / "out", "double").stderr.startswith(told)
+
+
+@pytest.mark.parametrize("text", ["double = 1", "double = { digest = 1 }", "[", "\x00"])
+def test_a_damaged_record_is_one_sentence(text, own, tmp_path):
+    (tmp_path / "own" / "solutions" / "verified.toml").write_text(text)
+    refused = own("release", tmp_path / "out", "double")
+    told = "solutions/verified.toml is damaged: delete it, and run `kata verify` again.\n"
+    assert (refused.exit_code, refused.stderr) == (4, told)
+
+
+# --- releasing week by week -------------------------------------------------------------------------
+
+
+def manifest_of(folder):
+    return json.loads((folder / release_manifest.NAME).read_text())
+
+
+SEAL_ANOTHER = (
+    "sealed.key holds no answers to `center`. It is the one of the release before; seal another:"
+    " --sealed FILE or --hidden-seed N.\n"
+)
+
+
+def katas_in(folder):
+    return sorted(path.stem for path in (folder / "keys").iterdir())
+
+
+def test_the_next_week_keeps_the_one_before(release, tmp_path):
+    assert release("--host", "classroom", "--visibility", "hidden", "--seed", 5).exit_code == 0
+    before = (tmp_path / "out" / "keys" / "double.key").read_bytes()
+    again = release(name="center")
+    assert "double: kept from the release before; --remove takes out what is not named.\n" in again.stdout
+    assert katas_in(tmp_path / "out") == ["center", "double"]
+    assert (tmp_path / "out" / "keys" / "double.key").read_bytes() == before
+    assert [path.name for path in (tmp_path / "out" / ".github" / "workflows").iterdir()] == ["classroom.yml"]
+    assert manifest_of(tmp_path / "out")["options"] == {
+        "all": False, "hosts": ["classroom"], "seed": 5, "visibility": "hidden",
+    }  # fmt: skip
+    narrower = release("--remove", "--host", "actions", name="center")
+    assert "removed, since it is no longer part of the release: keys/double.key\n" in narrower.stdout
+    assert katas_in(tmp_path / "out") == ["center"]
+    assert [path.name for path in (tmp_path / "out" / ".github" / "workflows").iterdir()] == ["grade.yml"]
+
+
+def test_a_sealed_key_stays(release, tmp_path, monkeypatch):
+    pytest.importorskip("cryptography", reason="an optional part of the installation")
+    monkeypatch.delenv("DOJO_SEAL", raising=False)
+    assert release("--hidden-seed", 7).exit_code == 0
+    sealed = tmp_path / "out" / repository.SEALED
+    before = sealed.read_bytes()
+    assert release().exit_code == 0
+    assert sealed.read_bytes() == before
+    assert (
+        "--key .github/sealed.key" in (tmp_path / "out" / ".github" / "workflows" / "grade.yml").read_text()
+    )
+    refused = release(name="center")
+    assert (refused.exit_code, refused.stderr) == (4, SEAL_ANOTHER)
+    assert "7" not in json.dumps(manifest_of(tmp_path / "out")["options"]).replace("20170612", "")
+
+
+@pytest.mark.parametrize(
+    "options", [None, [], {"seed": "x", "visibility": "=1+1", "all": 0, "hosts": ["../x"]}, {"seed": True}]
+)
+def test_options_of_a_strange_manifest_are_ignored(options, release, tmp_path):
+    release()
+    known = manifest_of(tmp_path / "out")["options"]
+    found = manifest_of(tmp_path / "out") | {"options": options}
+    (tmp_path / "out" / release_manifest.NAME).write_text(json.dumps(found))
+    assert release().exit_code == 0
+    assert manifest_of(tmp_path / "out")["options"] == known
+
+
+# --- a fix in mid-term ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def corrected(own, tmp_path):
+    """A release whose statement and law of `double` were corrected, and a begun copy of the first."""
+    assert own("release", tmp_path / "out").exit_code == 0
+    shutil.copytree(tmp_path / "out", tmp_path / "theirs")
+    mine = tmp_path / "theirs" / "exercises" / "attention" / "double.py"
+    mine.write_text('"""Twice as much."""\n\n\n' + RIGHT)
+    stub = tmp_path / "own" / "exercises" / "attention" / "double.py"
+    stub.write_text(stub.read_text().replace("Twice as much.", "Twice as much.\n\nText is refused.\n"))
+    law = tmp_path / "own" / "tests" / "katas" / "attention" / "test_double.py"
+    law.write_text(law.read_text() + "\n# corrected\n")
+    assert own("release", tmp_path / "out", "--unverified").exit_code == 0
+    return tmp_path / "out", tmp_path / "theirs"
+
+
+NOTE = ["The statement was corrected: double.statement.md says what it is now.", "+Text is refused."]
+
+
+def test_a_corrected_statement_comes_beside_the_code(corrected, own):
+    release, theirs = corrected
+    told = own("update", release, theirs)
+    assert told.exit_code == 0, told.output
+    assert "kept, since it was changed: exercises/attention/double.py\n" in told.stdout
+    file = theirs / "exercises" / "attention" / "double.py"
+    note = file.with_name("double.statement.md")
+    assert file.read_text().endswith(RIGHT)
+    assert note.read_text().endswith("~~~~text\nTwice as much.\n\nText is refused.\n~~~~\n")
+    assert note_for(file) == NOTE
+    assert not (theirs / "exercises" / "modules" / "center.statement.md").exists()
+    graded = own_grade(theirs, "double")
+    assert graded.stdout.endswith("".join(f"  {line}\n" for line in NOTE) + "\n"), graded.output
+    own("update", release, theirs)
+    assert note.is_file(), "a second update keeps it"
+    file.write_text(file.read_text().replace("Twice as much.", "Twice as much.\n\nText is refused.\n", 1))
+    assert note_for(file) == []
+    own("update", release, theirs)
+    assert not note.exists()
+
+
+def own_grade(folder, *words):
+    return CliRunner().invoke(run_grade, [*words, "--course", str(folder)])
+
+
+@pytest.mark.parametrize("text", ["", "~~~~text\n", "\0", "x" * (2 << 20)])
+def test_a_forged_statement_tells_nothing(text, tmp_path):
+    (tmp_path / "double.py").write_text(RIGHT)
+    (tmp_path / "double.statement.md").write_text(text)
+    assert note_for(tmp_path / "double.py") == []
+
+
+def test_an_update_writes_through_no_link_and_deletes_nothing_outside(corrected, own, tmp_path):
+    release, theirs = corrected
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "double.key").write_text("keep")
+    shutil.rmtree(theirs / "keys")
+    (theirs / "keys").symlink_to(victim)
+    (theirs / ".README.md.draft").symlink_to(victim / "new")
+    (theirs / "README.md").unlink()
+    os.mkfifo(theirs / "README.md")
+    listed = manifest_of(theirs)
+    listed["files"]["../victim/double.key"] = release_manifest.digest(b"keep")
+    (theirs / release_manifest.NAME).write_text(json.dumps(listed))
+    assert own("update", release, theirs).exit_code in (0, 4)
+    assert {path.name: path.read_text() for path in victim.iterdir()} == {"double.key": "keep"}
+
+
+def test_an_update_needs_two_releases(corrected, own, tmp_path):
+    (tmp_path / "empty").mkdir()
+    refused = own("update", corrected[0], tmp_path / "empty")
+    assert (refused.exit_code, refused.stderr) == (4, "empty is no release: it has no list of its files.\n")
+    (corrected[0] / "README.md").unlink()
+    refused = own("update", *corrected)
+    assert refused.stderr == "out is not whole: no such file or directory; release again.\n"
+
+
+def test_a_renamed_kata_points_to_its_new_place_and_is_graded(own, tmp_path):
+    assert own("release", tmp_path / "out").exit_code == 0
+    shutil.copytree(tmp_path / "out", tmp_path / "class" / "ada")
+    shutil.copytree(tmp_path / "out", tmp_path / "class" / "bob")
+    theirs = tmp_path / "class" / "ada"
+    (theirs / "exercises" / "attention" / "double.py").write_text(RIGHT)
+    assert own("rename", "double", "twice").exit_code == 0
+    renamed = (tmp_path / "own" / "solutions" / "renamed.toml").read_text()
+    assert renamed.splitlines()[1:] == ['double = "twice"']
+    assert own("release", tmp_path / "out", "--unverified").exit_code == 0
+    for _ in range(2):  # the second update keeps the note
+        for name in ("ada", "bob"):
+            assert own("update", tmp_path / "out", tmp_path / "class" / name).exit_code == 0
+        note = (theirs / "exercises" / "attention" / "double.statement.md").read_text()
+        assert note.startswith("# `double` is called `twice` now\n")
+        assert "`exercises/attention/twice.py`" in note
+        assert (theirs / "exercises" / "attention" / "double.py").read_text() == RIGHT
+    bob = tmp_path / "class" / "bob" / "exercises" / "attention"
+    assert [path.name for path in bob.iterdir()] == ["twice.py"]
+    graded = own("grade", tmp_path / "class", "--kata", "twice", "--output", tmp_path / "g", "--graders", 1)
+    assert graded.exit_code == 0, graded.output
+    assert "1 of 1 pass" in graded.output
+    assert (tmp_path / "g" / "by_hand.csv").read_text() == "Student,Name,Kata,Why\n"
+
+
+def git(*words, cwd):
+    own = ["-c", "user.name=x", "-c", "user.email=x@s.org", "-c", "init.defaultBranch=main"]
+    done = subprocess.run(["git", *own, *map(str, words)], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script for git on Unix")
+def test_the_script_of_a_release_updates_a_class(corrected, tmp_path):
+    release, theirs = corrected
+    for name in ("ada", "bob"):
+        shutil.copytree(theirs, tmp_path / name)
+        git("init", "--quiet", cwd=tmp_path / name)
+        git("add", "--all", cwd=tmp_path / name)
+        git("commit", "--quiet", "-m", "begun", cwd=tmp_path / name)
+        git("clone", "--quiet", "--bare", tmp_path / name, tmp_path / f"{name}.git", cwd=tmp_path)
+    names = ["ada.git", "bob.git", "nobody.git"]
+    listed = "".join(f"{tmp_path / name}\n" for name in names)
+    who = {f"GIT_{role}_{what}": "x@s.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {**os.environ, **who, "KATA": str(Path(sys.executable).with_name("kata"))}
+    script = ["bash", release / ".github" / "update.sh", "-"]
+    ran = subprocess.run(script, input=listed, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 1, ran.stderr
+    assert ran.stdout.splitlines() == [
+        f"updated: {tmp_path / 'ada.git'}",
+        f"updated: {tmp_path / 'bob.git'}",
+        f"failed: {tmp_path / 'nobody.git'} could not be cloned",
+        "3 repositories, 1 failed.",
+    ]
+    held = git("show", "HEAD:exercises/attention/double.py", cwd=tmp_path / "ada.git")
+    assert held.endswith(RIGHT)
+    assert "Text is refused." in git(
+        "show", "HEAD:exercises/attention/double.statement.md", cwd=tmp_path / "bob.git"
+    )
+    again = subprocess.run(
+        script, input=f"{tmp_path / 'ada.git'}", env=environment, capture_output=True, text=True
+    )
+    assert again.stdout.splitlines() == [f"as it is: {tmp_path / 'ada.git'}", "1 repositories, 0 failed."]

@@ -6,46 +6,105 @@ from pathlib import Path
 
 import click
 
-from grader.authoring.release import keys
+from grader.answer_keys.file import KeyUnusable
+from grader.authoring.release import WORKFLOWS, keys
 from grader.authoring.release.platforms import IMAGE, exercism_files, prairielearn_files
 from grader.authoring.release.repository import (
+    SEALED,
     classroom50_bundle,
     core_files,
     gradescope_zip,
     read_sealed,
+    require_releasable,
     student_files,
+    verifications,
     write_release,
 )
 from grader.authoring.static_checks import todos_of_draft
-from grader.course.catalog import Course, shorten
+from grader.cases.generation import SEED
+from grader.course import release_manifest
+from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.renamed import renamed
 from grader.formats.escaping import points
+from grader.formats.gradescope import VISIBILITIES
 from grader.values.formatting import counted
+
+
+class ReleaseBefore:
+    """The release that a folder holds already; its katas and options are the defaults of the next one.
+
+    The manifest may be a student's: unknown katas, hosts and values are as if they were not there.
+    """
+
+    def __init__(self, course: Course, folder: Path) -> None:
+        self.course = course
+        self.files = release_manifest.read_list(folder)
+        self.options = release_manifest.read_options(folder)
+
+    def katas(self, names: tuple[str, ...], remove: bool) -> tuple[list[KataInfo], bool]:
+        """Return the katas to release, and whether they are all of the course, now and next time."""
+        of_course = self.course.katas.values()
+        released = [one for one in of_course if f"exercises/{one.track}/{one.name}.py" in self.files]
+        is_all = bool(self.options.get("all")) if released else not names
+        if remove and names:
+            return keys.chosen_katas(self.course, names), False
+        if is_all:
+            return keys.chosen_katas(self.course, ()), True
+        return keys.chosen_katas(self.course, [*names, *(info.name for info in released)]), False
+
+    def hosts(self, hosts: tuple[str, ...], remove: bool) -> tuple[str, ...]:
+        """Return the hosts whose workflows are written, in the order of the registry."""
+        before = [host for host, file in WORKFLOWS.items() if f".github/workflows/{file}" in self.files]
+        wanted = {*hosts} if hosts and remove else {*hosts, *before}
+        return tuple(host for host in WORKFLOWS if host in (wanted or {next(iter(WORKFLOWS))}))
+
+    def number(self, name: str, default: int) -> int:
+        found = self.options.get(name)
+        return found if type(found) is int else default
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        found = self.options.get(name)
+        return next((choice for choice in choices if choice == found), choices[0])
 
 
 def release_course(
     course: Course,
     folder: Path,
     names: tuple[str, ...],
-    seed: int,
+    seed: int | None,
     hidden_seed: int | None,
     hosts: tuple[str, ...],
     sealed: Path | None,
     secret: Path | None,
     gradescope: Path | None,
-    visibility: str,
+    visibility: str | None,
     classroom50: Path | None,
     prairielearn: Path | None,
     exercism: Path | None,
+    remove: bool,
+    unverified: bool,
 ) -> None:
     """Write the repository and the hosts' files, and print what was written. Raises CourseError.
 
     With `hidden_seed` the hosts grade with other cases than those that students have. The key is sealed in
-    the repository, which students read, and open in Gradescope's zip, which they do not.
+    the repository, which students read, and open in Gradescope's zip, which they do not. What is not said is
+    as in the release before into the same folder.
     """
-    infos = keys.chosen_katas(course, names)
-    sealed_key = read_sealed(course, infos, sealed, secret)
-    entries = [] if hidden_seed is None else list(keys.draw_entries(course, infos, hidden_seed))
+    before = ReleaseBefore(course, folder)
+    infos, is_all = before.katas(names, remove)
+    hosts = before.hosts(hosts, remove)
+    seed = before.number("seed", SEED) if seed is None else seed
+    visibility = visibility or before.choice("visibility", VISIBILITIES)
+    require_releasable(course, infos, unverified)
     secret_file = folder.with_name(f"{folder.name}.secret")
+    if sealed is None and hidden_seed is None and SEALED in before.files:
+        sealed, secret = folder / SEALED, secret or (secret_file if secret_file.is_file() else None)
+    try:
+        sealed_key = read_sealed(course, infos, sealed, secret)
+    except KeyUnusable as error:
+        again = " It is the one of the release before; seal another: --sealed FILE or --hidden-seed N."
+        raise CourseError(f"{error}{again if sealed == folder / SEALED else ''}") from None
+    entries = [] if hidden_seed is None else list(keys.draw_entries(course, infos, hidden_seed))
     if hidden_seed is not None and not sealed_key:
         sealed_key = keys.sealed(entries, hidden_seed, secret_file)
         click.echo(
@@ -53,9 +112,15 @@ def release_course(
         )
     core = core_files(course, infos, seed, bool(sealed_key))
     for_hosts = core if hidden_seed is None else {**core, **keys.key_files(entries, hidden_seed)}
-    outcome = write_release(folder, student_files(course, core, infos, hosts, sealed_key))
+    options = {"all": is_all, "hosts": list(hosts), "seed": seed, "visibility": visibility}
+    about: dict[str, object] = {"options": options, "verified": verifications(course, infos)}
+    if names_before := renamed(course):
+        about["renamed"] = names_before
+    outcome = write_release(folder, student_files(course, core, infos, hosts, sealed_key), **about)
     made = f"{counted(len(infos), 'kata')}, {counted(len(outcome.written), 'file')}"
     click.echo(f"{made} are in {shorten(folder)}.")
+    if kept := [info.name for info in infos if names and info.name not in names]:
+        click.echo(f"{', '.join(kept)}: kept from the release before; --remove takes out what is not named.")
     for note in outcome.notes():
         click.echo(note)
     for info in infos:

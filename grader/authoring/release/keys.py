@@ -15,6 +15,7 @@ from grader.answer_keys import encryption
 from grader.answer_keys.file import Entry, write
 from grader.answer_keys.lookup import SUFFIX
 from grader.authoring.parallel import for_each
+from grader.authoring.verified import described, require_verified
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import plan
@@ -27,9 +28,12 @@ SEEDS = 2**31
 AT_ONCE = 2
 
 
-def write_keys(course: Course, infos: list[KataInfo], seed: int, output: Path) -> None:
+def write_keys(
+    course: Course, infos: list[KataInfo], seed: int, output: Path, unverified: bool = False
+) -> None:
     """Write one file per kata into a folder, or all katas into one file that ends in `.key`."""
     require_solutions(course, infos)
+    require_verified(course, infos, unverified)
     drawn = with_progress(draw_entries(course, infos, seed))
     if output.suffix == SUFFIX:
         save(output, write(list(drawn), seed, made_by()))
@@ -38,13 +42,16 @@ def write_keys(course: Course, infos: list[KataInfo], seed: int, output: Path) -
         save(output / f"{entry.name}{SUFFIX}", write([entry], seed, made_by()))
 
 
-def write_sealed(course: Course, infos: list[KataInfo], output: Path, secret_file: Path | None) -> str:
+def write_sealed(
+    course: Course, infos: list[KataInfo], output: Path, secret_file: Path | None, unverified: bool = False
+) -> str:
     """Write an encrypted key with cases from a random seed, and return a message about its secret.
 
     The secret is read from `secret_file` if that exists; otherwise a new one is written there, or beside the
     key if no file is given.
     """
     require_solutions(course, infos)
+    require_verified(course, infos, unverified)
     file = secret_file or secret_beside(output)
     kept = secret_file is not None and file.exists()
     secret = encryption.read_secret(file) if kept else encryption.new_secret()
@@ -113,7 +120,7 @@ def entry_of(course: Course, info: KataInfo, seed: int) -> Entry:
     kata = course.declaration(info)
     oracle = Oracle(kata, course, info, seed)
     entry = recording.entry_of(course, PreparedKata(info, kata, oracle, plan(kata, oracle)))
-    return replace(entry, way=other_way(course, info))
+    return replace(entry, way=other_way(course, info), verified=described(course, info))
 
 
 def key_files(entries: Iterable[Entry], seed: int) -> dict[str, bytes]:
@@ -134,6 +141,7 @@ def save(path: Path, data: bytes, private: bool = False) -> None:
     draft = path.with_name(f".{path.name}.draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        draft.unlink(missing_ok=True)  # a student may have left a link of that name
         draft.touch(mode=0o600 if private else 0o644)
         draft.write_bytes(data)
         os.replace(draft, path)

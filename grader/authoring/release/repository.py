@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from grader.answer_keys.encryption import VARIABLE, is_sealed
 from grader.answer_keys.lookup import open_keyring
 from grader.authoring.release import WORKFLOWS, keys
 from grader.authoring.release.wheel import build_wheel, zipped
-from grader.course import release_manifest
+from grader.authoring.verified import described, require_verified
+from grader.course import changed_statement, release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.submission import read_submission
+from grader.course.submission import SubmissionRejected, read_bytes, read_submission
 from grader.course.syllabus import Syllabus, to_text
+from grader.errors import reason_of
 from grader.grading.prerequisites import with_needs
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -26,6 +29,7 @@ PLAIN = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     ".gitignore": "gitignore",
     ".devcontainer/devcontainer.json": "devcontainer.json",
+    ".github/update.sh": "update.sh",
 }
 
 
@@ -47,7 +51,7 @@ def core_files(
     course: Course, infos: list[KataInfo], seed: int, is_sealed_too: bool = False
 ) -> dict[str, bytes]:
     """Return the files that every host needs: stubs, declarations, keys, the grader's wheel, requirements."""
-    _require_prerequisites(course, infos)
+    require_prerequisites(course, infos)
     files: dict[str, bytes] = {}
     for info in infos:
         files[f"exercises/{info.track}/{info.name}.py"] = _stub(course, info)
@@ -112,13 +116,33 @@ def read_sealed(course: Course, infos: list[KataInfo], path: Path | None, secret
     return path.read_bytes()
 
 
-def write_release(folder: Path, files: dict[str, bytes]) -> ReleaseOutcome:
-    """Write the files, except those that were changed since the last release. Raises CourseError."""
+def require_releasable(course: Course, infos: list[KataInfo], allows_unverified: bool) -> None:
+    """Raise CourseError if a stub is begun, a solution or a needed kata is missing, or one is unverified."""
+    require_prerequisites(course, infos)
+    for info in infos:
+        _stub(course, info)
+    keys.require_solutions(course, infos)
+    require_verified(course, infos, allows_unverified)
+
+
+def verifications(course: Course, infos: list[KataInfo]) -> dict[str, str]:
+    """Return for each kata when and on which content it was verified, for the manifest."""
+    return {info.name: described(course, info) for info in infos}
+
+
+def write_release(folder: Path, files: dict[str, bytes], **about: object) -> ReleaseOutcome:
+    """Write the files, except those that were changed since the last release, and the manifest with the
+    facts in `about`. Raises CourseError."""
     if (folder / "solutions").exists():
         raise CourseError(f"{shorten(folder)} holds solutions; a release goes into a folder of its own.")
     before, outcome = release_manifest.read_list(folder), ReleaseOutcome()
+    files = {**files, **_corrected_statements(folder, files, before)}
+    files |= _moved(folder, files, before, about.get("renamed"))
     for name, data in files.items():
         path = folder / name
+        if _has_link(folder, name):  # in a student's repository it may lead anywhere
+            outcome.kept.append(name)
+            continue
         kept = release_manifest.digest_of(path)
         if path.is_file() and kept not in (before.get(name), release_manifest.digest(data)):
             outcome.kept.append(name)
@@ -127,11 +151,76 @@ def write_release(folder: Path, files: dict[str, bytes]) -> ReleaseOutcome:
         outcome.written.append(name)
     for name, value in before.items():
         path = folder / name
-        if name not in files and release_manifest.digest_of(path) == value:
+        if name in files or _has_link(folder, name):
+            continue
+        if release_manifest.digest_of(path) == value:
             path.unlink()
             outcome.removed.append(name)
-    keys.save(folder / release_manifest.NAME, release_manifest.to_text(files).encode())
+    keys.save(folder / release_manifest.NAME, release_manifest.to_text(files, **about).encode())
     return outcome
+
+
+def update(release: Path, folder: Path) -> ReleaseOutcome:
+    """Bring a release into a student's repository. Raises CourseError."""
+    listed = release_manifest.read_list(release)
+    if not listed or not release_manifest.is_release(folder):
+        raise CourseError(
+            f"{shorten(folder if listed else release)} is no release: it has no list of its files."
+        )
+    try:
+        files = {name: (release / name).read_bytes() for name in listed}
+    except OSError as error:
+        raise CourseError(f"{shorten(release)} is not whole: {reason_of(error)}; release again.") from None
+    return write_release(folder, files, **release_manifest.read_about(release))
+
+
+def _has_link(folder: Path, name: str) -> bool:
+    """Return whether a name leads out of the folder, or over a link in it."""
+    parts = PurePosixPath(name).parts
+    places = [folder.joinpath(*parts[: end + 1]) for end in range(len(parts))]
+    return ".." in parts or PurePosixPath(name).is_absolute() or any(place.is_symlink() for place in places)
+
+
+def _corrected_statements(folder: Path, files: dict[str, bytes], before: dict[str, str]) -> dict[str, bytes]:
+    """Return the statements that were corrected since a student began, as files beside the student's code."""
+    found = {}
+    for name, data in files.items():
+        note = f"{name.removesuffix('.py')}{changed_statement.SUFFIX}"
+        is_stub = name.startswith(release_manifest.OWN) and name.endswith(".py")
+        is_new = before.get(name) not in (None, release_manifest.digest(data)) or note in before
+        if not (is_stub and is_new) or _has_link(folder, name):
+            continue
+        try:
+            theirs = read_bytes(folder / name, name)
+        except SubmissionRejected:
+            continue
+        statement = changed_statement.statement_of(data.decode("utf-8", "replace"))
+        known = changed_statement.statement_of(theirs.decode("utf-8", "replace")) or ""
+        is_begun = release_manifest.digest(theirs) not in (before.get(name), release_manifest.digest(data))
+        if is_begun and statement and statement != known:
+            kata = PurePosixPath(name).stem
+            found[note] = changed_statement.to_text(kata, statement, known).encode("utf-8", "replace")
+    return found
+
+
+def _moved(
+    folder: Path, files: dict[str, bytes], before: dict[str, str], renamed: object
+) -> dict[str, bytes]:
+    """Return a file beside the begun code of each renamed kata that says where its new place is."""
+    stubs = {PurePosixPath(name).stem: name for name in files if name.startswith(release_manifest.OWN)}
+    found = {}
+    for known in before:
+        name = known.replace(changed_statement.SUFFIX, ".py")
+        old = PurePosixPath(name).stem
+        new = str(renamed.get(old)) if isinstance(renamed, dict) else ""
+        is_exercise = name.startswith(release_manifest.OWN) and name.endswith(".py")
+        if not is_exercise or name in files or new not in stubs or _has_link(folder, name):
+            continue
+        with suppress(SubmissionRejected):
+            if release_manifest.digest(read_bytes(folder / name, name)) != before.get(name):
+                note = f"{name.removesuffix('.py')}{changed_statement.SUFFIX}"
+                found[note] = changed_statement.moved(old, new, stubs[new]).encode()
+    return found
 
 
 def _stub(course: Course, info: KataInfo) -> bytes:
@@ -142,7 +231,7 @@ def _stub(course: Course, info: KataInfo) -> bytes:
     return path.read_bytes()
 
 
-def _require_prerequisites(course: Course, infos: list[KataInfo]) -> None:
+def require_prerequisites(course: Course, infos: list[KataInfo]) -> None:
     """Raise CourseError if a kata needs another one that is not released."""
     lacking = [info.name for info in with_needs(course, infos) if info not in infos]
     if lacking:

@@ -1,0 +1,75 @@
+"""Tell a student who has begun a kata that its statement was corrected: `softmax.statement.md`."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from pathlib import Path
+
+from grader.course.submission import SubmissionRejected, decoded, read_bytes
+
+SUFFIX = ".statement.md"
+MOST_LINES = 6  # of changes, in a note
+FENCE = "~~~~"
+
+
+def statement_of(source: str) -> str | None:
+    """Return the docstring of a file; None if it has none or is no Python."""
+    try:
+        return ast.get_docstring(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def beside(path: Path) -> Path:
+    """Return where the corrected statement of an exercise lies."""
+    return path.with_name(path.stem + SUFFIX)
+
+
+def to_text(kata: str, statement: str, before: str) -> str:
+    """Return the file: what changed, and the whole statement as it is now."""
+    changes = "\n".join(_changes(before, statement))
+    changed = f"What changed:\n\n{FENCE}diff\n{changes}\n{FENCE}\n\n" if before else ""
+    return (
+        f"# The statement of `{kata}` was corrected\n\nYour code is as you left it."
+        f" `grade` judges by this statement. Copy it into\n`{kata}.py`, if you like.\n\n{changed}"
+        f"The statement now:\n\n{FENCE}text\n{statement}\n{FENCE}\n"
+    )
+
+
+def moved(old: str, new: str, place: str) -> str:
+    """Return the file that says where a renamed kata is now."""
+    return (
+        f"# `{old}` is called `{new}` now\n\nIts new file is `{place}`. Copy your code there:"
+        " `grade` judges the\nnew file. Your instructor's `kata grade` takes either.\n"
+    )
+
+
+def note_for(path: Path) -> list[str]:
+    """Return the lines that tell of a corrected statement beside an exercise, and what is different in it.
+
+    There are none without such a file, or if the exercise has that statement already.
+    """
+    note = beside(path)
+    source, text = _read(path), _read(note)
+    _, opened, rest = text.rpartition(f"{FENCE}text\n")
+    statement = rest.removesuffix(f"\n{FENCE}\n")
+    before = statement_of(source) or ""
+    if not opened or statement == before:
+        return []
+    changes = _changes(before, statement) if before else []
+    more = [f"… {len(changes) - MOST_LINES} more lines"] if len(changes) > MOST_LINES else []
+    return [f"The statement was corrected: {note.name} says what it is now.", *changes[:MOST_LINES], *more]
+
+
+def _changes(before: str, now: str) -> list[str]:
+    """Return the lines that went, with a minus, and those that came, with a plus."""
+    lines = difflib.unified_diff(before.splitlines(), now.splitlines(), n=0, lineterm="")
+    return [line for line in list(lines)[2:] if not line.startswith("@@") and line[1:].strip()]
+
+
+def _read(path: Path) -> str:
+    try:
+        return decoded(read_bytes(path, path.name), path.name)
+    except SubmissionRejected:
+        return ""
