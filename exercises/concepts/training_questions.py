@@ -1,10 +1,11 @@
 """Predict the losses and steps of a training run, and find the fault behind a symptom.
 
-A GPT with a vocabulary of `vocab` tokens is trained on batches of `batch` sequences. Each sequence has
-`tokens` ids: the model reads all but the last, and predicts all but the first. The loss is the mean cross-
-entropy in natural logarithms; `pads` of the batch's targets are padding, which the loss leaves out. The
-learning rate rises in a straight line from 0 at step 0 to `peak` at step `warmup`. The gradients' norm over
-all parameters is clipped at `limit`.
+A GPT with a vocabulary of `vocab` tokens is trained on batches of `batch` sequences.
+Each sequence has `tokens` ids: the model reads all but the last, and predicts all but
+the first. The loss is the mean cross- entropy in natural logarithms; `pads` of the
+batch's targets are padding, which the loss leaves out. The learning rate rises in a
+straight line from 0 at step 0 to `peak` at step `warmup`. The gradients' norm over all
+parameters is clipped at `limit`.
 
 The column `symptoms` names three of these, in the order of the questions:
 
@@ -25,7 +26,8 @@ These are the faults. Each of them explains exactly one of the symptoms:
     E  The hidden states are detached before the output layer.
     F  Each new token gets the position 0.
 
-Write your login into STUDENT: it chooses your row of numbers. `grade` computes the row as the line ROW does.
+Write your login into STUDENT: it chooses your row of numbers. `grade` computes the row
+as the line ROW does.
 
     row  vocab  batch  tokens  pads  loss  step  warmup  peak    norm  limit  symptoms
     0    50     8      17      5     2.1   30    100     0.001   4.0   0.5    PQR
@@ -37,12 +39,13 @@ Write your login into STUDENT: it chooses your row of numbers. `grade` computes 
     6    5000   10     41      13    2.9   90    300     0.0005  3.2   0.8    SUQ
     7    8000   24     11      15    2.3   500   2000    0.0012  0.6   1.5    PTR
 
-Replace each `...` by a value. Shapes and lists of indices are tuples, such as (2, 3). A number with a
-fraction may be off by half a percent, and may be an expression, such as 2 / 3. Each question is one point,
-and the page passes from 6 points.
+Replace each `...` by a value. Shapes and lists of indices are tuples, such as (2, 3). A
+number with a fraction may be off by half a percent, and may be an expression, such as 2
+/ 3. Each question is one point, and the page passes from 6 points.
 
-Source: Vaswani et al. 2017, "Attention Is All You Need", section 5; Pascanu et al. 2013, "On the difficulty
-of training recurrent neural networks", algorithm 1, for clipping.
+Source: Vaswani et al. 2017, "Attention Is All You Need", section 5; Pascanu et al.
+2013, "On the difficulty of training recurrent neural networks", algorithm 1, for
+clipping.
 """
 
 STUDENT = ""  # your login; without one your row is 0

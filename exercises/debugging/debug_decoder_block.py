@@ -1,39 +1,42 @@
 """Find the faults: a decoder block that loses its residual stream.
 
-The code below runs, its result has the right shape, its gradients flow, and a small model built of it learns
-something. A deep one does not. It is to be a pre-norm decoder block: two sublayers, each of which reads a
-layer-normalised copy of the stream and adds what it finds to the stream itself:
+The code below runs, its result has the right shape, its gradients flow, and a small
+model built of it learns something. A deep one does not. It is to be a pre-norm decoder
+block: two sublayers, each of which reads a layer-normalised copy of the stream and adds
+what it finds to the stream itself:
 
     x = x + attention(norm1(x))                            [B, T, d_model]
     x = x + ffn(norm2(x))                                  [B, T, d_model]
 
-The attention is causal and has several heads, the feed-forward network has the exact GELU, and names and
-shapes of all parameters are right: attention and feed-forward network are given as they should be, and the
-faults are elsewhere.
+The attention is causal and has several heads, the feed-forward network has the exact
+GELU, and names and shapes of all parameters are right: attention and feed-forward
+network are given as they should be, and the faults are elsewhere.
 
 What must hold, whatever the weights are:
 
-- The stream passes. If both sublayers end in zeros (`attention.out.weight`, `ffn.2.weight` and `ffn.2.bias`),
-  the block returns x.
-- Only copies are normalised. A constant added to all features of a token is invisible to the sublayers, and
-  stands in the result as it stood in x.
-- The sublayers' contributions add up: what the attention adds is in the result, also when the feed-forward
-  network has nothing to add; and the other way round.
+- The stream passes. If both sublayers end in zeros (`attention.out.weight`,
+  `ffn.2.weight` and `ffn.2.bias`), the block returns x.
+- Only copies are normalised. A constant added to all features of a token is invisible
+  to the sublayers, and stands in the result as it stood in x.
+- The sublayers' contributions add up: what the attention adds is in the result, also
+  when the feed-forward network has nothing to add; and the other way round.
 
-Example: one token x = [[[3, 1]]], d_model = d_ff = 2, one head, norms with weight 1 and bias 0, every
-matrix the identity, the biases of ffn 0. With one token to read, its attention weight is 1.
+Example: one token x = [[[3, 1]]], d_model = d_ff = 2, one head, norms with weight 1 and
+bias 0, every matrix the identity, the biases of ffn 0. With one token to read, its
+attention weight is 1.
 
-    norm1([3, 1]) = [1, -1]                                x = [3, 1] + [1, -1]           = [4, 0]
-    norm2([4, 0]) = [1, -1], GELU of it = [0.841, -0.159]  x = [4, 0] + [0.841, -0.159]   = [4.841, -0.159]
+    norm1([3, 1]) = [1, -1]                                x = [3, 1] + [1, -1]          = [4, 0]
+    norm2([4, 0]) = [1, -1], GELU of it = [0.841, -0.159]  x = [4, 0] + [0.841, -0.159]  = [4.841, -0.159]
 
-The code below gives [0.841, -0.159]. There may be more than one fault, and mending one does not make the
-numbers right by itself: follow the example line by line.
+The code below gives [0.841, -0.159]. There may be more than one fault, and mending one
+does not make the numbers right by itself: follow the example line by line.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, scores
-in the hundreds, calls after other calls.
+Corners with checks of their own: tensors that are not contiguous, float64 input
+computed in float64, scores in the hundreds, calls after other calls.
 
-Source: Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture", section 3; He et al.
-2016, "Identity Mappings in Deep Residual Networks", section 2 (why the path must be free).
+Source: Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture",
+section 3; He et al. 2016, "Identity Mappings in Deep Residual Networks", section 2 (why
+the path must be free).
 """
 
 import math
