@@ -6,8 +6,8 @@ neighbouring columns: head 0 gets the first d_head columns, head 1 the next, and
 Each head then attends by itself, over all tokens of one sequence, so the axis of the
 heads has to stand before that of the tokens:
 
-    split_heads  [B, T, d_model]    -> [B, H, T, d_head]   B sequences, T tokens, H heads
-    merge_heads  [B, H, T, d_head]  -> [B, T, H * d_head]  undoes it
+    split_heads  [B, T, d_model]   -> [B, H, T, d_head]   B sequences, T tokens, H heads
+    merge_heads  [B, H, T, d_head] -> [B, T, H * d_head]  undoes it
 
 Example: one sequence of three tokens, d_model = 4, two heads.
 

@@ -6,8 +6,8 @@ num_heads blocks of columns, and each block, a head, attends by itself. What the
 read is put side by side again and mixed by one more matrix:
 
     q = x_q w_q        k = x_kv w_k        v = x_kv w_v
-    head_h = softmax(q_h k_hᵀ / sqrt(d_k)) v_h           d_k: the columns of ONE head's keys
-    result = [head_0, head_1, …] w_o                     heads side by side, [B, Tq, H * d_v]
+    head_h = softmax(q_h k_hᵀ / sqrt(d_k)) v_h    d_k: the columns of ONE head's keys
+    result = [head_0, head_1, …] w_o              heads side by side, [B, Tq, H * d_v]
 
     x_q   [B, Tq, d_model]         who asks                 w_q, w_k  [d_model, H * d_k]
     x_kv  [B, Tk, d_model]         who is read              w_v       [d_model, H * d_v]
@@ -24,9 +24,10 @@ key, broadcastable to [B, H, Tq, Tk]; a query that may attend to nothing in a he
 Example: one query, two tokens to read, two heads of one column each; w_q, w_k, w_v are
 the identity.
 
-    x_q = [[[2, 0]]]   head 0: q = 2, k = [1, 0], weights [0.881, 0.119], v = [1, 0], reads 0.881
-    x_kv = [[[1, 0],   head 1: q = 0, k = [0, 1], weights [0.5, 0.5],     v = [0, 1], reads 0.5
-             [0, 1]]]  w_o = [[1, 0], [0, 2]]:  result [[[0.881, 1.0]]]
+    x_q  = [[[2, 0]]]      head 0: q = 2, k = [1, 0], weights [0.881, 0.119], v = [1, 0]
+    x_kv = [[[1, 0],       head 1: q = 0, k = [0, 1], weights [0.5, 0.5],     v = [0, 1]
+             [0, 1]]]      head 0 reads 0.881, head 1 reads 0.5
+                           w_o = [[1, 0], [0, 2]]:  result [[[0.881, 1.0]]]
 
 One head of two columns would give the weights [0.804, 0.196] and the result
 [[[0.804, 0.391]]].

@@ -6,9 +6,11 @@ anywhere in a row. It is hidden by masks which are True where the query MAY atte
 the key; here queries and keys must BOTH be real tokens.
 
     padding_mask(ids, pad_id)             [B, T]                True at real tokens
-    decoder_self_mask(ids, pad_id)        [B, 1, T, T]          both ends real, and key not after query
-    cross_mask(tgt_ids, src_ids, pad_id)  [B, 1, T_tgt, T_src]  both ends real: query in the target, key
-                                                                in the source
+    decoder_self_mask(ids, pad_id)        [B, 1, T, T]          both ends real, and the
+                                                                key not after the query
+    cross_mask(tgt_ids, src_ids, pad_id)  [B, 1, T_tgt, T_src]  both ends real: query in
+                                                                the target, key in the
+                                                                source
 
 The axis of length 1 is that of the heads: by broadcasting, the mask serves all of them.
 Rows are queries, columns are keys, as in the scores. The row of a padded query is all
@@ -64,7 +66,7 @@ def decoder_self_mask(ids: np.ndarray, pad_id: int) -> np.ndarray:
 
 
 def cross_mask(tgt_ids: np.ndarray, src_ids: np.ndarray, pad_id: int) -> np.ndarray:
-    """Say which target token may attend to which source token: bool [B, 1, T_tgt, T_src].
+    """Say which target token may read which source token: bool [B, 1, T_tgt, T_src].
 
     tgt_ids: [B, T_tgt], the queries.
     src_ids: [B, T_src], the keys. True where both are real tokens.

@@ -9,7 +9,7 @@ turns by 1 radian a token, each following one more slowly:
     table[pos, 2i + 1] = cos(pos / 10000^(2i / d_model))     the SAME angle as column 2i
 
     pos  0, 1, …, seq_len - 1  the row
-    i    0, 1, …               the pair; both of its columns share the exponent 2i / d_model
+    i    0, 1, …               the pair; its two columns share the exponent 2i / d_model
 
 With an odd d_model the last pair has no cosine: the table ends on a sine, and the
 exponent is still divided by d_model itself.

@@ -4,7 +4,8 @@ At every position the model gives a logit for each token of the vocabulary. Soft
 makes probabilities of them, and the loss of a position is the negative natural
 logarithm of what the target got:
 
-    loss at a position  =  -log softmax(logits)[target]  =  log(sum_j exp(logits_j)) - logits[target]
+    loss at a position  =  -log softmax(logits)[target]
+                        =  log(sum_j exp(logits_j)) - logits[target]
     cross_entropy       =  the average of that over all positions that count
 
 A sure and right model pays nearly 0; one that gives all V tokens the same probability
@@ -18,7 +19,7 @@ Example: one sequence of three positions, V = 3, ignore_index = -100.
 
     logits         = [[2, 0, 0],                  [0, 1, 0],              [5, 5, 9]]
     targets        = [0,                          2,                      -100]
-    probabilities  = [[0.787, 0.107, 0.107],      [0.212, 0.576, 0.212],  does not count ]
+    probabilities  = [[0.787, 0.107, 0.107],      [0.212, 0.576, 0.212],  (ignored)]
     loss           = -log 0.787 = 0.240           -log 0.212 = 1.551
     cross_entropy  = (0.240 + 1.551) / 2 = 0.895
 

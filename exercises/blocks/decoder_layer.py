@@ -7,7 +7,7 @@ itself and the tokens before it; cross-attention lets it read the encoder's outp
 additions on its way. Layer norm stands in front of each sublayer (pre-norm):
 
     x = x + self_attention(norm(x))                 causal: token t reads tokens 0 … t
-    x = x + cross_attention(norm(x), norm(memory))  queries from x; keys and values from memory
+    x = x + cross_attention(norm(x), norm(memory))  queries: x; keys, values: memory
     x = x + max(0, norm(x) w1) w2                   no biases
 
 `norm` here has no gamma and no beta: subtract the row's mean, divide by sqrt(variance +
@@ -21,7 +21,7 @@ is no batch axis.
     memory  [T_src, d_model]      the encoder's output; T_src and T_tgt are unrelated
     params  {"self_attention":  {"q", "k", "v", "o"},      each [d_model, d_model]
              "cross_attention": {"q", "k", "v", "o"},      each [d_model, d_model]
-             "feed_forward":    {"w1", "w2"}}              [d_model, d_ff], [d_ff, d_model]
+             "feed_forward":    {"w1", "w2"}}           [d_model, d_ff], [d_ff, d_model]
     result  [T_tgt, d_model]
 
 An example to do by hand: one target token [3, 1], one memory token [0, 2], one head,
@@ -57,7 +57,10 @@ def decoder_layer(
     params: LayerParams,
     num_heads: int,
 ) -> np.ndarray:
-    """Run one pre-norm decoder layer: `x [T_tgt, d_model]`, `memory [T_src, d_model]` to `[T_tgt, d_model]`.
+    """Run one pre-norm decoder layer; return the new stream, `[T_tgt, d_model]`.
+
+    x:       [T_tgt, d_model].
+    memory:  [T_src, d_model].
 
     `num_heads` divides `d_model`. The result has the dtype of `x`; no argument is
     changed.

@@ -18,7 +18,7 @@ gamma and beta; head `h` owns the `h`-th block of `d_head` neighbouring columns;
 are softmax(q kᵀ / sqrt(d_head)) and `o` comes last):
 
     x = x + self_attention(norm(x))                 causal: token t reads tokens 0 … t
-    x = x + cross_attention(norm(x), norm(memory))  queries from x; keys and values from memory
+    x = x + cross_attention(norm(x), norm(memory))  queries: x; keys, values: memory
     x = x + max(0, norm(x) w1) w2                   no biases
 
     x       [T_tgt, d_model]
@@ -26,7 +26,7 @@ are softmax(q kᵀ / sqrt(d_head)) and `o` comes last):
     layers  a list of N params, possibly none; each
             {"self_attention":  {"q", "k", "v", "o"},      each [d_model, d_model]
              "cross_attention": {"q", "k", "v", "o"},      each [d_model, d_model]
-             "feed_forward":    {"w1", "w2"}}              [d_model, d_ff], [d_ff, d_model]
+             "feed_forward":    {"w1", "w2"}}           [d_model, d_ff], [d_ff, d_model]
     result  the list [h_0, h_1, …, h_N] of N + 1 arrays [T_tgt, d_model]
 
 An example to do by hand: one target token [3, 1], one memory token [0, 2], one head,
@@ -58,7 +58,7 @@ LayerParams = dict[str, dict[str, np.ndarray]]
 def decoder_stack(
     x: np.ndarray, memory: np.ndarray, layers: list[LayerParams], num_heads: int
 ) -> list[np.ndarray]:
-    """Run `x [T_tgt, d_model]` through all layers; return `[h_0, …, h_N]`, each `[T_tgt, d_model]`.
+    """Run `x` through all layers; return `[h_0, …, h_N]`, each `[T_tgt, d_model]`.
 
     `h_0` is `x` or a copy of it. `num_heads` divides `d_model`. The states have the
     dtype of `x`; no argument is changed.

@@ -6,18 +6,21 @@ on what it has gathered (feed-forward). Each of the two sublayers adds to its in
 the sum is layer-normed (post-norm, as in the original Transformer; later models put the
 norm in front):
 
-    h       = layer_norm(x + attention(x))     with norm1_gamma, norm1_beta  [B, T, d_model]
-    result  = layer_norm(h + feed_forward(h))  with norm2_gamma, norm2_beta  [B, T, d_model]
+    h      = layer_norm(x + attention(x))     norm1_gamma, norm1_beta  [B, T, d_model]
+    result = layer_norm(h + feed_forward(h))  norm2_gamma, norm2_beta  [B, T, d_model]
 
 The parts, all of them known:
 
-    attention     q, k, v are x w_q, x w_k, x w_v, each cut into num_heads blocks of neighbouring columns,
-                  d_k wide for q and k, d_v wide for v; each head's weights are softmax(q kᵀ / sqrt(d_k));
-                  the heads' outputs, side by side again [B, T, H * d_v], go through w_o
-    mask          True where the query (last axis but one) may attend to the key (last axis); a query that
-                  may attend to nothing has all weights 0, so its attention is 0
+    attention     q, k, v are x w_q, x w_k, x w_v, each cut into num_heads blocks of
+                  neighbouring columns, d_k wide for q and k, d_v wide for v; the weights
+                  of each head are softmax(q kᵀ / sqrt(d_k)); the heads' outputs,
+                  side by side again [B, T, H * d_v], go through w_o
+    mask          True where the query (last axis but one) may attend to the key (last
+                  axis); a query that may attend to nothing has all weights 0, so its
+                  attention is 0
     feed_forward  max(0, h w1 + b1) w2 + b2
-    layer_norm    gamma * (row - mean) / sqrt(variance + 1e-5) + beta, biased variance, for each token
+    layer_norm    gamma * (row - mean) / sqrt(variance + 1e-5) + beta, for each token,
+                  with the biased variance
 
 Example: B = 1, two tokens, one head, all six matrices the 2x2 identity, b1 and b2 zero,
 norm1 and norm2 with gamma [1, 1] and beta [0, 0] but for norm2_beta = [0, 0.5]. The

@@ -14,9 +14,9 @@ linear map. It stands between them and nowhere else, so results may well be nega
 
 Example: two tokens, d_model = 2, d_ff = 3.
 
-    x = [[2, 1],      w1 = [[1, 0, -1],     b1 = [0, -2, 0]  w2 = [[1, 0],  b2 = [0.5, -1]
-         [1, 3]]            [0, 1,  2]]                            [2, 1],
-                                                                   [0, 1]]
+    x = [[2, 1],   w1 = [[1, 0, -1],   b1 = [0, -2, 0]   w2 = [[1, 0],   b2 = [0.5, -1]
+         [1, 3]]         [0, 1,  2]]                           [2, 1],
+                                                               [0, 1]]
     x w1 + b1  = [[2, -1, 0],
                   [1,  1, 5]]
     hidden     = [[2,  0, 0],      the -1 is cut off

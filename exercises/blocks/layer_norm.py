@@ -5,9 +5,9 @@ have to follow. Layer norm takes each token's vector by itself, subtracts the me
 its d_model numbers, and divides by their standard deviation. Two learnt vectors, gamma
 and beta, then give each feature a scale and an offset of its own:
 
-    mean      = average of the d_model numbers of a token                     [..., 1]
-    variance  = average of (x - mean)^2, divided by d_model, not d_model - 1  [..., 1]
-    result    = gamma * (x - mean) / sqrt(variance + eps) + beta              [..., d_model]
+    mean     = average of the d_model numbers of a token                      [..., 1]
+    variance = average of (x - mean)^2, divided by d_model, not d_model - 1   [..., 1]
+    result   = gamma * (x - mean) / sqrt(variance + eps) + beta         [..., d_model]
 
 Nothing is shared between tokens or between the sequences of a batch: each row has its
 own mean and its own variance, in training and afterwards alike. The small `eps` under

@@ -5,9 +5,9 @@ own position and the ones before it, so the one that knows the whole text so far
 last; it alone decides what comes next. The output matrix compares it with every token
 of the vocabulary:
 
-    logits         = last hidden state times output_weight  [V]  one score a token, any real number
-    probabilities  = softmax(logits)                        [V]  none negative, together 1
-    token_id       = the place of the largest of them       int  greedy: the most likely token
+    logits         = last hidden state times output_weight  [V]  a real number a token
+    probabilities  = softmax(logits)                        [V]  none negative, sum is 1
+    token_id       = the place of the largest of them       int  greedy: the most likely
 
 The hidden states come as they are: the decoder's final layer norm has already been
 applied.

@@ -6,26 +6,28 @@ linear layer that turns hidden states into logits. A linear layer from n to m nu
 holds n * m weights and m biases, and every linear layer here has its biases. A layer
 norm holds gamma and beta, 2 * d_model.
 
-    token_embedding    one vector of d_model for each token; positions are sinusoidal and cost nothing
+    token_embedding    one vector of d_model for each token (positions are sinusoidal
+                       and cost nothing)
     self_attention     four linear layers (q, k, v, o), each from d_model to d_model
     cross_attention    the same again
     feed_forward       d_model to d_ff, and d_ff back to d_model
     layer_norms        three, one for each sublayer
     layer              the four lines above together, for one layer
     stack              num_layers layers
-    output_projection  d_model to vocab_size; 0 if tied, for then the embedding serves twice
+    output_projection  d_model to vocab_size; 0 if tied: the embedding serves twice
     total              token_embedding + stack + output_projection
 
-There is no final layer norm in these totals. num_heads changes nothing: the heads share
-the width.
+There is no final layer norm in these totals. num_heads divides d_model
+and changes nothing: the heads share the width.
 
 Example: vocab_size = 1000, d_model = 128, num_heads = 4, d_ff = 512, num_layers = 2.
 
-    token_embedding  128,000 = 1000 * 128        layer       264,576
-    self_attention    66,048 = 4 * (128^2 + 128)  stack      529,152
-    cross_attention   66,048                      output_projection        0 tied, 129,000 untied
-    feed_forward     131,712                      total              657,152 tied, 786,152 untied
-    layer_norms          768 = 3 * 256
+    token_embedding   128,000 = 1000 * 128           layer              264,576
+    self_attention     66,048 = 4 * (128^2 + 128)    stack              529,152
+    cross_attention    66,048                        output_projection        0 if tied,
+    feed_forward      131,712                                           129,000 if not
+    layer_norms           768 = 3 * 256              total              657,152 if tied,
+                                                                        786,152 if not
 
 What goes wrong: biases are left out, or added with the wrong width (a layer from
 d_model to d_ff has d_ff of them); attention is counted once for each head;

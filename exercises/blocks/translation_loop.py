@@ -7,9 +7,10 @@ the longer list. It ends when the model says so, by generating the end token, or
 the patience of its caller does:
 
     ids = [start_id]
-    each step      logits = next_logits(ids)      [V], one number a token, of any size and sign
+    each step      logits = next_logits(ids)      [V], one number a token, of any size
                    append the id of the largest
-    until          the id just appended is end_id, which stays in the list, or max_steps ids were appended
+    until          the id just appended is end_id, which stays in the list,
+                   or max_steps ids were appended
 
 Only a generated id ends the loop. Many models use the same token for start and end, and
 then the list begins with end_id without being finished. The model is the expensive

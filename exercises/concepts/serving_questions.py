@@ -1,4 +1,4 @@
-"""Predict what serving a model takes: caches, pages, shared heads, int8, drafts and LoRA.
+"""Predict what serving takes: caches, pages, shared heads, int8, drafts and LoRA.
 
 A model of `layers` layers serves `batch` texts of `tokens` tokens each. Its attention
 has `heads` query heads and kv_heads = heads / group heads of keys and values, each of

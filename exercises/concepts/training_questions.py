@@ -9,19 +9,21 @@ parameters is clipped at `limit`.
 
 The column `symptoms` names three of these, in the order of the questions:
 
-    P  The training loss falls close to 0 within a few hundred steps; generated text is babble.
+    P  The training loss falls close to 0 within a few hundred steps; generated
+       text is babble.
     Q  One prompt gives other logits at each call, though nothing is sampled.
-    R  The loss of the untrained model is several times as large as that of a uniform guess.
+    R  The loss of the untrained model is several times that of a uniform guess.
     S  The loss is NaN from the first batch on that has a sequence of padding alone.
     T  All parameters but those of the output layer keep their first values.
-    U  Training and generation without a cache are right. With a cache the text differs from the second
-       new token on.
+    U  Training and generation without a cache are right. With a cache the text differs
+       from the second new token on.
 
 These are the faults. Each of them explains exactly one of the symptoms:
 
     A  The causal mask lets each query see one token too many.
     B  The model was left in training mode, so that dropout is active.
-    C  The token embeddings, tied to the output layer, are initialised with a standard deviation of 1.
+    C  The token embeddings, tied to the output layer, are initialised with a standard
+       deviation of 1.
     D  A row of scores is masked with -inf throughout.
     E  The hidden states are detached before the output layer.
     F  Each new token gets the position 0.

@@ -4,8 +4,9 @@ The code below runs, its result has the right shape, and it is wrong. It is to t
 attention scores of a decoder into causal weights: for each query a softmax over the
 keys up to itself, and nothing after.
 
-    weights[i, j] = exp(scores[i, j]) / sum of exp(scores[i, m]) over m = 0 ... i    for j <= i
-    weights[i, j] = 0                                                              for j > i
+    for j <= i    weights[i, j] = exp(scores[i, j]) / (the sum of exp(scores[i, m])
+                                  over m = 0 ... i)
+    for j > i     weights[i, j] = 0
 
 In training the decoder sees the whole target sequence, and each position is to predict
 the token that follows it. If a position attends to that very token, it copies it: the

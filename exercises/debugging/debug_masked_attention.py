@@ -23,7 +23,8 @@ Example, with d_model 2, d_k 1 and d_v 2:
     x = w_v = [[1, 0], [0, 1]]     w_q = [[1], [2]]     w_k = [[0], [1]]
 
     q = [1, 2]     k = [0, 1]      scores of the second token: [0, 2]
-    weights = [[1.000, 0.000], [0.119, 0.881]], and the output is the same, since v is the identity
+    weights = [[1.000, 0.000], [0.119, 0.881]]
+    output = weights, since v is the identity
 
 What to do: ask of each line which of these claims it serves, check it with shapes that
 are all different (T, d_model, d_k, d_v), and print sums. A line that is mended can hide

@@ -8,7 +8,7 @@ them: a step projects only its new tokens, appends their keys and values, and at
 with the new queries over everything that the cache holds.
 
     q, k, v       = x @ w_qkv, its columns in three blocks      each [B, T_new, d_model]
-    ... in heads: head h owns the h-th block of neighbouring columns  [B, H, T_new, d_head]
+    ... in heads: head h owns the h-th block of columns         [B, H, T_new, d_head]
     all_k, all_v  = cache.append(k, v)                          each [B, H, T, d_head]
     weights       = softmax(q all_k^T / sqrt(d_head))           [B, H, T_new, T]
     output        = heads joined again (weights all_v) @ w_out  [B, T_new, d_model]
@@ -77,7 +77,7 @@ def cached_attention(
     num_heads: int,
     cache: KVCache,
 ) -> torch.Tensor:
-    """Causal multi-head attention of the new tokens over themselves and everything in the cache.
+    """Causal multi-head attention of the new tokens over the cache and themselves.
 
     x:         the new tokens, [B, T_new, d_model].
     w_qkv:     [d_model, 3*d_model]; the columns are q, then k, then v. No bias.

@@ -7,7 +7,8 @@ in each row of logits the k largest stay as they are, and all others become -inf
 exp(-inf) is 0.
 
     kept    the k tokens with the largest logits of the row
-    result  the logit itself where the token is kept, -inf elsewhere  [..., V], every token in its place
+    result  [..., V], every token in its place: the logit itself where the token is
+            kept, -inf elsewhere
 
 The softmax that follows shares the whole mass among the kept tokens; their ratios do
 not change. The order of the logits is the order of the probabilities, so no softmax is
@@ -17,10 +18,12 @@ Example, with four tokens:
 
     logits        = [1.0, 3.0, 0.0, 2.0]        softmax: [0.087, 0.644, 0.032, 0.237]
 
-    k = 1          -> [-inf, 3.0, -inf, -inf]  softmax: [0.000, 1.000, 0.000, 0.000], which is greedy
+    k = 1          -> [-inf, 3.0, -inf, -inf]  softmax: [0.000, 1.000, 0.000, 0.000]
     k = 2          -> [-inf, 3.0, -inf, 2.0]   softmax: [0.000, 0.731, 0.000, 0.269]
     k = 3          -> [1.0,  3.0, -inf, 2.0]   softmax: [0.090, 0.665, 0.000, 0.245]
     k = 4 or more  -> [1.0,  3.0, 0.0,  2.0]
+
+With k = 1 that is greedy decoding.
 
 What goes wrong: the k-th token itself is dropped, because the comparison with it is
 strict; dropped logits become 0, which is a logit like any other, and may even be the

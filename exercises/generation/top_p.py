@@ -8,7 +8,8 @@ up to at least p.
 
     probabilities  = softmax(logits), from the most likely down    [..., V]
     nucleus        = the first n of them, with the smallest n whose sum is at least p
-    result         = the logit itself in the nucleus, -inf elsewhere    [..., V], every token in its place
+    result         = the logit itself in the nucleus, -inf elsewhere    [..., V], every
+                     token in its place
 
 So the token that takes the sum past p still belongs to the nucleus, and there is always
 at least one: the most likely token stays even where p is far below its probability.

@@ -5,7 +5,7 @@ the distance from the query to the key. Every head has a slope of its own, so so
 look far back and others hardly at all. Because only distances count, a model works on
 longer texts than it was trained on.
 
-    bias[h, i, j] = -slope_h * (position of query i - j)  for keys j up to the query's own position
+    bias[h, i, j] = -slope_h * (position of query i - j)   for j up to query i's place
 
 For a power of two as number of heads H, head h = 1 ... H has the slope
 
@@ -15,7 +15,7 @@ For other H, take the largest power of two P below H. The list is the P slopes o
 heads, followed by the 1st, 3rd, 5th ... slope of 2P heads, until there are H. Nothing
 is sorted:
 
-    alibi_slopes(6) = [1/4, 1/16, 1/64, 1/256, 1/2, 1/8]  four of 4 heads; the 1st and 3rd of 8
+    alibi_slopes(6) = [1/4, 1/16, 1/64, 1/256, 1/2, 1/8]  4 of 4 heads; 1st and 3rd of 8
 
 A cache may hold more keys than there are queries: the queries are then the LAST
 query_len of the key_len positions. One new token after three cached ones stands at

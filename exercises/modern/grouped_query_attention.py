@@ -18,8 +18,9 @@ them.
 Example: four query heads, two heads of keys and values, one token. A token that sees
 itself alone gets its own value back, so the result shows who reads what:
 
-    v       = [[[1.0]], [[2.0]]]                   heads 0 and 1 of the values
-    result  = [[[1.0]], [[1.0]], [[2.0]], [[2.0]]]     groups (0, 1) and (2, 3), not (0, 2) and (1, 3)
+    v      = [[[1.0]], [[2.0]]]                       heads 0 and 1 of the values
+    result = [[[1.0]], [[1.0]], [[2.0]], [[2.0]]]     groups (0, 1) and (2, 3), and
+                                                      not (0, 2) and (1, 3)
 
 What goes wrong: the heads are dealt in turn (h % G) where neighbours belong together,
 which goes unnoticed with one group and with H groups; the scale is taken from d_model

@@ -4,10 +4,12 @@ A cache of keys and values holds H * (d_head + d_v) numbers for each token. Deep
 multi-head latent attention holds d_latent numbers, from which the keys and values of
 all heads are made by two matrices:
 
-    c       = x w_dkv                              the latents            [B, T_new, d_latent]
-    all_c   = cache.append(c)                      those of all tokens    [B, T, d_latent]
-    q, k, v = x w_q,  all_c w_uk,  all_c w_uv      head h owns the h-th block of neighbouring columns
-    result  = softmax(q k^T / sqrt(d_head)) v, in each head, later tokens hidden; heads joined, times w_o
+    c       = x w_dkv                       the latents            [B, T_new, d_latent]
+    all_c   = cache.append(c)               those of all tokens    [B, T, d_latent]
+    q, k, v = x w_q,  all_c w_uk,  all_c w_uv    head h owns the h-th block of
+                                                 neighbouring columns of each
+    result  = in each head softmax(q k^T / sqrt(d_head)) v, later tokens hidden;
+              the heads joined, times w_o
 
 That is what must come out, and not how to compute it. To make the keys of all tokens
 again at each step takes more work than the small cache saves. The matrices can be moved
@@ -17,9 +19,10 @@ to where they are needed once:
     weights_h v_h   = weights_h (all_c w_uv_h)     = (weights_h all_c) w_uv_h
 
 So the new tokens' queries are brought to the width of the latents, and the cached
-latents are used as they are. For each token in the cache a step of one token may cost
-at most d_latent * H * d_head floating-point operations more, which is half of what
-making that token's keys takes.
+latents are used as they are. The bound: each further token in the cache may add at most
+d_latent * H * d_head floating-point operations to a step of one token. To make that
+token's keys alone takes twice as many. What a step costs with a short cache is not
+bounded.
 
 The cache is the caller's. `cache.append(latents)` takes the new tokens' latents
 [B, T_new, d_latent] and returns those of all tokens so far; `len(cache)` is the number

@@ -6,12 +6,12 @@ of two thin matrices, which alone are trained. With d_in = d_out = 4096 and rank
 are 65,536 numbers in place of 16.8 million. In use the product can be added to the
 weight, and then the layer costs what it cost before:
 
-    y       = base(x) + alpha / rank * (x lora_a^T) lora_b^T       x [..., d_in],  y [..., d_out]
-    merged  : base.weight' = base.weight + alpha / rank * lora_b lora_a,   y = base(x)
+    y       = base(x) + alpha / rank * (x lora_a^T) lora_b^T    [..., d_out]
+    merged: base.weight' = base.weight + alpha / rank * lora_b lora_a,   y = base(x)
 
-    base    the nn.Linear that is given: the same object, not a copy; with or without a bias
+    base    the nn.Linear that is given, with or without a bias: the same object
     lora_a  nn.Parameter [rank, d_in];   no row of it begins as zeros
-    lora_b  nn.Parameter [d_out, rank];  it begins as zeros, so that the layer begins as its base
+    lora_b  nn.Parameter [d_out, rank];  begins as zeros: the layer begins as its base
 
 The names are part of the contract, for weights are loaded by name. The constructor
 freezes `base`, its weight and its bias, whether they were trainable or not, and they
@@ -49,7 +49,7 @@ from torch import nn
 
 
 class LoRALinear(nn.Module):
-    """A frozen nn.Linear and a trainable update of low rank: [..., d_in] -> [..., d_out].
+    """A frozen nn.Linear and an update of low rank: [..., d_in] -> [..., d_out].
 
     Raises ValueError for rank < 1.
     """

@@ -5,9 +5,10 @@ where it is not, many. Top-k takes a fixed number, top-p a fixed mass; min-p tak
 fixed share of the best. It looks at the most likely token of a row, and keeps every
 token that is at least p times as likely:
 
-    probabilities  = softmax(logits)                                       [..., V]
-    threshold      = p * the largest probability of the row                [..., 1]
-    result         = the logit itself where probability >= threshold, -inf elsewhere  [..., V]
+    probabilities  = softmax(logits)                             [..., V]
+    threshold      = p * the largest probability of the row      [..., 1]
+    result         = the logit itself where probability >= threshold,
+                     -inf elsewhere                              [..., V]
 
 With p = 0.1 a model that is sure (0.9 for one token) keeps what has 0.09 or more; a
 model that is not (0.02 for the best) keeps what has 0.002 or more. So the most likely
@@ -42,7 +43,7 @@ import torch
 
 
 def min_p_filter(logits: torch.Tensor, p: float) -> torch.Tensor:
-    """Keep the logits of tokens at least p times as likely as the best of their row; set others to -inf.
+    """Keep what is at least p times as likely as the best of its row; the rest is -inf.
 
     logits:  [..., V], any leading axes or none; of any size. Entries may be -inf
              already (and stay so); every row has at least one that is not.

@@ -19,20 +19,21 @@ Left alone, a router sends everything to a few experts. A second result, the bal
 loss, is smallest where all get the same; it is added to the loss of the model by
 whoever trains it. Over all B * T tokens together:
 
-    f_e   = expert e's share of the B * T * top_k choices           a count, without gradient
+    f_e   = expert e's share of the B * T * top_k choices      a count, without gradient
     P_e   = the mean of its probability in the softmax over ALL logits
-    loss  = num_experts * sum over e of f_e * P_e                   no coefficient; 1 where all is even
+    loss  = num_experts * sum over e of f_e * P_e              1 where all is even
 
 Example: three experts, top_k = 2, one token whose logits are [2, 1, 0], and experts
 that give 10, 20 and 30:
 
-    weights  = softmax([2, 1]) = [0.731, 0.269]                output = 0.731 * 10 + 0.269 * 20 = 12.689
+    weights  = softmax([2, 1]) = [0.731, 0.269]
+    output   = 0.731 * 10 + 0.269 * 20 = 12.689
     loss     = 3 * (0.5 * 0.665 + 0.5 * 0.245 + 0 * 0.090) = 1.365
 
 Weights are loaded by name, so the names are part of the contract. An expert is an
 nn.Sequential, whose members are called 0, 1, 2; the ReLU has no parameters:
 
-    router.weight [num_experts, d_model], no bias                  N = 0 ... num_experts - 1:
+    router.weight [num_experts, d_model], no bias; N = 0 ... num_experts - 1:
     experts.N.0.weight [d_ff, d_model]   experts.N.0.bias [d_ff]
     experts.N.2.weight [d_model, d_ff]   experts.N.2.bias [d_model]
 
@@ -71,5 +72,5 @@ class MixtureOfExperts(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """`x [B, T, d_model]` to the output `[B, T, d_model]` and the balancing loss `[]`."""
+        """`x [B, T, d_model]` to the output of its shape and the balancing loss."""
         raise NotImplementedError

@@ -37,7 +37,7 @@ import numpy as np
 
 
 def rms_norm(x: np.ndarray, gamma: np.ndarray, eps: float = 1e-6) -> np.ndarray:
-    """Divide each vector along the last axis by its root mean square, then scale its features.
+    """Divide each vector of the last axis by its root mean square; scale its features.
 
     x:       [..., d_model], any leading axes or none; numbers up to 1e4 in size.
     gamma:   [d_model], the scale of each feature.

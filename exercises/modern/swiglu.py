@@ -16,7 +16,8 @@ number of parameters equal to that of a network with two matrices, is the caller
 Weights are loaded by name, so the names are part of the contract. nn.Linear stores its
 weight as [outputs, inputs]:
 
-    gate_proj.weight [d_ff, d_model]  up_proj.weight [d_ff, d_model]  down_proj.weight [d_model, d_ff]
+    gate_proj.weight [d_ff, d_model]  up_proj.weight [d_ff, d_model]
+    down_proj.weight [d_model, d_ff]
 
 Example: d_model = d_ff = 1, and the weights of gate_proj, up_proj and down_proj are 2,
 3 and 1.
@@ -49,7 +50,7 @@ from torch import nn
 
 
 class SwiGLU(nn.Module):
-    """A gated feed-forward network: `gate_proj`, `up_proj`, `down_proj`, without biases."""
+    """A gated feed-forward network: `gate_proj`, `up_proj`, `down_proj`; no biases."""
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Causal self-attention as a PyTorch module: parameters with names, shapes with a batch.
+"""Causal self-attention as a PyTorch module: named parameters, shapes with a batch.
 
 Every token asks (query), is asked (key) and has something to tell (value). One linear
 layer makes all three, for all heads at once; a causal mask hides the future; a second
@@ -19,9 +19,10 @@ stay finite.
 Example: d_model 2, two heads (so d_head 1), qkv.weight = [I; I; I] and out.weight = I,
 where I is the 2 x 2 identity. Then q = k = v = x. One sequence, x = [[1, 0], [0, 1]].
 
-    token 0  reads only itself                                          output [1.0, 0.0]
+    token 0  reads only itself                                        output [1.0, 0.0]
     token 1  head 0: scores [0, 0], weights [0.5, 0.5],     value 0.5
-             head 1: scores [0, 1], weights [0.269, 0.731], value 0.731  output [0.5, 0.731]
+             head 1: scores [0, 1], weights [0.269, 0.731], value 0.731
+             output [0.5, 0.731]
 
 Gradients are graded: they must reach x and both layers' weights, from the output and
 from the weights that are returned with it. So is the device: a mask made in `forward`

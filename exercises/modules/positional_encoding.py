@@ -1,4 +1,4 @@
-"""Sinusoidal positions as a PyTorch module: a table that belongs to it and is not learnt.
+"""Sinusoidal positions as a PyTorch module: a table that it keeps and does not learn.
 
 The Transformer of 2017 tells positions apart by a fixed table of waves. Each pair of
 columns is a hand of a clock: column 2i is the sine and column 2i+1 the cosine of the
@@ -42,7 +42,7 @@ from torch import nn
 
 
 class SinusoidalPositionalEncoding(nn.Module):
-    """Adds the table of sines and cosines, the buffer `pe [1, max_len, d_model]`. There are no parameters."""
+    """Adds the buffer `pe [1, max_len, d_model]` to its input. It has no parameters."""
 
     def __init__(self, d_model: int, max_len: int = 5000) -> None:
         raise NotImplementedError

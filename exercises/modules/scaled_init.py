@@ -1,4 +1,4 @@
-"""GPT-2's initialisation: small normal weights, and smaller ones where a block adds to the stream.
+"""GPT-2's initialisation: small normal weights, and smaller ones into the stream.
 
 Every block adds twice to the residual stream, once after its attention and once after
 its feed-forward network. With N layers these are 2N sums, and variances of independent
@@ -6,8 +6,9 @@ numbers add up: if each contribution had the variance s², the stream would end 
 s². So the matrices that write to the stream are made smaller by sqrt(2N), and a deep
 stack starts as calm as a shallow one.
 
-    weights of linear and embedding layers  normal, mean 0, standard deviation std
-    weights of residual projections         normal, mean 0, standard deviation std / sqrt(2 * num_layers)
+    weights of linear and embedding layers    normal, mean 0, standard deviation std
+    weights of residual projections           normal, mean 0, standard deviation
+                                              std / sqrt(2 * num_layers)
     biases of linear layers                 0
     layer norms                             left as they are
 
@@ -22,7 +23,7 @@ other, so they must be the very same Parameters afterwards, with new numbers in 
 
 Example: num_layers 8, std 0.02.
 
-    tok_emb.weight            0.02        blocks.0.attn.out.weight  0.02 / sqrt(16) = 0.005
+    tok_emb.weight            0.02        blocks.0.attn.out.weight  0.02 / sqrt(16)
     blocks.0.attn.qkv.weight  0.02        blocks.0.mlp.2.weight     0.005
     blocks.0.mlp.0.weight     0.02        blocks.0.mlp.0.bias       0
     blocks.0.ln1.weight       left alone  head.weight               0.02

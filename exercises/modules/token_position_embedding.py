@@ -50,5 +50,5 @@ class TokenPositionEmbedding(nn.Module):
         raise NotImplementedError
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """`ids`, int64 `[B, T]`, to vectors `[B, T, d_model]`. Raises ValueError where T > max_len."""
+        """`ids`, int64 `[B, T]`, to `[B, T, d_model]`. ValueError where T > max_len."""
         raise NotImplementedError

@@ -5,7 +5,7 @@ step:
 
     logits = model(inputs)                                     [B, T, V]
     loss   = mean over all B * T positions of  -log softmax(logits)[target]
-    the gradient of the loss with respect to every parameter, and none of an earlier step's
+    the gradient of this loss for every parameter, without that of earlier steps
     the optimiser moves the parameters
 
 The optimiser is AdamW (`torch.optim.AdamW`) with its defaults but for the learning
@@ -14,8 +14,9 @@ rate. Its weight decay is one of them: every step also shrinks each weight by th
 for it keeps running means of the gradients.
 
     inputs   int64 [B, T]
-    targets  int64 [B, T], the token after each position; already shifted, as by `next_token_pairs`. They may
-             be a slice or a transpose of something else, so their memory need not be contiguous.
+    targets  int64 [B, T], the token after each position; already shifted, as by
+             `next_token_pairs`. They may be a slice or a transpose of something else,
+             so their memory need not be contiguous.
 
 All rows take part in every step. The model is trained in place and in training mode,
 whatever mode it came in.
@@ -28,7 +29,9 @@ the first number before anything else: with V = 65 it should be near 4.17.
 Example: two tokens, inputs [[0]], targets [[1]], and a model whose logits are a table
 [V, V] of zeros, read at the row of the input. With lr=0.1:
 
-    losses of three steps  0.693, 0.598, 0.513  log 2 at first; each step moves both logits by 0.1
+    losses of three steps    0.693, 0.598, 0.513
+
+The first is log 2, and each step moves both logits by 0.1.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, steps=0, evaluation mode, old gradients.

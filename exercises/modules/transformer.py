@@ -5,21 +5,25 @@ target token by token and looks back at what the encoder made of the source. Eve
 is as in the paper, so *post-norm*: the sum of a sublayer's input and output is
 normalised, and no norm follows the stacks.
 
-    embedding  emb(ids) * sqrt(d_model) + sinusoidal positions, then dropout          [B, T, d_model]
-               column 2i: sin(pos / 10000^(2i/d_model)), column 2i+1: the cosine of the same angle;
+    embedding  emb(ids) * sqrt(d_model) + sinusoidal positions, then dropout
+               column 2i: sin(pos / 10000^(2i/d_model)); column 2i+1: the cosine of the
+               same angle;
                an odd d_model ends on a sine
 
     encoder     x = norm1(x + dropout(self_attn(x)))        keys: real source tokens
     layer       x = norm2(x + dropout(ffn(x)))
 
-    decoder  x = norm1(x + dropout(self_attn(x)))           keys: real target tokens, none later
+    decoder  x = norm1(x + dropout(self_attn(x)))           keys: real, none later
     layer    x = norm2(x + dropout(cross_attn(x, memory)))  keys: real source tokens
              x = norm3(x + dropout(ffn(x)))
 
     logits      out_proj(x)                                        [B, T_tgt, tgt_vocab]
 
-    attention  q of the one, k and v of the other, each in heads (head h owns the h-th block of d_head
-               neighbouring columns); softmax(q kᵀ / sqrt(d_head)) v; the heads side by side through o
+    attention  q of the one, k and v of the other, each in heads (head h owns the h-th
+               block of d_head neighbouring columns); softmax(q kᵀ / sqrt(d_head)) v;
+               the heads side by side through o
+    norms      norm1 … norm3 are layer norms over the features, with weight, bias and
+               eps 1e-5
     ffn        Linear, ReLU, Linear
 
 `memory` is what the last encoder layer returns; every decoder layer reads it. The masks
@@ -32,9 +36,10 @@ weights.
 Names, for weights are loaded by name; all linear layers have biases:
 
     src_emb  tgt_emb  out_proj     three matrices of their own (nothing is tied)
-    encoder.N.self_attn.{q,k,v,o}  encoder.N.norm1   encoder.N.ffn.0  .ffn.2   encoder.N.norm2
-    decoder.N.self_attn.{q,k,v,o}  decoder.N.norm1   decoder.N.cross_attn.{q,k,v,o}   decoder.N.norm2
-    decoder.N.ffn.0  .ffn.2        decoder.N.norm3
+    encoder.N.self_attn.{q,k,v,o}    encoder.N.norm1    encoder.N.ffn.0  .ffn.2
+    encoder.N.norm2
+    decoder.N.self_attn.{q,k,v,o}    decoder.N.norm1    decoder.N.ffn.0  .ffn.2
+    decoder.N.cross_attn.{q,k,v,o}   decoder.N.norm2    decoder.N.norm3
 
 Example of the masks, pad_id=0, src [[5, 7, 0]], tgt [[1, 0, 4]] (rows ask, columns are
 seen, 1 = may attend; rows of padded queries are left open):
@@ -90,9 +95,9 @@ class Transformer(nn.Module):
         memory: torch.Tensor,
         src: torch.Tensor,
     ) -> torch.Tensor:
-        """Target ids [B, T_tgt], memory of `src`, source ids [B, T_src] -> logits [B, T_tgt, tgt_vocab]."""
+        """Target ids [B, T_tgt], memory of `src` -> logits [B, T_tgt, tgt_vocab]."""
         raise NotImplementedError
 
     def forward(self, src: torch.Tensor, tgt: torch.Tensor) -> torch.Tensor:
-        """Source ids [B, T_src] and target ids [B, T_tgt] -> logits [B, T_tgt, tgt_vocab]."""
+        """Source and target ids, [B, T_src] and [B, T_tgt] -> [B, T_tgt, tgt_vocab]."""
         raise NotImplementedError

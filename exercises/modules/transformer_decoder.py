@@ -13,11 +13,12 @@ token.
 sine. Each layer is that of `transformer_decoder_layer`, pre-norm:
 
     x = x + dropout(self_attn(norm1(x)))           masked by tgt_mask
-    x = x + dropout(cross_attn(norm2(x), memory))  masked by memory_mask; memory as it is
+    x = x + dropout(cross_attn(norm2(x), memory))  masked by memory_mask
     x = x + dropout(ffn(norm3(x)))                 Linear, ReLU, Linear
 
-    attention: q of the one, k and v of the other, each in heads (head h owns the h-th block of d_head
-               neighbouring columns); softmax(q kᵀ / sqrt(d_head)) v; the heads side by side through o
+    attention: q of the one, k and v of the other, each in heads (head h owns the h-th
+               block of d_head neighbouring columns); softmax(q kᵀ / sqrt(d_head)) v;
+               the heads side by side through o. The memory is used as it is.
 
 Masks are bool, True = may attend: `tgt_mask [T_tgt, T_tgt]`, where None means causal
 and a mask that is given is used as it is; `memory_mask [B, T_src]`, where None means

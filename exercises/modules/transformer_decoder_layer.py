@@ -6,15 +6,17 @@ output, the `memory`; and a feed-forward network, which works on each token by i
 Each reads a layer-normalised x (pre-norm), and its result, after dropout, is added to
 x:
 
-    h = norm1(x)  x = x + dropout(self_attn(h, h))        causal, unless tgt_mask says otherwise
-    h = norm2(x)  x = x + dropout(cross_attn(h, memory))  queries from h; keys, values from memory
+    h = norm1(x)  x = x + dropout(self_attn(h, h))        causal without tgt_mask
+    h = norm2(x)  x = x + dropout(cross_attn(h, memory))  masked by memory_mask
     h = norm3(x)  x = x + dropout(ffn(h))                 linear, ReLU, linear
 
     x            [B, T_tgt, d_model]  the target so far
     memory       [B, T_src, d_model]  used as it is: whoever made it has normalised it
-    tgt_mask     bool [T_tgt, T_tgt]  True where the query (row) may attend to the key (column);
-                                      None means causal, and a mask that is given is used as it is
-    memory_mask  bool [B, T_src]      True at the memory tokens that may be read; None means all
+    tgt_mask     bool [T_tgt, T_tgt]  True where the query (row) may attend to the key
+                                      (column); None means causal, and a mask that is
+                                      given is used as it is
+    memory_mask  bool [B, T_src]      True at the memory tokens that may be read; None
+                                      means all
     result       [B, T_tgt, d_model]
 
 An attention has four linear layers with bias, q, k, v and o, each d_model -> d_model.
@@ -27,7 +29,8 @@ Dropout acts on each sublayer's output, before it is added, and nowhere else (no
 attention weights), and only in training mode. Weights are loaded by name, so the names
 are part of the contract:
 
-    self_attn.{q,k,v,o}   cross_attn.{q,k,v,o}  ffn.0 [d_model -> d_ff]  ffn.2 [d_ff -> d_model]
+    self_attn.{q,k,v,o}   cross_attn.{q,k,v,o}
+    ffn.0 [d_model -> d_ff]   ffn.2 [d_ff -> d_model]
     norm1   norm2   norm3
 
 Example, evaluation mode: one target token [3, 1], one memory token [0, 2], one head,
@@ -57,7 +60,7 @@ from torch import nn
 
 
 class TransformerDecoderLayer(nn.Module):
-    """`self_attn`, `cross_attn`, `ffn`, and a norm in front of each: `norm1`, `norm2`, `norm3`.
+    """`self_attn`, `cross_attn`, `ffn`, and a norm in front of each.
 
     Raises ValueError where num_heads does not divide d_model.
     """
@@ -78,7 +81,7 @@ class TransformerDecoderLayer(nn.Module):
         tgt_mask: torch.Tensor | None = None,
         memory_mask: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """`x [B, T_tgt, d_model]` and `memory [B, T_src, d_model]` to `[B, T_tgt, d_model]`.
+        """`x [B, T_tgt, d_model]` and `memory [B, T_src, d_model]` to the shape of x.
 
         tgt_mask:    bool [T_tgt, T_tgt], True = may attend; None: causal.
         memory_mask: bool [B, T_src], True = may be read; None: all.

@@ -6,10 +6,10 @@ up with `pad_id`, on the left: the model gives the logits of the token after the
 column, which must be a real one in every row. Two more tensors tell the model what is
 real and where it stands:
 
-    ids             [N, T]  pad_id, ..., pad_id, and then the row's tokens in the last columns
+    ids             [N, T]  pad_id, ..., pad_id, the row's tokens in the last columns
     attention_mask  [N, T]  True at the row's tokens, False at padding
-    position_ids    [N, T]  0, 1, 2, ... at the row's tokens, whatever column the first one stands in;
-                            at padding any number from 0 to T - 1
+    position_ids    [N, T]  0, 1, 2, ... at the row's tokens, in whatever column the
+                            first one stands; at padding any number from 0 to T - 1
 
 The mask comes from the lengths of the prompts, never from comparing ids with `pad_id`:
 that may be any token, one that stands in prompts and `eos_id` itself included.

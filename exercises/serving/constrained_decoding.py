@@ -8,7 +8,8 @@ form get the logit -inf, and the most likely of the others is chosen.
 The form is given by an automaton. It is in one state at a time, and every token leads
 from a state to a next one, or is not possible there:
 
-    automaton = {"start": 0, "accepting": [0], "transitions": {0: {0: 1, 1: 2}, 1: {1: 0, 2: 1}, 2: {}}}
+    automaton = {"start": 0, "accepting": [0],
+                 "transitions": {0: {0: 1, 1: 2}, 1: {1: 0, 2: 1}, 2: {}}}
 
     state 0    token 0 leads to state 1, token 1 to state 2
     state 1    token 1 leads to state 0, token 2 back to state 1
@@ -23,18 +24,18 @@ It is not enough to forbid what the state does not allow. Token 1 is possible in
 state 1, token 2 is possible, and then there is room for token 1 and not for the eos. So
 the mask looks ahead:
 
-    a token is kept  if, after it, an accepted text can still be finished, its eos included, within the
-                     `steps_left` tokens that begin with this one
+    a token is kept  if, after it, an accepted text can still be finished, its eos
+                     included, within the `steps_left` tokens that begin with this one
     eos_id is kept   in an accepting state, if a step is left
     all others       get -inf; a ValueError where none is kept
 
 Example, with the automaton above and eos_id = 3:
 
-    logits = [1, 3, 2, 0], state 0, 4 steps left  [1, -inf, -inf, 0]     token 1: a dead end
-    logits = [1, 3, 2, 0], state 1, 2 steps left  [-inf, 3, -inf, -inf]  token 2: no room for the eos
+    logits = [1, 3, 2, 0], state 0, 4 steps left  [1, -inf, -inf, 0]     1: a dead end
+    logits = [1, 3, 2, 0], state 1, 2 steps left  [-inf, 3, -inf, -inf]  2: no room
 
-    constrain_generate, for a model that always answers [1, 3, 2, 0], with the prompt [9] and 6 new tokens,
-    gives [9, 0, 1, 0, 1, 3].
+    constrain_generate, for a model that always answers [1, 3, 2, 0], with the prompt
+    [9] and 6 new tokens, gives [9, 0, 1, 0, 1, 3].
 
 Public code differs: `prefix_allowed_tokens_fn` of Hugging Face and Outlines mask by
 what the next state allows, and run out of tokens at a dead end or at the limit. Here a
@@ -64,7 +65,7 @@ import torch
 def constrain_logits(
     logits: torch.Tensor, automaton: dict, state: int, steps_left: int, eos_id: int
 ) -> torch.Tensor:
-    """Keep the logits of the tokens with which an accepted text can be finished; set all others to -inf.
+    """Keep the tokens with which an accepted text can be finished; set others to -inf.
 
     logits:     [V], finite.
     automaton:  "start", "accepting" and "transitions", as above.

@@ -6,7 +6,7 @@ its own, by which its largest becomes 127 or -127; all others are rounded to who
 of that scale:
 
     scale  = the largest |x_j| of the row / 127                 [..., 1]
-    q      = x / scale, rounded to the nearest, halves to even  int8 [..., n], from -127 to 127
+    q      = x / scale, rounded to the nearest, halves to even  int8 [..., n], up to +-127
 
 What comes back, q * scale, is off by half a scale at most. A row of zeros becomes
 zeros, whatever its scale; that scale is a finite number.
@@ -25,8 +25,9 @@ not warn, it wraps round.
 
 Example: x = [1.27, -0.5, 0.004], and a weight of two rows.
 
-    quantize_rows(x)                                scale 0.01,           q [127, -50, 0]
-    quantize_rows([[2.54, 0, 0], [1, 1, 1]])        scales 0.02, 1/127    q [[127, 0, 0], [127, 127, 127]]
+    quantize_rows(x)                            scale 0.01           q [127, -50, 0]
+    quantize_rows([[2.54, 0, 0], [1, 1, 1]])    scales 0.02, 1/127   q [[127, 0, 0],
+                                                                        [127, 127, 127]]
     result  = [127 * 127 * 0.01 * 0.02, 77 * 127 * 0.01 / 127] = [3.2258, 0.77]
 
 In floats it would be [3.2258, 0.774]: the 0.004 is less than half a step, and is lost.

@@ -74,11 +74,17 @@ class PagedKVCache:
         raise NotImplementedError
 
     def gather(self, seq_id: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """All keys and values of a sequence of at least one token: [H, T, d_head] and [H, T, d_v]."""
+        """Return all keys [H, T, d_head] and values [H, T, d_v] of a sequence.
+
+        It has at least one token.
+        """
         raise NotImplementedError
 
     def block_table(self, seq_id: int) -> list[int]:
-        """The blocks of a sequence in order, numbers from 0 to num_blocks - 1; empty for an empty one."""
+        """Return the blocks of a sequence in order, numbers from 0 to num_blocks - 1.
+
+        The list of an empty sequence is empty.
+        """
         raise NotImplementedError
 
     def free(self, seq_id: int) -> None:

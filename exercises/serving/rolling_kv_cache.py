@@ -6,10 +6,12 @@ time. A piece of several tokens needs the tokens before it as well: its first to
 still sees window - 1 older ones, although its last does not. And as columns go, the
 cache has to know where in the sequence each one stands.
 
-    f, l   = positions of the piece's first and last token: f = len(cache) before the append
-    append returns keys, values and positions, in which the positions max(0, f - window + 1) ... l stand,
-           each once. Older ones may be there too, up to window + T_new columns in all, in any order.
-    query at position p sees the keys at j with p - window < j <= p: `window` tokens, its own among them
+    f, l   = positions of the piece's first and last token: f = len(cache) before append
+    append returns keys, values and positions. Among them the positions
+           max(0, f - window + 1) ... l stand once each. Older ones may be there too, up
+           to window + T_new columns in all, in any order.
+    query  at position p sees the keys at j with p - window < j <= p: `window` tokens,
+           its own among them
     result = softmax(q k^T / sqrt(d_head)) v over these
 
 However a sequence is cut into pieces, and however long a piece is, the results are the
@@ -35,6 +37,8 @@ whole history alive).
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, extreme scores.
+
+First solve `kv_cache`: this kata waits until that one passes.
 
 Source: Jiang et al. 2023, "Mistral 7B", section 2 (rolling buffer cache).
 """

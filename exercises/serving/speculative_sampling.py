@@ -8,18 +8,19 @@ alone, whatever the draft guesses; a good draft only makes it faster.
 
 One step, for the drafted tokens i = 0 ... K - 1:
 
-    accept token i      where uniforms[i] < target_probs[i, token] / draft_probs[i, token]
+    accept token i    where uniforms[i] < target_probs[i, token] / draft_probs[i, token]
     the first that is not accepted is replaced by a token drawn from
-                        max(0, target_probs[i] - draft_probs[i]), divided by its sum        [V]
-    and the step ends.  If all are accepted, one more token is drawn from target_probs[K]   [V]
+                      max(0, target_probs[i] - draft_probs[i]), divided by its sum   [V]
+    and the step ends. If all are accepted, one more is drawn from target_probs[K]   [V]
 
 A draw takes the last of the uniforms, u: the first token whose cumulative probability
 exceeds u.
 
 Example: K = 1, two tokens in the vocabulary, drafted [0].
 
-    target_probs = [[0.5, 0.5], [0.1, 0.9]]       draft_probs = [[0.8, 0.2]]       accepted below 0.625
-    uniforms [0.5, 0.7]     [0, 1]       accepted; 0.1 does not exceed 0.7, and 0.1 + 0.9 does
+    target_probs = [[0.5, 0.5], [0.1, 0.9]]    draft_probs = [[0.8, 0.2]]
+    token 0 is accepted below 0.5 / 0.8 = 0.625
+    uniforms [0.5, 0.7]     [0, 1]       0.1 does not exceed 0.7, and 0.1 + 0.9 does
     uniforms [0.5, 0.05]    [0, 0]
     uniforms [0.7, 0.3]     [1]          max(0, [-0.3, 0.3]) leaves token 1 alone
 
@@ -58,7 +59,7 @@ def speculative_step(
     draft_ids: torch.Tensor,
     uniforms: torch.Tensor,
 ) -> torch.Tensor:
-    """Accept the first drafted tokens, as many as the target allows, and add one of the target's.
+    """Accept as many drafted tokens as the target allows, and add one of the target's.
 
     target_probs: [K + 1, V], the target's probabilities at each drafted token and after
                   the last.
@@ -79,7 +80,7 @@ def speculative_generate(
     num_draft: int,
     uniforms: torch.Tensor,
 ) -> torch.Tensor:
-    """Continue the prompt as the target would, with one run of the target for each round.
+    """Continue the prompt as the target would, with one run of it for each round.
 
     target, draft:  take ids, int64 [T], and return [T, V]: after each position the
                     probabilities of the next token, in the dtype of `uniforms`.

@@ -6,11 +6,12 @@ the one by the root of the other, so a weight moves by about lr whether its grad
 are large or small. AdamW also shrinks every weight a little at each step (weight
 decay), apart from the gradient, so that decay is not divided by the root as well.
 
-    m = beta1 * m + (1 - beta1) * gradient                    running mean of the gradient
-    v = beta2 * v + (1 - beta2) * gradient^2                  running mean of its square
-    m_hat = m / (1 - beta1^step)                              m and v begin as zeros, so the first means are
-    v_hat = v / (1 - beta2^step)                              too small; this corrects them
-    parameter = parameter - lr * (m_hat / (sqrt(v_hat) + eps) + weight_decay * parameter)
+    m = beta1 * m + (1 - beta1) * gradient        running mean of the gradient
+    v = beta2 * v + (1 - beta2) * gradient^2      running mean of its square
+    m_hat = m / (1 - beta1^step)                  m and v begin as zeros, so the first
+    v_hat = v / (1 - beta2^step)                  means are too small; this mends it
+    parameter = parameter - lr * (m_hat / (sqrt(v_hat) + eps)
+                                  + weight_decay * parameter)
 
 All arrays have one shape, and every entry is updated by itself. On the right of the
 last line stands the parameter as it came in. What comes back as m and v is not
@@ -18,7 +19,7 @@ corrected: the next step needs them as they are.
 
 Example: lr = 0.1, the others as their defaults; one weight of 1, with m = v = 0.
 
-    step 1, gradient  0.5   parameter 0.899   m 0.05  v 0.00025     1 - 0.1 * (1 + 0.01 * 1)
+    step 1, gradient  0.5   parameter 0.899   m 0.05  v 0.00025  1 - 0.1 * (1 + 0.01)
     step 2, gradient -0.25  parameter 0.8715  m 0.02  v 0.00031225
 
 Where public code differs: the paper multiplies the decay by a schedule and not by lr;

@@ -7,19 +7,21 @@ the bytes; merge number i, counted from 0, joins a pair of ids to the new id 256
 
 Training begins with the bytes of the text, and does this num_merges times:
 
-    count    all pairs of neighbours in the sequence, overlapping ones too: a a a has the pair (a, a) twice
-    choose   the most frequent pair; of equally frequent ones the pair that occurs first in the sequence
+    count    all pairs of neighbours in the sequence, overlapping ones too: a a a has
+             the pair (a, a) twice
+    choose   the most frequent pair; of equally frequent ones the pair that occurs first
     replace  its occurrences by the new id, from left to right: a a a becomes X a
 
 The sequence is counted anew after each merge, new ids like any others. It ends early
 where fewer than two tokens are left: an empty text has no merges. What is learnt is the
 list of pairs, in order.
 
-    encode  the bytes of a text; then each merge in the order in which it was learnt, wherever its pair
-            occurs, from left to right
-    decode  each id stands for bytes: a merged one for those of its first part and then those of its second.
-            All bytes are joined and read as UTF-8; what is none becomes the character U+FFFD, as
-            bytes.decode(..., errors="replace") has it
+    encode  the bytes of a text; then each merge in the order in which it was learnt,
+            wherever its pair occurs, from left to right
+    decode  each id stands for bytes: a merged one for those of its first part and then
+            those of its second. All bytes are joined and read as UTF-8. Bytes that are
+            no UTF-8 become the replacement character U+FFFD, as Python writes it for
+            bytes.decode("utf-8", errors="replace")
 
 A token may end in the middle of a character, so bytes are joined first and read
 afterwards.
@@ -27,13 +29,14 @@ afterwards.
 Example: "aaabdaaabac", 3 merges; a is 97, b 98, c 99, d 100.
 
     97 97 97 98 100 97 97 97 98 97 99  (97, 97) four times           -> 256
-    256 97 98 100 256 97 98 97 99      (256, 97) and (97, 98) twice  -> 257, the one that occurs first
+    256 97 98 100 256 97 98 97 99      (256, 97) and (97, 98) twice -> 257, the first
     257 98 100 257 98 97 99            (257, 98) twice               -> 258
     258 100 258 97 99
 
     train_bpe("aaabdaaabac", 3)   = [(97, 97), (256, 97), (257, 98)]
-    encode("aaabdaaabac", merges) = [258, 100, 258, 97, 99]        encode("aab", merges) = [256, 98]
-    decode([258, 195], merges)    = "aaab\\ufffd"                   195 alone is no character
+    encode("aaabdaaabac", merges) = [258, 100, 258, 97, 99]
+    encode("aab", merges) = [256, 98]
+    decode([258, 195], merges)    = "aaab\\ufffd"        195 alone is no character
 
 Elsewhere: of equally frequent pairs minbpe takes the first, as here; subword-nmt takes
 the greatest pair, Hugging Face's tokenizers the smallest ids. GPT-2 splits the text

@@ -53,7 +53,7 @@ def accumulate_gradients(
     micro_batches: list[tuple[torch.Tensor, torch.Tensor]],
     ignore_index: int = -100,
 ) -> float:
-    """Set each parameter's `.grad` to the gradient of the mean loss over all micro-batches.
+    """Set each `.grad` to the gradient of the mean loss over all micro-batches.
 
     model:         called as model(inputs), int64 [B_i, T_i] -> logits [B_i, T_i, V].
     micro_batches: pairs (inputs, targets), int64 [B_i, T_i] each, of different shapes;

@@ -5,10 +5,10 @@ so it drives logits apart without end. Label smoothing asks for less. It takes t
 `smoothing` away from the target and spreads it evenly over all V tokens of the
 vocabulary, the target among them:
 
-    q                     =  (1 - smoothing) * one_hot(target)  +  smoothing / V               [V]
+    q                     =  (1 - smoothing) * one_hot(target) + smoothing / V       [V]
     loss at a position    =  - sum_j q_j * log softmax(logits)_j
-                          =  (1 - smoothing) * (loss of the target)
-                             + smoothing * (average of the losses that each of the V tokens would have)
+                          =  (1 - smoothing) * (loss of the target) + smoothing *
+                             (average of the losses that each of the V tokens has)
     label_smoothing_loss  =  the average of that over all positions that count
 
 So the target has 1 - smoothing + smoothing / V, every other token smoothing / V, and
@@ -21,7 +21,7 @@ has its share like any other.
 Example: one sequence of two positions, V = 4, ignore_index = -100.
 
     logits       [[2, 0, 0, 0], [5, 5, 5, 5]]           targets  [0, -100]
-    losses       0.341 for token 0, 2.341 for each of the others; the second position does not count
+    losses       0.341 for token 0, 2.341 for each of the others; position 1 is ignored
     smoothing 0      0.341
     smoothing 0.1    0.9 * 0.341 + 0.1 * (0.341 + 3 * 2.341) / 4 = 0.491
 
@@ -50,7 +50,7 @@ def label_smoothing_loss(
     smoothing: float = 0.1,
     ignore_index: int = -100,
 ) -> float:
-    """Average the cross-entropy against smoothed targets over the targets that are not ignored.
+    """Average the cross-entropy against smoothed targets, without the ignored ones.
 
     logits:       [B, T, V], float32 or float64, finite, of any size.
     targets:      [B, T], of any integer dtype; each is a token in [0, V) or equals

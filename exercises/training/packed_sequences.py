@@ -7,11 +7,13 @@ position from the beginning of the row, and the last token of a document has to 
 the first one of the next, about which it knows nothing. Three arrays prevent that, all
 made from document_ids, which names the document of each token:
 
-    packed_mask       bool [B, 1, T, T]  True where the query MAY attend to the key: both belong to one
-                                         document, and the key does not stand after the query
+    packed_mask       bool [B, 1, T, T]  True where the query MAY attend to the key:
+                                         both belong to one document, and the key does not
+                                         stand after the query
     packed_positions  int64 [B, T]       0, 1, 2 ... in each document
-    packed_targets    int64 [B, T]       the next token of the same document; ignore_index where there
-                                         is none: at a document's last token and in the last column
+    packed_targets    int64 [B, T]       the next token of the same document;
+                                         ignore_index where there is none: at a document's last token
+                                         and in the last column
 
 The tokens of a document are neighbours. Its name is any number from 0. Names come in
 any order, and the documents of one row have different names. A negative number is
@@ -50,7 +52,7 @@ import numpy as np
 
 
 def packed_mask(document_ids: np.ndarray) -> np.ndarray:
-    """Say which token may attend to which: the earlier ones of its own document, and itself.
+    """Let each token attend to the earlier ones of its own document, and to itself.
 
     document_ids: [B, T], of any integer dtype; negative at padding.
     returns:      bool [B, 1, T, T]; rows are queries, columns are keys.

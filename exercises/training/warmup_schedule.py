@@ -13,10 +13,12 @@ The two curves in the minimum meet at warmup_steps: before it the second one is 
 which is a straight line, after it the first one. The other schedule is given its
 largest rate and its end. Steps count from 0:
 
-    warmup_cosine_lr(step)  =  max_lr * step / warmup_steps                               step < warmup_steps
-                               min_lr + (max_lr - min_lr) * (1 + cos(pi * progress)) / 2  up to total_steps
-                               min_lr                                                     from then on
-    progress                =  (step - warmup_steps) / (total_steps - warmup_steps)       from 0 to 1
+    warmup_cosine_lr(step)
+        step < warmup_steps   max_lr * step / warmup_steps
+        up to total_steps     min_lr + (max_lr - min_lr) * (1 + cos(pi * progress)) / 2
+        from then on          min_lr
+
+    progress = (step - warmup_steps) / (total_steps - warmup_steps)        from 0 to 1
 
 So the rate is 0 at step 0, max_lr at warmup_steps, the mean of max_lr and min_lr
 half-way from there to the end, and min_lr at total_steps and ever after. warmup_steps
@@ -54,7 +56,7 @@ Language Understanding by Generative Pre-Training", section 4.1.
 
 
 def noam_lr(step: int, d_model: int, warmup_steps: int) -> float:
-    """Return the learning rate that rises in proportion to the step, then falls with its square root.
+    """Return the rate that rises with the step, then falls with its square root.
 
     step:         the number of the step, from 1.
     d_model:      the width of the model, at least 1.
@@ -66,7 +68,7 @@ def noam_lr(step: int, d_model: int, warmup_steps: int) -> float:
 def warmup_cosine_lr(
     step: int, max_lr: float, warmup_steps: int, total_steps: int, min_lr: float = 0.0
 ) -> float:
-    """Return the learning rate that rises in proportion to the step, then falls along half a cosine.
+    """Return the rate that rises with the step, then falls along half a cosine.
 
     step:         the number of the step, from 0; it may lie beyond total_steps.
     max_lr:       the rate at warmup_steps.
