@@ -22,8 +22,8 @@ What goes wrong: a reshape straight to [B, H, T, d_head] has the right shape and
 head 0 the first tokens rather than the first columns. Split and merge may be wrong in
 the same way and still undo each other; the model then trains, and attends to nonsense.
 
-Corners with checks of their own: arrays that are not contiguous, float64 input computed
-in float64, heads of one column, axes of length one, integers.
+Corners with checks of their own: arrays that are not contiguous, heads of one column,
+axes of length one, integers.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2.
 """

@@ -12,9 +12,9 @@ norm in front):
 The parts, all of them known:
 
     attention     q, k, v are x w_q, x w_k, x w_v, each cut into num_heads blocks of
-                  neighbouring columns, d_k wide for q and k, d_v wide for v; the weights
-                  of each head are softmax(q kᵀ / sqrt(d_k)); the heads' outputs,
-                  side by side again [B, T, H * d_v], go through w_o
+                  neighbouring columns, d_k wide for q and k, d_v wide for v; each head
+                  has the weights softmax(q kᵀ / sqrt(d_k)); the heads' outputs, side by
+                  side again [B, T, H * d_v], go through w_o
     mask          True where the query (last axis but one) may attend to the key (last
                   axis); a query that may attend to nothing has all weights 0, so its
                   attention is 0

@@ -11,14 +11,14 @@ Write your login into STUDENT: it chooses your row of numbers. `grade` computes 
 as the line ROW does.
 
     row  batch  heads  queries  cached  d_model  query  window  pads
-    0    4      8      5        8       48       2      5       3
-    1    3      2      5        7       24       1      4       2
-    2    3      2      5        8       48       1      4       3
-    3    3      2      4        8       16       1      3       3
-    4    3      8      6        7       80       1      3       3
-    5    3      8      4        6       192      1      3       3
-    6    3      4      5        7       32       2      4       3
-    7    5      2      4        7       16       1      5       2
+    0    5      8      4        7       112      1      3       2
+    1    7      8      5        9       80       1      4       3
+    2    3      4      5        9       80       1      5       2
+    3    3      4      5        8       40       1      5       2
+    4    5      2      6        8       24       1      4       3
+    5    2      8      5        9       96       1      5       3
+    6    3      6      5        9       144      1      4       2
+    7    3      4      5        8       56       1      5       2
 
 Replace each `...` by a value. Shapes and lists of indices are tuples, such as (2, 3). A
 number with a fraction may be off by half a percent, and may be an expression, such as 2

@@ -22,18 +22,19 @@ What must hold, whatever the weights are:
   when the feed-forward network has nothing to add; and the other way round.
 
 Example: one token x = [[[3, 1]]], d_model = d_ff = 2, one head, norms with weight 1 and
-bias 0, every matrix the identity, the biases of ffn 0. With one token to read, its
-attention weight is 1.
+bias 0. Every matrix is the identity but attention.out.weight, which is -2 times the
+identity; the biases of ffn are 0. With one token to read, its attention weight is 1.
 
-    norm1([3, 1]) = [1, -1]    x = [3, 1] + [1, -1]         = [4, 0]
-    norm2([4, 0]) = [1, -1]    GELU of it = [0.841, -0.159]
-                               x = [4, 0] + [0.841, -0.159] = [4.841, -0.159]
+    norm1([3, 1]) = [1, -1]    x = [3, 1] + [-2, 2]         = [1, 3]
+    norm2([1, 3]) = [-1, 1]    GELU of it = [-0.159, 0.841]
+                               x = [1, 3] + [-0.159, 0.841] = [0.841, 3.841]
 
-The code below gives [0.841, -0.159]. There may be more than one fault, and mending one
+The code below gives [-0.159, 0.841]. There may be more than one fault, and mending one
 does not make the numbers right by itself: follow the example line by line.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, scores in the hundreds, calls after other calls.
+computed in float64, scores in the hundreds, calls after other calls. For float64 input
+the module is cast to float64.
 
 Source: Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture",
 section 3; He et al. 2016, "Identity Mappings in Deep Residual Networks", section 2 (why

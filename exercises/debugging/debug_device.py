@@ -33,7 +33,8 @@ The grader has a pretended device, whose tensors are no match for a tensor on th
 So you need no GPU to find both faults. Mending one does not silence the other.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, scores in the hundreds, calls after other calls.
+computed in float64, scores in the hundreds, calls after other calls. For float64 input
+the module is cast to float64, for another device it is moved there.
 
 Source: the PyTorch documentation of `torch.nn.Module.register_buffer`; the attention is
 that of Vaswani et al. 2017, "Attention Is All You Need", sections 3.2.1 and 3.2.3.

@@ -34,7 +34,8 @@ class and not to the object); the text is right, and each step takes longer than
 last by far more than it should (the history is projected again).
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, extreme scores, masks of no more than the new tokens' rows.
+computed in float64, extreme scores, a mask that
+has a row for each new token and no others.
 
 Source: Shazeer 2019, "Fast Transformer Decoding: One Write-Head is All You Need",
 section 2.4; the attention is that of Vaswani et al. 2017, section 3.2.
@@ -62,6 +63,8 @@ class KVCache:
         v: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Add the keys and values of new tokens behind those already held.
+
+        Gradients pass through the cache: what it holds is not detached.
 
         k, v:    [B, H, T_new, d_head].
         returns: all keys and all values so far, each [B, H, T, d_head], oldest token

@@ -51,7 +51,8 @@ Logits stay below 20 in size. Ties at the border of the top_k are not graded, no
 the weights begin. An expert without tokens has a gradient of zero or none.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, calls after other calls, another device than the CPU.
+computed in float64, calls after other calls, another device than the CPU. For float64
+input the module is cast to float64, for another device it is moved there.
 
 Source: Shazeer et al. 2017, "Outrageously Large Neural Networks", section 2.1; Jiang
 et al. 2024, "Mixtral of Experts", section 2.1; the loss: Fedus, Zoph and Shazeer 2022,

@@ -39,7 +39,8 @@ is not graded.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, large gates, a single vector, calls after other calls, another
-device than the CPU.
+device than the CPU. For float64 input the module is cast to float64, for another device
+it is moved there.
 
 Source: Shazeer 2020, "GLU Variants Improve Transformer", section 2; Touvron et al.
 2023, "LLaMA: Open and Efficient Foundation Language Models", section 2.2.

@@ -29,7 +29,8 @@ from the weights that are returned with it. So is the device: a mask made in `fo
 is made where x is.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, large scores, calls after other calls.
+computed in float64, large scores, calls after other calls. For float64 input the module
+is cast to float64.
 
 What goes wrong: the loss falls to zero and generated text is nonsense (a mask that
 hides nothing, or too little, or comes after the softmax); everything has the right

@@ -10,9 +10,9 @@ layer-normalised copy of it (pre-norm):
     x = x + ffn(norm2(x))                                  [B, T, d_model]
 
     attention : qkv(h) in three blocks of d_model columns: queries, keys, values; in
-                each, head h owns the h-th block of d_head = d_model / num_heads neighbouring
-                columns; softmax(q kᵀ / sqrt(d_head)) over the keys up to the query's
-                own position; times v; heads side by side; `out`
+                each, head h owns the h-th block of d_head = d_model / num_heads
+                neighbouring columns; softmax(q kᵀ / sqrt(d_head)) over the keys up to
+                the query's own position; times v; heads side by side; `out`
     ffn       : linear d_model -> d_ff, the exact GELU (x Φ(x), as nn.GELU() gives it),
                 linear d_ff -> d_model
     norm      : layer norm with weight and bias over the features, biased variance,
@@ -37,6 +37,7 @@ other), the biases of ffn are 0. With one token to read, its attention weight is
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, large scores, calls after other calls, another device than the CPU.
+For float64 input the module is cast to float64, for another device it is moved there.
 
 What goes wrong: deep stacks do not train (the residual starts from the normalised copy,
 or a norm stands on the path); a block that forgets an addition still trains, and worse;

@@ -11,19 +11,19 @@ head.
     x      = x + mlp(ln2(x))         Linear, ReLU, Linear   /  once for each block
     logits = head(ln_f(x))                                              [B, T, V]
 
-    attn:  qkv(x)                          [B, T, 3*d_model]   all queries, then all
-                                           keys, then all values; in each, head h owns
-                                           the h-th block of d_head = d_model / num_heads columns
-           softmax(q kᵀ / sqrt(d_head))    [B, H, T, T]   token t may attend to 0 … t
-           out_proj of the heads, side by side            [B, T, d_model]
+    attn:  qkv(x)                         [B, T, 3*d_model]   all queries, all keys,
+                                          all values; in each, head h owns the h-th
+                                          block of d_head = d_model / num_heads columns
+           softmax(q kᵀ / sqrt(d_head))   [B, H, T, T]   token t may attend to 0 … t
+           out_proj of the heads, side by side           [B, T, d_model]
 
 The names are part of the contract, for weights are loaded by name:
 
     embed.token_embed   nn.Embedding(vocab_size, d_model)
     embed.pos_embed     nn.Embedding(max_len, d_model)
     blocks.N.ln1  blocks.N.ln2  ln_f                       nn.LayerNorm(d_model)
-    blocks.N.attn.qkv   d_model -> 3*d_model   blocks.N.attn.out_proj  d_model -> d_model
-    blocks.N.mlp.0      d_model -> d_ff        blocks.N.mlp.2         d_ff -> d_model
+    blocks.N.attn.qkv   d_model -> 3*d_model  blocks.N.attn.out_proj  d_model -> d_model
+    blocks.N.mlp.0      d_model -> d_ff       blocks.N.mlp.2         d_ff -> d_model
     head                d_model -> vocab_size, a matrix of its own (not tied)
 
 All linear layers have biases. There is no dropout, and embeddings are not scaled.
@@ -39,7 +39,8 @@ stand at different places.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, large numbers, calls after other calls, another device than the
-CPU.
+CPU. For float64 input the module is cast to float64, for another device it is moved
+there.
 
 What goes wrong: the loss falls to zero within minutes (tokens see their future); the
 loss stays at log V (a residual is missing, nothing arrives below); text turns to noise

@@ -33,6 +33,7 @@ load and the first step on a GPU raises.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, odd widths, calls after other calls, another device than the CPU.
+For float64 input the module is cast to float64, for another device it is moved there.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.5.
 """

@@ -33,7 +33,8 @@ positions are still on the CPU.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, texts of full length, more sequences than positions, calls after
-other calls, another device than the CPU.
+other calls, another device than the CPU. For float64 input the module is cast to
+float64, for another device it is moved there.
 
 Source: Radford et al. 2018, "Improving Language Understanding by Generative
 Pre-Training", section 3.1.

@@ -50,7 +50,8 @@ seen, 1 = may attend; rows of padded queries are left open):
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, odd widths, large numbers, calls after other calls, another device
-than the CPU.
+than the CPU. For float64 input the module is cast to float64, for another device it is
+moved there.
 
 What goes wrong: a translation changes with the longest sentence of its batch (padding
 is read); NaN after the first update (a row that may attend to nothing); one sentence is

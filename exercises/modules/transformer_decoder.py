@@ -42,7 +42,8 @@ it, out_proj would be given its norm, [1.732, -0.577, -0.577, -0.577].
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, odd widths, large numbers, calls after other calls, another device
-than the CPU.
+than the CPU. For float64 input the module is cast to float64, for another device it is
+moved there.
 
 What goes wrong: the positions drown the tokens (no sqrt(d_model)); two parameters where
 one is due, so the file on disk is larger and the loss falls more slowly (a copy, not a

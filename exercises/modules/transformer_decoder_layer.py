@@ -19,11 +19,12 @@ x:
                                       means all
     result       [B, T_tgt, d_model]
 
-An attention has four linear layers with bias, q, k, v and o, each d_model -> d_model.
-Head h owns the h-th block of d_head = d_model / num_heads neighbouring columns of q, k
-and v; its weights are softmax(q kᵀ / sqrt(d_head)) over the keys that may be seen; the
-heads, side by side again, go through o. Every query has a key that it may see. Layer
-norms have weight, bias and eps 1e-5.
+Queries come from the first argument of an attention, keys and values from the second.
+It has four linear layers with bias, q, k, v and o, each d_model -> d_model. Head h owns
+the h-th block of d_head = d_model / num_heads neighbouring columns of q, k and v; its
+weights are softmax(q kᵀ / sqrt(d_head)) over the keys that may be seen; the heads, side
+by side again, go through o. Every query has a key that it may see. Layer norms have
+weight, bias and eps 1e-5.
 
 Dropout acts on each sublayer's output, before it is added, and nowhere else (not on
 attention weights), and only in training mode. Weights are loaded by name, so the names
@@ -43,7 +44,8 @@ read, each attention weight is 1.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
 computed in float64, large numbers, calls after other calls, another device than the
-CPU.
+CPU. For float64 input the module is cast to float64, for another device it is moved
+there.
 
 What goes wrong: a mask of the other convention (True hides) turns everything round;
 padding of the source is read, since memory_mask is per sequence and must find the axis

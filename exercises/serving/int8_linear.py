@@ -5,8 +5,9 @@ time. Stored as int8 they take a quarter of float32. Each row of numbers gets a 
 its own, by which its largest becomes 127 or -127; all others are rounded to whole steps
 of that scale:
 
-    scale  = the largest |x_j| of the row / 127                 [..., 1]
-    q      = x / scale, rounded to the nearest, halves to even  int8 [..., n], up to +-127
+    scale  = the largest |x_j| of the row / 127         [..., 1]
+    q      = x / scale, rounded to the nearest          int8 [..., n], from -127 to 127
+             whole number, halves to the even one
 
 What comes back, q * scale, is off by half a scale at most. A row of zeros becomes
 zeros, whatever its scale; that scale is a finite number.

@@ -8,12 +8,12 @@ the first one of the next, about which it knows nothing. Three arrays prevent th
 made from document_ids, which names the document of each token:
 
     packed_mask       bool [B, 1, T, T]  True where the query MAY attend to the key:
-                                         both belong to one document, and the key does not
-                                         stand after the query
+                                         they belong to one document, and the key does
+                                         not stand after the query
     packed_positions  int64 [B, T]       0, 1, 2 ... in each document
-    packed_targets    int64 [B, T]       the next token of the same document;
-                                         ignore_index where there is none: at a document's last token
-                                         and in the last column
+    packed_targets    int64 [B, T]       the next token of the same document, or
+                                         ignore_index where there is none: at the last
+                                         token of a document and in the last column
 
 The tokens of a document are neighbours. Its name is any number from 0. Names come in
 any order, and the documents of one row have different names. A negative number is
