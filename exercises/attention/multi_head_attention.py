@@ -60,7 +60,9 @@ def multi_head_attention(
     """Let every head attend by itself, and mix what the heads have read.
 
     x_q, x_kv: [B, Tq, d_model] and [B, Tk, d_model].
-    w_q, w_k:  [d_model, H * d_k]. w_v: [d_model, H * d_v]. w_o: [H * d_v, d_model].
+    w_q, w_k:  [d_model, H * d_k].
+    w_v:       [d_model, H * d_v].
+    w_o:       [H * d_v, d_model].
     num_heads: H, which divides the widths.
     mask:      bool, broadcastable to [B, H, Tq, Tk], True where the query may attend to
                the key; None hides nothing.

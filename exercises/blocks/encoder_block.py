@@ -58,9 +58,10 @@ def encoder_block(
     """Run one post-norm encoder block.
 
     x:         [B, T, d_model].
-    params:    w_q, w_k [d_model, H * d_k] w_v [d_model, H * d_v] w_o [H * d_v, d_model]
-               w1 [d_model, d_ff] b1 [d_ff] w2 [d_ff, d_model] b2 [d_model] norm1_gamma,
-               norm1_beta, norm2_gamma, norm2_beta [d_model]
+    params:    w_q, w_k [d_model, H * d_k]    w_v [d_model, H * d_v]
+               w_o [H * d_v, d_model]
+               w1 [d_model, d_ff]    b1 [d_ff]    w2 [d_ff, d_model]    b2 [d_model]
+               norm1_gamma, norm1_beta, norm2_gamma, norm2_beta [d_model]
     num_heads: H; it divides the widths of w_q, w_k and w_v. d_v may differ from d_k.
     mask:      bool, broadcastable to [B, H, T, T], True where the query may attend;
                None hides nothing.

@@ -49,8 +49,7 @@ class CausalSelfAttention(nn.Module):
     """Multi-head attention of a sequence to itself and its past.
 
     Parameters: `qkv.weight [3*d_model, d_model]`, `out.weight [d_model, d_model]`.
-                Raises ValueError where
-    num_heads does not divide d_model.
+    Raises ValueError where num_heads does not divide d_model.
     """
 
     def __init__(self, d_model: int, num_heads: int) -> None:

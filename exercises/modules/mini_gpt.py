@@ -23,7 +23,7 @@ The names are part of the contract, for weights are loaded by name:
     embed.pos_embed     nn.Embedding(max_len, d_model)
     blocks.N.ln1  blocks.N.ln2  ln_f                       nn.LayerNorm(d_model)
     blocks.N.attn.qkv   d_model -> 3*d_model  blocks.N.attn.out_proj  d_model -> d_model
-    blocks.N.mlp.0      d_model -> d_ff       blocks.N.mlp.2         d_ff -> d_model
+    blocks.N.mlp.0      d_model -> d_ff       blocks.N.mlp.2          d_ff -> d_model
     head                d_model -> vocab_size, a matrix of its own (not tied)
 
 All linear layers have biases. There is no dropout, and embeddings are not scaled.

@@ -9,8 +9,8 @@ stack starts as calm as a shallow one.
     weights of linear and embedding layers    normal, mean 0, standard deviation std
     weights of residual projections           normal, mean 0, standard deviation
                                               std / sqrt(2 * num_layers)
-    biases of linear layers                 0
-    layer norms                             left as they are
+    biases of linear layers                   0
+    layer norms                               left as they are
 
 A residual projection is a linear layer whose full parameter name, as
 `model.named_parameters()` gives it, ends in `.out.weight`, `.out_proj.weight`,
@@ -21,9 +21,9 @@ embedding weight, by whatever name it goes.
 The model is changed in place. Optimisers hold on to Parameters, and tied layers to each
 other, so they must be the very same Parameters afterwards, with new numbers in them.
 
-Example: num_layers 8, std 0.02.
+Example: num_layers 8, std 0.02, so that std / sqrt(2 * num_layers) is 0.005.
 
-    tok_emb.weight            0.02        blocks.0.attn.out.weight  0.02 / sqrt(16)
+    tok_emb.weight            0.02        blocks.0.attn.out.weight  0.005
     blocks.0.attn.qkv.weight  0.02        blocks.0.mlp.2.weight     0.005
     blocks.0.mlp.0.weight     0.02        blocks.0.mlp.0.bias       0
     blocks.0.ln1.weight       left alone  head.weight               0.02

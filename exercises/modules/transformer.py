@@ -96,7 +96,7 @@ class Transformer(nn.Module):
         memory: torch.Tensor,
         src: torch.Tensor,
     ) -> torch.Tensor:
-        """Target ids [B, T_tgt], memory of `src` -> logits [B, T_tgt, tgt_vocab]."""
+        """Target ids [B, T_tgt], memory of `src`, and `src` -> [B, T_tgt, tgt_vocab]."""
         raise NotImplementedError
 
     def forward(self, src: torch.Tensor, tgt: torch.Tensor) -> torch.Tensor:

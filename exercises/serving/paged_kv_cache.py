@@ -64,9 +64,9 @@ class PagedKVCache:
     def append(self, seq_id: int, k: torch.Tensor, v: torch.Tensor) -> None:
         """Add tokens to a sequence.
 
-        k: [H, T_new, d_head], v: [H, T_new, d_v]; H, widths, dtype and device are
-           always those of the first
-        append that is not refused.
+        k: [H, T_new, d_head].
+        v: [H, T_new, d_v]. H, widths, dtype and device are always those of the first
+           append that is not refused.
 
         Raises ValueError where more blocks are needed than are free, and then changes
         nothing.

@@ -107,7 +107,7 @@ def _twin(mistake: RecordedMistake, others: list[RecordedMistake]) -> str:
             pairs = zip(rows, other.outcomes.get(question, []), strict=False)
             for row, (here, there) in enumerate(pairs):
                 if here and there and agrees(_answer(here), _answer(there)):
-                    return f"{question} in row {row} as `{other.id}` does"
+                    return f"{question.upper()} in row {row} as `{other.id}` does"
     return ""
 
 
