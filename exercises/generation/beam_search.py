@@ -10,7 +10,8 @@ so far, the beams; grows each by every token of the vocabulary; and keeps the
     beams        the prompt alone, with the log-probability 0
     candidates   of N beams: total + log_probs, [N, 1] + [N, V] -> [N, V],
                  and every ended beam as it is
-    beams        the `beam_size` candidates with the largest totals, or all of fewer
+    beams        the `beam_size` candidates with the largest totals, or all
+                 where there are fewer
     ... and so on, for `max_new_tokens` steps or until no beam is left to grow
 
 A beam has ended when its last generated token is `eos_id`. It is not grown any more,

@@ -27,8 +27,11 @@ Example: a model with four tokens, for which the token after id is (id + 1) mod 
 
     generate(model, [[2]], 3, 8)                 [[2, 3, 0, 1]]
     generate(model, [[2], [1]], 9, 8, eos_id=0)  [[2, 3, 0, 0],
-                                                  [1, 2, 3, 0]]  two steps, three
-    generate(model, [[0]], 2, 8, eos_id=0)       [[0, 1, 2]]     its 0 ends nothing
+                                                  [1, 2, 3, 0]]
+    generate(model, [[0]], 2, 8, eos_id=0)       [[0, 1, 2]]
+
+In the second call row 0 ends after two steps, and the loop goes on for row 1. In the
+third the 0 of the prompt ends nothing.
 
 What goes wrong: an index error after a few dozen tokens (the window is not cut); the
 text differs from run to run (dropout is on); memory grows with every token (gradients);

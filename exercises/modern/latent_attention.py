@@ -6,8 +6,8 @@ all heads are made by two matrices:
 
     c       = x w_dkv                       the latents            [B, T_new, d_latent]
     all_c   = cache.append(c)               those of all tokens    [B, T, d_latent]
-    q, k, v = x w_q,  all_c w_uk,  all_c w_uv    head h owns the h-th block of
-                                                 neighbouring columns of each
+    q, k, v = x w_q,  all_c w_uk,  all_c w_uv
+              head h owns the h-th block of neighbouring columns of each
     result  = in each head softmax(q k^T / sqrt(d_head)) v, later tokens hidden;
               the heads joined, times w_o
 

@@ -9,7 +9,8 @@ weight, and then the layer costs what it cost before:
     y       = base(x) + alpha / rank * (x lora_a^T) lora_b^T    [..., d_out]
     merged: base.weight' = base.weight + alpha / rank * lora_b lora_a,   y = base(x)
 
-    base    the nn.Linear that is given, with or without a bias: the same object
+    base    the nn.Linear that is given, with or without a bias: the same object,
+            not a copy
     lora_a  nn.Parameter [rank, d_in];   no row of it begins as zeros
     lora_b  nn.Parameter [d_out, rank];  begins as zeros: the layer begins as its base
 

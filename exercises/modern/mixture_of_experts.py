@@ -73,5 +73,5 @@ class MixtureOfExperts(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """`x [B, T, d_model]` to the output of its shape and the balancing loss."""
+        """`x [B, T, d_model]` to the output, of the same shape, and the loss `[]`."""
         raise NotImplementedError

@@ -7,17 +7,17 @@ normalised, and no norm follows the stacks.
 
     embedding  emb(ids) * sqrt(d_model) + sinusoidal positions, then dropout
                column 2i: sin(pos / 10000^(2i/d_model)); column 2i+1: the cosine of the
-               same angle;
-               an odd d_model ends on a sine
+               same angle; an odd d_model ends on a sine
 
-    encoder     x = norm1(x + dropout(self_attn(x)))        keys: real source tokens
-    layer       x = norm2(x + dropout(ffn(x)))
+    encoder    x = norm1(x + dropout(self_attn(x)))           keys: real source tokens
+    layer      x = norm2(x + dropout(ffn(x)))
 
-    decoder  x = norm1(x + dropout(self_attn(x)))           keys: real, none later
-    layer    x = norm2(x + dropout(cross_attn(x, memory)))  keys: real source tokens
-             x = norm3(x + dropout(ffn(x)))
+    decoder    x = norm1(x + dropout(self_attn(x)))           keys: real target tokens,
+    layer                                                     none later
+               x = norm2(x + dropout(cross_attn(x, memory)))  keys: real source tokens
+               x = norm3(x + dropout(ffn(x)))
 
-    logits      out_proj(x)                                        [B, T_tgt, tgt_vocab]
+    logits     out_proj(x)                                    [B, T_tgt, tgt_vocab]
 
     attention  q of the one, k and v of the other, each in heads (head h owns the h-th
                block of d_head neighbouring columns); softmax(q kᵀ / sqrt(d_head)) v;
@@ -35,7 +35,7 @@ weights.
 
 Names, for weights are loaded by name; all linear layers have biases:
 
-    src_emb  tgt_emb  out_proj     three matrices of their own (nothing is tied)
+    src_emb  tgt_emb  out_proj       three matrices of their own (nothing is tied)
     encoder.N.self_attn.{q,k,v,o}    encoder.N.norm1    encoder.N.ffn.0  .ffn.2
     encoder.N.norm2
     decoder.N.self_attn.{q,k,v,o}    decoder.N.norm1    decoder.N.ffn.0  .ffn.2
@@ -96,7 +96,7 @@ class Transformer(nn.Module):
         memory: torch.Tensor,
         src: torch.Tensor,
     ) -> torch.Tensor:
-        """Target ids [B, T_tgt], memory of `src`, and `src` -> [B, T_tgt, tgt_vocab]."""
+        """Target ids [B, T_tgt], memory of `src`, `src` -> [B, T_tgt, tgt_vocab]."""
         raise NotImplementedError
 
     def forward(self, src: torch.Tensor, tgt: torch.Tensor) -> torch.Tensor:

@@ -28,14 +28,14 @@ afterwards.
 
 Example: "aaabdaaabac", 3 merges; a is 97, b 98, c 99, d 100.
 
-    97 97 97 98 100 97 97 97 98 97 99  (97, 97) four times           -> 256
+    97 97 97 98 100 97 97 97 98 97 99  (97, 97) four times          -> 256
     256 97 98 100 256 97 98 97 99      (256, 97) and (97, 98) twice -> 257, the first
-    257 98 100 257 98 97 99            (257, 98) twice               -> 258
+    257 98 100 257 98 97 99            (257, 98) twice              -> 258
     258 100 258 97 99
 
     train_bpe("aaabdaaabac", 3)   = [(97, 97), (256, 97), (257, 98)]
     encode("aaabdaaabac", merges) = [258, 100, 258, 97, 99]
-    encode("aab", merges) = [256, 98]
+    encode("aab", merges)         = [256, 98]
     decode([258, 195], merges)    = "aaab\\ufffd"        195 alone is no character
 
 Elsewhere: of equally frequent pairs minbpe takes the first, as here; subword-nmt takes
