@@ -1,10 +1,12 @@
 """Predict what temperature and filters do to the distribution of the next token.
 
-A language model gives the `logits` of the next token; token ids count from 0. Use Python for the
-exponentials. Every question starts from these logits anew, and every filter works on the probabilities at
-temperature 1. Where a filter removes tokens, the others are normalised again, so that they sum to one.
+A language model gives the `logits` of the next token; token ids count from 0. Use
+Python for the exponentials. Every question starts from these logits anew, and every
+filter works on the probabilities at temperature 1. Where a filter removes tokens, the
+others are normalised again, so that they sum to one.
 
-Write your login into STUDENT: it chooses your row of numbers. `grade` computes the row as the line ROW does.
+Write your login into STUDENT: it chooses your row of numbers. `grade` computes the row
+as the line ROW does.
 
     row  logits                            temperature  k  p     min_p  penalty  seen
     0    (3.0, 2.8, -1.4, 0.9, 1.9, 2.3)   2.5          2  0.85  0.25   1.2      2
@@ -16,12 +18,13 @@ Write your login into STUDENT: it chooses your row of numbers. `grade` computes 
     6    (2.0, 1.5, -0.8, 1.8, 0.7, 2.5)   1.6          4  0.85  0.2    1.6      0
     7    (-1.0, 0.8, 1.5, 2.7, -0.8, 0.6)  0.8          2  0.7   0.25   1.3      4
 
-Replace each `...` by a value. Shapes and lists of indices are tuples, such as (2, 3). A number with a
-fraction may be off by half a percent, and may be an expression, such as 2 / 3. Each question is one point,
-and the page passes from 6 points.
+Replace each `...` by a value. Shapes and lists of indices are tuples, such as (2, 3). A
+number with a fraction may be off by half a percent, and may be an expression, such as 2
+/ 3. Each question is one point, and the page passes from 6 points.
 
-Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration", sections 3.1 and 4.2; Fan et
-al. 2018 for top-k; Nguyen et al. 2024 for min-p; Keskar et al. 2019 for the repetition penalty.
+Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",
+sections 3.1 and 4.2; Fan et al. 2018 for top-k; Nguyen et al. 2024 for min-p; Keskar
+et al. 2019 for the repetition penalty.
 """
 
 STUDENT = ""  # your login; without one your row is 0

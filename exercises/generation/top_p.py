@@ -1,17 +1,20 @@
 """Top-p, or nucleus, filtering: keep the tokens that matter, however many they are.
 
-Sampling from the whole vocabulary picks, now and then, one of the thousands of tokens that are nearly
-impossible, and the text derails. A fixed number of candidates (top-k) is too many where the model is
-sure and too few where it is not. The nucleus adapts: for each row of logits it is the smallest set of
-most likely tokens whose probabilities add up to at least p.
+Sampling from the whole vocabulary picks, now and then, one of the thousands of tokens
+that are nearly impossible, and the text derails. A fixed number of candidates (top-k)
+is too many where the model is sure and too few where it is not. The nucleus adapts: for
+each row of logits it is the smallest set of most likely tokens whose probabilities add
+up to at least p.
 
     probabilities  = softmax(logits), from the most likely down    [..., V]
     nucleus        = the first n of them, with the smallest n whose sum is at least p
-    result         = the logit itself in the nucleus, -inf elsewhere    [..., V], every token in its place
+    result         = the logit itself in the nucleus, -inf elsewhere    [..., V], every
+                     token in its place
 
-So the token that takes the sum past p still belongs to the nucleus, and there is always at least one:
-the most likely token stays even where p is far below its probability. Nothing is divided again here:
-kept logits are unchanged, and the softmax that follows shares the mass among them.
+So the token that takes the sum past p still belongs to the nucleus, and there is always
+at least one: the most likely token stays even where p is far below its probability.
+Nothing is divided again here: kept logits are unchanged, and the softmax that follows
+shares the mass among them.
 
 Example, with four tokens:
 
@@ -25,14 +28,17 @@ Example, with four tokens:
     p = 0.9   ->  [1.0,  3.0, -inf, 2.0]
     p = 1.0   ->  [1.0,  3.0, 0.0,  2.0]
 
-What goes wrong: the crossing token is dropped, and a row whose first token holds more than p is left
-with none, so the next softmax is NaN; the verdicts are worked out on sorted logits and never brought
-back to the tokens they belong to; with p = 1 the rounded sum reaches 1.0 early, and the tail is cut off.
+What goes wrong: the crossing token is dropped, and a row whose first token holds more
+than p is left with none, so the next softmax is NaN; the verdicts are worked out on
+sorted logits and never brought back to the tokens they belong to; with p = 1 the
+rounded sum reaches 1.0 early, and the tail is cut off.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, any
-leading axes, logits of any size, a vocabulary of 50,257 tokens, another device than the CPU.
+Corners with checks of their own: tensors that are not contiguous, float64 input
+computed in float64, any leading axes, logits of any size, a vocabulary of 50,257
+tokens, another device than the CPU.
 
-Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration", section 3.1.
+Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",
+section 3.1.
 """
 
 import torch
@@ -41,9 +47,11 @@ import torch
 def top_p_filter(logits: torch.Tensor, p: float) -> torch.Tensor:
     """Keep the logits of each row's nucleus and set all others to -inf.
 
-    logits:  [..., V], any leading axes or none; of any size. Entries may be -inf already (and stay so);
-             every row has at least one that is not. Each row has a nucleus of its own.
-    p:       the mass that the nucleus must reach, above 0. From 1 on, everything is kept.
+    logits:  [..., V], any leading axes or none; of any size. Entries may be -inf
+             already (and stay so); every row has at least one that is not. Each row has
+             a nucleus of its own.
+    p:       the mass that the nucleus must reach, above 0. From 1 on, everything is
+             kept.
     returns: [..., V], in the dtype of `logits`.
 
     ValueError where p <= 0. `logits` itself stays as it is.

@@ -1,7 +1,8 @@
 """Token and position embedding as a PyTorch module: which word, and where.
 
-A model computes with vectors, so each id is looked up in a table. Attention alone does not know in which
-order its tokens stand; so a second table, looked up by position, is added. GPT learns both tables:
+A model computes with vectors, so each id is looked up in a table. Attention alone does
+not know in which order its tokens stand; so a second table, looked up by position, is
+added. GPT learns both tables:
 
     out[b, t] = token_embed(ids[b, t]) + pos_embed(t)          t = 0, 1, ..., T - 1
 
@@ -10,9 +11,10 @@ order its tokens stand; so a second table, looked up by position, is added. GPT 
     pos_embed    nn.Embedding, weight [max_len, d_model]
     out          [B, T, d_model]
 
-The names token_embed and pos_embed are part of the contract, since weights are loaded by name; there are no
-other parameters. Nothing is scaled, and no id is special. Positions count from 0 in every sequence; there are
-max_len of them, so T = max_len still fits, and a longer sequence raises a ValueError that says so.
+The names token_embed and pos_embed are part of the contract, since weights are loaded
+by name; there are no other parameters. Nothing is scaled, and no id is special.
+Positions count from 0 in every sequence; there are max_len of them, so T = max_len
+still fits, and a longer sequence raises a ValueError that says so.
 
 Example: two ids of width 2, three positions.
 
@@ -24,14 +26,18 @@ Example: two ids of width 2, three positions.
 
 The same id at two positions gives two vectors, and the id 1 gets the gradients of both.
 
-What goes wrong: the model takes "dog bites man" for "man bites dog" (no positions, or one for all); a batch
-raises or mixes (positions counted along the batch); id 0 is never learnt (padding_idx); a long text raises
-an IndexError from deep inside; on a GPU the positions are still on the CPU.
+What goes wrong: the model takes "dog bites man" for "man bites dog" (no positions, or
+one for all); a batch raises or mixes (positions counted along the batch); id 0 is never
+learnt (padding_idx); a long text raises an IndexError from deep inside; on a GPU the
+positions are still on the CPU.
 
-Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, texts of
-full length, more sequences than positions, calls after other calls, another device than the CPU.
+Corners with checks of their own: tensors that are not contiguous, float64 input
+computed in float64, texts of full length, more sequences than positions, calls after
+other calls, another device than the CPU. For float64 input the module is cast to
+float64, for another device it is moved there.
 
-Source: Radford et al. 2018, "Improving Language Understanding by Generative Pre-Training", section 3.1.
+Source: Radford et al. 2018, "Improving Language Understanding by Generative
+Pre-Training", section 3.1.
 """
 
 import torch
@@ -45,5 +51,5 @@ class TokenPositionEmbedding(nn.Module):
         raise NotImplementedError
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """`ids`, int64 `[B, T]`, to vectors `[B, T, d_model]`. Raises ValueError where T > max_len."""
+        """`ids`, int64 `[B, T]`, to `[B, T, d_model]`. ValueError where T > max_len."""
         raise NotImplementedError

@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+from grader.answer_keys.answers import Recorded, RecordedMistake
 from grader.authoring.random_draws import DRAWS, Redrawn, redrawn
 from grader.authoring.time_limit import limited_time
 from grader.checks.base import PreparedKata
+from grader.checks.questions import agrees, plain
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
@@ -40,6 +43,7 @@ class MistakeOutcome:
     named: str | None
     points: int
     redrawn: Redrawn = field(default_factory=Redrawn)
+    twin: str = ""  # the row of a question in which another mistake gives the same answer
     raised: str = ""  # what it raises in every case, if its docstring does not mention an error
 
     @property
@@ -52,6 +56,8 @@ class MistakeOutcome:
             )
         if not self.failed:
             return f"the mistake `{self.name}` passes; add a case or a law that tells it apart, or drop it."
+        if self.twin:
+            return f"the mistake `{self.name}` answers {self.twin}; choose other numbers for that row."
         if self.named != self.name:
             return (
                 f"the mistake `{self.name}` is taken for `{self.named}` ({', '.join(sorted(self.failed))});"
@@ -87,7 +93,27 @@ def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[Mis
     matcher = matcher_of(prepared.kata, [mistake.recorded for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
     changed = redrawn(course, prepared, judged, matcher)
-    return [_outcome(mistake, matcher, changed.get(mistake.recorded.id, Redrawn())) for mistake in judged]
+    found = [_outcome(mistake, matcher, changed.get(mistake.recorded.id, Redrawn())) for mistake in judged]
+    if prepared.kata.questions:
+        for index, outcome in enumerate(found):
+            outcome.twin = _twin(judged[index].recorded, [other.recorded for other in judged[:index]])
+    return found
+
+
+def _twin(mistake: RecordedMistake, others: list[RecordedMistake]) -> str:
+    """Return the first row of a question in which another mistake gives the same wrong answer, or ""."""
+    for question, rows in mistake.outcomes.items():
+        for other in others:
+            pairs = zip(rows, other.outcomes.get(question, []), strict=False)
+            for row, (here, there) in enumerate(pairs):
+                if here and there and agrees(_answer(here), _answer(there)):
+                    return f"{question.upper()} in row {row} as `{other.id}` does"
+    return ""
+
+
+def _answer(outcome: Recorded) -> Any:
+    """Return the answer to a question as `grade` reads it."""
+    return plain(outcome.answers[-1].value)
 
 
 def _judged(course: Course, prepared: PreparedKata) -> Iterator[JudgedMistake]:
@@ -119,7 +145,7 @@ def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher, changed: Redrawn) 
     lost = failed | unearned(mistake.results, mistake.answers).keys()
     points = sum(result.plan.points for result in mistake.results if result.plan.name not in lost)
     return MistakeOutcome(
-        mistake.recorded.id, mistake.level, failed, first, points, changed, _raised(mistake)
+        mistake.recorded.id, mistake.level, failed, first, points, changed, raised=_raised(mistake)
     )
 
 

@@ -31,6 +31,7 @@ from grader.worker.child.rules import first_use
 
 OPTIONAL = ("equivalent.toml", "mistakes.md")  # other files of a kata: equivalent mutants, table of mistakes
 STATEMENT_LENGTH = 400
+STUB_COLUMNS = 88
 HINTS_DUE = 3
 FULL = 0.85  # the least part of a plan's hours that its katas take
 AGREEMENT_DUE = 150  # hundredths of a point for agreement with the reference
@@ -98,6 +99,7 @@ def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:
     found = []
     if len(ast.get_docstring(tree) or "") < STATEMENT_LENGTH:
         found.append(f"{where}: the docstring is no statement yet ({STATEMENT_LENGTH} characters are due).")
+    found += _gaps_of_long_lines(course, course.stub(info))
     if "grader" in _imported(tree):
         found.append(f"{where}: the stub imports the grader; a student's file must stand alone.")
     if info.name not in course.syllabus.order:
@@ -105,6 +107,15 @@ def _gaps_of_statement(course: Course, info: KataInfo) -> list[str]:
     if course.syllabus.katas and info.name not in course.syllabus.katas:
         found.append("tests/katas/path.toml says no minutes and no difficulty; add a line to [katas].")
     return found
+
+
+def _gaps_of_long_lines(course: Course, stub: Path) -> list[str]:
+    """Return a message for each line of a stub that is too long for half a screen."""
+    return [
+        f"{place(course, stub, number)}: the line has {len(line)} columns; wrap it at {STUB_COLUMNS}."
+        for number, line in enumerate(stub.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > STUB_COLUMNS
+    ]
 
 
 def _gaps_of_digest(course: Course, info: KataInfo) -> list[str]:

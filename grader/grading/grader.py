@@ -155,7 +155,7 @@ class Grader:
         used = first_use(submission.source, kata.shortcuts, methods=True)
         if used is None:
             return checks
-        note = f"Line {used[1]} uses {used[0]}, which does all of this kata."
+        note = f"Line {used[1]} uses {used[0]}, which does what this kata is about."
         if self.course.syllabus.by_hand:
             note += " In this course it is built by hand."
             return [replace(checks[0], status="failed", score=0, message=note), *checks[1:]]

@@ -59,7 +59,7 @@ def double(x):
 
 def test_a_library_function_that_does_it_all_is_noted(grade):
     report = grade(SHORT)
-    note = "Line 6 uses numpy.add, which does all of this kata. The points stand."
+    note = "Line 6 uses numpy.add, which does what this kata is about. The points stand."
     assert (report.status, report.score) == ("passed", 1000)
     assert [check.message for check in report.checks] == [note, *[""] * (len(CHECKS) - 1)]
     assert note in render_kata(report).replace("\n                ", " ")
@@ -71,7 +71,7 @@ def test_in_a_course_done_by_hand_it_earns_nothing_for_agreement(grade, tiny_cou
     agreement = report.checks[0]
     assert (agreement.status, agreement.score) == ("failed", 0)
     assert agreement.message == (
-        "Line 6 uses numpy.add, which does all of this kata. In this course it is built by hand."
+        "Line 6 uses numpy.add, which does what this kata is about. In this course it is built by hand."
     )
     assert report.score == 1000 - agreement.max_score
 

@@ -3,6 +3,7 @@
 import ast
 import math
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from grader.answer_keys.file import KeyFile, write
 from grader.answer_keys.lookup import Keyring
+from grader.authoring.verify import verify_course
 from grader.checks.questions import agrees, plain
 from grader.course.catalog import Course, load_file
 from grader.course.known_solutions import Answers
@@ -85,6 +87,28 @@ class TestPages:
                 ]
                 assert not repeated, (question, case)
                 assert len(distinct) >= 2, (question, case)
+
+    def test_two_mistakes_with_one_answer_in_a_row_are_refused(self, tmp_path, capsys):
+        for folder in ("exercises", "solutions", "tests/katas"):
+            shutil.copytree(COURSE.root / folder / "concepts", tmp_path / folder / "concepts")
+        shutil.copy(COURSE.root / "tests/katas/path.toml", tmp_path / "tests/katas")
+        row = {name: column[3] for name, column in COURSE.declaration(INFO).numbers.items()}
+        with (tmp_path / "solutions/concepts/attention_questions/mistakes.py").open("a") as out:
+            out.write(
+                f"""
+
+class copies_a_row:
+    \"\"\"That is another number.\"\"\"
+
+    def SCALE(d_model, **row):
+        return d_model**0.5 if {{"d_model": d_model}} | row | {row} == {{"d_model": d_model}} | row else 0.5
+"""
+            )
+        assert verify_course(Course(tmp_path), ("attention_questions",)) == 1
+        assert (
+            "the mistake `copies_a_row` answers SCALE in row 3 as `scales_by_the_model_width` does;"
+            " choose other numbers for that row." in capsys.readouterr().out
+        )
 
     def test_the_answers_are_those_of_the_katas_of_code(self):
         for row, case in enumerate(COURSE.declaration(INFO).examples):

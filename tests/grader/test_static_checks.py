@@ -123,6 +123,18 @@ def test_a_declaration_that_would_lose_a_part_is_refused(messages, old, new, sen
     assert str(refused.value) == sentence
 
 
+def test_a_long_line_of_a_stub_is_reported(write, tmp_path):
+    root = write(tmp_path, DOUBLE)
+    with (root / STUB).open("a") as out:
+        out.write("#" * 88 + "\n" + "#" * 89 + "\n")
+    number = len((root / STUB).read_text().splitlines())
+    course = Course(root)
+    found = static_checks.unfinished(course, course.kata_info("double"))
+    assert [gap for gap in found if "columns" in gap] == [
+        f"{STUB}:{number}: the line has 89 columns; wrap it at 88."
+    ]
+
+
 def test_laws_of_the_same_name_are_reported(messages):
     gaps = messages(CARD, "def test_refuses_text", "def test_twice_is_a_sum")
     assert f"{CARD}:33: 2 laws are called `twice_is_a_sum`; rename all but one." in gaps

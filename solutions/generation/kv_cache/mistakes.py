@@ -364,7 +364,7 @@ def aligns_the_mask_top_left(x, w_qkv, w_out, num_heads, cache):
 
 
 def masks_nothing(x, w_qkv, w_out, num_heads, cache):
-    """Tokens see later tokens of their own piece: there is no mask. One token at a time needs none, since
+    """Tokens see later tokens of their own piece: no mask hides them. One token at a time needs none, since
     nothing later is in the cache yet; a prompt of several tokens does.
     """
 

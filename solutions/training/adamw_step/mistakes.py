@@ -145,7 +145,7 @@ def decays_nothing_by_default(*arguments, **options):
 
 @_as_adamw_step
 def adds_eps_before_the_correction(*arguments, **options):
-    """Later steps are right and first ones too long where eps is large: eps was added to the root of the raw
+    """Later steps are right and first ones too short where eps is large: eps was added to the root of the raw
     v, and the correction made it larger with it. Correct v, take the root, and only then add eps."""
 
     def direction(m, v, step, betas, eps):

@@ -12,19 +12,20 @@ KATA = Kata(
     entry_points=("causal_attention_weights",),
     title="A mask that leaks, and comes too late",
     source="Vaswani et al. 2017, section 3.2.3",
-    ships_wrong_code="602a6d95d6b1",
+    ships_wrong_code="7f817eaf350e",
     axes={"scores": "batch heads queries keys"},
     roundings=2,
     bank_size=48,
     hints=(
-        "There are two faults. The first row shows both: it has two entries that are not 0, and their sum is "
-        "not 1. One is a matter of where the mask begins, the other of when it is applied.",
+        "There are three faults. The first row shows two: it has two entries that are not 0, and their sum "
+        "is not 1. One is where the mask begins, the other when it is applied. The third shows where a score "
+        "of the future is larger than all others by a thousand: which maximum is taken away?",
         "np.tril keeps what lies on and below a diagonal, and k moves that diagonal: which entries of row 0 "
         "does the code keep? Then think of the sum in the softmax: which scores are in it, and which should "
         "be?",
         "Leave k at 0. Move the mask up: before the softmax, put -inf where a key is not visible, in a copy "
-        "of the scores. exp(-inf) is 0, so the softmax gives these keys nothing, and the rows sum to 1 "
-        "without anything being done afterwards.",
+        "of the scores, and take the maximum of that copy. exp(-inf) is 0, so the softmax gives these keys "
+        "nothing, and the rows sum to 1 without anything being done afterwards.",
     ),
 )
 
