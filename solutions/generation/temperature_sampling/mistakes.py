@@ -84,7 +84,7 @@ def lifts_low_temperatures(logits, temperature, generator=None):
     exponents small. The softmax in its stable form needs no such help.
     """
     _require(temperature)
-    return _right(logits, max(temperature, 0.1) if temperature else 0, generator)
+    return _right(logits, max(temperature, 0.02) if temperature else 0, generator)
 
 
 def divides_by_zero(logits, temperature, generator=None):
