@@ -46,6 +46,7 @@ def top_p_filter(logits: torch.Tensor, p: float) -> torch.Tensor:
     p:       the mass that the nucleus must reach, above 0. From 1 on, everything is kept.
     returns: [..., V], in the dtype of `logits`.
 
-    ValueError where p <= 0. `logits` itself stays as it is.
+    ValueError where p <= 0. `logits` itself stays as it is. Where p is within rounding of a sum,
+    or the nucleus would part equal logits, it is left open where it ends.
     """
     raise NotImplementedError
