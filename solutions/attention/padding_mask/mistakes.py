@@ -320,8 +320,8 @@ def hides_later_source_tokens(tgt_ids, src_ids, pad_id):
 
 
 class casts_the_padding_id:
-    """Real tokens of a small dtype are hidden where nothing is padding: pad_id was brought to the dtype of the
-    ids, and -1 in uint8 is 255, a token like any other. Compare the ids with the number as it is.
+    """Real tokens of a small dtype are hidden where nothing is padding: pad_id was brought to the dtype of
+    the ids, and -1 in uint8 is 255, a token like any other. Compare the ids with the number as it is.
     """
 
     padding_mask, decoder_self_mask, cross_mask = _all_masks(

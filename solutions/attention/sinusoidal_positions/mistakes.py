@@ -203,8 +203,8 @@ _EARLIER: dict = {}
 
 
 def computes_the_powers_in_float32(seq_len, d_model):
-    """The table is float64 and right to some 7 digits: the powers of 10000 are float32, and what they lost does
-    not come back. Make the exponents float64 before anything is computed from them.
+    """The table is float64 and right to some 7 digits: the powers of 10000 are float32, and what they lost
+    does not come back. Make the exponents float64 before anything is computed from them.
     """
     powers = np.float32(10000) ** (_pairs(d_model) / d_model).astype(np.float32)
     angles = np.arange(seq_len)[:, None] / powers.astype(np.float64)
@@ -212,7 +212,7 @@ def computes_the_powers_in_float32(seq_len, d_model):
 
 
 def takes_another_base(seq_len, d_model):
-    """All columns but the first two are off a little: the base of the powers is not 10000. Check the number, and
-    what was added to it.
+    """All columns but the first two are off a little: the base of the powers is not 10000. Check the number,
+    and what was added to it.
     """
     return _table(np.arange(seq_len), _pairs(d_model) / d_model, base=10001.0)
