@@ -34,7 +34,7 @@ their input; the second sum starts from x and not from h; padding leaks into rea
 ignored, or applied to the wrong axis); one padded row turns the whole batch into NaN.
 
 Corners with checks of their own: arrays that are not contiguous, float64 input computed in float64, extreme
-scores, tokens that may attend to nothing, values wider or narrower than the keys.
+scores, rows far from zero, tokens that may attend to nothing, values wider or narrower than the keys.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.1 to 3.3.
 """

@@ -508,6 +508,6 @@ def keeps_the_vocabulary_of_as_many_merges(ids, merges):
 
 def normalises_the_text(text, merges):
     """A text does not come back as it was: its characters were brought to one of several forms that read
-    alike, such as an e and an accent to one character. They have other bytes, and the bytes of the text count.
+    alike, such as an e and an accent to one character. They have other bytes, and the text is its bytes.
     """
     return _encode(list(unicodedata.normalize("NFC", text).encode()), merges)
