@@ -33,7 +33,7 @@ Example: MiniGPT(vocab_size=5, d_model=4, num_heads=2, d_ff=8, num_layers=1, max
 and ids [[0, 3, 3]] give logits [1, 3, 5]. Both 3s get different logits, since they stand at different places.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input computed in float64, large
-numbers, calls after other calls, another device than the CPU.
+numbers and texts of full length, calls after other calls, another device than the CPU.
 
 What goes wrong: the loss falls to zero within minutes (tokens see their future); the loss stays at log V
 (a residual is missing, nothing arrives below); text turns to noise when it is generated token by token and
