@@ -325,7 +325,7 @@ def widens_to_float64(x, params, num_heads, mask=None):
 
 def subtracts_the_square_of_the_mean(x, params, num_heads, mask=None):
     """Rows around zero are right, and rows far from it come out too large, too small or NaN: the variance is
-    the mean of the squares less the square of the mean, two large numbers whose difference has lost its digits.
+    the mean of the squares less the square of the mean, two large numbers whose difference is rough.
     Subtract the mean first, then square."""
 
     def norm(x, p, name):
