@@ -165,8 +165,8 @@ def printed_layer_with_large_scores():
 
 @KATA.example
 def heads_and_hidden_scores_far_apart():
-    """The first token's own score is -500 in one head and 500 in the other; that of the token that it must not
-    see is turned round. float64 can take either by itself, and not their difference."""
+    """The first token's own score is -500 in one head and 500 in the other; that of the token that it must
+    not see is turned round. float64 can take either by itself, and not their difference."""
     unit = np.eye(2)
     loud = {**dict.fromkeys("kvo", unit), "q": np.diag([-500.0, 500.0])}
     return {
