@@ -50,7 +50,7 @@ def padding_mask(ids: np.ndarray, pad_id: int) -> np.ndarray:
 
     ids:     [B, T], of any integer dtype.
     pad_id:  the id that stands for padding: any int, 0 or negative or one that does not
-             occur.
+             occur, even one that the dtype of the ids cannot hold.
     returns: bool [B, T], True at real tokens.
     """
     raise NotImplementedError

@@ -43,7 +43,7 @@ one's weights); the list is one short (h_0 is a state too); the second layer rea
 something else than the memory (it was overwritten).
 
 Corners with checks of their own: arrays that are not contiguous, float64 input computed
-in float64, a stack without layers.
+in float64, scores in the hundreds, a stack without layers.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.1, figure 1 (N
 identical layers, each reading the encoder's output); Xiong et al. 2020, "On Layer

@@ -40,8 +40,8 @@ leaks into real tokens (the mask is ignored, or applied to the wrong axis); one 
 row turns the whole batch into NaN.
 
 Corners with checks of their own: arrays that are not contiguous, float64 input computed
-in float64, extreme scores, tokens that may attend to nothing, values wider or narrower
-than the keys.
+in float64, extreme scores, rows far from zero, tokens that may attend to nothing,
+values wider or narrower than the keys.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.1 to 3.3.
 """

@@ -30,7 +30,7 @@ works for [T, d_model] and fails with a batch in front, because it transposed wh
 matrix product from the right was enough.
 
 Corners with checks of their own: arrays that are not contiguous, float64 input computed
-in float64, a single vector, large numbers.
+in float64, a single vector, four axes, large numbers.
 
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.3.
 """

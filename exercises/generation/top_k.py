@@ -49,7 +49,7 @@ def top_k_filter(logits: torch.Tensor, k: int) -> torch.Tensor:
     k:       how many tokens each row keeps, at least 1. From V on, everything is kept.
     returns: [..., V], in the dtype of `logits`.
 
-    ValueError where k < 1. `logits` itself stays as it is. Which of two equal logits
-    stays, where there is room for one of them only, is left open.
+    ValueError where k < 1. `logits` itself stays as it is. Where logits are equal to
+    the k-th largest, it is left open which of them stay, and whether all do.
     """
     raise NotImplementedError

@@ -38,9 +38,9 @@ and ids [[0, 3, 3]] give logits [1, 3, 5]. Both 3s get different logits, since t
 stand at different places.
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, large numbers, calls after other calls, another device than the
-CPU. For float64 input the module is cast to float64, for another device it is moved
-there.
+computed in float64, large numbers and texts of full length, calls after other calls,
+another device than the CPU. For float64 input the module is cast to float64, for
+another device it is moved there.
 
 What goes wrong: the loss falls to zero within minutes (tokens see their future); the
 loss stays at log V (a residual is missing, nothing arrives below); text turns to noise

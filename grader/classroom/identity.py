@@ -7,6 +7,7 @@ Classroom 50 name a repository after the assignment and the student's login: `hw
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 from grader.classroom.platform_filenames import StudentName
 from grader.classroom.roster import Roster
 from grader.course.catalog import CourseError, shorten
+from grader.course.files import read_file
 
 FOLDER = re.compile(r"([\w.-]+):\s*")
 FIELD = re.compile(r"  (?:- |  ):(name|sid|email): ?(.*)")
@@ -80,11 +82,11 @@ def read_logins(path: Path) -> dict[str, Person]:
     """Return who has which login, from the roster of Classroom or Classroom 50. Raises CourseError."""
     label = shorten(path)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [
-                {str(title).strip().casefold(): (text or "").strip() for title, text in row.items() if title}
-                for row in csv.DictReader(file)
-            ]
+        text = read_file(path, follows_links=True).decode("utf-8-sig")
+        rows = [
+            {str(title).strip().casefold(): (cell or "").strip() for title, cell in row.items() if title}
+            for row in csv.DictReader(io.StringIO(text, newline=""))
+        ]
     except (OSError, UnicodeDecodeError, csv.Error, TypeError, AttributeError) as error:
         told = getattr(error, "strerror", None) or str(error)
         raise CourseError(f"The logins {label} cannot be read: {told.lower()}.") from None

@@ -8,6 +8,7 @@ import numpy as np
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"marks_the_padding"}
 SUBTLE = {
+    "casts_the_padding_id",
     "counts_real_tokens_from_the_left",
     "finds_a_token_in_every_sequence",
     "keeps_the_padding_of_an_earlier_call",
@@ -316,3 +317,13 @@ def hides_later_source_tokens(tgt_ids, src_ids, pad_id):
     source is known in full; only the target is written token by token.
     """
     return _cross(tgt_ids, src_ids, pad_id) & np.tri(tgt_ids.shape[1], src_ids.shape[1], dtype=bool)
+
+
+class casts_the_padding_id:
+    """Real tokens of a small dtype are hidden where nothing is padding: pad_id was brought to the dtype of
+    the ids, and -1 in uint8 is 255, a token like any other. Compare the ids with the number as it is.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(
+        lambda ids, pad_id: ids != np.array(pad_id).astype(ids.dtype)
+    )

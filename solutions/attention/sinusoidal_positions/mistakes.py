@@ -5,6 +5,7 @@ import numpy as np
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"takes_sines_only"}
 SUBTLE = {
+    "computes_the_powers_in_float32",
     "adds_a_column_to_an_odd_width",
     "computes_angles_in_float32",
     "counts_positions_in_bytes",
@@ -199,3 +200,19 @@ def keeps_an_earlier_table(seq_len, d_model):
 
 
 _EARLIER: dict = {}
+
+
+def computes_the_powers_in_float32(seq_len, d_model):
+    """The table is float64 and right to some 7 digits: the powers of 10000 are float32, and what they lost
+    does not come back. Make the exponents float64 before anything is computed from them.
+    """
+    powers = np.float32(10000) ** (_pairs(d_model) / d_model).astype(np.float32)
+    angles = np.arange(seq_len)[:, None] / powers.astype(np.float64)
+    return np.where(np.arange(d_model) % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+def takes_another_base(seq_len, d_model):
+    """All columns but the first two are off a little: the base of the powers is not 10000. Check the number,
+    and what was added to it.
+    """
+    return _table(np.arange(seq_len), _pairs(d_model) / d_model, base=10001.0)

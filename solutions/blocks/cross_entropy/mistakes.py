@@ -5,6 +5,7 @@ import numpy as np
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"asks_for_the_most_likely_token", "forgets_the_softmax", "takes_the_softmax_over_the_tokens"}
 SUBTLE = {
+    "casts_the_ignored_index",
     "adds_a_little_inside_the_logarithm",
     "clips_the_logits",
     "computes_in_float32",
@@ -208,3 +209,9 @@ def subtracts_the_mean(logits, targets, ignore_index=-100):
         return rows - np.log(np.exp(rows).sum(axis=-1, keepdims=True))
 
     return _mean(logits, targets, ignore_index, log_softmax)
+
+
+def casts_the_ignored_index(logits, targets, ignore_index=-100):
+    """Right where the dtype of the targets can hold ignore_index. Elsewhere some token is ignored: cast to
+    uint8, 256 is 0 and -1 is 255. Compare the targets with the number as it is."""
+    return _mean(logits, targets, np.array(ignore_index).astype(targets.dtype))

@@ -7,6 +7,8 @@ import numpy as np
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"forgets_the_causal_mask", "reads_keys_and_values_from_x", "skips_the_cross_attention"}
 SUBTLE = {
+    "takes_the_maximum_of_hidden_scores_too",
+    "subtracts_one_maximum_for_all_heads",
     "adds_in_place",
     "clips_the_scores",
     "computes_in_float32",
@@ -508,3 +510,36 @@ def computes_in_float32(x, memory, params, num_heads):
     """float64 input comes back as float32, with seven right digits. Somewhere an array was made or cast as
     float32. Check each dtype= and astype: the result has the dtype of x."""
     return _layer(x, memory, params, num_heads).astype(np.float32)
+
+
+def _weighed(weigh):
+    """The right layer, with other weights."""
+
+    def layer(x, memory, params, num_heads):
+        with np.errstate(all="ignore"):
+            return _layer(x, memory, params, num_heads, attend=_with(_attend, weigh=weigh))
+
+    return layer
+
+
+def subtracts_one_maximum_for_all_heads(x, memory, params, num_heads):
+    """Scores of ordinary size are right; where those of one head lie far above those of another, the latter's
+    rows are NaN. One maximum is subtracted from all heads. Check the axis of the maximum."""
+
+    def weigh(scores, visible):
+        seen = scores if visible is None else np.where(visible, scores, -1e9).astype(scores.dtype)
+        exps = np.exp(seen - seen.max())
+        return exps / exps.sum(axis=-1, keepdims=True)
+
+    return _weighed(weigh)(x, memory, params, num_heads)
+
+
+def takes_the_maximum_of_hidden_scores_too(x, memory, params, num_heads):
+    """Scores of ordinary size are right; where a hidden one lies far above those that are seen, rows are NaN.
+    The maximum was taken before the mask, and every exp that counts is 0. Check their order."""
+
+    def weigh(scores, visible):
+        exps = np.exp(scores - scores.max(axis=-1, keepdims=True)) * (True if visible is None else visible)
+        return exps / exps.sum(axis=-1, keepdims=True)
+
+    return _weighed(weigh)(x, memory, params, num_heads)

@@ -129,7 +129,8 @@ def adds_a_batch_axis(x, memory, params, num_heads):
 
     def mix(q, k, v, w, mask):
         scores = split(q) @ split(k).transpose(0, 1, 3, 2) / math.sqrt(q.shape[-1] // num_heads)
-        exps = np.exp(scores + mask - scores.max(-1, keepdims=True))
+        scores = scores + mask
+        exps = np.exp(scores - scores.max(-1, keepdims=True))
         heads = exps / exps.sum(-1, keepdims=True) @ split(v)
         return heads.transpose(0, 2, 1, 3).reshape(q.shape) @ w["o"]
 

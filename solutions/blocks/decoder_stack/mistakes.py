@@ -12,6 +12,8 @@ CRUDE = {
     "starts_every_layer_from_x",
 }
 SUBTLE = {
+    "takes_the_maximum_of_hidden_scores_too",
+    "subtracts_one_maximum_for_all_heads",
     "empties_the_list_of_layers",
     "fails_without_layers",
     "forgets_eps",
@@ -604,3 +606,36 @@ def widens_float32(x, memory, layers, num_heads):
     under NumPy 2 that widens every array it meets. Take the root with math.sqrt or `** 0.5`; check masks
     made by np.ones or np.zeros as well."""
     return _stack(x, memory, layers, num_heads, attend=_with(_attend, scale=np.sqrt(x.shape[1] // num_heads)))
+
+
+def _weighed(weigh):
+    """The right stack, with other weights."""
+
+    def stack(x, memory, layers, num_heads):
+        with np.errstate(all="ignore"):
+            return _stack(x, memory, layers, num_heads, attend=_with(_attend, weigh=weigh))
+
+    return stack
+
+
+def subtracts_one_maximum_for_all_heads(x, memory, layers, num_heads):
+    """Scores of ordinary size are right; where those of one head lie far above those of another, the latter's
+    rows are NaN. One maximum is subtracted from all heads. Check the axis of the maximum."""
+
+    def weigh(scores, visible):
+        seen = scores if visible is None else np.where(visible, scores, -1e9).astype(scores.dtype)
+        exps = np.exp(seen - seen.max())
+        return exps / exps.sum(axis=-1, keepdims=True)
+
+    return _weighed(weigh)(x, memory, layers, num_heads)
+
+
+def takes_the_maximum_of_hidden_scores_too(x, memory, layers, num_heads):
+    """Scores of ordinary size are right; where a hidden one lies far above those that are seen, rows are NaN.
+    The maximum was taken before the mask, and every exp that counts is 0. Check their order."""
+
+    def weigh(scores, visible):
+        exps = np.exp(scores - scores.max(axis=-1, keepdims=True)) * (True if visible is None else visible)
+        return exps / exps.sum(axis=-1, keepdims=True)
+
+    return _weighed(weigh)(x, memory, layers, num_heads)

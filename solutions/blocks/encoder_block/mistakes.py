@@ -7,6 +7,7 @@ import numpy as np
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"ignores_the_mask"}
 SUBTLE = {
+    "subtracts_the_square_of_the_mean",
     "adds_into_x",
     "clips_the_scores",
     "divides_zero_by_zero",
@@ -320,3 +321,17 @@ def widens_to_float64(x, params, num_heads, mask=None):
     Python integer is. The result has the dtype of x."""
     scale = np.sqrt(params["w_q"].shape[1] // num_heads)
     return _block(x, params, num_heads, mask, attend=_with(_attend, scale=scale))
+
+
+def subtracts_the_square_of_the_mean(x, params, num_heads, mask=None):
+    """Rows around zero are right, and rows far from it come out too large, too small or NaN: the variance is
+    the mean of the squares less the square of the mean, two large numbers whose difference is rough.
+    Subtract the mean first, then square."""
+
+    def norm(x, p, name):
+        mean, squares = x.mean(axis=-1, keepdims=True), (x * x).mean(axis=-1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            root = np.sqrt(squares - mean * mean + 1e-5)
+        return p[name + "_gamma"] * (x - mean) / root + p[name + "_beta"]
+
+    return _block(x, params, num_heads, mask, norm=norm)

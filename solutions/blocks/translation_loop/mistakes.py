@@ -5,6 +5,7 @@ import numpy as np
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"shows_the_start_alone", "takes_the_least_likely"}
 SUBTLE = {
+    "rounds_the_probabilities",
     "appends_floats",
     "asks_once_more_at_the_end",
     "asks_twice_a_step",
@@ -235,3 +236,14 @@ def appends_floats(next_logits, start_id, end_id, max_steps=10):
 def returns_an_array(next_logits, start_id, end_id, max_steps=10):
     """The ids are right, but they come as an array. A list is asked for; next_logits takes one, too."""
     return np.array(_translate(next_logits, start_id, end_id, max_steps))
+
+
+def rounds_the_probabilities(next_logits, start_id, end_id, max_steps=10):
+    """Logits of ordinary distances are right; of some that lie close together the first is taken: they become
+    probabilities in float32, which are equal. The largest logit is known without any exp."""
+
+    def choose(logits):
+        powers = np.exp(np.float32(logits - logits.max()))
+        return (powers / powers.sum()).argmax()
+
+    return _translate(next_logits, start_id, end_id, max_steps, choose=choose)

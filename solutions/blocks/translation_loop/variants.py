@@ -32,12 +32,12 @@ def calls_itself(next_logits, start_id, end_id, max_steps=10):
 
 
 def draws_from_a_generator(next_logits, start_id, end_id, max_steps=10):
-    """A generator that ends itself, cut by islice; softmax first."""
+    """A generator that ends itself, cut by islice; softmax first, in float64."""
 
     def tokens(ids):
         while True:
             logits = next_logits(ids)
-            probabilities = np.exp(logits - logits.max())
+            probabilities = np.exp(np.float64(logits) - np.float64(logits.max()))
             probabilities /= probabilities.sum()
             [token, *_] = np.flatnonzero(logits == logits[np.argmax(probabilities)])
             ids.append(int(token))

@@ -8,6 +8,8 @@ from torch import nn
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"drops_the_mask"}
 SUBTLE = {
+    "keeps_the_triangle_in_a_dict",
+    "makes_the_mask_in_float32",
     "answers_in_float32",
     "clips_the_scores",
     "hides_the_future_in_training_only",
@@ -62,6 +64,29 @@ class makes_the_mask_on_the_cpu(_Attention):
 
     def _mask(self, x, tokens):  # noqa: ARG002 - the mistake
         return torch.zeros(tokens, tokens).masked_fill(~self.visible[:tokens, :tokens], float("-inf"))
+
+
+class keeps_the_triangle_in_a_dict(_Attention):
+    """The triangle is in a dict, which `.to(...)` does not look into, so it stays on the CPU and every call
+    brings it to x again. A tensor that belongs to the module and is not trained is registered as a buffer.
+    """
+
+    def _keep(self, visible):
+        self.kept = {"visible": visible}
+
+    def _mask(self, x, tokens):
+        hidden = ~self.kept["visible"][:tokens, :tokens].to(x.device)
+        return torch.zeros(tokens, tokens, dtype=x.dtype, device=x.device).masked_fill(hidden, float("-inf"))
+
+
+class makes_the_mask_in_float32(_Attention):
+    """The mask is where x is, and always float32: added to scores of bfloat16 it makes them float32, and the
+    product with v fails. Whoever makes a tensor beside x tells it the device and the dtype.
+    """
+
+    def _mask(self, x, tokens):
+        zeros = torch.zeros(tokens, tokens, device=x.device)
+        return zeros.masked_fill(~self.visible[:tokens, :tokens], float("-inf"))
 
 
 class makes_the_triangle_a_parameter(_Attention):

@@ -13,6 +13,7 @@ CRUDE = {
     "takes_one_softmax_of_the_whole_matrix",
 }
 SUBTLE = {
+    "adds_minus_ten_thousand",
     "forgets_the_maximum",
     "keeps_the_weights_of_a_length",
     "masks_the_first_matrix_only",
@@ -24,6 +25,7 @@ SUBTLE = {
     "squeezes_axes_of_length_one",
     "subtracts_a_small_number",
     "takes_the_length_from_the_first_axis",
+    "takes_the_maximum_before_the_mask",
     "takes_the_maximum_of_the_whole_matrix",
     "widens_float32",
 }
@@ -268,3 +270,21 @@ def forgets_the_maximum(scores):
     The largest score of a row was subtracted in the code that was given. Keep that.
     """
     return _from(scores, 0)
+
+
+def adds_minus_ten_thousand(scores):
+    """Scores of ordinary size are right; where one of the future lies 10,000 above those that may be seen, it
+    has weight again: -10,000 is added to it, and it is still the largest. What lies below every number,
+    whatever the scores are?
+    """
+    return _softmax(np.where(_visible(scores), scores, scores - 10_000).astype(scores.dtype))
+
+
+def takes_the_maximum_before_the_mask(scores):
+    """Rows are NaN where a score of the future lies far above those that may be seen: the maximum, or the
+    first of two sums, is taken with the future in it, each visible exp is 0, and 0 is divided by 0. Does any
+    step before the mask look at the future?
+    """
+    with np.errstate(all="ignore"):
+        powers = np.exp(scores - scores.max(axis=-1, keepdims=True)) * _visible(scores)
+        return (powers / powers.sum(axis=-1, keepdims=True)).astype(scores.dtype)

@@ -12,18 +12,11 @@ def additive_mask(scores):
 
 
 def mask_after_exp(scores):
-    """The powers of the future are set to 0 before the sum is taken."""
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    powers = np.tril(powers)
+    """The maximum is that of the visible scores, and the powers of the future are set to 0."""
+    tokens = scores.shape[-1]
+    seen = np.where(np.tri(tokens, dtype=bool), scores, scores[..., :1])
+    powers = np.tril(np.exp(np.minimum(scores - seen.max(axis=-1, keepdims=True), 0)))
     return powers / powers.sum(axis=-1, keepdims=True)
-
-
-def masks_after_and_divides_again(scores):
-    """The softmax as it was; what is left of each row after the mask is divided by its sum."""
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = powers / powers.sum(axis=-1, keepdims=True)
-    weights = weights * np.tri(scores.shape[-1], dtype=scores.dtype)
-    return weights / weights.sum(axis=-1)[..., None]
 
 
 def query_by_query(scores):

@@ -12,6 +12,7 @@ CRUDE = {
     "normalises_the_columns_at_the_old_scale",
 }
 SUBTLE = {
+    "adds_minus_ten_thousand",
     "clips_the_scores",
     "forgets_the_maximum",
     "keeps_the_largest_mask",
@@ -19,6 +20,7 @@ SUBTLE = {
     "overwrites_the_queries_weights",
     "squeezes_axes_of_length_one",
     "subtracts_the_maximum_of_the_whole_matrix",
+    "takes_the_maximum_before_the_mask",
     "widens_float32",
 }
 
@@ -278,3 +280,20 @@ def clips_the_scores(x, w_q, w_k, w_v):
     scores are clipped before exp. The row's maximum, subtracted, keeps exp in range and changes no weight.
     """
     return _attend(x, w_q, w_k, w_v, softmax=lambda scores: _of_powers(np.exp(scores.clip(-50, 50))))
+
+
+def adds_minus_ten_thousand(x, w_q, w_k, w_v):
+    """Scores of ordinary size are right; where one of the future lies 10,000 above those that may be seen, it
+    has weight again: -10,000 is added to it, and it is still the largest. The mask was right before.
+    """
+    scores = (x @ w_q) @ (x @ w_k).T / w_k.shape[1] ** 0.5
+    return _over_rows((scores - 10_000 * _future(len(x))).astype(x.dtype)) @ (x @ w_v)
+
+
+def takes_the_maximum_before_the_mask(x, w_q, w_k, w_v):
+    """Rows are NaN where a score of the future lies far above those that may be seen: the maximum, or the
+    first of two sums, is taken with the future in it, each visible exp is 0, and 0 is divided by 0. The mask
+    came first in the code that was given.
+    """
+    scores = (x @ w_q) @ (x @ w_k).T / w_k.shape[1] ** 0.5
+    return _of_powers(np.exp(scores - scores.max(axis=-1, keepdims=True)) * ~_future(len(x))) @ (x @ w_v)

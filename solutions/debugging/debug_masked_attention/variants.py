@@ -40,6 +40,7 @@ def scales_the_queries(x, w_q, w_k, w_v):
 def divides_at_the_end(x, w_q, w_k, w_v):
     """Values are mixed with the powers, and divided by their sums afterwards; the mask is 0 and 1."""
     scores = (x @ w_q) @ (x @ w_k).T / np.sqrt(w_k.shape[1], dtype=x.dtype)
+    scores = np.where(np.tri(len(x)) > 0, scores, np.finfo(x.dtype).min)
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True)) * np.tri(len(x), dtype=x.dtype)
     return powers @ (x @ w_v) / powers.sum(axis=-1, keepdims=True)
 

@@ -7,6 +7,7 @@ import torch
 #: How far from right each mistake is; the others are ordinary.
 CRUDE = {"reads_the_first_position", "shows_the_prompt_at_every_step"}
 SUBTLE = {
+    "compares_rounded_probabilities",
     "always_writes_a_token",
     "chooses_in_sixteen_bits",
     "forgets_the_mode_when_all_rows_end",
@@ -339,5 +340,17 @@ def chooses_in_sixteen_bits(model, ids, max_new_tokens, context_length, eos_id=N
 
     def choose(logits):
         return logits[:, -1].half().argmax(dim=-1)
+
+    return _generate(model, ids, max_new_tokens, context_length, eos_id, choose=choose)
+
+
+def compares_rounded_probabilities(model, ids, max_new_tokens, context_length, eos_id=None):
+    """Logits of ordinary distances are right; of some that lie close together another than the largest is
+    taken: they become probabilities, which are rounded to the same number. The largest logit is known
+    without a softmax.
+    """
+
+    def choose(logits):
+        return logits[:, -1].float().softmax(dim=-1).argmax(dim=-1)
 
     return _generate(model, ids, max_new_tokens, context_length, eos_id, choose=choose)

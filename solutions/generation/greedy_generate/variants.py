@@ -52,7 +52,7 @@ def row_by_row(model, ids, max_new_tokens, context_length, eos_id=None):
 
 
 def probabilities_and_multiplication(model, ids, max_new_tokens, context_length, eos_id=None):
-    """The argmax of a softmax; ended rows are filled by multiplying with a mask."""
+    """The argmax of a softmax in float64; ended rows are filled by multiplying with a mask."""
     states = [(module, module.training) for module in model.modules()]
     previous = torch.is_grad_enabled()
     torch.set_grad_enabled(False)
@@ -61,7 +61,7 @@ def probabilities_and_multiplication(model, ids, max_new_tokens, context_length,
     result = ids.clone()
     for _ in range(max_new_tokens):
         window = result if result.size(1) <= context_length else result[:, -context_length:]
-        probabilities = torch.softmax(model(window)[:, -1, :], dim=-1)
+        probabilities = torch.softmax(model(window)[:, -1, :].double(), dim=-1)
         _, following = probabilities.max(dim=-1)
         if eos_id is not None:
             following = following * unfinished + eos_id * (1 - unfinished)

@@ -73,10 +73,10 @@ def is_always_greedy(logits, temperature, generator=None):  # noqa: ARG001 - the
 
 def is_greedy_at_low_temperatures(logits, temperature, generator=None):
     """Below some temperature only the most likely token comes: low temperatures are taken for 0. Only 0
-    itself is greedy; the softmax knows what 0.1 means.
+    itself is greedy; the softmax knows what 0.01 means.
     """
     _require(temperature)
-    return _right(logits, temperature if temperature >= 0.2 else 0, generator)
+    return _right(logits, temperature if temperature >= 0.02 else 0, generator)
 
 
 def lifts_low_temperatures(logits, temperature, generator=None):
@@ -84,7 +84,7 @@ def lifts_low_temperatures(logits, temperature, generator=None):
     exponents small. The softmax in its stable form needs no such help.
     """
     _require(temperature)
-    return _right(logits, max(temperature, 0.1) if temperature else 0, generator)
+    return _right(logits, max(temperature, 0.02) if temperature else 0, generator)
 
 
 def divides_by_zero(logits, temperature, generator=None):

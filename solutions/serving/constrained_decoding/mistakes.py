@@ -15,6 +15,7 @@ CRUDE = {
     "takes_the_shortest_way",
 }
 SUBTLE = {
+    "remembers_what_a_cycle_cut_short",
     "adds_the_eos_to_the_automaton",
     "answers_an_impossible_task",
     "appends_tensors",
@@ -581,3 +582,23 @@ class narrows_to_float32(_Answer):
 
     def fill(self, logits, kept):
         return super().fill(logits.float(), kept)
+
+
+class remembers_what_a_cycle_cut_short(_Answer):
+    """Ways that lead through a cycle are forbidden although a text can be finished: a search from state to
+    state takes a state that it has on hand for one without an end, and remembers what it found on the way.
+    What was found while a state was left out holds for that search alone.
+    """
+
+    def needed(self, automaton):
+        known = {}
+
+        def search(state, on_hand):
+            if state in known or state in on_hand:
+                return known.get(state, math.inf)
+            further = [search(after, {*on_hand, state}) for after in automaton["transitions"][state].values()]
+            ends = [1] if state in automaton["accepting"] else []
+            known[state] = min([*ends, *(1 + steps for steps in further)], default=math.inf)
+            return known[state]
+
+        return {state: search(state, set()) for state in automaton["transitions"]}

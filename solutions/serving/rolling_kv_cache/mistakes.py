@@ -16,6 +16,7 @@ CRUDE = {
     "takes_the_softmax_over_the_queries",
 }
 SUBTLE = {
+    "writes_a_long_piece_from_the_first_slot",
     "accepts_an_empty_window",
     "clips_the_scores",
     "counts_positions_in_int32",
@@ -437,3 +438,22 @@ def scales_q_in_place(q, k, v, cache):
     """The caller's q is smaller after the call: the scale is multiplied into it in place."""
     q /= math.sqrt(q.shape[-1])
     return _attend(q, k, v, cache, divisor=1)
+
+
+class writes_a_long_piece_from_the_first_slot(_Cache):
+    """Right until a piece is longer than the window; two steps later a token that is due is missing. The ring
+    took the piece from its first slot on, and a step goes to the slot of its position, where a young token
+    may stand now. One rule must name the slot in both cases.
+    """
+
+    def append(self, k, v):
+        slots, window = vars(self).setdefault("slots", {}), self.window
+        new = list(range(self.length, self.length + k.shape[2]))
+        places = [*[slots[slot] for slot in sorted(slots)], *new]
+        keys, values = self.join(self.keys, k), self.join(self.values, v)
+        for slot, place in enumerate(new[-window:]):
+            slots[slot if len(new) > window else place % window] = place
+        columns = [places.index(slots[slot]) for slot in sorted(slots)]
+        self.length += len(new)
+        self.keys, self.values = keys[:, :, columns], values[:, :, columns]
+        return keys, values, torch.tensor(places, device=k.device)

@@ -3,6 +3,7 @@
 A function replaces the entry point with its parameters; a class replaces those that it has.
 """
 
+import unicodedata
 from collections import Counter
 from itertools import pairwise
 
@@ -14,6 +15,7 @@ CRUDE = {
     "numbers_merges_from_0",
 }
 SUBTLE = {
+    "normalises_the_text",
     "counts_without_overlaps",
     "decodes_each_token_by_itself",
     "drops_what_is_no_text",
@@ -502,3 +504,10 @@ def keeps_the_vocabulary_of_as_many_merges(ids, merges):
     vocabulary is kept under its size. Build it from the merges that are given."""
     vocabulary = _VOCABULARIES.setdefault(len(merges), _vocabulary(merges))
     return b"".join(vocabulary[token] for token in ids).decode(errors="replace")
+
+
+def normalises_the_text(text, merges):
+    """A text does not come back as it was: its characters were brought to one of several forms that read
+    alike, such as an e and an accent to one character. They have other bytes, and the text is its bytes.
+    """
+    return _encode(list(unicodedata.normalize("NFC", text).encode()), merges)

@@ -15,6 +15,7 @@ CRUDE = {
     "scales_the_wrong_way",
 }
 SUBTLE = {
+    "accepts_any_bound_where_the_norm_is_zero",
     "accepts_a_bound_of_zero",
     "changes_short_gradients_a_little",
     "divides_by_a_norm_of_zero",
@@ -368,3 +369,9 @@ def returns_the_first_norm_again(gradients, max_norm):
         return _SEEN.setdefault(key, _norm(arrays)) if math.isfinite(_norm(arrays)) else _norm(arrays)
 
     return _clip(gradients, max_norm, norm_of=norm_of)
+
+
+def accepts_any_bound_where_the_norm_is_zero(gradients, max_norm):
+    """A max_norm of 0 is accepted where there is nothing to clip: zeros and None are returned before max_norm
+    was looked at. Which of the two questions comes first?"""
+    return (list(gradients), 0.0) if _norm(gradients) == 0 else _clip(gradients, max_norm)

@@ -10,6 +10,7 @@ CRUDE = {
     "takes_the_softmax_over_the_tokens",
 }
 SUBTLE = {
+    "casts_the_ignored_index",
     "accepts_any_smoothing",
     "adds_a_little_inside_the_logarithm",
     "clips_the_logits",
@@ -382,3 +383,9 @@ def overwrites_the_targets(logits, targets, smoothing=0.1, ignore_index=-100):
 def computes_in_float32(logits, targets, smoothing=0.1, ignore_index=-100):
     """float64 logits give a loss with half of its digits: the work was done in float32. Check casts."""
     return _loss(logits.astype(np.float32), targets, smoothing, ignore_index)
+
+
+def casts_the_ignored_index(logits, targets, smoothing=0.1, ignore_index=-100):
+    """Right where the dtype of the targets can hold ignore_index. Elsewhere some token is ignored: cast to
+    uint8, 256 is 0 and -1 is 255. Compare the targets with the number as it is."""
+    return _loss(logits, targets, smoothing, np.array(ignore_index).astype(targets.dtype))

@@ -40,10 +40,17 @@ SIGNED = ("int64", "int32", "int8")
 MAX_ID = 4
 
 
+def fits(pad_id, dtype):
+    """Whether ids of this dtype can be padding at all."""
+    return np.iinfo(dtype).min <= pad_id <= np.iinfo(dtype).max
+
+
 def draw_ids(draw, shape, pad_id, dtype, anywhere):
-    """Small ids. Padding fills the end of each sequence, or a third of the places `anywhere`."""
-    size, padded = int(np.prod(shape)), pad_id >= 0 or dtype in SIGNED
-    tokens = [token for token in range(MAX_ID + 1) if token != pad_id]
+    """Small ids, and what pad_id would be in a dtype that cannot hold it. Padding fills the end of each
+    sequence, or a third of the places `anywhere`."""
+    size, padded = int(np.prod(shape)), fits(pad_id, dtype)
+    wrapped = int(np.array(pad_id).astype(dtype))
+    tokens = [token for token in (*range(MAX_ID + 1), *([] if padded else [wrapped] * 2)) if token != pad_id]
     kinds = [*tokens, *[pad_id] * 3] if anywhere and padded else tokens
     drawn = draw(st.lists(st.sampled_from(kinds), min_size=size, max_size=size))
     ids = np.array(drawn, dtype=dtype).reshape(shape)
@@ -59,7 +66,7 @@ def cases(draw):
     batch, targets, sources = (
         draw(st.sampled_from(lengths)) for lengths in ([2, 1, 3], [3, 2, 4, 1], [2, 3, 1, 5])
     )
-    pad_id = draw(st.sampled_from([0, 1, 2, 0, 3, 9, -1, -100]))
+    pad_id = draw(st.sampled_from([0, 1, 2, 0, 3, 9, -1, -100, 258]))
     dtype, anywhere = draw(st.sampled_from([*SIGNED, "uint8"])), draw(st.integers(0, 2)) == 2
     return {
         "tgt_ids": draw_ids(draw, (batch, targets), pad_id, dtype, anywhere),
@@ -81,9 +88,9 @@ def padding_anywhere(tgt_ids, src_ids, pad_id):
 
 
 @KATA.corner(points=0.5)
-def negative_padding(pad_id):
-    """pad_id may be negative, whatever the dtype of the ids."""
-    return pad_id < 0
+def negative_padding(tgt_ids, pad_id):
+    """pad_id may be negative, and beyond what the dtype of the ids can hold."""
+    return pad_id < 0 or not fits(pad_id, tgt_ids.dtype)
 
 
 @KATA.example
@@ -106,6 +113,13 @@ def a_sequence_of_padding_alone():
 @KATA.example
 def padding_below_zero():
     return {"tgt_ids": np.array([[2, 1, -1]]), "src_ids": np.array([[0, 3, -1, -1]]), "pad_id": -1}
+
+
+@KATA.example
+def padding_that_no_id_can_be():
+    """In uint8 -1 would be 255, which is a token here."""
+    tgt_ids, src_ids = (np.array(ids, dtype=np.uint8) for ids in ([[2, 255]], [[255, 0, 1]]))
+    return {"tgt_ids": tgt_ids, "src_ids": src_ids, "pad_id": -1}
 
 
 @KATA.observe

@@ -1,8 +1,10 @@
 """sinusoidal_positions: its cases and its laws.
 
-An angle of several hundred radians is known to several hundred roundings; `ROUNDINGS` leaves room for that,
-and is far below what float32 loses.
+An angle of several hundred radians is known to several hundred roundings; `ROUNDINGS` leaves room for that in
+the laws, and is far below what float32 loses.
 """
+
+import math
 
 import numpy as np
 
@@ -18,7 +20,7 @@ KATA = Kata(
     entry_points=("sinusoidal_positions",),
     title="A clock with many hands",
     source="Vaswani et al. 2017, section 3.5",
-    roundings=ROUNDINGS,
+    roundings=4,
     bank_size=40,
     hints=(
         "Write down the exponent of each column for d_model = 6, and then for d_model = 5. Which columns "
@@ -141,6 +143,18 @@ def test_one_step_is_a_rotation(student, seq_len, d_model):
     expect.close(
         sines[1:], turned, "the sines of a row, beside the row before turned on,", roundings=ROUNDINGS
     )
+
+
+@KATA.law(points=0.5)
+def test_angles_have_the_digits_of_float64(student, seq_len, d_model):
+    """Every angle has the digits of float64."""
+    row, due = seq_len - 1, np.empty(d_model)
+    for column in range(d_model):
+        angle = row / 10000 ** ((column - column % 2) / d_model)
+        due[column] = math.cos(angle) if column % 2 else math.sin(angle)
+    what = f"row {row} of the table"
+    last = table(student, seq_len, d_model)[row]
+    expect.close(last, due, what, roundings=ROUNDINGS, dtype="float64")
 
 
 @KATA.law(points=0.5)

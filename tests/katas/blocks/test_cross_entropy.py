@@ -44,10 +44,10 @@ KATA = Kata(
 
 def draw_targets(draw, rng, logits):
     """Targets of any integer dtype, some ignored but never all; one of the others is made the least likely
-    token of its position. ignore_index is a token or none."""
+    token of its position. ignore_index is a token or none; 256 would be 0 in uint8."""
     (batch, tokens, vocab), dtype = logits.shape, draw(st.sampled_from(TARGET_DTYPES))
-    legal = [-100, -100, 0, vocab - 1, -1, vocab]
-    ignore_index = draw(st.sampled_from([index for index in legal if index >= 0 or dtype != "uint8"]))
+    legal = [0, vocab - 1, vocab, 256] if dtype == "uint8" else [-100, -100, 0, vocab - 1, -1, vocab]
+    ignore_index = draw(st.sampled_from(legal))
     targets = rng.integers(0, vocab, (batch, tokens))
     share = draw(st.sampled_from([0.5, 0.25, 0.0]))
     targets[rng.random((batch, tokens)) < share] = ignore_index

@@ -163,6 +163,24 @@ def printed_layer_with_large_scores():
     return sharpened(printed_layer())
 
 
+@KATA.example
+def heads_and_hidden_scores_far_apart():
+    """The first token's own score is -500 in one head and 500 in the other; that of the token that it must
+    not see is turned round. float64 can take either by itself, and not their difference."""
+    unit = np.eye(2)
+    loud = {**dict.fromkeys("kvo", unit), "q": np.diag([-500.0, 500.0])}
+    return {
+        "x": unit,
+        "memory": np.array([[0.0, 2.0]]),
+        "params": {
+            "self_attention": loud,
+            "cross_attention": dict.fromkeys("qkvo", unit),
+            "feed_forward": {"w1": unit, "w2": unit},
+        },
+        "num_heads": 2,
+    }
+
+
 def with_another_future(draw):
     case = layer_case(draw, shortest_target=2)
     cut = draw(st.integers(1, len(case["x"]) - 1))

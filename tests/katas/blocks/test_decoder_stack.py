@@ -105,6 +105,23 @@ def no_layers(layers):
     return not layers
 
 
+@KATA.corner(points=0.5)
+def scores_in_the_hundreds(layers):
+    """Scores in the hundreds are told apart like small ones."""
+    return any(np.abs(params["self_attention"]["q"]).max() > 100 for params in layers)
+
+
+@KATA.example
+def heads_and_hidden_scores_far_apart():
+    """The first token's own score is -500 in one head and 500 in the other; that of the token that it must
+    not see is turned round. float64 can take either by itself, and not their difference."""
+    unit = np.eye(2)
+    quiet = {name: dict.fromkeys("qkvo", unit) for name in ("self_attention", "cross_attention")}
+    quiet["feed_forward"] = {"w1": unit, "w2": unit}
+    loud = {**quiet, "self_attention": {**quiet["self_attention"], "q": np.diag([-500.0, 500.0])}}
+    return {"x": unit, "memory": np.array([[0.0, 2.0]]), "layers": [loud, quiet], "num_heads": 2}
+
+
 @KATA.example
 def stack_without_layers():
     rows = np.array([[3.0, 1.0, 2.0]], dtype=np.float32)

@@ -121,12 +121,22 @@ def fresh_cases(draw):
 
 @KATA.cases
 def cases(draw):
-    """One case in four has scores in the hundreds, another one values unlike the keys in width."""
-    kind = draw(st.sampled_from(["plain", "plain", "extreme", "unlike"]))
+    """One case in five has scores in the hundreds, another one values unlike the keys in width, a third rows
+    far from zero, to which the attention adds nothing."""
+    kind = draw(st.sampled_from(["plain", "plain", "extreme", "unlike", "far"]))
     case = block_case(draw, widths=UNLIKE_WIDTHS if kind == "unlike" else WIDTHS)
+    if kind == "far":
+        silent = {**case["params"], "w_o": 0 * case["params"]["w_o"]}
+        return {**case, "x": case["x"] + case["x"].dtype.type(1000), "params": silent, "mask": None}
     if kind == "extreme":
         return sighted({**case, "x": case["x"] * case["x"].dtype.type(12)})
     return sighted(case) if kind == "unlike" else case
+
+
+@KATA.corner(points=0.5)
+def rows_far_from_zero(x):
+    """The norms keep the digits of rows whose mean is far larger than their spread."""
+    return bool(np.abs(x.mean(axis=-1)).min() > 500)
 
 
 @KATA.corner(points=0.5)

@@ -37,6 +37,9 @@ KATA = Kata(
 )
 
 
+CLOSE = 2.0**-30  # times it, small logits differ, and their probabilities are equal in float32
+
+
 class Model:
     """A model that answers from a table, and remembers every list that it was shown."""
 
@@ -54,11 +57,13 @@ class Model:
 
 
 def draw_table(draw, vocab):
-    """Rows of distinct logits: small or large, of both signs, all positive or all negative."""
+    """Rows of distinct logits: small or large, of both signs, all positive or all negative. Of some the
+    probabilities differ by less than float32 can show."""
     rng, dtype = np.random.default_rng(draw(st.integers(0, 2**16))), draw(st.float_dtypes())
     rows = np.array([rng.permutation(vocab) for _ in range(draw(st.integers(2, 7)))])
     level = draw(st.sampled_from([-1, 0, -vocab, -1]))
-    return ((rows + level) * draw(st.sampled_from([0.5, 1, 1, 500]))).astype(dtype)
+    scale = draw(st.sampled_from([0.5, 1, 1, 500, CLOSE]))
+    return (((rows + level) * scale) + (1 if scale == CLOSE and dtype == "float64" else 0)).astype(dtype)
 
 
 def loop_case(draw, limits=(1, 2, 3, 4, 5, 10, 10)):
@@ -83,8 +88,9 @@ def cases(draw):
 
 @KATA.corner(points=0.5)
 def extreme_logits(table):
-    """Logits in the hundreds, of which exp is infinite, have a largest one as well."""
-    return bool(np.abs(table).max() > 80)
+    """The largest logit counts, also of those in the hundreds, of which exp is infinite, and of those that
+    are so close that rounded probabilities are equal."""
+    return bool(np.abs(table).max() > 80 or np.diff(np.sort(table)).min() < 1e-6)
 
 
 @KATA.corner(points=0.5)
@@ -117,6 +123,12 @@ def model_that_never_ends_and_a_patient_caller():
 @KATA.example
 def logits_in_the_thousands():
     table = np.array([[1000.0, 3000.0, 2000.0], [-3000.0, -2000.0, -1000.0]], dtype=np.float32)
+    return {"table": table, "start_id": 0, "end_id": 0, "max_steps": 3}
+
+
+@KATA.example
+def logits_with_equal_probabilities():
+    table = CLOSE * np.array([[1.0, 3.0, 2.0], [0.0, 1.0, 2.0]], dtype=np.float32)
     return {"table": table, "start_id": 0, "end_id": 0, "max_steps": 3}
 
 

@@ -29,16 +29,24 @@ KATA = Kata(
     ),
 )
 
-#: Arrays that a module or one of its parts holds as plain attributes. A scalar is welcome on any device.
+#: Plain attributes of a module or its parts that are arrays, or hold some. A scalar is welcome on any device.
 PROBE = """
 import torch
+from torch import nn
+
+def holds_arrays(value):
+    if isinstance(value, dict):
+        return any(map(holds_arrays, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_arrays, value))
+    return isinstance(value, torch.Tensor) and value.ndim > 0
 
 def left_behind(module):
     return [
         f"{path}.{name}" if path else name
         for path, part in module.named_modules()
         for name, value in vars(part).items()
-        if isinstance(value, torch.Tensor) and value.ndim
+        if name not in vars(nn.Module()) and holds_arrays(value)
     ]
 """
 
@@ -132,7 +140,7 @@ def fresh_cases(draw):
     return attention_case(draw)
 
 
-@KATA.law(points=2, cases=fresh_cases)
+@KATA.law(points=1.5, cases=fresh_cases)
 def test_runs_where_module_and_input_are(student, d_model, max_len, weights, x):
     """With the module and x on another device, every step is there, and so is the result."""
     module = loaded(student, d_model, max_len, weights)
@@ -159,6 +167,15 @@ def test_what_the_module_keeps_moves_with_it(student, d_model, max_len, weights)
     left = student.build(PROBE, "left_behind", module)
     named = ", ".join(f"`{name}`" for name in left)
     expect.true(not left, f"A plain attribute is not moved with the module; {named} is one.")
+
+
+@KATA.law(points=0.5, cases=fresh_cases)
+def test_runs_in_bfloat16(student, d_model, max_len, weights, x):
+    """A module and an x of bfloat16 give a result of bfloat16."""
+    module = loaded(student, d_model, max_len, weights)
+    module.bfloat16()
+    dtype = str(getattr(module(x.bfloat16()), "dtype", None)).removeprefix("torch.")
+    expect.true(dtype == "bfloat16", f"The result is bfloat16, as module and x are; it is {dtype}.")
 
 
 def with_another_future(draw):

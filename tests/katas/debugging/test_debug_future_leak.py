@@ -51,14 +51,15 @@ def plain_case(draw, most_axes=2):
 
 
 def extreme_case(draw):
-    """Scores of which one that is visible leads by 250 or more, so that an earlier maximum is right as well.
-    Rows lie further apart, and some below -10,000."""
+    """Rows in which one of the visible scores leads the others by 250 or more. They lie further apart, some
+    below -10,000, and the future may lead them by as much."""
     tokens, dtype = draw(st.sampled_from([2, 3, 4, 1])), draw(st.float_dtypes())
     scores = np.zeros((tokens, tokens), dtype)
     for query, row in enumerate(scores):
         row += draw(st.sampled_from([0, 1000, -1000, -30_000, 1_000_000]))
         row -= [250 * draw(st.integers(1, 3)) for _ in row]
         row[draw(st.integers(0, query))] += 1000
+        row[query + 1 :] += draw(st.sampled_from([0, 2000, 40_000, 1_000_000]))
     return {"scores": draw(st.permuted(st.just(scores)))}
 
 
@@ -67,6 +68,12 @@ def rows_far_apart():
     """One row is far above the others, and one below -10,000."""
     rows = [[1000, 500, 250], [-500, 250, -250], [-30_000, -30_500, -30_250]]
     return {"scores": np.array(rows, dtype=np.float32)}
+
+
+@KATA.example
+def futures_far_above():
+    """What the first token must not see is far above what it may, in the last matrix by more than 10,000."""
+    return {"scores": np.array([[[-5, 1000], [0, 1]], [[-5, 100_000], [0, 1]]], dtype=np.float32)}
 
 
 @KATA.corner(points=0.5)

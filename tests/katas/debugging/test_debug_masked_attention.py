@@ -48,25 +48,29 @@ def cases(draw):
 def plain_case(draw):
     """A sequence and three matrices, whose widths mostly differ; scores of moderate size."""
     dtype = draw(st.float_dtypes())
-    tokens, d_model, d_k, d_v = draw(st.shapes(4))
+    tokens = draw(st.sampled_from([3, 2, 4, 5, 3, 2, 1]))
+    d_model, d_k, d_v = draw(st.shapes(3))
     x = draw(st.arrays((tokens, d_model), dtype))
     w_q, w_k = draw(st.arrays((d_model, d_k), dtype)), draw(st.arrays((d_model, d_k), dtype))
     while np.abs(x @ w_q @ (x @ w_k).T).max() > LARGEST_SCORE:
         w_q = w_q / 2
     w_v = draw(st.arrays((d_model, d_v), dtype))
+    x, w_v = (array if array.any() else array + np.ones_like(array) for array in (x, w_v))
     named = {"x": x, "w_q": w_q.astype(dtype), "w_k": w_k, "w_v": w_v}
     return {name: draw(st.permuted(st.just(array))) for name, array in named.items()}
 
 
 def extreme_case(draw):
-    """Tokens and keys are the unit vectors, so that w_q holds the scores before they are scaled. Of each row
-    one that is visible leads by far. Rows lie further apart, and some below -10,000."""
+    """Tokens and keys are the unit vectors, so that w_q holds the scores before they are scaled. Of those
+    that a row may see one leads by far. Rows lie further apart, some below -10,000, and the future may lead
+    them by as much."""
     tokens, dtype = draw(st.sampled_from([2, 3, 4, 1])), draw(st.float_dtypes())
     w_q, unit = np.zeros((tokens, tokens), dtype), np.eye(tokens, dtype=dtype)
     for query, row in enumerate(w_q):
         row += draw(st.sampled_from([0, 2000, -2000, -60_000, 1_000_000]))
         row -= [500 * draw(st.integers(1, 3)) for _ in row]
         row[draw(st.integers(0, query))] += 2000
+        row[query + 1 :] += draw(st.sampled_from([0, 4000, 80_000, 1_000_000]))
     w_v = draw(st.arrays((tokens, draw(st.sampled_from([2, 3]))), dtype))
     named = {"x": unit, "w_q": w_q, "w_k": unit, "w_v": w_v}
     return {name: draw(st.permuted(st.just(array))) for name, array in named.items()}
@@ -75,7 +79,16 @@ def extreme_case(draw):
 @KATA.example
 def rows_far_apart():
     """One row of scores is far above the others, and one below -10,000."""
-    rows = [[2000, 1000, 500], [-1000, 500, -500], [-60_000, -61_000, -60_500]]
+    rows = [[2000, 1000, 500], [-60_000, -61_000, -60_500], [-1000, 500, -500]]
+    unit = np.eye(3, dtype=np.float32)
+    w_v = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
+    return {"x": unit, "w_q": np.array(rows, dtype=np.float32), "w_k": unit, "w_v": w_v}
+
+
+@KATA.example
+def futures_far_above():
+    """What the first two tokens must not see is far above what they may, once by more than 10,000."""
+    rows = [[-5, 60_000, 0], [1, 2, 4000], [1, 2, 3]]
     unit = np.eye(3, dtype=np.float32)
     w_v = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
     return {"x": unit, "w_q": np.array(rows, dtype=np.float32), "w_k": unit, "w_v": w_v}

@@ -114,11 +114,15 @@ def drawn_ids(draw, shape, vocab_size):
 
 
 @KATA.cases
-def cases(draw, shortest=1):
-    """A model's sizes and weights, and a batch of texts; many are as long as the model allows."""
-    sizes = sizes_of(draw)
-    sizes["max_len"] = max(sizes["max_len"], shortest)
-    tokens = draw(st.sampled_from([sizes["max_len"], draw(st.integers(shortest, sizes["max_len"]))]))
+def cases(draw):
+    """One text in four is as long as the model allows."""
+    return text_case(draw, spare=(1, 2, 3, 0))
+
+
+def text_case(draw, shortest=1, spare=(1, 2)):
+    """A model's sizes and weights, and a batch of texts that leave some of its positions unused."""
+    sizes, tokens = sizes_of(draw), draw(st.integers(shortest, 5))
+    sizes["max_len"] = tokens + draw(st.sampled_from(spare))
     return {
         "sizes": sizes,
         "weights": drawn_weights(draw, shapes_of(**sizes)),
@@ -164,9 +168,11 @@ def features_around_256():
 
 
 @KATA.corner(points=0.5)
-def large_numbers(weights):
-    """Scores beyond what exp can take, and features far from zero, give the right logits."""
-    return max(float(weight.abs().max()) for weight in weights.values()) > 10
+def limits(sizes, weights, ids):
+    """Scores beyond what exp can take, features far from zero, and texts as long as max_len give the right
+    logits."""
+    largest = max(float(weight.abs().max()) for weight in weights.values())
+    return largest > 10 or ids.shape[1] == sizes["max_len"]
 
 
 @KATA.observe
@@ -195,7 +201,7 @@ def test_parameters_have_their_names(student, sizes, weights):
 
 def with_a_future(draw):
     """Texts of two tokens or more, and where the first part ends."""
-    case = cases(draw, shortest=2)
+    case = text_case(draw, shortest=2)
     return {**case, "cut": draw(st.integers(1, case["ids"].shape[1] - 1))}
 
 
@@ -215,8 +221,8 @@ def with_other_calls(draw):
     import torch
 
     sizes, rng = sizes_of(draw), np.random.default_rng(draw(st.integers(0, 2**16)))
-    sizes["max_len"] = max(sizes["max_len"], 3)
-    batch, tokens = draw(st.integers(1, 2)), draw(st.integers(2, sizes["max_len"] - 1))
+    batch, tokens = draw(st.integers(1, 2)), draw(st.integers(2, 4))
+    sizes["max_len"] = tokens + 2
     ids = draw(st.permutations(range(sizes["vocab_size"])))[: min(tokens, 2)]
     row = (ids * tokens)[:tokens]
 
@@ -224,7 +230,7 @@ def with_other_calls(draw):
         drawn = drawn_weights(draw, shapes_of(**sizes))
         return {name: weight.float() for name, weight in drawn.items()}
 
-    larger = rng.integers(0, sizes["vocab_size"], (batch + 1, sizes["max_len"]))
+    larger = rng.integers(0, sizes["vocab_size"], (batch + 1, tokens + 1))
     return {
         "sizes": sizes,
         "weights": weights(),
@@ -264,7 +270,7 @@ def test_earlier_calls_change_nothing(student, sizes, weights, new_weights, ids,
 
 def texts_too_long(draw):
     """Texts of one to three tokens more than the model has positions."""
-    case = cases(draw)
+    case = text_case(draw)
     sizes = case["sizes"]
     tokens = sizes["max_len"] + draw(st.integers(1, 3))
     return {**case, "ids": drawn_ids(draw, (draw(st.integers(1, 2)), tokens), sizes["vocab_size"])}

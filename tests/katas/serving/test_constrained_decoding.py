@@ -78,15 +78,21 @@ def accepted_texts(automaton, steps, eos_id):
     return texts
 
 
+def ways_of(rng, tokens, density):
+    """The tokens that lead on from a state: a share of all, or two at most."""
+    return [t for t in tokens if rng.random() < density] if density else tokens[: rng.integers(3)]
+
+
 def draw_automaton(draw, vocab, eos_id):
     """An automaton that accepts something, with states of any numbers, all of which can be reached."""
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-    size, density = draw(st.integers(1, 4)), draw(st.sampled_from([0.4, 0.6, 0.8]))
+    size, density = draw(st.integers(1, 4)), draw(st.sampled_from([0.4, 0.6, 0.8, None]))
+    size = size if density else size + 3  # many states with few ways from each: long cycles, dead ends
     while True:
-        states = [int(state) for state in rng.choice(6, size, replace=False)]
+        states = [int(state) for state in rng.choice(9, size, replace=False)]
         tokens = [token for token in rng.permutation(vocab).tolist() if token != eos_id]
         transitions = {
-            state: {token: int(rng.choice(states)) for token in tokens if rng.random() < density}
+            state: {token: int(rng.choice(states)) for token in ways_of(rng, tokens, density)}
             for state in states
         }
         accepting = [state for state in states if rng.random() < 0.4]
@@ -189,6 +195,13 @@ def no_room_for_the_eos():
 @KATA.example
 def an_eos_that_begins_the_prompt():
     return {**printed(0, 3), "prompt": [3, 9]}
+
+
+@KATA.example
+def a_way_back_that_comes_first():
+    """State 1 ends only by way of state 0, which is looked at first, and which leads into state 1 first."""
+    transitions = {0: {0: 1, 1: 2}, 1: {0: 0, 1: 1}, 2: {}}
+    return {**printed(0, 4), "automaton": {"start": 0, "accepting": [2], "transitions": transitions}}
 
 
 @KATA.example

@@ -35,6 +35,8 @@ KATA = Kata(
 def sequence_case(draw, scale=1.0, longest=4):
     """A sequence, a window, and how the sequence is cut into pieces."""
     pieces = draw(st.lists(st.integers(1, longest), min_size=1, max_size=4))
+    if draw(st.integers(0, 3)) == 0:
+        pieces = [*pieces[:1], longest + draw(st.integers(1, 3)), 1, 1, *pieces[1:2]]
     batch, heads = draw(st.integers(1, 2)), draw(st.integers(1, 2))
     d_head, d_v = draw(st.sampled_from([2, 1, 3])), draw(st.sampled_from([2, 1, 3]))
     dtype = draw(st.float_dtypes())
@@ -88,6 +90,17 @@ def a_first_piece_longer_than_the_window():
 @KATA.example
 def a_long_piece_after_steps():
     return pinned(3, [1, 1, 1, 1, 5, 1])
+
+
+@KATA.example
+def steps_after_a_long_piece():
+    """The second step shows whether the first one has pushed out the oldest token."""
+    return pinned(3, [5, 1, 1, 1])
+
+
+@KATA.example
+def steps_after_a_longer_piece_in_between():
+    return pinned(4, [2, 7, 1, 2, 1, 1])
 
 
 @KATA.example

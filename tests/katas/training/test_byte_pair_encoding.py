@@ -32,6 +32,10 @@ KATA = Kata(
 )
 
 
+#: Characters that have another form, which reads alike and has other bytes.
+FORMS = ["e\u0301", "\u00e9", "\u212b", "A\u030a", "\ufb01", "\u1112\u1161\u11ab", "\u00b2"]
+
+
 def learn(text, most):
     """The merges of a text, `most` or as many as there are pairs that occur twice."""
     ids, merges = list(text.encode()), []
@@ -68,7 +72,9 @@ def draw_text(draw, kind):
     if kind == "runs":
         lengths = draw(st.lists(st.sampled_from([4, 5, 7, 8, 2]), min_size=2, max_size=4))
         return "".join("ab"[i % 2] * length for i, length in enumerate(lengths)) + "aaaa"
-    pieces = draw(st.sampled_from([WIDE, WIDE[:3]] if kind == "wide" else [PIECES, PIECES[:4], PIECES[-4:]]))
+    pieces = draw(
+        st.sampled_from([WIDE, WIDE[:3], FORMS] if kind == "wide" else [PIECES, PIECES[:4], PIECES[-4:]])
+    )
     return "".join(draw(st.lists(st.sampled_from(pieces), min_size=2, max_size=9)))
 
 

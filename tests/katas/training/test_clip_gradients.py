@@ -275,5 +275,7 @@ def test_refuses_what_has_no_factor(student, gradients, max_norm):
     """A norm that is not finite raises a ValueError, and so does a max_norm of 0 or below."""
     expect.refuses(student.clip_gradients, gradients, max_norm, why="the norm is not finite")
     sound = [None if g is None else np.ones_like(g) for g in gradients]
+    zeros = [None if g is None else np.zeros_like(g) for g in gradients]
     for bound in (0.0, -max_norm):
-        expect.refuses(student.clip_gradients, sound, bound, why=f"max_norm is {bound}")
+        for given in (sound, zeros, [None]):
+            expect.refuses(student.clip_gradients, given, bound, why=f"max_norm is {bound}")

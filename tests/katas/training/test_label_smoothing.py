@@ -45,11 +45,12 @@ KATA = Kata(
 
 def draw_targets(draw, rng, logits, kind):
     """Targets of any integer dtype, some of them ignored but never all, and the ignore_index. One that counts
-    is the least likely token of its position, so that no loss is nearly zero."""
+    is the least likely token of its position, so that no loss is nearly zero. 256 would be 0 in uint8."""
     (batch, tokens, vocab), dtype = logits.shape, draw(st.sampled_from(TARGET_DTYPES))
     legal = {"token index": [0, vocab - 1], "other index": [-1, vocab]}.get(kind, [-100])
     ignore_index = draw(st.sampled_from(legal))
-    dtype = "int32" if dtype == "uint8" and ignore_index < 0 else dtype
+    if dtype == "uint8" and ignore_index < 0:
+        dtype, ignore_index = ("uint8", 256) if kind == "other index" else ("int32", ignore_index)
     targets = rng.integers(0, vocab, (batch, tokens))
     targets[rng.random((batch, tokens)) < draw(st.sampled_from([0.5, 0.25, 0.0]))] = ignore_index
     at = tuple(rng.integers(0, (batch, tokens)))
@@ -113,6 +114,14 @@ def printed(smoothing):
     """The example of the statement."""
     logits = np.array([[[2.0, 0.0, 0.0, 0.0], [5.0, 5.0, 5.0, 5.0]]])
     return {"logits": logits, "targets": np.array([[0, -100]]), "smoothing": smoothing, "ignore_index": -100}
+
+
+@KATA.example
+def an_index_that_no_target_can_be():
+    """In uint8 256 would be 0, which is a token."""
+    logits = np.array([[[1.0, 0.0, -1.0], [0.5, -1.0, 0.0]]], dtype=np.float32)
+    targets = np.array([[0, 2]], dtype=np.uint8)
+    return {"logits": logits, "targets": targets, "smoothing": 0.25, "ignore_index": 256}
 
 
 @KATA.example
