@@ -7,6 +7,7 @@ import time
 import pytest
 
 from grader.course.submission import parse
+from grader.diagnosis.edits.places import place_of_edit
 from grader.diagnosis.edits.walk import Edit
 from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch, Sources, ranked
 from grader.diagnosis.search_options import SearchOptions
@@ -104,6 +105,23 @@ def test_what_a_slip_leaves_out_is_among_the_edits(code, wrong, right):
     sources = Sources(tree)
     edits = {sources.of(edit) for edit in ranked(tree, "torch", Trace())}
     assert ast.unparse(ast.parse(code.format(right))) in edits
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "kind", "line"),
+    [
+        ("return x.sum(-1)", "return x.sum(-1, keepdims=True)", "whether an axis is kept", 2),
+        ("y = x\n    y = y + 1", "y = x\n    y = y + 1\n    return y", "a missing `return`", 3),
+    ],
+)
+def test_a_kept_axis_and_a_return_have_kinds_of_their_own(wrong, right, kind, line):
+    old, new = (ast.parse(f"def f(x):\n    {body}").body[0] for body in (wrong, right))
+    if kind.endswith("kept"):
+        call, other = old.body[0].value, new.body[0].value
+        place = place_of_edit(Edit("f", call, "keywords", call.keywords, other.keywords))
+    else:
+        place = place_of_edit(Edit("f", old, "body", old.body, [*old.body, new.body[-1]]))
+    assert (place.kind, place.line) == (kind, line)
 
 
 def test_a_place_is_proved_by_every_check(locate):
