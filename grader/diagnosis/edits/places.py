@@ -30,14 +30,17 @@ OPERATIONS: dict[type[ast.operator], str] = {
 @dataclass(frozen=True)
 class EditPlace:
     """Where an edit stands: a line from 1, and the columns of an expression in bytes, None if it has more
-    lines; and the kind of the edit."""
+    lines; and the kind of the edit. `fact` says what a run has shown there, if the place is no edit's."""
 
     line: int
     columns: tuple[int, int] | None
     kind: str
+    fact: str = ""
 
     def overlaps(self, other: EditPlace) -> bool:
         """Return whether both are one place: expressions of one line that share characters."""
+        if bool(self.fact) != bool(other.fact):
+            return False
         if self.line != other.line or not self.columns or not other.columns:
             return self.line == other.line
         return self.columns[0] < other.columns[1] and other.columns[0] < self.columns[1]
