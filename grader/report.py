@@ -93,15 +93,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Repair:
-    """A place where one small change makes every check pass.
+    """A place where one small change makes every check pass, or of which a run has shown a fact.
 
     Attributes:
         kind: What is changed there, such as `an axis` or `the order of two arguments`.
         place: The place in the submission.
+        fact: What a run of the submission has shown there, as a sentence; empty if it is a change's place.
     """
 
     kind: str
     place: Place
+    fact: str = ""
 
 
 @dataclass(frozen=True)
@@ -425,7 +427,7 @@ def _kata_from_json(data: dict[str, Any]) -> KataReport:
         excerpt=str(data.get("excerpt", "")),
         checks=tuple(_check_from_json(check) for check in data["checks"]),
         cost=_cost_from_json(data["cost"]) if data.get("cost") else None,
-        repairs=tuple(Repair(repair["kind"], Place(**repair["place"])) for repair in repairs),
+        repairs=tuple(Repair(r["kind"], Place(**r["place"]), r.get("fact", "")) for r in repairs),
         waypoint=Waypoint(**waypoint) if waypoint else None,
         **{name: data[name] for name in known},
     )

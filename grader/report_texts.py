@@ -257,9 +257,14 @@ def _without_checks(kata: KataReport, limit: Limit) -> KataReport:
         digest=_line("name", kata.digest, limit),
         cost=kata.cost and replace(kata.cost, operation=_line("name", kata.cost.operation, limit)),
         checks=(),
-        repairs=tuple(Repair(_line("name", r.kind, limit), _place(r.place, limit)) for r in kata.repairs),
+        repairs=tuple(_repair(repair, limit) for repair in kata.repairs),
         waypoint=kata.waypoint and _waypoint(kata.waypoint, limit),
     )
+
+
+def _repair(found: Repair, limit: Limit) -> Repair:
+    fact = _line("title", found.fact, limit)
+    return Repair(_line("name", found.kind, limit), _place(found.place, limit), fact)
 
 
 def _waypoint(found: Waypoint, limit: Limit) -> Waypoint:

@@ -67,7 +67,8 @@ class CheckContext:
                 observed = dict(self.kata.observed(self.student, case))
             except (SubmissionFailed, ExpectationFailed) as raised:  # the latter comes from `expect.loads`
                 failure = raised
-        return Observation(observed, failure, watched.changed, list(self.student.trace))
+        changed = [_name_of(case, *argument) for argument in watched.changed_arguments]
+        return Observation(observed, failure, changed, list(self.student.trace))
 
     def answers(self) -> list[dict[str, Any] | None]:
         """Return the values observed so far, one dict for each case; None if the call raised."""
@@ -76,6 +77,12 @@ class CheckContext:
     def expected(self, case: Case) -> Expected:
         """Return what the reference answers to `case`."""
         return self.oracle.expected(case)
+
+
+def _name_of(case: Case, call: Call, name: str, value: Any) -> str:
+    """Return the name that an argument of a call has in the case; else its place in the call."""
+    own = next((own for own, argument in case.items() if argument is value), None)
+    return own or (f"{name} of {call.name}" if name.startswith("argument ") else name)
 
 
 Judge = Callable[[CheckContext, Case], None]

@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from grader.cases import generation
 from grader.cases.oracle import LAYOUT, Oracle
-from grader.checks.base import Check, CheckContext, Judge, Skip
+from grader.checks.base import Check, CheckContext, Judge, Observation, Skip
 from grader.checks.questions import question_checks
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
 from grader.kata import Case, Kata, KataError, Law, hundredths
-from grader.values.arrays import dtype_name, float_dtype, holds_arrays, to_numpy
+from grader.values.arrays import dtype_name, float_dtype, holds_arrays, leaves, to_numpy
 from grader.values.comparison import Difference, first_difference
 from grader.values.formatting import describe, describe_type
 from grader.values.tolerance import lost_digits, plain_dtype, widening
@@ -24,6 +26,7 @@ from grader.worker.client import WorkerLost
 from grader.worker.student import Call, Student
 
 GRADIENT_CASES = 6
+NUMBERS = {2: "two", 3: "three", 4: "four"}
 DEVICE_CASES = 3  # an operation on the fake device takes longer than one on the CPU
 
 
@@ -113,7 +116,23 @@ def _agree(context: CheckContext, case: Case, dtype: str | None) -> None:
     if found:
         _end_trace_at(context.student, seen.observed.get(found.where.split("[")[0]))
         lost = lost_digits(context.kata.library, dtype, expected.exact, seen.observed)
-        raise ExpectationFailed(_sentence(found) or lost, _without_result_name(found, seen.observed))
+        told = _one_for_several(seen) or _sentence(found) or lost
+        raise ExpectationFailed(told, _without_result_name(found, seen.observed))
+
+
+def _one_for_several(seen: Observation) -> str:
+    """Return what to say if the kata has unpacked an array along its first axis; otherwise no text."""
+    for call in seen.trace:
+        whole = to_numpy(call.value)
+        parts = [to_numpy(leaf) for leaf in leaves(seen.observed)]
+        rows = [part for part in parts if whole is not None and part is not None and _is_row(part, whole)]
+        if whole is not None and whole.ndim and len(rows) == len(whole) > 1:
+            return f"`{call.name}` returns one array where {NUMBERS.get(len(rows), len(rows))} are due."
+    return ""
+
+
+def _is_row(part: Any, whole: Any) -> bool:
+    return bool(part.shape == whole.shape[1:] and whole.ndim and np.may_share_memory(part, whole))
 
 
 def _end_trace_at(student: Student, value: Any) -> None:
@@ -151,6 +170,8 @@ def has_the_right_shape(context: CheckContext, case: Case) -> None:
         if have is not None and have.shape == getattr(wanted, "shape", ()):
             continue
         _end_trace_at(context.student, got)
+        if told := _one_for_several(seen):
+            raise ExpectationFailed(told)
         if have is None:
             raise ExpectationFailed(f"{name} is {describe_type(got)}, where {describe(wanted)} is due.")
         raise ExpectationFailed(f"{name} has the shape {have.shape}; it must be {tuple(wanted.shape)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -14,6 +15,9 @@ from grader.values.formatting import describe
 from grader.worker.batch import run_together
 from grader.worker.client import WorkerLost
 from grader.worker.student import Call, Student
+
+UNPACKED = re.compile(r"values to unpack \(expected (\d+)")
+NUMBERS = {"2": "two", "3": "three", "4": "four"}
 
 
 @dataclass
@@ -82,8 +86,8 @@ def judge_case(check: Check, context: CheckContext, case: Case, student: Student
         raise CheckAborted(Failure(case, status, str(lost), None, student.trace)) from None
     except Skip as skip:
         return skip
-    except Exception:  # the law cannot use what the submission returned; a right answer never causes this
-        return Failure(case, "failed", _unusable_result(student), None, student.trace)
+    except Exception as error:  # it cannot use what was returned; a right answer never causes this
+        return Failure(case, "failed", _unusable_result(student, error), None, student.trace)
     return None
 
 
@@ -97,8 +101,11 @@ def _status_and_message(error: SubmissionFailed) -> tuple[CheckStatus, str]:
     return "error", f"The code raised {error}."
 
 
-def _unusable_result(student: Student) -> str:
+def _unusable_result(student: Student, error: Exception) -> str:
     if not student.trace:
         return "The result cannot be used as the statement describes it."
     last = student.trace[-1]
+    due = UNPACKED.search(str(error))
+    if due and hasattr(last.value, "shape"):
+        return f"`{last.name}` returns one array where {NUMBERS.get(due[1], due[1])} are due."
     return f"{last.name} returned {describe(last.value)}, which cannot be used as the statement describes."

@@ -17,14 +17,16 @@ from itertools import islice
 from typing import Any
 
 from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.builtin import leaves_arguments_unchanged
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check
 from grader.course.submission import Submission
 from grader.diagnosis.edits.additions import Additions
 from grader.diagnosis.edits.places import EditPlace, place_of_edit
 from grader.diagnosis.edits.walk import Edit, Spot, slips_at, spots
+from grader.diagnosis.locators import LOCATED, changing_line, unlocated, widening_place
 from grader.diagnosis.search_options import SearchOptions
 from grader.diagnosis.waypoints import Trace, trace_of, traceable_cases
-from grader.expect import SubmissionFailed
+from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case
 from grader.report import Waypoint
 from grader.worker.batch import TOGETHER, run_together
@@ -171,11 +173,33 @@ class RepairSearch:
     def run(self) -> None:
         """Fill `places` with those where one edit makes every check pass, and find the `waypoint`."""
         try:
-            self._search(self._traced())
+            self._locate()
+            if not self.places or unlocated(self.failing):
+                self._search(self._traced())
         except (Outdated, SearchEnded):
             pass
         finally:
             self._close()
+
+    def _locate(self) -> None:
+        """Add the places that runs of the submission prove: of a changed argument and of a wrong dtype."""
+        for finding in self.failing:
+            check, case = finding.plan, min((f.case for f in finding.failures), key=finding.plan.weight)
+            if check.judge not in LOCATED or self.clock.is_over():
+                continue
+            try:
+                self.trial = self.trial or self._open()
+                context = self.trial.load(self.submission.source)
+                if check.judge is leaves_arguments_unchanged:
+                    place = changing_line(context, case)
+                else:
+                    own = replace(check, cases=[case])
+                    keeps = partial(self._passes, checks=[own])
+                    place = widening_place(self.submission.source, context, case, keeps)
+            except (SubmissionFailed, ExpectationFailed, WorkerLost):
+                place = None
+                self._close()
+            self.places += [place] if place and self._is_new(place) else []
 
     def _traced(self) -> Trace:
         """Return the trace of a failing call. For a waypoint, another one agrees on what differs."""

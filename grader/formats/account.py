@@ -74,11 +74,13 @@ def _rank(check: CheckReport) -> int:
 
 
 def repair_text(kata: KataReport) -> str:
-    """Return the sentence before the places that a search has found, which says what is changed there."""
-    kinds = list(dict.fromkeys(repair.kind for repair in kata.repairs))
-    if len(kata.repairs) > 1:
-        return f"Changing any one of these spots makes every check pass: {' or '.join(kinds)}."
-    return f"Changing only this spot makes every check pass: {kinds[0]}." if kinds else ""
+    """Return the sentences before the places that a search has found: facts, and what is changed there."""
+    facts = list(dict.fromkeys(repair.fact for repair in kata.repairs if repair.fact))
+    changes = [repair for repair in kata.repairs if not repair.fact]
+    kinds = " or ".join(dict.fromkeys(repair.kind for repair in changes))
+    spots = "any one of these spots" if len(changes) > 1 else "only this spot"
+    told = [f"Changing {spots} makes every check pass: {kinds}."] if changes else []
+    return " ".join([*facts, *told])
 
 
 def waypoint_text(kata: KataReport) -> str:

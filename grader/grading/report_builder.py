@@ -91,7 +91,8 @@ def as_check(
 
 def as_repair(place: EditPlace, source: str) -> Repair:
     """Return a place that a search has found, with its line of the source."""
-    return Repair(place.kind, place_of(source, place.line, place.columns) or Place(place.line, ""))
+    where = place_of(source, place.line, place.columns) or Place(place.line, "")
+    return Repair(place.kind, where, place.fact)
 
 
 def smallest(finding: CheckResult) -> Failure:

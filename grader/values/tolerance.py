@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from grader.values.arrays import float_dtype, largest, terms_of
+import numpy as np
+
+from grader.values.arrays import float_dtype, largest, leaves, terms_of, to_numpy
 from grader.values.comparison import SAFETY, Tolerance, first_difference
 
 #: The floor of a tolerance, relative to the largest argument. It lets a sum whose terms cancel be as wrong as
@@ -16,7 +18,10 @@ WIDENING = (
     " In NumPy a float64 scalar or array widens float32: np.sqrt(64), np.zeros(3) and"
     " np.arange(3.0) are float64."
 )
-LOST_DIGITS = "The result is right to some 7 digits, as where float32 takes part; the arguments are float64."
+LOST_DIGITS = (
+    "Every number of the result is one that float32 can hold, and right to some 7 digits; the arguments are"
+    " float64."
+)
 FLOAT32_SOURCES = {
     "numpy": " Look for a float32 on the way.",
     "torch": " Look for .float(), for torch.float32, and for tensors that are made without a dtype, such as"
@@ -67,7 +72,20 @@ def widening(library: str, have: str, due: str) -> str:
 
 
 def lost_digits(library: str, dtype: str | None, exact: Any, got: Any) -> str:
-    """Return the message for a float64 result that is only as precise as float32; otherwise no text."""
+    """Return the message for a float64 result whose numbers were rounded to float32; otherwise no text.
+
+    A wrong constant may change as few digits, but its results are no numbers of float32.
+    """
     if dtype != "float64" or first_difference(exact, got, Tolerance(), "float32"):
         return ""
+    if not _are_rounded(got) or _are_rounded(exact):
+        return ""
     return LOST_DIGITS + FLOAT32_SOURCES[library]
+
+
+def _are_rounded(tree: Any) -> bool:
+    """Return whether float32 can hold every float of the tree."""
+    arrays = [array for array in map(to_numpy, leaves(tree)) if array is not None and array.dtype.kind == "f"]
+    floats = np.concatenate([np.empty(0), *(array.astype(np.float64).ravel() for array in arrays)])
+    floats = floats[np.isfinite(floats)]
+    return bool((floats == floats.astype(np.float32)).all())

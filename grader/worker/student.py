@@ -69,6 +69,7 @@ class Measured:
     calls: list[Call] = field(default_factory=list)  # the calls that `gradients` belong to, in order
     devices: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    changed_arguments: list[tuple[Call, str, Any]] = field(default_factory=list)  # call, name, value before
     overwritten: bool = False
     traces: list[dict[str, Any]] = field(default_factory=list)  # see `Outcome.trace`
 
@@ -237,7 +238,9 @@ class Student:
         self._measured.traces += [outcome.trace] if outcome.trace is not None else []
         self._measured.overwritten = self._measured.overwritten or outcome.overwritten
         if outcome.arguments is not None:
-            self._measured.changed += _changed(call.args, call.kwargs, outcome.arguments)
+            changed = _changed(call.args, call.kwargs, outcome.arguments)
+            self._measured.changed += [name for name, _ in changed]
+            self._measured.changed_arguments += [(call, name, value) for name, value in changed]
 
     def _note_tensors(
         self, call: Call, written: int, elements: int, shape: Sequence[int], operation: str
@@ -356,14 +359,17 @@ def _meta_tensor(value: TensorOutline) -> Any:
     return torch.empty(value.shape, dtype=getattr(torch, value.dtype), device="meta")
 
 
-def _changed(args: list[Any], kwargs: dict[str, Any], after: Any) -> list[str]:
-    """Return the names of the arguments whose bits have changed."""
+def _changed(args: list[Any], kwargs: dict[str, Any], after: Any) -> list[tuple[str, Any]]:
+    """Return the names of the arguments whose bits have changed, and their values before."""
     from grader.values.comparison import Tolerance, first_difference
 
     pairs = [(f"argument {i + 1}", b, a) for i, (b, a) in enumerate(zip(args, after[0], strict=True))]
     pairs += [(name, kwargs[name], after[1][name]) for name in kwargs]
-    plain = [(name, _without_objects(before), _without_objects(now)) for name, before, now in pairs]
-    return [name for name, before, now in plain if first_difference(before, now, Tolerance(terms=0))]
+    return [
+        (name, before)
+        for name, before, now in pairs
+        if first_difference(_without_objects(before), _without_objects(now), Tolerance(terms=0))
+    ]
 
 
 def _without_objects(value: Any) -> Any:

@@ -1,6 +1,16 @@
 """Some submission fails each built-in check and passes the others; unusual right answers pass them all."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
+
+from grader.checks import builtin
+from grader.checks.base import Check, Observation
+from grader.checks.runner import judge_case
+from grader.expect import ExpectationFailed
+from grader.worker.protocol.messages import Outcome
+from grader.worker.student import Call, Student
 
 TEXT = "    if isinstance(x, str): raise ValueError\n"
 
@@ -44,13 +54,11 @@ def test_float64_for_float32_fails_one_check_alone(grade):
     )
 
 
-def test_float32_on_the_way_is_recognized_by_the_lost_digits(grade):
-    report = grade(double("return x * (20 * float(np.float32(0.1)))"))
+@pytest.mark.parametrize("factor", ["2.0000002", "20 * float(np.float32(0.1))"])
+def test_a_small_error_is_not_blamed_on_float32(grade, factor):
+    report = grade(double(f"return x * ({factor})"))
     assert failed(report) == {"float64_keeps_its_digits"}
-    assert message(report, "float64_keeps_its_digits") == (
-        "The result is right to some 7 digits, as where float32 takes part; the arguments are float64."
-        " Look for a float32 on the way."
-    )
+    assert message(report, "float64_keeps_its_digits") == ""
 
 
 def test_an_error_in_the_first_digits_is_not_blamed_on_float32(grade):
@@ -179,9 +187,10 @@ def test_a_module_with_whole_gradients_gets_full_marks(grade):
 
 @pytest.mark.slow
 def test_a_float32_tensor_on_the_way_is_reported_with_its_likely_sources(grade):
-    body = "return (x - x.mean(-1, keepdim=True)) * self.scale * torch.tensor(2.0).sqrt() / 2**0.5"
+    body = "return ((x - x.mean(-1, keepdim=True)) * self.scale).float().to(x.dtype)"
     assert message(grade(center(body), "center"), "float64_keeps_its_digits") == (
-        "The result is right to some 7 digits, as where float32 takes part; the arguments are float64."
+        "Every number of the result is one that float32 can hold, and right to some 7 digits; the arguments"
+        " are float64."
         " Look for .float(), for torch.float32, and for tensors that are made without a dtype, such as"
         " torch.tensor(2.0), torch.ones(3), and torch.where with two plain numbers."
     )
@@ -308,3 +317,26 @@ def test_an_answer_that_is_always_the_same_gives_nothing(grade):
 def test_a_submission_that_only_raises_gives_nothing(grade):
     report = grade("def double(x):\n    raise ValueError\n")
     assert report.score == 0
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_one_array_where_two_are_due_is_said_to_be_one(rows):
+    """A kata unpacks what is due as a tuple; an array of two rows would go for two results."""
+    student = Student()
+    student.perform = lambda _: Outcome(np.ones((rows, 4)))
+
+    def judge(_context, _case):
+        one, two = student.split(np.zeros(3))
+        observed = {"one": one, "two": two}
+        told = builtin._one_for_several(Observation(observed, None, [], student.trace))
+        raise ExpectationFailed(told)
+
+    context = SimpleNamespace(for_student=lambda _: None)
+    failure = judge_case(Check("split", "It splits.", 100, [{}], judge), context, {}, student)
+    assert failure.message == "`split` returns one array where two are due."
+
+
+def test_parts_of_a_tuple_are_not_taken_for_rows():
+    parts = np.ones(4), np.ones(4)
+    trace = [Call("split", [], {}, parts), Call("other", [], {}, np.ones((2, 4)))]
+    assert builtin._one_for_several(Observation({"a": parts[0], "b": parts[1]}, None, [], trace)) == ""

@@ -116,6 +116,7 @@ class TestBoth:
         with student.watching_arguments() as watched:
             student.f(np.zeros(2), np.zeros(2), z=[])
         assert watched.changed == ["argument 1", "z"]
+        assert [call.name for call, _, _ in watched.changed_arguments] == ["f", "f"]
 
     def test_arguments_left_alone_are_not(self, meet):
         student = meet(CACHE + "\n    def f(x, cache, g): return g(x)")

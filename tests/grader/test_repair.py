@@ -8,6 +8,7 @@ import pytest
 
 from grader.course.submission import parse
 from grader.diagnosis import repair
+from grader.diagnosis.edits.places import place_of_edit
 from grader.diagnosis.edits.walk import Edit
 from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch, Sources, ranked
 from grader.diagnosis.search_options import SearchOptions
@@ -50,7 +51,7 @@ def shown(repair):
         (double("x * 5"), ("a number", 4, "5")),
         (double("x + x + 4"), ("a term", 4, "x + x + 4")),
         (double("(x + x).T"), ("a transpose", 4, "(x + x).T")),
-        (double("(x + x).astype('float32')"), ("a cast", 4, "(x + x).astype('float32')")),
+        (double("(x + x).astype('float32')"), ("a dtype", 4, "(x + x).astype('float32')")),
         (double("(x + x)[:1]"), ("an index", 4, "(x + x)[:1]")),
         (double("[x + x]"), ("an item", 4, "[x + x]")),
         (double("x + x").replace("ValueError", "TypeError"), ("an exception", 3, "TypeError")),
@@ -106,6 +107,75 @@ def test_what_a_slip_leaves_out_is_among_the_edits(code, wrong, right):
     sources = Sources(tree)
     edits = {sources.of(edit) for edit in ranked(tree, "torch", Trace())}
     assert ast.unparse(ast.parse(code.format(right))) in edits
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "kind", "line"),
+    [
+        ("return x.sum(-1)", "return x.sum(-1, keepdims=True)", "whether an axis is kept", 2),
+        ("y = x\n    y = y + 1", "y = x\n    y = y + 1\n    return y", "a missing `return`", 3),
+    ],
+)
+def test_a_kept_axis_and_a_return_have_kinds_of_their_own(wrong, right, kind, line):
+    old, new = (ast.parse(f"def f(x):\n    {body}").body[0] for body in (wrong, right))
+    if kind.endswith("kept"):
+        call, other = old.body[0].value, new.body[0].value
+        place = place_of_edit(Edit("f", call, "keywords", call.keywords, other.keywords))
+    else:
+        place = place_of_edit(Edit("f", old, "body", old.body, [*old.body, new.body[-1]]))
+    assert (place.kind, place.line) == (kind, line)
+
+
+SQUARE = """
+    import numpy as np
+
+    HALF = np.float64(0.5)
+
+    def double(x):
+        if isinstance(x, str):
+            raise ValueError
+        four = np.sqrt(16)
+        unused = np.zeros(3)
+        y = x * four
+        return y * HALF
+"""
+IN_PLACE = """
+    def double(x):
+        if isinstance(x, str):
+            raise ValueError
+        y = x
+        helper(y)
+        return y
+
+    def helper(y):
+        z = y[:]
+        z *= 2
+        return z
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "spots", "fact"),
+    [
+        (
+            SQUARE.replace("np.float64(0.5)", "0.5"),
+            [(9, "np.sqrt(16)")],
+            "This is float64, and so is the result; float32 is due.",
+        ),
+        (
+            SQUARE.replace("np.sqrt(16)", "4"),
+            [(4, "np.float64(0.5)")],
+            "This is float64, and so is the result; float32 is due.",
+        ),
+        (IN_PLACE, [(11, "")], "This line changes in place what the caller has passed."),
+    ],
+    ids=["scalar", "global", "argument"],
+)
+def test_a_run_shows_where_a_dtype_widens_and_where_an_argument_is_changed(locate, code, spots, fact):
+    found = locate(code)
+    assert [shown(repair)[1:] for repair in found.repairs] == spots
+    assert account.repair_text(found) == fact
+    assert from_json(to_json(Report((found,)))).katas[0].repairs == found.repairs
 
 
 def test_a_place_is_proved_by_every_check(locate):

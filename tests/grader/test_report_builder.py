@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from grader.checks import base
 from grader.checks.base import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.report_builder import as_check
@@ -53,3 +54,14 @@ def test_arguments_go_by_their_names_and_one_array_by_each_of_its_names(case, ar
 def test_keyword_arguments_say_both_names():
     assert call_shown({"x": ONE, "axis": -1}, x=ONE, axis=-1) == "attend(x=x, axis=axis)"
     assert call_shown({"q": ONE, "k": ONE}, a=ONE, b=ONE) == "attend(a=q, b=k)"
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "told"),
+    [("argument 1", 0, "x"), ("argument 2", 1, "argument 2 of f"), ("mask", 1, "mask")],
+)
+def test_a_changed_argument_has_its_name_in_the_case_or_its_place_in_the_call(name, index, told):
+    x = np.zeros(2)
+    values = x, np.zeros(2)
+    call = Call("f", list(values), {})
+    assert base._name_of({"n": 2, "x": x}, call, name, values[index]) == told

@@ -5,7 +5,7 @@ import pytest
 
 from grader import expect
 from grader.values.comparison import first_difference
-from grader.values.tolerance import CANCELLED, Precision, precision_of
+from grader.values.tolerance import CANCELLED, Precision, lost_digits, precision_of
 
 
 def case(*numbers, dtype="float64", **others):
@@ -56,3 +56,26 @@ def test_a_number_stands_for_an_array_of_it():
     with pytest.raises(expect.ExpectationFailed) as failed:
         expect.close(np.array([1.0, 2.0]), 1.0, "each entry")
     assert failed.value.difference.where == "[1]"
+
+
+EXACT = np.array([0.1, 0.2, 0.7, 3.3])
+
+
+@pytest.mark.parametrize(
+    ("got", "is_float32"),
+    [
+        (EXACT.astype(np.float32), True),
+        (EXACT.astype(np.float32).astype(np.float64), True),
+        (EXACT * (1 + 1e-7), False),
+        (EXACT + 1e-8, False),
+        (EXACT / np.sqrt(1 + 1e-7), False),
+        ((EXACT * 2).astype(np.float32), False),
+    ],
+    ids=["float32", "cast back", "factor", "term", "root", "wrong in the first digits"],
+)
+def test_float32_is_blamed_only_for_numbers_that_it_can_hold(got, is_float32):
+    assert bool(lost_digits("numpy", "float64", EXACT, got)) == is_float32
+
+
+def test_float32_is_not_blamed_where_it_can_hold_the_exact_numbers():
+    assert lost_digits("numpy", "float64", np.array([0.5, 1.5, 2.0]), np.array([0.5, 1.5, 2.0])) == ""

@@ -9,7 +9,8 @@ from typing import Any
 from grader.diagnosis.edits.context import name_of
 from grader.diagnosis.edits.walk import Edit
 
-AXES = {"axis", "dim", "axes", "dims", "keepdims", "keepdim", "dim0", "dim1"}
+AXES = {"axis", "dim", "axes", "dims", "dim0", "dim1"}
+KEPT_AXES = {"keepdims", "keepdim"}
 ALONG_AXES = {
     *("sum", "mean", "max", "min", "amax", "amin", "argmax", "argmin", "var", "std", "softmax", "cumsum"),
     *("log_softmax", "logsumexp", "swapaxes", "transpose", "permute", "squeeze", "unsqueeze", "flatten"),
@@ -29,14 +30,17 @@ OPERATIONS: dict[type[ast.operator], str] = {
 @dataclass(frozen=True)
 class EditPlace:
     """Where an edit stands: a line from 1, and the columns of an expression in bytes, None if it has more
-    lines; and the kind of the edit."""
+    lines; and the kind of the edit. `fact` says what a run has shown there, if the place is no edit's."""
 
     line: int
     columns: tuple[int, int] | None
     kind: str
+    fact: str = ""
 
     def overlaps(self, other: EditPlace) -> bool:
         """Return whether both are one place: expressions of one line that share characters."""
+        if bool(self.fact) != bool(other.fact):
+            return False
         if self.line != other.line or not self.columns or not other.columns:
             return self.line == other.line
         return self.columns[0] < other.columns[1] and other.columns[0] < self.columns[1]
@@ -62,7 +66,7 @@ def place_of_edit(edit: Edit) -> EditPlace:
     node: Any = change.around
     if isinstance(change.old, list) and change.part in ("body", "orelse"):
         pairs = zip(change.old, [*change.new, None], strict=False)
-        node = next((old for old, new in pairs if old is not new), [*change.old, change.owner][-1])
+        node = next((old for old, new in pairs if old is not new), [change.owner, *change.old][-1])
     elif hasattr(change.old, "lineno"):
         node = change.old
     line = getattr(node, "lineno", 1)
@@ -102,6 +106,8 @@ def _kind(change: _Change) -> str:
         return "a sign" if isinstance(old, ast.Add | ast.Sub) else OPERATIONS.get(type(old), "an operator")
     if isinstance(old, ast.cmpop) or ast.Compare in (type(old), type(new)):
         return "a comparison"
+    if KEPT_AXES & set(change.within):
+        return "whether an axis is kept"
     if AXES & set(change.within) or _is_positional_axis(change):
         return "an axis"
     if change.part == "exc":
@@ -121,9 +127,13 @@ def _kind_of_lists(old: list[Any], new: list[Any], part: str) -> str:
     is_order = sorted(map(id, old)) == sorted(map(id, new))
     if part in ("body", "orelse"):
         longer = "a step too many" if len(new) < len(old) else "a statement"
+        if any(isinstance(node, ast.Return) for node in new[len(old) :]):
+            return "a missing `return`"
         return "a statement's place" if is_order else "a missing step" if len(new) > len(old) else longer
     if part == "keywords":
         names = {k.arg for k in old} ^ {k.arg for k in new}
+        if names & KEPT_AXES:
+            return "whether an axis is kept"
         return "an axis" if names & AXES else "a keyword argument"
     if part == "args":
         return "the order of two arguments" if is_order else "an argument"
