@@ -95,6 +95,7 @@ DRAWING = (
     "cases/oracle.py",
     "kata.py",
     "strategies.py",
+    "values/arrays.py",
     "worker/child/instrumentation.py",
 )
 

@@ -17,13 +17,14 @@ from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.loading import line_of, told
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case, DrawCase, Kata, KataError
-from grader.values.arrays import contiguous, in_leaves, is_contiguous
+from grader.values.arrays import contiguous, in_leaves, is_contiguous, laid_out, most_axes
 from grader.values.formatting import show
 from grader.values.tolerance import Precision, precision_of
 from grader.worker.in_process import LocalStudent
 
 CORNER_CASES = 12  # cases kept for each corner
 LAYOUT = "any_memory_layout"
+LAID_OUT = 3  # cases of each corner that are laid out in memory in other ways
 TURNS = 8  # seeds to try for the corners of which the first one gives no case
 
 
@@ -124,7 +125,8 @@ class Oracle:
         """Return the examples and at most `plain` drawn plain cases and `each` of a corner, by corner.
 
         All arrays are made contiguous, but plain cases that were not also form the corner LAYOUT, unchanged.
-        Raises KataError if a corner has no case.
+        If there are any, some cases of every corner join them, laid out anew. Raises KataError if a corner
+        has no case.
         """
         groups: dict[str, list[Case]] = {"": [], **{corner.name: [] for corner in self.kata.corners}}
         for origin, most in ((examples, len(examples)), (drawn, each)):
@@ -141,6 +143,8 @@ class Oracle:
         if empty is not None:
             what = f"the corner `{empty}` has no case" if empty else "every case belongs to a corner"
             raise KataError(f"{self.kata.name}: {what}; change how cases are drawn, or drop the corner.")
+        if not all(map(is_contiguous, [*examples, *drawn])):
+            groups.setdefault(LAYOUT, []).extend(_laid_out(groups))
         return groups
 
     def _draw_cases(self, whose: str, draw: DrawCase, size: int, seed: int | None = None) -> list[Case]:
@@ -213,6 +217,18 @@ class Oracle:
             gradients = tape.gradients
         self.reference.trace.clear()
         return Expected(dict(exact), dict(native), gradients)
+
+
+def _laid_out(groups: dict[str, list[Case]]) -> list[Case]:
+    """Return the cases of most axes of every group, laid out in memory in the ways of `layouts` in turn."""
+    chosen = [
+        case
+        for name, group in groups.items()
+        if name != LAYOUT
+        for case in sorted(group, key=most_axes, reverse=True)[:LAID_OUT]
+    ]
+    laid = [laid_out(case, turn) for turn, case in enumerate(chosen)]
+    return [case for case in laid if not is_contiguous(case)]
 
 
 def in_float64(value: Any) -> Any:

@@ -16,7 +16,7 @@ from grader.checks.base import Check, CheckContext, Judge, Skip
 from grader.checks.questions import question_checks
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
 from grader.kata import Case, Kata, KataError, Law, hundredths
-from grader.values.arrays import dtype_name, float_dtype, holds_arrays, to_numpy
+from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arrays, to_numpy
 from grader.values.comparison import Difference, first_difference
 from grader.values.formatting import describe, describe_type
 from grader.values.tolerance import lost_digits, plain_dtype, widening
@@ -350,7 +350,26 @@ def float64_keeps_its_digits(context: CheckContext, case: Case) -> None:
 @builtin_check(corner=LAYOUT)
 def any_memory_layout(context: CheckContext, case: Case) -> None:
     """Any memory layout gives the same answer."""
-    agrees_with_reference(context, case)
+    try:
+        agrees_with_reference(context, case)
+    except (SubmissionFailed, ExpectationFailed):
+        if context.kata.corner_of(case) and not _agrees_in_order(context, case):
+            raise Skip from None  # what is wrong in a corner costs its points alone
+        raise
+
+
+def _agrees_in_order(context: CheckContext, case: Case) -> bool:
+    """Return whether the submission is right where the same case has contiguous arrays."""
+    trace = list(context.student.trace)
+    tolerance = context.oracle.precision(case).tolerance(context.kata.roundings)
+    dtype = plain_dtype(float_dtype(context.expected(case).native))
+    try:
+        observed = dict(context.kata.observed(context.student, contiguous(case)))
+    except (SubmissionFailed, ExpectationFailed):
+        return False
+    finally:
+        context.student.trace[:] = trace
+    return first_difference(context.expected(case).exact, observed, tolerance, dtype) is None
 
 
 def plan(kata: Kata, oracle: Oracle) -> list[Check]:

@@ -131,7 +131,7 @@ class RemoteStudent(Student):
     def _hold(self, request: Request) -> Sent | Exception:
         request.number = next(self._numbers)
         try:
-            header, buffers = encode({"request": request.message()})
+            header, buffers = encode({"request": request.message()}, gaps=True)
         except Malformed as error:  # the law passes an argument that cannot be encoded
             return error
         sent = Sent(next(self._nonces), len(header) + sum(map(len, buffers)))
