@@ -93,6 +93,7 @@ DRAWING = (
     "cases/cost.py",
     "cases/generation.py",
     "cases/oracle.py",
+    "cases/state.py",
     "kata.py",
     "strategies.py",
     "values/arrays.py",

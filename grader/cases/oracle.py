@@ -10,7 +10,7 @@ import numpy as np
 
 from grader.answer_keys.answers import AnswerKey, Cost, Expected, digest
 from grader.answer_keys.file import KataKey, pack
-from grader.cases import generation
+from grader.cases import generation, state
 from grader.cases.cache import cached
 from grader.cases.cost import measured
 from grader.course.catalog import Course, KataInfo, load_file
@@ -24,6 +24,7 @@ from grader.worker.in_process import LocalStudent
 
 CORNER_CASES = 12  # cases kept for each corner
 LAYOUT = "any_memory_layout"
+STATE_CASES = 4  # cases that are judged between other calls
 LAID_OUT = 3  # cases of each corner that are laid out in memory in other ways
 TURNS = 8  # seeds to try for the corners of which the first one gives no case
 
@@ -86,7 +87,23 @@ class Oracle:
         }
         corners = [name for name, group in groups.items() for _ in group]
         answers = self._answers(cases)
+        if not any(law.name == state.EARLIER_CALLS for law in kata.laws):
+            kinds = self._kinds_found(cases[: len(groups[""])], answers)
+            law_cases[state.EARLIER_CALLS] = [{"kind": kind} for kind in sorted(kinds)]
         return AnswerKey(cases, answers, law_cases, corners, self._cost(cases, corners))
+
+    def _kinds_found(self, cases: list[Case], answers: list[Expected]) -> set[str]:
+        """Return what calls before a case change about the reference's own answers, which is not judged."""
+        expected = {id(case): answer for case, answer in zip(cases, answers, strict=False)}
+        found: set[str] = set()
+        for case in generation.spread(cases, STATE_CASES):
+            tolerance = precision_of(case).tolerance(self.kata.roundings)
+            first, others = expected[id(case)].native, state.others_than(case, cases)
+            with suppress(SubmissionFailed, ExpectationFailed):
+                every = state.findings(self.kata, self.reference, case, others, first, tolerance)
+                found |= {kind for kind, *_ in every}
+        self.reference.trace.clear()
+        return found
 
     def _cost(self, cases: list[Case], corners: list[str]) -> Cost | None:
         """Return what the reference needs for the largest plain case; None if it cannot be measured."""

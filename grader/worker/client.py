@@ -238,6 +238,8 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
     gradients, arguments = outcome.gradients, outcome.arguments
     if type(outcome.flops) is not int or type(outcome.overwritten) is not bool:
         return False
+    if type(outcome.left_changed) is not str or outcome.left_changed not in ("", "gradients", "training"):
+        return False
     if request.memory and type(outcome.value) is not int:
         return False
     if not _describes_tensors(outcome.tensors_made, request.tensors_made):

@@ -25,7 +25,9 @@ SUBTLE = {
     "takes_a_smaller_eps",
     "widens_float32",
     "writes_into_x",
+    "writes_the_states_into_one_buffer",
 }
+_BUFFERS = {}
 
 
 def _with(function, **options):
@@ -604,3 +606,14 @@ def widens_float32(x, memory, layers, num_heads):
     under NumPy 2 that widens every array it meets. Take the root with math.sqrt or `** 0.5`; check masks
     made by np.ones or np.zeros as well."""
     return _stack(x, memory, layers, num_heads, attend=_with(_attend, scale=np.sqrt(x.shape[1] // num_heads)))
+
+
+def writes_the_states_into_one_buffer(x, memory, layers, num_heads):
+    """A second call with inputs of the same shape changes the result of the first: both are written into one
+    array that is kept between the calls. Make the result anew in every call."""
+    states = _stack(x, memory, layers, num_heads)
+    for index, state in enumerate(states):
+        kept = _BUFFERS.setdefault((index, state.shape, state.dtype), np.empty_like(state))
+        kept[...] = state
+        states[index] = kept
+    return states
