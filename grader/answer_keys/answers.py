@@ -93,8 +93,10 @@ DRAWING = (
     "cases/cost.py",
     "cases/generation.py",
     "cases/oracle.py",
+    "cases/state.py",
     "kata.py",
     "strategies.py",
+    "values/arrays.py",
     "worker/child/instrumentation.py",
 )
 

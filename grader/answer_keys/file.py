@@ -187,7 +187,7 @@ def pack(
 
 
 def _pack_section(message: dict[str, Any]) -> Section:
-    header, buffers = encode(message, FILE)
+    header, buffers = encode(message, FILE, gaps=True)
     body = b"".join(buffers)
     return zlib.compress(header + body, LEVEL), len(header), len(body)
 

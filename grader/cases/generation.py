@@ -149,5 +149,5 @@ def _total_weight(values: Any) -> tuple[int, float]:
 
 def fingerprint(case: Case) -> bytes:
     """Return the case as bytes, which are equal for equal cases."""
-    header, buffers = encode(case)
+    header, buffers = encode(case, gaps=True)
     return header + b"".join(buffers)

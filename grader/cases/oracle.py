@@ -10,20 +10,22 @@ import numpy as np
 
 from grader.answer_keys.answers import AnswerKey, Cost, Expected, digest
 from grader.answer_keys.file import KataKey, pack
-from grader.cases import generation
+from grader.cases import generation, state
 from grader.cases.cache import cached
 from grader.cases.cost import measured
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.loading import line_of, told
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case, DrawCase, Kata, KataError
-from grader.values.arrays import contiguous, in_leaves, is_contiguous
+from grader.values.arrays import contiguous, in_leaves, is_contiguous, laid_out, most_axes
 from grader.values.formatting import show
 from grader.values.tolerance import Precision, precision_of
 from grader.worker.in_process import LocalStudent
 
 CORNER_CASES = 12  # cases kept for each corner
 LAYOUT = "any_memory_layout"
+STATE_CASES = 4  # cases that are judged between other calls
+LAID_OUT = 3  # cases of each corner that are laid out in memory in other ways
 TURNS = 8  # seeds to try for the corners of which the first one gives no case
 
 
@@ -85,7 +87,23 @@ class Oracle:
         }
         corners = [name for name, group in groups.items() for _ in group]
         answers = self._answers(cases)
+        if not any(law.name == state.EARLIER_CALLS for law in kata.laws):
+            kinds = self._kinds_found(cases[: len(groups[""])], answers)
+            law_cases[state.EARLIER_CALLS] = [{"kind": kind} for kind in sorted(kinds)]
         return AnswerKey(cases, answers, law_cases, corners, self._cost(cases, corners))
+
+    def _kinds_found(self, cases: list[Case], answers: list[Expected]) -> set[str]:
+        """Return what calls before a case change about the reference's own answers, which is not judged."""
+        expected = {id(case): answer for case, answer in zip(cases, answers, strict=False)}
+        found: set[str] = set()
+        for case in generation.spread(cases, STATE_CASES):
+            tolerance = precision_of(case).tolerance(self.kata.roundings)
+            first, others = expected[id(case)].native, state.others_than(case, cases)
+            with suppress(SubmissionFailed, ExpectationFailed):
+                every = state.findings(self.kata, self.reference, case, others, first, tolerance)
+                found |= {kind for kind, *_ in every}
+        self.reference.trace.clear()
+        return found
 
     def _cost(self, cases: list[Case], corners: list[str]) -> Cost | None:
         """Return what the reference needs for the largest plain case; None if it cannot be measured."""
@@ -124,7 +142,8 @@ class Oracle:
         """Return the examples and at most `plain` drawn plain cases and `each` of a corner, by corner.
 
         All arrays are made contiguous, but plain cases that were not also form the corner LAYOUT, unchanged.
-        Raises KataError if a corner has no case.
+        If there are any, some cases of every corner join them, laid out anew. Raises KataError if a corner
+        has no case.
         """
         groups: dict[str, list[Case]] = {"": [], **{corner.name: [] for corner in self.kata.corners}}
         for origin, most in ((examples, len(examples)), (drawn, each)):
@@ -141,6 +160,8 @@ class Oracle:
         if empty is not None:
             what = f"the corner `{empty}` has no case" if empty else "every case belongs to a corner"
             raise KataError(f"{self.kata.name}: {what}; change how cases are drawn, or drop the corner.")
+        if not all(map(is_contiguous, [*examples, *drawn])):
+            groups.setdefault(LAYOUT, []).extend(_laid_out(groups))
         return groups
 
     def _draw_cases(self, whose: str, draw: DrawCase, size: int, seed: int | None = None) -> list[Case]:
@@ -213,6 +234,18 @@ class Oracle:
             gradients = tape.gradients
         self.reference.trace.clear()
         return Expected(dict(exact), dict(native), gradients)
+
+
+def _laid_out(groups: dict[str, list[Case]]) -> list[Case]:
+    """Return the cases of most axes of every group, laid out in memory in the ways of `layouts` in turn."""
+    chosen = [
+        case
+        for name, group in groups.items()
+        if name != LAYOUT
+        for case in sorted(group, key=most_axes, reverse=True)[:LAID_OUT]
+    ]
+    laid = [laid_out(case, turn) for turn, case in enumerate(chosen)]
+    return [case for case in laid if not is_contiguous(case)]
 
 
 def in_float64(value: Any) -> Any:

@@ -6,6 +6,7 @@ A tree is a nesting of dicts, lists and tuples; its leaves are all other values.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -82,6 +83,59 @@ def _is_contiguous(value: Any) -> bool:
         return bool(value.flags.c_contiguous)
     is_tensor = type(value).__module__ == "torch" and hasattr(value, "is_contiguous")
     return not is_tensor or bool(value.is_contiguous())
+
+
+def most_axes(tree: Any) -> tuple[int, int]:
+    """Return the number of axes longer than 1 of the array that has most of them, and their entries."""
+    shapes = [tuple(leaf.shape) for leaf in leaves(tree) if hasattr(leaf, "shape")]
+    return max(((sum(n > 1 for n in shape), math.prod(shape)) for shape in shapes), default=(0, 0))
+
+
+def laid_out(tree: Any, turn: int) -> Any:
+    """Return the tree with the same values, and its arrays and tensors in another memory layout.
+
+    The layouts take turns: the first two axes swapped, gaps between the entries, all axes reversed, and
+    every axis backwards, which PyTorch does not have.
+    """
+    return in_leaves(lambda value: _laid_out(value, turn), tree)
+
+
+def _laid_out(value: Any, turn: int) -> Any:
+    if isinstance(value, np.ndarray):
+        return LAYOUTS[turn % len(LAYOUTS)](value)
+    if type(value).__module__ != "torch" or not hasattr(value, "numpy") or dtype_name(value) == "bfloat16":
+        return value
+    import torch
+
+    layout = TENSOR_LAYOUTS[turn % len(TENSOR_LAYOUTS)]
+    return torch.from_numpy(layout(value.detach().numpy()))
+
+
+def _leading_axes_swapped(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if array.ndim < 2:
+        return _with_gaps(array)
+    return np.ascontiguousarray(array.swapaxes(0, 1)).swapaxes(0, 1)
+
+
+def _axes_reversed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(array.T).T if array.ndim > 1 else _with_gaps(array)
+
+
+def _with_gaps(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return every second entry along the last axis of a larger array, without its ends along the others."""
+    if not array.ndim:
+        return array
+    larger = np.ones([n + 2 for n in array.shape[:-1]] + [2 * array.shape[-1] + 1], array.dtype)
+    larger[(slice(1, -1),) * (array.ndim - 1) + (slice(1, None, 2),)] = array
+    return larger[(slice(1, -1),) * (array.ndim - 1) + (slice(1, None, 2),)]
+
+
+def _backwards(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(np.flip(array))[(slice(None, None, -1),) * array.ndim]
+
+
+TENSOR_LAYOUTS = (_leading_axes_swapped, _with_gaps, _axes_reversed)
+LAYOUTS = (*TENSOR_LAYOUTS, _backwards)
 
 
 def largest(tree: Any) -> float:

@@ -131,7 +131,7 @@ class RemoteStudent(Student):
     def _hold(self, request: Request) -> Sent | Exception:
         request.number = next(self._numbers)
         try:
-            header, buffers = encode({"request": request.message()})
+            header, buffers = encode({"request": request.message()}, gaps=True)
         except Malformed as error:  # the law passes an argument that cannot be encoded
             return error
         sent = Sent(next(self._nonces), len(header) + sum(map(len, buffers)))
@@ -237,6 +237,8 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
     """True if the fields besides the value have the types that the request implies."""
     gradients, arguments = outcome.gradients, outcome.arguments
     if type(outcome.flops) is not int or type(outcome.overwritten) is not bool:
+        return False
+    if type(outcome.left_changed) is not str or outcome.left_changed not in ("", "gradients", "training"):
         return False
     if request.memory and type(outcome.value) is not int:
         return False

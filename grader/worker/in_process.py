@@ -11,7 +11,7 @@ import numpy as np
 
 from grader.expect import SubmissionFailed
 from grader.worker.child.executor import Executor, describe_error, seed_random_numbers
-from grader.worker.protocol.codec import in_one_line
+from grader.worker.protocol.codec import in_one_line, span_of
 from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student
 
@@ -50,7 +50,21 @@ def _copied(value: Any) -> Any:
     if kind is dict:
         return {key: _copied(item) for key, item in value.items()}
     if hasattr(value, "strides"):
+        span = span_of(value) if isinstance(value, np.ndarray) else None
+        if span is not None:
+            return span.array(value.shape)
         return value.copy("K") if hasattr(value, "copy") else value
     if type(value).__module__ == "torch" and hasattr(value, "clone"):
-        return value.clone()
+        return _copied_tensor(value)
     return value if callable(value) else copy.copy(value)
+
+
+def _copied_tensor(tensor: Any) -> Any:
+    import torch
+
+    if tensor.is_contiguous() or tensor.requires_grad or tensor.dtype is torch.bfloat16:
+        return tensor.clone()
+    span = span_of(tensor.numpy())
+    if span is None:
+        return tensor.clone()
+    return torch.from_numpy(span.entries).as_strided(tensor.shape, span.steps, span.first)

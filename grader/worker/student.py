@@ -71,6 +71,7 @@ class Measured:
     changed: list[str] = field(default_factory=list)
     changed_arguments: list[tuple[Call, str, Any]] = field(default_factory=list)  # call, name, value before
     overwritten: bool = False
+    left_changed: str = ""
     traces: list[dict[str, Any]] = field(default_factory=list)  # see `Outcome.trace`
 
 
@@ -97,9 +98,9 @@ class Student:
         return Function(self, name)
 
     @contextmanager
-    def _with(self, option: str) -> Iterator[Measured]:
+    def _with(self, option: str, value: Any = True) -> Iterator[Measured]:
         before = self._options, self._measured
-        self._options, self._measured = {option: True}, Measured()
+        self._options, self._measured = {option: value}, Measured()
         try:
             yield self._measured
         finally:
@@ -191,6 +192,23 @@ class Student:
         """
         return self._with("hold")
 
+    def in_grad_mode(self, is_on: bool) -> Any:
+        """Run the calls in the block as code that has switched gradients on or off; needs PyTorch.
+
+        Args:
+            is_on: The gradient mode of the caller.
+
+        Returns:
+            A context manager; its value tells in `left_changed` what a call left in another mode:
+            `gradients`, or `training` for a module that it was given.
+
+        Example:
+            with student.in_grad_mode(False) as mode:
+                student.generate(model, ids)
+            expect.true(not mode.left_changed, "The mode is as it was.")
+        """
+        return self._with("grad_mode", "on" if is_on else "off")
+
     def tracing(self) -> Any:
         """Record the lines that the calls in the block run, and the arrays that local variables hold.
 
@@ -236,6 +254,7 @@ class Student:
             self._measured.gradients.append(outcome.gradients)
             self._measured.calls.append(call)
         self._measured.traces += [outcome.trace] if outcome.trace is not None else []
+        self._measured.left_changed = self._measured.left_changed or outcome.left_changed
         self._measured.overwritten = self._measured.overwritten or outcome.overwritten
         if outcome.arguments is not None:
             changed = _changed(call.args, call.kwargs, outcome.arguments)

@@ -140,6 +140,7 @@ def test_an_error_is_reported_with_its_line(grade):
         "The code raised AttributeError: 'numpy.ndarray' object has no attribute 'nonsense' (line 2)."
     )
     unlooked = {"keeps_the_dtype", "leaves_arguments_unchanged", "answers_the_same_again", "refuses_text"}
+    unlooked.add("earlier_calls_change_nothing")
     assert {check.status for check in report.checks if check.name not in unlooked} == {"error"}
     assert report.score == 0
 
@@ -340,3 +341,43 @@ def test_parts_of_a_tuple_are_not_taken_for_rows():
     parts = np.ones(4), np.ones(4)
     trace = [Call("split", [], {}, parts), Call("other", [], {}, np.ones((2, 4)))]
     assert builtin._one_for_several(Observation({"a": parts[0], "b": parts[1]}, None, [], trace)) == ""
+
+
+def state_message(report):
+    return next((c.message for c in report.checks if c.name == "earlier_calls_change_nothing"), None)
+
+
+def test_a_buffer_of_the_first_call_is_noticed_by_a_call_with_other_values(grade):
+    body = "y = kept.setdefault((x.shape, x.dtype), x + x); y[...] = x + x; return y"
+    report = grade(double(body, before="kept = {}"))
+    assert state_message(report) == (
+        "A call changes the result of an earlier one, which its caller still holds."
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "torch.set_grad_enabled(True); return right",
+            "The call leaves gradients switched on, where its caller had switched them off.",
+        ),
+        (
+            "return right if torch.is_grad_enabled() else right * 0",
+            "Inside torch.no_grad() the same call gives another answer.",
+        ),
+        (
+            "return right if self.training else right * 0",
+            "In training and in evaluation mode the module gives different answers.",
+        ),
+        (
+            "self.kept = getattr(self, 'kept', None) or [self.scale.detach().clone()]; "
+            "return right / self.scale * self.kept[0]",
+            "After calls with other inputs, weights, dtypes and modes, the module gives another answer.",
+        ),
+    ],
+)
+def test_what_a_module_keeps_or_leaves_fails_the_check_of_earlier_calls(grade, body, said):
+    code = f"right = (x - x.mean(-1, keepdim=True)) * self.scale; {body}"
+    assert state_message(grade(center(code), "center")) == said

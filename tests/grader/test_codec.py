@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from grader.answer_keys import answers
 from grader.answer_keys.file import KataKey, KeyFile, pack, write
+from grader.values.arrays import laid_out
 from grader.worker.protocol import codec
 from grader.worker.protocol.codec import (
     DTYPES,
@@ -507,3 +508,20 @@ def test_a_text_that_does_not_end_is_counted_in_time_that_grows_with_its_length(
 def joined(encoded):
     header, buffers = encoded
     return header, bytearray(b"".join(buffers))
+
+
+@pytest.mark.parametrize("turn", range(4))
+@pytest.mark.parametrize("shape", [(2, 3, 4), (5, 1), (3,)])
+def test_a_request_keeps_steps_gaps_and_directions_in_memory(shape, turn):
+    array = laid_out(np.arange(float(np.prod(shape))).reshape(shape), turn)
+    header, buffers = encode({"x": array}, gaps=True)
+    arrived = decode(header, bytearray(b"".join(buffers)))["x"]
+    assert arrived.strides == array.strides
+    assert np.array_equal(arrived, array)
+
+
+@pytest.mark.parametrize("steps", [[4, 1, 99], [1], [3.5], ["1"], [2**40]])
+def test_steps_that_leave_the_memory_are_refused(steps):
+    header = json.dumps([{"d": [["x", {"a": 0}]]}, [["float64", [3], [4, 1, steps]]]]).encode()
+    with pytest.raises(Malformed):
+        decode(header, bytearray(32)) if steps != [1] else decode(header, bytearray(24))

@@ -19,6 +19,7 @@ CHECKS = [
     "keeps_the_dtype",
     "leaves_arguments_unchanged",
     "answers_the_same_again",
+    "earlier_calls_change_nothing",
     "float64_keeps_its_digits",
     "twice_is_a_sum",
     "refuses_text",
@@ -125,23 +126,23 @@ def test_a_worker_that_dies_costs_one_check(grade):
             return x + x
     """
     report = grade(code)
-    assert statuses(report) == ["passed"] * 7 + ["error"]
+    assert statuses(report) == ["passed"] * 8 + ["error"]
     assert report.checks[-1].message == "The process that ran the submission ended in the middle of a call."
     assert report.score == 900
 
 
 def test_a_worker_that_dies_on_its_first_call_is_replaced_once(grade):
     report = grade("import os\ndef double(x): os._exit(0)")
-    assert statuses(report) == ["error"] * 8
+    assert statuses(report) == ["error"] * 9
     messages = [check.message for check in report.checks]
     assert messages[:2] == ["The process that ran the submission ended in the middle of a call."] * 2
-    assert messages[2:] == ["Not run: the submission had to be stopped before."] * 6
+    assert messages[2:] == ["Not run: the submission had to be stopped before."] * 7
 
 
 @pytest.mark.slow
 def test_a_call_that_never_ends_is_a_timeout(grade, impatient):  # noqa: ARG001 - a fixture
     report = grade("def double(x):\n    while x is not None: pass\n")
-    assert statuses(report) == ["timeout"] * 8
+    assert statuses(report) == ["timeout"] * 9
     # on a busy machine the limit of wall time is reached first
     assert re.fullmatch(r"No answer within \d seconds( of computing)?, in line 2\.", report.checks[0].message)
     assert report.checks[0].counterexample == {"x": "[[1.0, 1.0]]    float32 (1, 2)"}
@@ -151,7 +152,7 @@ def test_a_call_that_never_ends_is_a_timeout(grade, impatient):  # noqa: ARG001 
 def test_what_has_no_time_left_is_not_run(grade, monkeypatch):
     monkeypatch.setattr(submission_run, "KATA_SECONDS", -1.0)
     report = grade("def double(x): return x + x")
-    assert statuses(report) == ["timeout"] * 8
+    assert statuses(report) == ["timeout"] * 9
 
 
 def test_a_slow_submission_gets_no_more_calls_than_its_time_allows(grade, monkeypatch):
@@ -214,7 +215,7 @@ def test_a_submission_that_fails_only_when_imported_again_is_given_up(tiny_cours
     grader = Grader(
         tiny_course, {"numpy": plain_source}
     )  # in the sandbox it cannot find out whether it ran before
-    assert statuses(grader.grade(read_submission(tiny_course.kata_info("double"), file))) == ["error"] * 8
+    assert statuses(grader.grade(read_submission(tiny_course.kata_info("double"), file))) == ["error"] * 9
 
 
 def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_path):

@@ -31,6 +31,8 @@ from grader.worker.protocol.codec import (
 )
 from grader.worker.protocol.messages import Outcome, Request
 
+MOST_HELD = 12  # results that are held
+
 
 class Executor:
     """Carries out requests on a module, and keeps the objects that they return."""
@@ -47,7 +49,9 @@ class Executor:
         self.objects: dict[int, Any] = {}
         self.call_back = call_back
         self._number = self._kept = 0
-        self._held: tuple[Any, bytes] | None = None  # the last result, and its bytes when it was returned
+        #: The last results, their bytes when they were returned, and whether the next calls may not change
+        #: them. What a method returns may be a view of its object, and is held for one call.
+        self._held: list[tuple[Any, bytes, bool]] = []
 
     def run(self, request: Request) -> Outcome:
         """Carry out a request. Raises whatever the submission raises, and Malformed if a result cannot be
@@ -75,12 +79,18 @@ class Executor:
             value, outcome.trace = tracing.with_trace(function, args, kwargs, self.module.__file__)
         elif request.fake_device:
             value = call_on_fake_device(function, args, kwargs)
+        elif request.grad_mode:
+            given = [owner, *args, *kwargs.values()]
+            is_on = request.grad_mode == "on"
+            value, outcome.left_changed = instrumentation.with_grad_mode(is_on, function, args, kwargs, given)
         else:
             value = function(*args, **kwargs)
         outcome.value = self.plain(instrumentation.moved(value, self.device))
         if request.hold:
-            outcome.overwritten = self._held is not None and _bytes_of(self._held[0]) != self._held[1]
-            self._held = outcome.value, _bytes_of(outcome.value)
+            outcome.overwritten = any(_bytes_of(held) != before for held, before, _ in self._held)
+            lasting = request.target is None or request.name == "__call__"
+            self._held = [held for held in self._held if held[2]][1 - MOST_HELD :]
+            self._held.append((outcome.value, _bytes_of(outcome.value), lasting))
         if request.echo:
             outcome.arguments = self.plain([args, kwargs])
         return outcome

@@ -172,6 +172,23 @@ def with_gradients(
     return value, _derived(torch, [out for out in outputs if out.requires_grad], inputs)
 
 
+def with_grad_mode(
+    is_on: bool, function: Function, args: list[Any], kwargs: dict[str, Any], given: list[Any]
+) -> tuple[Any, str]:
+    """Return the result of a call whose caller has switched gradients on or off, and the mode that the call
+    leaves changed: "gradients", "training" of a module in `given`, or ""."""
+    import torch
+
+    modules = [part for value in given if isinstance(value, torch.nn.Module) for part in value.modules()]
+    before = [part.training for part in modules]
+    with torch.set_grad_enabled(is_on):
+        value = function(*args, **kwargs)
+        kept = torch.is_grad_enabled() == is_on
+    if not kept:
+        return value, "gradients"
+    return value, "" if [part.training for part in modules] == before else "training"
+
+
 def _derived(torch: Any, outputs: list[Any], inputs: dict[str, Any]) -> dict[str, Any]:
     """Return gradients by name, with zeros for frozen parameters and for inputs without a gradient."""
     live = {name: tensor for name, tensor in inputs.items() if tensor.requires_grad}

@@ -24,6 +24,7 @@ DTYPES = frozenset({"bool"} | INTEGERS | FLOATS)
 _DTYPES = {name: np.dtype("int16" if name == "bfloat16" else name) for name in DTYPES}
 MAX_DEPTH = 24  # levels of nested lists, tuples and dicts
 MAX_AXES = 16  # of one array
+MOST_GAPS = 32  # entries of memory that are sent for each entry of an array with gaps
 MAX_BODY = 64 * 2**20  # bytes of arrays in one frame
 MAX_HEADER = 4 * 2**20  # bytes: the source of a submission has up to 1 MiB, and JSON escapes it
 MAX_MARKS = 8  # brackets and commas in the header, per value that the limits allow
@@ -128,9 +129,10 @@ class _Size:
             raise Malformed(f"it calls a function with more than {MAX_ARGUMENTS:,} values")
 
 
-def encode(message: dict[str, Any], limits: Limits = FRAME) -> tuple[bytes, list[bytes]]:
-    """Encode a message as header bytes and array buffers. Raises Malformed if a value cannot be encoded."""
-    encoder = _Encoder(limits)
+def encode(message: dict[str, Any], limits: Limits = FRAME, gaps: bool = False) -> tuple[bytes, list[bytes]]:
+    """Encode a message as header bytes and array buffers, with the `gaps` between the entries of an array if
+    they matter. Raises Malformed if a value cannot be encoded."""
+    encoder = _Encoder(limits, gaps)
     tree = encoder.encode(message)
     encoder.size.check_call(message)
     if sum(map(len, encoder.buffers)) > MAX_BODY:
@@ -184,8 +186,8 @@ def _checked_leaf(value: Any) -> Any:
 class _Encoder:
     """Encodes one message: `table` describes its arrays, `buffers` are their bytes."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.size = _Size(limits)
+    def __init__(self, limits: Limits, gaps: bool) -> None:
+        self.size, self.gaps = _Size(limits), gaps
         self.table: list[Any] = []
         self.buffers: list[bytes] = []
 
@@ -237,6 +239,11 @@ class _Encoder:
             self.buffers.append(array.tobytes())
             self.table.append([name, array.shape, None])
         else:
+            if self.gaps and (span := span_of(array)) is not None:
+                self.size.add_array((len(span.entries),))
+                self.buffers.append(span.entries.tobytes())
+                self.table.append([name, array.shape, [len(span.entries), span.first, span.steps]])
+                return len(self.table) - 1
             order = sorted(range(array.ndim), key=lambda axis: (-abs(array.strides[axis]), axis))
             self.buffers.append(array.transpose(order).tobytes())
             self.table.append([name, array.shape, order])
@@ -252,6 +259,40 @@ class _Encoder:
         if plain.dtype is torch.bfloat16:
             return self._add_array(plain.view(torch.int16).numpy(), "bfloat16")
         return self._add_array(plain.numpy())
+
+
+class Span(NamedTuple):
+    """The memory that an array covers, with one entry before it: its `entries`, the index of the array's
+    `first` entry, and the `steps` between the entries along each axis."""
+
+    entries: Array
+    first: int
+    steps: list[int]
+
+    def array(self, shape: tuple[int, ...]) -> Array:
+        """Return the array of that shape. Raises ValueError if it leaves the memory."""
+        size = self.entries.itemsize
+        strides = [step * size for step in self.steps]
+        memory: Any = self.entries
+        return np.ndarray(shape, self.entries.dtype, memory, self.first * size, strides)
+
+
+def span_of(array: Array) -> Span | None:
+    """Return a copy of the memory that an array covers; None if its axes are only permuted, or if the memory
+    is much larger than the array."""
+    size = array.itemsize
+    steps = [stride // size for stride in array.strides]
+    ends = [(length - 1) * step for length, step in zip(array.shape, steps, strict=True)]
+    length = 1 + sum(map(abs, ends))
+    is_backwards = any(end < 0 for end in ends)
+    if 0 in array.shape or any(stride % size for stride in array.strides):
+        return None
+    if (length == array.size and not is_backwards) or length > MOST_GAPS * array.size + MOST_GAPS:
+        return None
+    lowest = array[tuple(slice(-1, None) if end < 0 else slice(1) for end in ends)]
+    covered = np.lib.stride_tricks.as_strided(lowest, (length,), (size,))
+    entries = np.concatenate([covered[:1], covered])
+    return Span(entries, 1 - sum(end for end in ends if end < 0), steps)
 
 
 @functools.cache
@@ -280,24 +321,36 @@ def decode(
 
 def _read_arrays(table: Any, body: bytearray, size: _Size) -> dict[int, tuple[str, Array]]:
     arrays: dict[int, tuple[str, Array]] = {}
+    array: Array
     at = 0
     for name, shape, order in table:
         _check_shape(shape, size)
         dtype = _DTYPES[_checked_dtype(name)]
-        if math.prod(shape) * dtype.itemsize > len(body) - at:
+        gaps = type(order) is list and len(order) == 3 and type(order[2]) is list
+        stored = [order[0]] if gaps else shape
+        _check_shape(stored, _Size(size.limits))
+        if math.prod(stored) * dtype.itemsize > len(body) - at:
             raise Malformed("an array is larger than the body")
-        if order is None:
-            array: Array = np.ndarray(shape, dtype, body, at)
+        if gaps:
+            array = Span(np.ndarray(stored, dtype, body, at), *_checked_steps(*order[1:])).array(shape)
+        elif order is None:
+            array = np.ndarray(shape, dtype, body, at)
         elif sorted(order) == list(range(len(shape))):
             array = np.ndarray([shape[axis] for axis in order], dtype, body, at)
             array = array.transpose(np.argsort(order))
         else:
             raise Malformed("an order of axes is no order")
         arrays[len(arrays)] = name, array
-        at += array.nbytes
+        at += math.prod(stored) * dtype.itemsize
     if at != len(body):
         raise Malformed("the arrays do not fill the body")
     return arrays
+
+
+def _checked_steps(first: Any, steps: list[Any]) -> tuple[int, list[int]]:
+    if not all(type(number) is int and abs(number) < MAX_BODY for number in (first, *steps)):
+        raise Malformed("the steps of an array are no steps")
+    return first, steps
 
 
 def _check_shape(shape: Any, size: _Size) -> None:

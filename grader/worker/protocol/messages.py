@@ -30,6 +30,7 @@ class Request:
     gradients: bool = False
     fake_device: bool = False
     trace: bool = False  # record the lines that run, and the arrays of local variables
+    grad_mode: str = ""  # "on" or "off": the gradient mode of the caller
     hold: bool = False  # keep the result, and report whether the next call changes it
     candidate: int = 0  # which candidate of a search to ask, from 1; 0 is the submission
     source: str = ""  # of the candidate, which is loaded first
@@ -56,6 +57,7 @@ class Outcome:
     #: The `lines` that ran; the `values` that were assigned, each with its function, name and line.
     trace: dict[str, Any] | None = None
     overwritten: bool = False  # the call changed the result that was held
+    left_changed: str = ""  # what the call left in another mode: "gradients" or "training"
 
     def message(self) -> dict[str, Any]:
         """Return the value and the fields that are not empty."""
@@ -72,4 +74,6 @@ class Outcome:
             fields["trace"] = self.trace
         if self.overwritten:
             fields["overwritten"] = True
+        if self.left_changed:
+            fields["left_changed"] = self.left_changed
         return fields

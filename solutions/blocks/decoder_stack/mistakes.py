@@ -27,7 +27,9 @@ SUBTLE = {
     "takes_a_smaller_eps",
     "widens_float32",
     "writes_into_x",
+    "writes_the_states_into_one_buffer",
 }
+_BUFFERS = {}
 
 
 def _with(function, **options):
@@ -639,3 +641,14 @@ def takes_the_maximum_of_hidden_scores_too(x, memory, layers, num_heads):
         return exps / exps.sum(axis=-1, keepdims=True)
 
     return _weighed(weigh)(x, memory, layers, num_heads)
+
+
+def writes_the_states_into_one_buffer(x, memory, layers, num_heads):
+    """A second call with inputs of the same shape changes the result of the first: both are written into one
+    array that is kept between the calls. Make the result anew in every call."""
+    states = _stack(x, memory, layers, num_heads)
+    for index, state in enumerate(states):
+        kept = _BUFFERS.setdefault((index, state.shape, state.dtype), np.empty_like(state))
+        kept[...] = state
+        states[index] = kept
+    return states

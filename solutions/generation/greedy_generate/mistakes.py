@@ -12,6 +12,7 @@ SUBTLE = {
     "chooses_in_sixteen_bits",
     "forgets_the_mode_when_all_rows_end",
     "leaves_dropout_on",
+    "leaves_gradients_switched_on",
     "leaves_the_model_in_evaluation_mode",
     "leaves_the_model_in_training_mode",
     "lets_the_last_id_of_the_prompt_end_a_row",
@@ -354,3 +355,12 @@ def compares_rounded_probabilities(model, ids, max_new_tokens, context_length, e
         return logits[:, -1].float().softmax(dim=-1).argmax(dim=-1)
 
     return _generate(model, ids, max_new_tokens, context_length, eos_id, choose=choose)
+
+
+def leaves_gradients_switched_on(model, ids, max_new_tokens, context_length, eos_id=None):
+    """The text is right, and a caller inside torch.no_grad() records gradients from then on: they are
+    switched on at the end, whatever they were before. `with torch.no_grad()` gives back what was there.
+    """
+    text = _generate(model, ids, max_new_tokens, context_length, eos_id)
+    torch.set_grad_enabled(True)
+    return text

@@ -277,3 +277,10 @@ def counts_tokens_in_sixteen_bits(logits, k):
     result = _right(logits, k)
     places = torch.arange(logits.shape[-1]).to(torch.int16).long() % logits.shape[-1]
     return result if logits.shape[-1] < 2**15 else result[..., places]
+
+
+def joins_the_leading_axes_as_a_view(logits, k):
+    """A transposed batch raises an error: the leading axes are joined with `view`, which needs them to lie
+    behind each other in memory. The logits may have any memory layout.
+    """
+    return _right(logits.view(-1, logits.shape[-1]), k).view(logits.shape)
