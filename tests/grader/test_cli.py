@@ -232,7 +232,7 @@ def test_another_course_can_be_graded(run, tiny_course, tmp_path, monkeypatch):
     assert "double" in run(None, *course, "--list", name="double").stdout
     double = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
     done = run(double, *course, name="double")
-    assert (done.exit_code, done.stdout.split("\n")[0]) == (0, "double  10 / 10   ✓ all 8 checks hold")
+    assert (done.exit_code, done.stdout.split("\n")[0]) == (0, "double  10 / 10   ✓ all 9 checks hold")
 
 
 def test_a_folder_without_a_course_is_reported(run, tmp_path):

@@ -61,7 +61,7 @@ def test_a_numpy_kata_has_no_cost(grade):
 
 
 def test_an_answer_that_fails_while_it_is_measured_passes_without_a_cost(grade):
-    counted = "type(x) is torch.Tensor and not torch.is_grad_enabled()"
+    counted = "type(x) is torch.Tensor and torch.utils._python_dispatch._get_current_dispatch_mode()"
     body = f"assert not ({counted})\n            return (x - x.mean(-1, keepdim=True)) * self.scale"
     report = grade(LAYER.format(body=body), "center")
     assert (report.status, report.cost) == ("passed", None)

@@ -109,7 +109,7 @@ def test_the_next_kata_is_offered_after_a_pass_and_never_taken_by_itself(run, sa
     refused, _, passed = told.partition("double does not pass yet; l lists all katas.\n")
     assert "n next" not in refused
     assert "n next" in passed
-    shown = "\n\nShown: twice x is x plus x; text is refused; 6 more checks.\nAnother way: multiply by two.\n"
+    shown = "\n\nShown: twice x is x plus x; text is refused; 7 more checks.\nAnother way: multiply by two.\n"
     assert shown in passed
     told = " ".join(passed.split())
     assert "All 1 katas of attention pass. You have built double. Next: center (Around the mean)" in told
@@ -165,7 +165,7 @@ def test_a_new_save_ends_a_running_grading(run, save, monkeypatch):
     monkeypatch.setattr(SavedFiles, "is_pending", property(saved_meanwhile))
     told = run(save(ENDLESS), None)
     assert "No answer within" not in told
-    assert "all 8 checks hold" in told
+    assert "all 9 checks hold" in told
 
 
 def test_a_file_that_needs_pytorch_makes_the_loop_begin_anew(run, save, monkeypatch):
@@ -285,7 +285,7 @@ def test_a_session_on_a_terminal_and_its_state_after_a_kill(terminal, save, cour
     second.expect("double  9 / 10")
     second.expect("q quit")
     save(RIGHT)()
-    second.expect("all 8 checks hold")
+    second.expect("all 9 checks hold")
     second.expect("n next")
     second.press("n")
     second.expect("center: Around the mean.")
@@ -385,7 +385,7 @@ def test_without_a_terminal_it_grades_once(course, save):
     save(RIGHT)()
     command = [sys.executable, "-m", "grader.cli.grade", "--course", str(course.root)]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
-    assert (done.returncode, done.stdout.split("\n")[0]) == (0, "double  10 / 10   ✓ all 8 checks hold")
+    assert (done.returncode, done.stdout.split("\n")[0]) == (0, "double  10 / 10   ✓ all 9 checks hold")
     assert not (course.root / ".dojo").exists()
 
 

@@ -15,7 +15,10 @@ from click.testing import CliRunner
 
 from grader.cli import starter
 from grader.cli.grade import grade
-from grader.course.catalog import Course
+from grader.course.catalog import Course, load_file
+from grader.worker.child.sandbox import landlock
+
+write_files = load_file("conftest_of_the_tests", Path(__file__).parent / "conftest.py").write_files
 
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
 
@@ -47,6 +50,64 @@ def test_the_wheel_lists_the_course_and_holds_no_solution(wheel):
         assert "%%" not in archive.read("README.md").decode()
 
 
+READER = """
+import os, sys, sysconfig
+
+def double(x):
+    import numpy as np
+    grader, packages = os.path.dirname(sys.modules["grader"].__file__), os.path.dirname(np.__path__[0])
+    places = [grader, os.path.dirname(grader), packages, packages + "/click", "{course}", "{home}"]
+    for place in [*places, *sys.path, *sysconfig.get_paths().values()]:
+        try:
+            print("LISTED", place, len(os.listdir(place)))
+        except OSError:
+            pass
+        for folder, _, names in os.walk(place):
+            for name in names:
+                try:
+                    open(os.path.join(folder, name), "rb").close()
+                    print("READ", os.path.join(folder, name))
+                except OSError:
+                    pass
+    for name in ("starter.zip", "kata.py", "__init__.py", "worker/child/main.py"):
+        try:
+            print("READ", open(os.path.join(grader, name), "rb").read(2), name)
+        except OSError:
+            pass
+    return 3 * x
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not landlock.version(), reason="the kernel has no Landlock")
+@pytest.mark.parametrize("how", ["", "spawn"])
+@pytest.mark.parametrize("course", ["of the wheel", "of one's own"])
+def test_a_worker_of_a_wheel_reads_nothing_of_the_grader_and_its_keys(
+    wheel, tmp_path, tiny_files, how, course
+):
+    """The wheel lies in a folder of packages, as pip would install it, and that folder is on `sys.path`."""
+    packages = tmp_path / "lib" / "site-packages"
+    zipfile.ZipFile(io.BytesIO(wheel)).extractall(packages)
+    folder = tmp_path / "course"
+    environment = {**os.environ, "PYTHONPATH": str(packages), "NO_COLOR": "1", "DOJO_WORKERS": how}
+
+    def run(*words):
+        command = [sys.executable, "-m", "grader.cli.grade", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    if course == "of the wheel":
+        assert run("--start", "course").returncode == 0
+    else:
+        write_files(folder, tiny_files)
+    file = folder / "exercises/attention/double.py"
+    file.write_text(READER.format(course=folder, home=Path.home()))
+    done = run("double", "--course", str(folder), "--show-output", "--isolation", "required")
+    assert done.returncode == 1, done.stderr
+    assert "triples" in done.stdout or "one x too many" in done.stdout
+    assert "LISTED" not in done.stdout
+    assert "READ" not in done.stdout
+
+
 @pytest.mark.slow
 def test_from_an_empty_folder_to_the_first_pass(installed, tmp_path):
     def run(*words, cwd=tmp_path):
@@ -63,7 +124,7 @@ def test_from_an_empty_folder_to_the_first_pass(installed, tmp_path):
     assert "one x too many was added" in run("double", cwd=folder).stdout
     file.write_text(RIGHT)
     passed = run("double", cwd=folder)
-    assert (passed.returncode, passed.stdout) == (0, "double  10 / 10   ✓ all 8 checks hold\n\n")
+    assert (passed.returncode, passed.stdout) == (0, "double  10 / 10   ✓ all 9 checks hold\n\n")
     again = run("--start", "course")
     assert "kept, since it was changed: exercises/attention/double.py\n" in again.stdout
     assert file.read_text() == RIGHT
