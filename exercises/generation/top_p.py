@@ -54,7 +54,7 @@ def top_p_filter(logits: torch.Tensor, p: float) -> torch.Tensor:
              kept.
     returns: [..., V], in the dtype of `logits`.
 
-    ValueError where p <= 0. `logits` itself stays as it is. Where p is within rounding of a sum,
-    or the nucleus would part equal logits, it is left open where it ends.
+    ValueError where p <= 0. `logits` itself stays as it is. Where p is within rounding
+    of a sum, or the nucleus would part equal logits, it is left open where it ends.
     """
     raise NotImplementedError
