@@ -64,7 +64,7 @@ class KVCache:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Add the keys and values of new tokens behind those already held.
 
-        Gradients pass through the cache: what it holds is not detached.
+        Gradients through what the cache holds are not graded: it serves generation.
 
         k, v:    [B, H, T_new, d_head].
         returns: all keys and all values so far, each [B, H, T, d_head], oldest token

@@ -25,7 +25,7 @@ from grader.worker.in_process import LocalStudent
 CORNER_CASES = 12  # cases kept for each corner
 LAYOUT = "any_memory_layout"
 STATE_CASES = 4  # cases that are judged between other calls
-LAID_OUT = 3  # cases of each corner that are laid out in memory in other ways
+LAID_OUT = 4  # cases of each corner, and of the plain ones, that are laid out anew in memory
 TURNS = 8  # seeds to try for the corners of which the first one gives no case
 
 
@@ -161,8 +161,19 @@ class Oracle:
             what = f"the corner `{empty}` has no case" if empty else "every case belongs to a corner"
             raise KataError(f"{self.kata.name}: {what}; change how cases are drawn, or drop the corner.")
         if not all(map(is_contiguous, [*examples, *drawn])):
-            groups.setdefault(LAYOUT, []).extend(_laid_out(groups))
+            every = [*(case for group in groups.values() for case in group), *contiguous(drawn)]
+            groups.setdefault(LAYOUT, []).extend(self._laid_out(every))
         return groups
+
+    def _laid_out(self, cases: list[Case]) -> list[Case]:
+        """Return the cases of most axes, then of most entries, among the plain ones and those of each corner,
+        in other memory layouts, which take turns."""
+        by_corner: dict[str, list[Case]] = {}
+        for case in sorted(cases, key=most_axes, reverse=True):
+            by_corner.setdefault(self.kata.corner_of(case), []).append(case)
+        chosen = [case for group in by_corner.values() for case in group[:LAID_OUT]]
+        laid = [laid_out(case, turn) for turn, case in enumerate(chosen)]
+        return [case for case in laid if not is_contiguous(case)]
 
     def _draw_cases(self, whose: str, draw: DrawCase, size: int, seed: int | None = None) -> list[Case]:
         """Return the cases drawn for the kata or one of its laws. Raises KataError if `draw` fails."""
@@ -234,18 +245,6 @@ class Oracle:
             gradients = tape.gradients
         self.reference.trace.clear()
         return Expected(dict(exact), dict(native), gradients)
-
-
-def _laid_out(groups: dict[str, list[Case]]) -> list[Case]:
-    """Return the cases of most axes of every group, laid out in memory in the ways of `layouts` in turn."""
-    chosen = [
-        case
-        for name, group in groups.items()
-        if name != LAYOUT
-        for case in sorted(group, key=most_axes, reverse=True)[:LAID_OUT]
-    ]
-    laid = [laid_out(case, turn) for turn, case in enumerate(chosen)]
-    return [case for case in laid if not is_contiguous(case)]
 
 
 def in_float64(value: Any) -> Any:

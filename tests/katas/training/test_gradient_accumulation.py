@@ -46,7 +46,7 @@ class Model(nn.Module):
         self.embedding = nn.Parameter(embedding.clone())
         self.head = nn.Parameter(head.clone())
         self.spare = nn.Parameter(spare.clone())
-        self.runs, self.waiting, self.most_waiting = 0, set(), 0
+        self.runs, self.waiting, self.most_waiting, self.modes = 0, set(), 0, set()
         for parameter in self.parameters():
             parameter.grad = 3 * parameter.detach() + 1 if used else None
 
@@ -54,6 +54,7 @@ class Model(nn.Module):
         logits = nn.functional.embedding(ids, self.embedding) @ self.head
         self.runs += 1
         run = self.runs
+        self.modes.add("train" if self.training else "eval")
         self.waiting.add(run)
         self.most_waiting = max(self.most_waiting, len(self.waiting))
         if logits.requires_grad:
@@ -67,7 +68,7 @@ class Model(nn.Module):
         return [parameter.detach().clone() for parameter in self.parameters()]
 
     def counts(self):
-        return [self.runs, self.most_waiting]
+        return [self.runs, self.most_waiting, sorted(self.modes)]
 """
 
 
@@ -184,9 +185,12 @@ def observe(student, embedding, head, spare, micro_batches, ignore_index, used):
     return {"loss": in_dtype(loss, embedding), **dict(zip(names, gradients, strict=True))}
 
 
-def accumulated(student, embedding, head, spare, micro_batches, ignore_index=DEFAULT, used=False, calls=1):
+def accumulated(
+    student, embedding, head, spare, micro_batches, ignore_index=DEFAULT, used=False, calls=1, mode="train"
+):
     """The loss, the gradients and the model after a call; the default of ignore_index is judged too."""
     model = student.build(MODEL, "Model", embedding, head, spare, used)
+    getattr(model, mode)()
     options = {} if ignore_index == DEFAULT else {"ignore_index": ignore_index}
     for _ in range(calls):
         loss = student.accumulate_gradients(model, micro_batches, **options)
@@ -256,13 +260,23 @@ def test_a_second_call_gives_the_same(student, embedding, head, spare, micro_bat
     expect.equal(model.weights(), [embedding, head, spare], "the parameters after the calls")
 
 
-@KATA.law(points=1, cases=larger)
-def test_one_graph_at_a_time(student, embedding, head, spare, micro_batches):
-    """The model runs once a micro-batch, and is back-propagated through before it runs again."""
-    _, _, model = accumulated(student, embedding, head, spare, micro_batches)
-    runs, most_waiting = model.counts()
+def with_an_empty_one(draw):
+    """The same, and in half of the cases a micro-batch without a target that counts; in either mode."""
+    case = cases(draw, kinds=["plain", "empty"], fewest=2)
+    return {**case, "mode": draw(st.sampled_from(["train", "eval"]))}
+
+
+@KATA.law(points=1, cases=with_an_empty_one)
+def test_one_graph_at_a_time(student, embedding, head, spare, micro_batches, mode):
+    """The model runs once a micro-batch, in its mode, and is back-propagated through before it runs again."""
+    _, _, model = accumulated(student, embedding, head, spare, micro_batches, mode=mode)
+    runs, most_waiting, modes = model.counts()
     due = len(micro_batches)
     expect.true(runs == due, f"With {due} micro-batches the model runs {due} times; it ran {runs} times.")
+    expect.true(
+        modes == [mode],
+        f"The model comes in the mode of model.{mode}() and runs in it; it ran in that of model.{modes[0]}().",
+    )
     expect.true(
         most_waiting == 1,
         f"One run of the model at a time waits for its backward pass; {most_waiting} runs waited at once, "
