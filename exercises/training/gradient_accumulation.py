@@ -26,7 +26,8 @@ another one, with 3.0.
 A model's `.grad` may hold something from before the call; it counts for nothing. A
 parameter that takes no part in the logits has None or zeros afterwards. The model runs
 once for each micro-batch, in the mode in which it comes, and is back-propagated through
-before it runs for the next one. No parameter is changed.
+before it runs for the next one; a micro-batch without a target that counts may be left
+out. No parameter is changed.
 
 Where public code differs: Transformers divides sums by the count of the whole batch
 since version 4.46; to divide the gradients by it at the end is as right. To add up the

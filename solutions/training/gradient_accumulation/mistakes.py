@@ -24,7 +24,6 @@ SUBTLE = {
     "measures_the_loss_once_more",
     "reads_targets_in_memory_order",
     "returns_a_tensor",
-    "skips_micro_batches_without_targets",
     "stops_at_an_empty_micro_batch",
     "switches_to_training_mode",
     "takes_a_step",
@@ -269,13 +268,6 @@ def stops_at_an_empty_micro_batch(model, micro_batches, ignore_index=-100):
     counts = [_counted(targets, ignore_index) for _, targets in micro_batches]
     reached = counts.index(0) if 0 in counts else len(counts)
     return _accumulate(model, micro_batches[:reached], ignore_index, count=lambda *_: sum(counts))
-
-
-def skips_micro_batches_without_targets(model, micro_batches, ignore_index=-100):
-    """The numbers are right, and the model runs fewer times than there are micro-batches: those in which no
-    target counts are left out. The model runs once for each of them; check what comes before it runs."""
-    counting = [batch for batch in micro_batches if _counted(batch[1], ignore_index)]
-    return _accumulate(model, counting, ignore_index)
 
 
 def switches_to_training_mode(model, micro_batches, ignore_index=-100):
