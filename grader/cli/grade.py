@@ -33,7 +33,9 @@ def run(options: GradeOptions) -> int:
     _require_see(options)
     if options.plan:
         course.limit_to(options.plan)
-    infos = [course.kata_info(name) for name in options.names if not is_notebook(Path(name))]
+    options = _with_words_as_options(course, options)
+    words = [name for name in options.names if not is_notebook(Path(name))]
+    infos = list(dict.fromkeys(info for word in words for info in course.katas_meant(word)))
     if options.list_katas:
         return _list(course)
     if options.protect:
@@ -49,6 +51,15 @@ def run(options: GradeOptions) -> int:
     from grader.cli.run import grade_files, grade_submission
 
     return (grade_submission if options.submission else grade_files)(course, infos, options)
+
+
+def _with_words_as_options(course: Course, options: GradeOptions) -> GradeOptions:
+    """Return the options; `list` and `hint` without dashes mean the options, unless a kata has that name."""
+    first, *others = options.names or ("",)
+    if first not in ("list", "hint") or list(course.root.glob(f"tests/katas/*/test_{first}.py")):
+        return options
+    changes: dict[str, Any] = {"list_katas": True} if first == "list" else {"hint": True}
+    return options._replace(names=tuple(others), **changes)
 
 
 def _start(folder: Path) -> int:
@@ -127,6 +138,7 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 
 
 @click.command(cls=GuardedCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="decoder-dojo", prog_name="grade")
 @click.argument("names", nargs=-1, type=KataNames())
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
 @click.option(

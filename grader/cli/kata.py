@@ -29,6 +29,7 @@ unverified_option = click.option(
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="decoder-dojo", prog_name="kata")
 def kata() -> None:
     """Look after a course: its katas, their checks, its classes."""
 

@@ -7,6 +7,8 @@ finding out that one needs PyTorch, imports neither the declaration nor PyTorch.
 from __future__ import annotations
 
 import ast
+import os
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -129,6 +131,33 @@ class Course:
         hint = f" Did you mean `{near[0]}`?" if near else " `grade --list` shows all katas."
         raise CourseError(f"There is no kata called `{name}`.{hint}")
 
+    def katas_meant(self, word: str) -> list[KataInfo]:
+        """Return the katas that a word on the command line means: one by its name, its file, an alias, or in
+        other letters; or all of a track. Raises CourseError, with the most similar name."""
+        if word.isidentifier() and len(list(self.root.glob(f"tests/katas/*/test_{word}.py"))) == 1:
+            return [self.kata_info(word)]
+        last = re.split(r"[/\\]+", word.rstrip("/\\"))[-1]
+        name = last.removesuffix(".py").casefold().replace("-", "_")
+        name = self.syllabus.aliases.get(name, name)
+        if name in self.katas:
+            self._require_own_file(word, self.katas[name])
+            return [self.katas[name]]
+        in_track = [info for info in self.katas.values() if info.track == name and not last.endswith(".py")]
+        if in_track:
+            return in_track
+        if last.endswith(".py"):
+            inside = max((kata for kata in self.katas if kata in name), key=len, default="KATA")
+            told = f"No kata is called `{name}`. Name the kata and the file:"
+            raise CourseError(f"{told} grade {inside} --file {word}")
+        return [self.kata_info(name)]
+
+    def _require_own_file(self, word: str, info: KataInfo) -> None:
+        """Raise CourseError if a word is the path of another file than the kata's exercise."""
+        if word.endswith(".py") and os.path.lexists(word) and not _is_same(Path(word), self.stub(info)):
+            raise CourseError(
+                f"{word} is not the exercise of `{info.name}`. Grade it so: grade {info.name} --file {word}"
+            )
+
     def _require_declaration(self, name: str) -> None:
         """Raise CourseError if other files of the kata exist, so that only its declaration is missing."""
         stub = next(self.exercises.glob(f"*/{name}.py"), None) if name.isidentifier() else None
@@ -159,6 +188,10 @@ class Course:
     def folder(self, info: KataInfo) -> Path:
         """Return the folder of a kata's solutions."""
         return self.root / "solutions" / info.track / info.name
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    return path.parent.resolve() / path.name == other.parent.resolve() / other.name
 
 
 def open_course(folder: Path | None, exercises: Path | None = None, shipped: bool = True) -> Course:

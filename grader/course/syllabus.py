@@ -16,6 +16,9 @@ It is the file `tests/katas/path.toml`:
     [plans.lab]
     hours = 1
     katas = ["softmax", "layer_norm"]
+
+    [aliases]           # other names that people know
+    layernorm = "layer_norm"
 """
 
 from __future__ import annotations
@@ -64,6 +67,7 @@ class Syllabus:
     by_hand: bool = False
     katas: dict[str, Effort] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
 
     def limited_to(self, names: list[str]) -> Syllabus:
         """Return the syllabus of these katas alone; a plan that loses one is left out."""
@@ -76,7 +80,8 @@ class Syllabus:
         }
         plans = {name: plan for name, plan in self.plans.items() if kept.issuperset(plan.katas)}
         path = {track: listed for track, listed in path.items() if listed}
-        return replace(self, path=path, katas=efforts, plans=plans)
+        aliases = {alias: name for alias, name in self.aliases.items() if name in kept}
+        return replace(self, path=path, katas=efforts, plans=plans, aliases=aliases)
 
     @property
     def order(self) -> list[str]:
@@ -106,11 +111,11 @@ def read_syllabus(root: Path) -> Syllabus:
 
 
 def _require_valid(found: dict[str, Any]) -> None:
-    unknown = found.keys() - {"title", "about", "by_hand", "path", "katas", "plans"}
+    unknown = found.keys() - {"title", "about", "by_hand", "path", "katas", "plans", "aliases"}
     if unknown:
         raise CourseError(
             f"{FILE.as_posix()}: nothing is called `{min(unknown)}`;"
-            " there are title, about, by_hand, [path], [katas] and [plans]."
+            " there are title, about, by_hand, [path], [katas], [plans] and [aliases]."
         )
     for name in ("title", "about"):
         if not isinstance(found.get(name, ""), str):
@@ -126,7 +131,19 @@ def _require_valid(found: dict[str, Any]) -> None:
         raise CourseError(f"{FILE.as_posix()} lists `{twice}` twice; take one of them out.")
     _require_table(found.get("katas", {}), "katas", _wrong_effort, names)
     _require_table(found.get("plans", {}), "plans", _wrong_plan, names)
+    _require_aliases(found.get("aliases", {}), names)
     _require_order(found.get("katas", {}), found.get("plans", {}), names)
+
+
+def _require_aliases(aliases: object, names: list[str]) -> None:
+    """Raise CourseError unless each alias stands for a listed kata and is no kata itself."""
+    if not isinstance(aliases, dict):
+        raise CourseError(f"{FILE.as_posix()}: aliases is a table: [aliases].")
+    for alias, name in aliases.items():
+        if name not in names:
+            raise CourseError(f"{FILE.as_posix()}: `{alias}` in [aliases]: [path] lists no kata {name!r}.")
+        if alias in names:
+            raise CourseError(f"{FILE.as_posix()}: `{alias}` in [aliases] is a kata itself.")
 
 
 def _require_table(entries: object, table: str, complaint: Complaint, names: list[str]) -> None:
@@ -195,6 +212,8 @@ def to_text(syllabus: Syllabus) -> str:
     lines += [f"{name} = {effort_line(effort)}" for name, effort in syllabus.katas.items()]
     for name, plan in syllabus.plans.items():
         lines += ["", f"[plans.{name}]", f"hours = {plan.hours}", f"katas = {_quoted(plan.katas)}"]
+    lines += ["", "[aliases]"] if syllabus.aliases else []
+    lines += [f"{alias} = {_quoted(name)}" for alias, name in syllabus.aliases.items()]
     return "\n".join([*lines, ""])
 
 

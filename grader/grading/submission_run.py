@@ -91,6 +91,11 @@ class SubmissionRun:
         """Return what a submission can import, if the failure is that it cannot."""
         if failure.kinds[0] != "ModuleNotFoundError":
             return ""
+        module = failure.message.partition("'")[2].partition("'")[0]
+        if module.isidentifier() and list(
+            self.prepared.oracle.info.path.parents[1].glob(f"*/test_{module}.py")
+        ):
+            return f" `{module}` is another kata. Each file stands alone: copy what you need into this one."
         libraries = "NumPy and PyTorch" if self.prepared.kata.library == "torch" else "NumPy"
         return f" The standard library and {libraries} can be imported; other files of yours cannot."
 

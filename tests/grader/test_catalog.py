@@ -269,3 +269,41 @@ def test_a_kata_without_a_declaration_is_told_which_file_is_missing(course, writ
     write(tmp_path, {"exercises/attention/top_p.py": "def top_p(): ..."})
     said = "`top_p` has no declaration; write tests/katas/attention/test_top_p.py."
     assert refusal(there.kata_info, "top_p") == said
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("double", ["double"]),
+        ("exercises/attention/double.py", ["double"]),
+        ("./exercises/attention/double.py", ["double"]),
+        ("exercises\\attention\\double.py", ["double"]),
+        ("double.py", ["double"]),
+        ("attention/double", ["double"]),
+        ("DOUBLE", ["double"]),
+        ("twice", ["double"]),
+        ("attention", ["double"]),
+        ("modules/", ["center"]),
+    ],
+)
+def test_a_kata_is_found_by_what_people_type(write, tmp_path, tiny_files, monkeypatch, word, names):
+    path = {
+        "tests/katas/path.toml": '[path]\nattention = ["double"]\nmodules = ["center"]\n[aliases]\ntwice = "double"\n'
+    }
+    course = Course(write(tmp_path, {**tiny_files, **path}))
+    monkeypatch.chdir(tmp_path)
+    assert [info.name for info in course.katas_meant(word)] == names
+
+
+def test_a_file_of_another_name_is_told_about_the_option(tiny_course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert refusal(tiny_course.katas_meant, "my_double.py") == (
+        "No kata is called `my_double`. Name the kata and the file: grade double --file my_double.py"
+    )
+    (tmp_path / "double.py").touch()
+    assert refusal(tiny_course.katas_meant, "double.py") == (
+        "double.py is not the exercise of `double`. Grade it so: grade double --file double.py"
+    )
+    assert refusal(tiny_course.katas_meant, "a/dubble") == (
+        "There is no kata called `dubble`. Did you mean `double`?"
+    )

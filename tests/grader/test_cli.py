@@ -242,3 +242,21 @@ def test_a_folder_without_a_course_is_reported(run, tmp_path):
         f"There is no course in {tmp_path}: it has no folder tests/katas."
         f" Start one: kata new --course {tmp_path} TRACK/NAME\n"
     )
+
+
+def test_words_without_dashes_mean_the_options(tiny_course):
+    course = ["--course", str(tiny_course.root)]
+    assert "double" in CliRunner().invoke(grade, ["list", *course]).stdout
+    assert "Think of two." in CliRunner().invoke(grade, ["hint", "double", *course]).stdout
+
+
+def test_the_version_is_told():
+    assert CliRunner().invoke(grade, ["--version"]).stdout.startswith("grade, version ")
+
+
+def test_another_kata_cannot_be_imported_and_the_report_says_what_to_do(tiny_course, tmp_path):
+    file = tmp_path / "double.py"
+    file.write_text("from center import Center\n\ndef double(x):\n    return x + x\n")
+    words = ["double", "--course", str(tiny_course.root), "--file", str(file)]
+    told = CliRunner().invoke(grade, words).stderr
+    assert "`center` is another kata. Each file stands alone: copy what you need into this one." in told
