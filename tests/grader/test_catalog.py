@@ -287,10 +287,8 @@ def test_a_kata_without_a_declaration_is_told_which_file_is_missing(course, writ
     ],
 )
 def test_a_kata_is_found_by_what_people_type(write, tmp_path, tiny_files, monkeypatch, word, names):
-    path = {
-        "tests/katas/path.toml": '[path]\nattention = ["double"]\nmodules = ["center"]\n[aliases]\ntwice = "double"\n'
-    }
-    course = Course(write(tmp_path, {**tiny_files, **path}))
+    tracks = '[path]\nattention = ["double"]\nmodules = ["center"]\n[aliases]\ntwice = "double"\n'
+    course = Course(write(tmp_path, {**tiny_files, "tests/katas/path.toml": tracks}))
     monkeypatch.chdir(tmp_path)
     assert [info.name for info in course.katas_meant(word)] == names
 
