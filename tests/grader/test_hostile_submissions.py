@@ -31,6 +31,7 @@ SLOW = {
 }  # fmt: skip
 #: Submissions that cannot be loaded; their report is one sentence without checks.
 REFUSED = {
+    "calls_pytest": "ModuleNotFoundError: No module named 'pytest'.",
     "exits_when_imported": "cannot be imported: The process that ran the submission ended",
     "fails_when_imported": "fails in line 3 when it is imported: RuntimeError.",
     "has_a_null_byte": "cannot be read as Python: it holds a null byte or is nested too deeply.",
@@ -48,6 +49,7 @@ REFUSED = {
     "never_imported": "cannot be imported: No answer within ",
     "patches_builtins": "cannot be imported: The process that ran the submission ended",
     "patches_the_worker": "",
+    "rejects_the_example": "ModuleNotFoundError: No module named 'hypothesis'.",
 }
 TIMES_OUT = {"holds_the_gil", "ignores_signals", "infinite_loop", "sleeps"}
 EVERYTHING = sorted({path.stem for path in HERE.glob("submissions/*.py")} | set(grade_hostile.BROKEN))

@@ -81,9 +81,10 @@ TENSOR = "answers with a tensor of PyTorch"
 
 
 def verdicts(report):
-    """Return the status and the points of every check."""
-    checks = [(check["name"], check["status"], check["score"]) for check in report["checks"]]
-    return {"status": report["status"], "checks": checks}
+    """Return the status, and the checks that fail. Whether a check that holds has enough cases that agree to
+    give points hangs on the addresses."""
+    failing = [check["name"] for check in report["checks"] if check["status"] not in ("passed", "skipped")]
+    return {"status": report["status"], "checks": failing}
 
 
 def told(report):

@@ -1,4 +1,7 @@
-"""As in many a blog: all rows by `view(-1, V)`."""
+"""As in many a blog: all rows by `view(-1, V)`, which needs rows that lie behind each other.
+
+Fails: any_memory_layout.
+"""
 
 import torch
 
