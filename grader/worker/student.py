@@ -334,7 +334,7 @@ class Student:
         globals.
 
         Tensors, arrays, bytes, text and lists count. Whole storages count, each once, so a view counts as
-        the tensor behind it. Lists of fewer than 16 numbers do not count. Needs PyTorch.
+        the tensor behind it. Up to 64 numbers outside of tensors and arrays do not count. Needs PyTorch.
 
         Args:
             target: An object that the submission made.

@@ -134,27 +134,34 @@ def test_an_object_holds_every_tensor_that_it_leads_to(name):
 
 
 CACHES = {
-    "arrays": "import numpy as np\nclass Cache:\n    def __init__(self): self.held = [np.ones((4, 8))[:1]]",
-    "bytes": "class Cache:\n    def __init__(self): self.held = bytes(4 * 32)",
-    "text": "class Cache:\n    def __init__(self): self.held = 4 * 32 * 'x'",
+    "arrays": "import numpy as np\nclass Cache:\n    def __init__(self): self.held = [np.ones((4, 32))[:1]]",
+    "bytes": "class Cache:\n    def __init__(self): self.held = bytes(4 * 128)",
+    "text": "class Cache:\n    def __init__(self): self.held = 4 * 128 * 'x'",
     "an array of the standard library": "from array import array\n"
-    "class Cache:\n    def __init__(self): self.held = array('f', range(32))",
-    "a list": "class Cache:\n    def __init__(self): self.held = [1.5] * 32",
-    "a global": "import torch\nHELD = []\nclass Cache:\n    def __init__(self): HELD.append(torch.ones(32))",
-    "a class": "import torch\nclass Cache:\n    def __init__(self): Cache.held = torch.ones(32)",
+    "class Cache:\n    def __init__(self): self.held = array('f', range(128))",
+    "a list": "class Cache:\n    def __init__(self): self.held = [1.5] * 128",
+    "nested lists": "class Cache:\n    def __init__(self): self.held = [[1.5] * 8 for _ in range(16)]",
+    "a global": "import torch\nHELD = []\nclass Cache:\n    def __init__(self): HELD.append(torch.ones(128))",
+    "a class": "import torch\nclass Cache:\n    def __init__(self): Cache.held = torch.ones(128)",
     "a default": "import torch\ndef keep(x, held=[]): held.append(x)\n"
-    "class Cache:\n    def __init__(self): keep(torch.ones(32))",
+    "class Cache:\n    def __init__(self): keep(torch.ones(128))",
 }
 
 
 @pytest.mark.parametrize("place", CACHES)
 def test_numbers_count_wherever_a_submission_keeps_them(meet_locally, place):
     student = meet_locally(CACHES[place])
-    assert student.memory_of(student.Cache()) == 32
+    assert student.memory_of(student.Cache()) == 128
+
+
+def test_a_statement_in_the_file_does_not_count(meet_locally):
+    text = "x" * 4000
+    student = meet_locally(f'"""{text}"""\n\nclass Cache:\n    """{text}"""\n    held = 1')
+    assert student.memory_of(student.Cache()) == 0
 
 
 def test_sizes_and_positions_do_not_count(meet_locally):
-    student = meet_locally("class Cache:\n    def __init__(self): self.window, self.at = 4, list(range(9))")
+    student = meet_locally("class Cache:\n    def __init__(self): self.window, self.at = 4, list(range(40))")
     assert student.memory_of(student.Cache()) == 0
 
 

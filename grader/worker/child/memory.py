@@ -21,7 +21,8 @@ from grader.worker.child.instrumentation import is_view, observed_operations
 #: Objects that lead to tensors which do not belong to the object that refers to them.
 SHARED = (type, types.ModuleType, types.FrameType)
 NUMBER = 4  # bytes
-FEW = 16  # numbers in a list, or in bytes and text, below which they do not count: sizes, positions and names
+PYTHONS = {"__annotations__", "__builtins__", "__doc__", "__file__", "__module__", "__name__", "__qualname__"}
+FEW = 64  # numbers outside of tensors and arrays that do not count: sizes, positions and names
 
 
 class TensorsMade:
@@ -60,36 +61,40 @@ def with_tensors_made(
 
 def elements_held(owner: Any, module: Any, apart_from: Any = None) -> int:
     """Return how many numbers can be reached from an object and from the globals of a submission's module:
-    the elements of tensors and arrays, each storage once, the numbers in large lists, and bytes and text as
-    numbers of NUMBER bytes. Of classes and functions only the submission's own
-    are searched, and `apart_from` is not."""
+    the elements of tensors and arrays, each storage once, the numbers in lists, and bytes and text as numbers
+    of NUMBER bytes; of the last three, what is more than FEW in all. Of classes and functions only the
+    submission's own are searched, and `apart_from` is not."""
     torch = sys.modules.get("torch")
     if torch is None:
         return 0
-    found: dict[Any, int] = {}
-    globals_ = [value for name, value in vars(module).items() if name != "__builtins__"]
+    storages: dict[Any, int] = {}
+    others = 0
     with torch._C.DisableTorchFunctionSubclass():
-        for value in _reached([owner, *globals_], module, apart_from):
-            found.update(_numbers_in(torch, value))
-    return sum(found.values())
+        for value in _reached([owner, *_own(module)], module, apart_from):
+            if issubclass(type(value), torch.Tensor):
+                storages.update([_storage(value)])
+            elif issubclass(type(value), np.ndarray):
+                storages.update([_memory_of(value)])
+            else:
+                others += _numbers_in(value)
+    return sum(storages.values()) + (others if others > FEW else 0)
 
 
-def _numbers_in(torch: Any, value: Any) -> Iterator[tuple[Any, int]]:
-    """Yield the identity of the memory that a value occupies and the numbers in it, if it holds numbers."""
-    kind = type(value)
-    if issubclass(kind, torch.Tensor):
-        yield _storage(value)
-    elif issubclass(kind, np.ndarray):
-        while isinstance(value.base, np.ndarray):
-            value = value.base
-        yield id(value), int(value.size)
-    elif issubclass(kind, (bytes, bytearray, str, array.array, memoryview)):
-        size = len(value) * getattr(value, "itemsize", 1) // NUMBER
-        yield id(value), size if size >= FEW else 0
-    elif issubclass(kind, (list, tuple, set, frozenset, dict, collections.deque)):
-        items = value.values() if issubclass(kind, dict) else value
-        numbers = sum(issubclass(type(item), (int, float, complex, np.generic)) for item in items)
-        yield id(value), numbers if numbers >= FEW else 0
+def _memory_of(array: Any) -> tuple[int, int]:
+    """Return the identity and the elements of the array whose memory an array uses."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return id(array), int(array.size)
+
+
+def _numbers_in(value: Any) -> int:
+    """Return how many numbers a list, a dict, bytes or a text holds itself; 0 for other objects."""
+    if isinstance(value, bytes | bytearray | str | array.array | memoryview):
+        return len(value) * getattr(value, "itemsize", 1) // NUMBER
+    if isinstance(value, list | tuple | set | frozenset | dict | collections.deque):
+        items = value.values() if isinstance(value, dict) else value
+        return sum(issubclass(type(item), (int, float, complex, np.generic)) for item in items)
+    return 0
 
 
 def _reached(waiting: list[Any], module: Any, apart_from: Any) -> Iterator[Any]:
@@ -112,8 +117,14 @@ def _referents(value: Any, name: str) -> list[Any]:
         ]
         return [*kept, vars(value)] if value.__module__ == name else kept
     if isinstance(value, type) and value.__module__ == name:
-        return list(vars(value).values())
+        return _own(value)
     return [] if isinstance(value, SHARED) else gc.get_referents(value)
+
+
+def _own(holder: Any) -> list[Any]:
+    """Return the values that a module or a class holds, without what Python has put there, such as its
+    docstring."""
+    return [value for name, value in vars(holder).items() if name not in PYTHONS]
 
 
 def _storage(tensor: Any) -> tuple[int, int]:
