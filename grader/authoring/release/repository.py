@@ -16,6 +16,7 @@ from grader.authoring.release.wheel import build_wheel, zipped
 from grader.authoring.verified import described, require_verified
 from grader.course import changed_statement, release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.files import safe_parts
 from grader.course.submission import SubmissionRejected, read_bytes, read_submission
 from grader.course.syllabus import Syllabus, to_text
 from grader.errors import reason_of
@@ -176,9 +177,9 @@ def update(release: Path, folder: Path) -> ReleaseOutcome:
 
 def _has_link(folder: Path, name: str) -> bool:
     """Return whether a name leads out of the folder, or over a link in it."""
-    parts = PurePosixPath(name).parts
+    parts = safe_parts(name)
     places = [folder.joinpath(*parts[: end + 1]) for end in range(len(parts))]
-    return ".." in parts or PurePosixPath(name).is_absolute() or any(place.is_symlink() for place in places)
+    return not parts or any(place.is_symlink() for place in places)
 
 
 def _corrected_statements(folder: Path, files: dict[str, bytes], before: dict[str, str]) -> dict[str, bytes]:

@@ -48,6 +48,7 @@ CUDA_LIBRARIES = ("/usr/lib/wsl/lib", "/usr/local/cuda/lib64", "/usr/local/nvidi
 CUDA_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "nvidia-caps")
 
 
+@cache
 def standard_library() -> list[str]:
     """Return the files and folders of the standard library, without installed packages."""
     paths = sysconfig.get_paths()
@@ -64,6 +65,7 @@ def _standard_files(folder: str) -> Iterator[str]:
         )
 
 
+@cache
 def packages() -> dict[str, list[str]]:
     """Return the files and folders of each installed package in PACKAGES, by name, without an import."""
     return {name: found for name in PACKAGES if (found := _places(name))}
