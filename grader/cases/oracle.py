@@ -93,7 +93,8 @@ class Oracle:
         return AnswerKey(cases, answers, law_cases, corners, self._cost(cases, corners))
 
     def _kinds_found(self, cases: list[Case], answers: list[Expected]) -> set[str]:
-        """Return what calls before a case change about the reference's own answers, which is not judged."""
+        """Return the kinds of change that earlier calls make to the reference's own answers. They are not
+        held against a submission."""
         expected = {id(case): answer for case, answer in zip(cases, answers, strict=False)}
         found: set[str] = set()
         for case in generation.spread(cases, STATE_CASES):

@@ -21,7 +21,15 @@ from grader.worker.child.instrumentation import is_view, observed_operations
 #: Objects that lead to tensors which do not belong to the object that refers to them.
 SHARED = (type, types.ModuleType, types.FrameType)
 NUMBER = 4  # bytes
-PYTHONS = {"__annotations__", "__builtins__", "__doc__", "__file__", "__module__", "__name__", "__qualname__"}
+SET_BY_PYTHON = {
+    "__annotations__",
+    "__builtins__",
+    "__doc__",
+    "__file__",
+    "__module__",
+    "__name__",
+    "__qualname__",
+}
 FEW = 64  # numbers outside of tensors and arrays that do not count: sizes, positions and names
 
 
@@ -80,11 +88,11 @@ def elements_held(owner: Any, module: Any, apart_from: Any = None) -> int:
     return sum(storages.values()) + (others if others > FEW else 0)
 
 
-def _memory_of(array: Any) -> tuple[int, int]:
+def _memory_of(view: Any) -> tuple[int, int]:
     """Return the identity and the elements of the array whose memory an array uses."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return id(array), int(array.size)
+    while isinstance(view.base, np.ndarray):
+        view = view.base
+    return id(view), int(view.size)
 
 
 def _numbers_in(value: Any) -> int:
@@ -124,7 +132,7 @@ def _referents(value: Any, name: str) -> list[Any]:
 def _own(holder: Any) -> list[Any]:
     """Return the values that a module or a class holds, without what Python has put there, such as its
     docstring."""
-    return [value for name, value in vars(holder).items() if name not in PYTHONS]
+    return [value for name, value in vars(holder).items() if name not in SET_BY_PYTHON]
 
 
 def _storage(tensor: Any) -> tuple[int, int]:
