@@ -64,8 +64,8 @@ def timed_functions(course: Course) -> dict[str, Callable[[], None]]:
         "a worker, in the sandbox": until_greeting(ForkServer("numpy", ALL)),
         "a worker, all but the kernel's layers": until_greeting(ForkServer("numpy", ISOLATION["none"])),
         "softmax graded in this process": in_this_process,
-        "softmax graded in a plain worker": lambda: check(grade_file(plain, info, path).status),
-        "softmax graded in the sandbox": lambda: check(grade_file(isolated, info, path).status),
+        "softmax graded in a plain worker": lambda: check(grade_file(plain, info, path).report.status),
+        "softmax graded in the sandbox": lambda: check(grade_file(isolated, info, path).report.status),
     }
 
 
@@ -137,7 +137,7 @@ def check_growth(gradings: int) -> int:
             if hostile
             else course.solution(info, "reference")
         )
-        report = grade_file(grader, info, path)
+        report = grade_file(grader, info, path).report
         assert (report.status == "passed") is not hostile, (path.name, report.status)
         if (number + 1) % max(1, gradings // 10) == 0:
             told.append(resources())

@@ -108,18 +108,19 @@ def changed_lines(before: str, after: str) -> set[int]:
 def measure(grader: Grader, info: KataInfo, source: str, lines: set[int]) -> tuple[Row, KataReport] | None:
     """Grade one answer and search; None if it is right, or cannot be loaded."""
     try:
-        report = grader.grade(parse(info, source, f"{info.name}.py"))
+        graded = grader.grade(parse(info, source, f"{info.name}.py"))
     except SubmissionRejected:
         return None
+    report = graded.report
     if report.status == "passed":
         return None
     if report.mistake:
         return Row(wrong=1, named=1), report
-    report = grader.locate(report, SearchOptions())
+    report = graded.locate(SearchOptions())
     proven = {repair.place.line for repair in report.repairs}
     raised = {check.place.line for check in report.checks if check.place}
     waypoint = {report.waypoint.line} if report.waypoint else set()
-    row = Row(wrong=1, seconds=[grader.search_seconds], true=bool(lines & (proven | raised | waypoint)))
+    row = Row(wrong=1, seconds=[graded.search_seconds], true=bool(lines & (proven | raised | waypoint)))
     row.proven = bool(proven)
     row.waypoint = bool(waypoint and not proven)
     row.raised = bool(raised and not proven | waypoint)
@@ -158,8 +159,8 @@ def row_of(
 def false_places(grader: Grader, course: Course, info: KataInfo) -> tuple[int, int]:
     """Return the number of right answers, and for how many of them a place is shown."""
     sources = standalone_sources(course, info, "variants").values()
-    reports = [grader.grade(parse(info, source, f"{info.name}.py")) for source in sources]
-    return len(reports), sum(bool(grader.locate(report, SearchOptions()).repairs) for report in reports)
+    graded = [grader.grade(parse(info, source, f"{info.name}.py")) for source in sources]
+    return len(graded), sum(bool(one.locate(SearchOptions()).repairs) for one in graded)
 
 
 def main() -> None:

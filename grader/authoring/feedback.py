@@ -39,7 +39,7 @@ def feedback(course: Course, info: KataInfo, most: int | None = None) -> str:
     parts = [HEAD.format(name=info.name)]
     with closing(source):
         for name, code in list(standalone_sources(course, info, "mistakes").items())[:most]:
-            report = grader.grade(Submission(info, code, f"{name}.py"))
+            report = grader.grade(Submission(info, code, f"{name}.py")).report
             text = render_kata(replace(report, output=""))  # printed output may contain local paths
             parts.append(f"## {name}\n\n```\n{text}```\n")
     return "\n".join(parts)

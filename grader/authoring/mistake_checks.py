@@ -155,7 +155,7 @@ def differs_in_a_worker(
     """Return a message if a worker judges the mistake differently, else None."""
     source = standalone_sources(course, prepared.info, "mistakes")[here.name]
     try:
-        report = grader.grade(Submission(prepared.info, source, f"the mistake `{here.name}`"))
+        report = grader.grade(Submission(prepared.info, source, f"the mistake `{here.name}`")).report
     except SubmissionRejected as refused:
         return f"the mistake `{here.name}` cannot be graded: {refused}"
     failed = frozenset(c.name for c in report.checks if c.status not in ("passed", "skipped"))

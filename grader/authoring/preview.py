@@ -43,7 +43,7 @@ def _reports(course: Course, info: KataInfo) -> dict[str, KataReport]:
     with closing(source):
         sources = list(standalone_sources(course, info, "mistakes").items())
         shown = spread(sources, SHOWN)
-        graded = {name: grader.grade(Submission(info, code, f"{name}.py")) for name, code in shown}
+        graded = {name: grader.grade(Submission(info, code, f"{name}.py")).report for name, code in shown}
     return {name: replace(report, output="") for name, report in graded.items()}
 
 

@@ -25,7 +25,6 @@ from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.loading import parse
 from grader.course.renamed import FILE as RENAMED
 from grader.course.submission import digest, open_questions
-from grader.grading.prerequisites import with_needs
 from grader.kata import Corner, Kata, KataError, Law
 from grader.worker.child.rules import first_use
 
@@ -265,7 +264,7 @@ def _is_assertion(call: ast.Call) -> bool:
 
 def _gaps_of_needs(course: Course, info: KataInfo, part: str) -> list[str]:
     try:
-        with_needs(course, [info])
+        course.with_needs([info])
     except KataError as error:
         return [f"{place(course, info.path)}: {error}"]
     return [

@@ -156,7 +156,7 @@ def _judge(course: Course, grader: Grader, result: KataVerification, due: list[s
 def _verify_stub(course: Course, grader: Grader, result: KataVerification) -> None:
     kata = grader.prepare(result.info).kata
     due = "failed" if kata.ships_wrong_code else "not_started"
-    report = grade_file(grader, result.info, course.stub(result.info))
+    report = grade_file(grader, result.info, course.stub(result.info)).report
     if report.status != due:
         result.gaps.append(
             f"the stub is reported `{report.status}`, not `{due}`; each entry point must be a docstring"
@@ -206,7 +206,7 @@ def _told(check: CheckReport) -> str:
 
 def _grade_source(grader: Grader, result: KataVerification, what: str, source: str) -> KataReport | None:
     try:
-        return grader.grade(Submission(result.info, source, what))
+        return grader.grade(Submission(result.info, source, what)).report
     except SubmissionRejected as refused:
         result.gaps.append(f"{what} cannot be graded: {refused}")
         return None

@@ -38,10 +38,10 @@ def group_search(options: GraderOptions, source_of: SourceOf) -> Iterator[Search
     def search(group: UnexplainedFiles) -> UnexplainedFiles:
         info, source = options.course.kata_info(group.kata), source_of(group.students[0], group.kata)
         try:
-            report = grader.grade(parse(info, source, f"{info.name}.py"))
+            graded = grader.grade(parse(info, source, f"{info.name}.py"))
         except SubmissionRejected:
             return group
-        return replace(group, found=grader.locate(report, SearchOptions()), source=source)
+        return replace(group, found=graded.locate(SearchOptions()), source=source)
 
     try:
         yield search

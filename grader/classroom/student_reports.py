@@ -11,7 +11,7 @@ from grader.classroom.roster import Member
 from grader.classroom.run import RunCounts
 from grader.classroom.store import BEGUN, HANDED_IN, Store, StoredResult
 from grader.course.catalog import KataInfo
-from grader.grading.prerequisites import waiting
+from grader.grading.session import waiting
 from grader.report import Isolation, KataReport, Provenance, Report, from_json
 
 NOTHING = "Nothing was handed in."

@@ -93,7 +93,7 @@ def judge(judging: Grader, info: KataInfo, task: Task) -> Verdict:
         return sources[0]
 
     try:
-        kata = grade_read(judging, info, read)
+        kata = grade_read(judging, info, read).report
     except StubUnchanged:
         kata = info.unjudged("not_started", f"Not started yet: {info.name}.py is as it was handed out.")
     report = Report(

@@ -10,7 +10,6 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from grader.cli.keyboard import END, Keyboard
 from grader.cli.keys import Key, footer, help_text
 from grader.cli.options import PASSED, GradeOptions
 from grader.cli.progress import after_pass, bar, change, kata_list, matches, next_kata, standing, welcome
-from grader.cli.recorder import Recorder
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.changed_statement import note_for
@@ -35,7 +33,8 @@ from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import account, terminal
 from grader.formats.terminal import View
-from grader.grading.prerequisites import Needs, open_needs
+from grader.grading.grader import Graded
+from grader.grading.session import Session, open_session
 from grader.grading.startup import lacks_library
 from grader.report import KataReport
 from grader.report_texts import harmless
@@ -53,11 +52,10 @@ def run_loop(course: Course, options: GradeOptions) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(PASSED))  # so that the terminal is set back
     found = [standing(course, info, state) for info, state in _states(course)]
     paths = [(one.info, course.stub(one.info)) for one in found if one.mark or one.info.library == "numpy"]
-    needs, source = open_needs(course, paths, **options.grader_options)
     saved = SavedFiles(course.stub(info) for info in course.katas.values())
-    with closing(source), Keyboard() as keyboard:
+    with open_session(course, paths, **options.grader_options) as session, Keyboard() as keyboard:
         loop = Loop(
-            course, needs, keyboard, saved, lambda: view_of(options), options.screen, options.search_seconds
+            session, keyboard, saved, lambda: view_of(options), options.screen, options.search_seconds
         )
         try:
             begins_anew = loop.run()
@@ -95,23 +93,22 @@ class Loop:
 
     def __init__(
         self,
-        course: Course,
-        needs: Needs,
+        session: Session,
         keyboard: Keyboard,
         saved: SavedFiles,
         view: Callable[[], View],
         clears: bool = False,
         search: float = 0.0,
     ) -> None:
-        self.course, self.needs, self.keyboard, self.saved = course, needs, keyboard, saved
+        self.session, self.keyboard, self.saved = session, keyboard, saved
+        self.course, self.state, self.versions = session.course, session.state, session.versions
         self.view, self.clears, self.search = view, clears, search
-        self.recorder = Recorder(course)
-        self.state, self.versions = self.recorder.state, self.recorder.versions
-        self.standings = {info.name: standing(course, info, state) for info, state in _states(course)}
+        known = _states(self.course)
+        self.standings = {info.name: standing(self.course, info, state) for info, state in known}
         self.current = self._latest()
         self.report: KataReport | None = None  # of the current kata
         self._ends = self._begins_anew = False
-        needs.grader.is_outdated = lambda: saved.is_pending
+        session.grader.is_outdated = lambda: saved.is_pending
 
     # --- what happens ---
 
@@ -160,7 +157,7 @@ class Loop:
 
     def _grade_saved(self, path: Path) -> None:
         info = next(info for info in self.course.katas.values() if self.course.stub(info) == path)
-        if info.library not in self.needs.grader.sources and not lacks_library(info):
+        if info.library not in self.session.grader.sources and not lacks_library(info):
             self._ends = self._begins_anew = True
         else:
             self._grade(info)
@@ -169,9 +166,10 @@ class Loop:
         """Grade a kata, remember and show the outcome; nothing if a file is saved meanwhile."""
         before, began = self.state.kata(info.name), time.monotonic()
         try:
-            report, now = self.recorder.grade(self.needs, info, self.course.stub(info))
+            graded = self.session.grade(info, self.course.stub(info))
         except Outdated:
             return
+        report, now = graded.report, self.state.kata(info.name)
         self.standings[info.name] = standing(self.course, info, now)
         self.current, self.report = info, report
         seconds = time.monotonic() - began
@@ -179,15 +177,14 @@ class Loop:
             self.say(self._text(report, replace(self.view(), detail="brief")).rstrip())
         else:
             self._show(change(info, before, now), seconds)
-            self._search()
+            self._search(graded)
 
-    def _search(self) -> None:
+    def _search(self, graded: Graded) -> None:
         """Look for the place of the mistake until a key is pressed or a file is saved, and show it."""
-        assert self.report is not None
         options = SearchOptions(
             self.search, is_outdated=lambda: self.saved.is_pending or self.keyboard.is_pending
         )
-        self.report = self.needs.grader.locate(self.report, options)
+        self.report = graded.locate(options)
         if found := terminal.search_lines(self.report, self.view()):
             self.say("\n".join(found))
 
@@ -212,7 +209,7 @@ class Loop:
 
     def _other_way(self) -> str:
         """Return another way to write the current kata, from its variants or from the answer key."""
-        keyring = self.needs.grader.keyring
+        keyring = self.session.grader.keyring
         return keyring.kata(self.current).way if keyring else other_way(self.course, self.current)
 
     def _text(self, report: KataReport, view: View) -> str:

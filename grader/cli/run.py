@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -14,15 +15,15 @@ from grader.cli.console import Console, view_of
 from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions
 from grader.cli.output import ReportOutput
 from grader.cli.progress import is_begun, welcome
-from grader.cli.recorder import Recorder
-from grader.cli.watch import watch
+from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.notebook_cells import is_notebook, katas_in
 from grader.course.submission import SubmissionRejected
 from grader.formats.escaping import one_line
-from grader.grading.prerequisites import open_needs
+from grader.grading.session import Session, open_session
 from grader.grading.startup import require_library
 from grader.report import Isolation, Report
+from grader.worker.client import Outdated
 
 
 def grade_submission(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
@@ -48,9 +49,12 @@ def grade_files(
         return _show_welcome(course, options, output, notes)
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
     console = Console(output, len(paths), view_of(options))
-    if options.watch:
-        return watch(course, paths, console, options)
-    return grade_once(course, paths, options, console, notes)
+    remembers = sys.stdout.isatty() and options.exercises is None  # programs grade files of many students
+    with open_session(course, paths, remembers, **options.grader_options) as session:
+        if options.watch:
+            return watch(session, paths, console, options.search_seconds)
+        report = _grade_round(session, paths, console, options.search_seconds, notes)
+        return exit_code(report)
 
 
 def _chosen_files(
@@ -91,28 +95,46 @@ def _only_info(course: Course, infos: list[KataInfo], file: Path) -> KataInfo:
     raise CourseError("`--file` goes with the name of one kata: grade softmax --file my_softmax.py.")
 
 
-def grade_once(
-    course: Course,
-    paths: list[tuple[KataInfo, Path]],
-    options: GradeOptions,
-    console: Console,
-    notes: Sequence[str] = (),
+def watch(
+    session: Session, paths: list[tuple[KataInfo, Path]], console: Console, search_seconds: float
 ) -> int:
-    """Grade each file, print each report as it is made, and write the whole report at the end. On a
-    terminal, outcomes are remembered; other programs grade files of many students in one place."""
-    needs, source = open_needs(course, paths, **options.grader_options)
-    recorder = Recorder(course) if sys.stdout.isatty() and options.exercises is None else None
-    with closing(source):
-        katas = []
-        for info, path in paths:
-            console.start_kata(info)
-            kata = recorder.grade(needs, info, path)[0] if recorder else needs.grade(info, path)
-            katas.append(needs.grader.locate(kata, console.search(options.search_seconds)))
-            console.finish_kata(katas[-1], path)
-        grader = needs.grader
-        report = Report(tuple(katas), options.device, grader.isolation, grader.provenance, tuple(notes))
+    """Grade all files now and each file after a change, until Ctrl-C; return the exit code."""
+    saved, due = SavedFiles(path for _, path in paths), paths
+    session.grader.is_outdated = lambda: saved.is_pending
+    try:
+        while True:
+            if due:
+                with suppress(Outdated):  # a file was saved meanwhile
+                    began = time.monotonic()
+                    console.begin_round()
+                    _grade_round(session, due, console, search_seconds)
+                    click.echo(f"{time.monotonic() - began:.2f} s. Watching; Ctrl-C ends.", err=True)
+                    due = []
+            time.sleep(POLL_SECONDS)
+            changed = saved.take()
+            due = [one for one in paths if one in due or one[1] in changed]
+    except KeyboardInterrupt:
+        click.echo("\nStopped watching.")
+    return PASSED
+
+
+def _grade_round(
+    session: Session,
+    paths: list[tuple[KataInfo, Path]],
+    console: Console,
+    search_seconds: float,
+    notes: Sequence[str] = (),
+) -> Report:
+    """Grade each file, print each report as it is made, and write the whole report at the end."""
+    grader, katas = session.grader, []
+    for info, path in paths:
+        console.start_kata(info)
+        graded = session.grade(info, path)
+        katas.append(graded.locate(console.search(search_seconds, grader.is_outdated)))
+        console.finish_kata(katas[-1], path)
+    report = Report(tuple(katas), grader.device, grader.isolation, grader.provenance, tuple(notes))
     console.finish(report)
-    return exit_code(report)
+    return report
 
 
 def exit_code(report: Report) -> int:

@@ -9,12 +9,9 @@ import click
 
 from grader.cli.console import view_of
 from grader.cli.options import PASSED, GradeOptions
-from grader.cli.recorder import Recorder
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.state import CourseState, write_whole
 from grader.errors import reason_of
-from grader.grading.prerequisites import Needs
-from grader.report import KataReport
 from grader.see import page, text
 from grader.see.answers import open_answers
 from grader.see.example import example_of
@@ -47,15 +44,13 @@ def see(course: Course, options: GradeOptions) -> int:
 
 def _run(course: Course, options: GradeOptions) -> list[Section]:
     """Run the student's functions and return all sections."""
-    recorder = Recorder(course)
-
-    def remember(needs: Needs, info: KataInfo, path: Path) -> KataReport:
-        click.echo(f"grading {info.name} …", err=True)
-        return recorder.grade(needs, info, path)[0]
-
-    grade = remember if sys.stdout.isatty() and options.exercises is None else Needs.grade
-    with open_answers(course, options.mine, grade, **options.grader_options) as answers:
+    remembers = sys.stdout.isatty() and options.exercises is None
+    with open_answers(course, options.mine, remembers, _show_start, **options.grader_options) as answers:
         return Sections(answers, read_recording(), example_of(options.tokens)).all()
+
+
+def _show_start(info: KataInfo) -> None:
+    click.echo(f"grading {info.name} …", err=True)
 
 
 def _write(path: Path, content: str) -> None:

@@ -151,6 +151,24 @@ class Course:
             raise CourseError(f"{told} grade {inside} --file {word}")
         return [self.kata_info(name)]
 
+    def with_needs(self, infos: list[KataInfo]) -> list[KataInfo]:
+        """Return the katas and all that they need, directly or indirectly. Raises KataError if a needed kata
+        does not exist or the needs form a circle."""
+        found = {info.name: info for info in infos}
+        for info in infos:
+            self._collect_needs(info, (), found)
+        return list(found.values())
+
+    def _collect_needs(self, info: KataInfo, through: tuple[str, ...], found: dict[str, KataInfo]) -> None:
+        if info.name in through:
+            circle = " needs ".join(f"`{name}`" for name in (*through[through.index(info.name) :], info.name))
+            raise KataError(f"{circle}: nobody could begin; take one of these needs out.")
+        for name in info.needs:
+            if name not in found and name not in self.katas:
+                raise KataError(f"`{info.name}` needs `{name}`, and there is no such kata.")
+            needed = found.setdefault(name, self.kata_info(name))
+            self._collect_needs(needed, (*through, info.name), found)
+
     def _require_own_file(self, word: str, info: KataInfo) -> None:
         """Raise CourseError if a word is the path of another file than the kata's exercise."""
         if word.endswith(".py") and os.path.lexists(word) and not _is_same(Path(word), self.stub(info)):

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,11 +33,36 @@ from grader.worker.process import WorkerFactory
 
 if TYPE_CHECKING:
     from grader.diagnosis.matcher import MistakeMatcher
+    from grader.diagnosis.repair import RepairSearch
     from grader.diagnosis.search_options import SearchOptions
-    from grader.report import Mistake
 
 PASSES_FROM = 75  # percent of the points of a kata of questions
 NAMING_SECONDS = 4.0  # of CPU time for the search for the mistake
+
+
+@dataclass
+class Graded:
+    """The report of a submission, and how to begin a search for the place of its mistake: None if there is
+    nothing to search, because the submission passes or its mistake has a name."""
+
+    report: KataReport
+    begin_search: Callable[[SearchOptions], RepairSearch] | None = None
+    search_seconds: float = 0.0  # the CPU time of the search
+
+    def locate(self, options: SearchOptions) -> KataReport:
+        """Search, and return the report with the places that are found. An error of the search ends it."""
+        if self.begin_search is None or options.seconds <= 0:
+            return self.report
+        search = self.begin_search(options)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with suppress(Exception, JudgingStopped), limited(options.seconds):
+                search.run()
+        self.search_seconds = search.clock.spent
+        repairs = tuple(as_repair(place, search.submission.source) for place in search.places)
+        waypoint = None if any(not repair.fact for repair in repairs) else search.waypoint
+        self.report = with_places(self.report, repairs, waypoint)
+        return self.report
 
 
 class Grader:
@@ -58,9 +83,6 @@ class Grader:
         #: Whether a running grading is of no use any more; it then raises Outdated.
         self.is_outdated: Callable[[], bool] = lambda: False
         self.matchers: dict[str, MistakeMatcher] = {}  # by kata; filled when a submission fails
-        self.search_seconds = 0.0  # the CPU time of the last search
-        self._digest = ""  # of the submission graded last
-        self._unexplained: tuple[PreparedKata, Submission, list[CheckResult]] | None = None
 
     @property
     def isolation(self) -> Isolation:
@@ -102,15 +124,14 @@ class Grader:
             self.matchers[name] = matcher_of(prepared.kata, mistakes_of(self.course, prepared))
         return self.matchers[name]
 
-    def grade(self, submission: Submission) -> KataReport:
-        """Return the report of one submission, even if it crashes. Raises SubmissionRejected if the file
-        cannot be loaded, and Outdated."""
+    def grade(self, submission: Submission) -> Graded:
+        """Grade one submission, even if it crashes. Raises SubmissionRejected if the file cannot be loaded,
+        and Outdated."""
         began = time.monotonic()
         prepared = self.prepare(submission.info)
         broken = _check_rules(prepared.kata, submission)
-        self._unexplained, self._digest = None, hashlib.sha256(submission.source.encode()).hexdigest()
-        checks, output, cost = (broken, "", None) if broken else self._judge(prepared, submission)
-        checks = self._note_shortcuts(prepared.kata, submission, checks)
+        judged = _Judged(broken) if broken else self._judge(prepared, submission)
+        checks = self._note_shortcuts(prepared.kata, submission, judged.checks)
         passed = all(check.status in ("passed", "skipped") for check in checks)
         if prepared.kata.questions:
             passed = 100 * sum(check.score for check in checks) >= PASSES_FROM * submission.info.max_score
@@ -121,29 +142,26 @@ class Grader:
             submission.info.max_score,
             time.monotonic() - began,
             checks=tuple(checks),
-            output=output,
-            digest=self._digest,
-            cost=cost if passed else None,
+            output=judged.output,
+            digest=hashlib.sha256(submission.source.encode()).hexdigest(),
+            cost=judged.cost if passed else None,
         )
-        return bounded(report)
+        return Graded(bounded(report), self._search_of(prepared, submission, judged.unexplained))
 
-    def locate(self, report: KataReport, options: SearchOptions) -> KataReport:
-        """Return the report of the submission graded last with the places that a search finds. It searches
-        only if the submission fails and its mistake has no name; an error of the search ends it."""
-        if self._unexplained is None or options.seconds <= 0 or report.digest != self._digest:
-            return report
-        from grader.diagnosis.repair import RepairSearch  # most gradings do not need it
+    def _search_of(
+        self, prepared: PreparedKata, submission: Submission, unexplained: list[CheckResult]
+    ) -> Callable[[SearchOptions], RepairSearch] | None:
+        """Return how to begin a search; None if no result needs one, or if it would answer a question."""
+        if not unexplained or prepared.kata.questions:
+            return None
 
-        prepared, submission, findings = self._unexplained
-        factory = self.sources[prepared.kata.library]
-        search = RepairSearch(prepared, submission, factory, self.device, findings, options)
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with suppress(Exception, JudgingStopped), limited(options.seconds):
-                search.run()
-        self.search_seconds = search.clock.spent
-        repairs = tuple(as_repair(place, submission.source) for place in search.places)
-        return with_places(report, repairs, None if any(not r.fact for r in repairs) else search.waypoint)
+        def begin(options: SearchOptions) -> RepairSearch:
+            from grader.diagnosis.repair import RepairSearch  # most gradings do not need it
+
+            factory = self.sources[prepared.kata.library]
+            return RepairSearch(prepared, submission, factory, self.device, unexplained, options)
+
+        return begin
 
     def _note_shortcuts(
         self, kata: Kata, submission: Submission, checks: list[CheckReport]
@@ -161,26 +179,7 @@ class Grader:
             return [replace(checks[0], status="failed", score=0, message=note), *checks[1:]]
         return [replace(checks[0], message=f"{note} The points stand."), *checks[1:]]
 
-    def _note_unexplained(
-        self,
-        prepared: PreparedKata,
-        submission: Submission,
-        findings: list[CheckResult],
-        mistakes: dict[str, Mistake],
-    ) -> None:
-        """Keep what `locate` needs, if no mistake is named and every part is written. A search would tell the
-        answer of a question."""
-        if (
-            not mistakes
-            and not prepared.kata.questions
-            and not _raises_unwritten(submission.source, findings)
-        ):
-            self._unexplained = prepared, submission, findings
-
-    def _judge(
-        self, prepared: PreparedKata, submission: Submission
-    ) -> tuple[list[CheckReport], str, Cost | None]:
-        """Return the checks, what the submission printed and, if nothing fails, what it costs."""
+    def _judge(self, prepared: PreparedKata, submission: Submission) -> _Judged:
         source = submission.source
         attempt = SubmissionRun(
             self.sources, self.device, prepared, submission, self.note_isolation, self.is_outdated
@@ -199,7 +198,6 @@ class Grader:
                 matcher = self.matcher(prepared)
                 with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
                     mistakes = matcher.name(findings)
-                self._note_unexplained(prepared, submission, findings, mistakes)
             free = unearned(findings, attempt.session.answers())
             checks = [
                 as_check(
@@ -212,7 +210,19 @@ class Grader:
                 )
                 for f in findings
             ]
-            return checks, attempt.printed, cost
+            explained = not failed or mistakes or _raises_unwritten(source, findings)
+            return _Judged(checks, attempt.printed, cost, [] if explained else findings)
+
+
+@dataclass
+class _Judged:
+    """The checks of a submission, what it printed, what it costs if it passes, and all results if no mistake
+    explains them and every part is written."""
+
+    checks: list[CheckReport]
+    output: str = ""
+    cost: Cost | None = None
+    unexplained: list[CheckResult] = field(default_factory=list)
 
 
 def _raises_unwritten(source: str, findings: list[CheckResult]) -> bool:

@@ -15,10 +15,10 @@ from grader.cases.generation import SEED
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.notebook_cells import is_notebook, read_from_notebook
 from grader.course.submission import Submission, SubmissionRejected, read_submission
-from grader.grading.grader import Grader
+from grader.grading.grader import Graded, Grader
 from grader.grading.submission_run import CUDA_SECONDS
 from grader.kata import KataError
-from grader.report import Isolation, KataReport
+from grader.report import Isolation
 from grader.report_texts import bounded
 from grader.worker.client import RemoteStudent, WorkerLost
 from grader.worker.fork_server import WorkerFactories, open_sources
@@ -127,21 +127,22 @@ def read_answer(info: KataInfo, path: Path) -> Submission:
     return read_from_notebook(info, path) if is_notebook(path) else read_submission(info, path)
 
 
-def grade_file(grader: Grader, info: KataInfo, path: Path) -> KataReport:
-    """Return the report of one file, also if it cannot be graded or is not begun."""
+def grade_file(grader: Grader, info: KataInfo, path: Path) -> Graded:
+    """Grade one file, also if it cannot be graded or is not begun."""
     return grade_read(grader, info, lambda: read_answer(info, path))
 
 
-def grade_read(grader: Grader, info: KataInfo, read: Callable[[], Submission]) -> KataReport:
-    """Return the report of the submission that `read` returns; `read` may raise SubmissionRejected."""
+def grade_read(grader: Grader, info: KataInfo, read: Callable[[], Submission]) -> Graded:
+    """Grade the submission that `read` returns; `read` may raise SubmissionRejected."""
     if lacks_library(info):
-        return info.unjudged("error", _what_to_install(info))
+        return Graded(info.unjudged("error", _what_to_install(info)))
     try:
         submission = read()
         if not submission.begun:
             due = "fill in the values" if info.questions else "write the code"
             message = f"Not started yet: open {submission.label}, read its docstring, {due}."
-            return info.unjudged("not_started", message)
+            return Graded(info.unjudged("not_started", message))
         return grader.grade(submission)
     except SubmissionRejected as refused:
-        return bounded(replace(info.unjudged("error", str(refused)), excerpt=refused.excerpt))
+        report = replace(info.unjudged("error", str(refused)), excerpt=refused.excerpt)
+        return Graded(bounded(report))

@@ -52,7 +52,7 @@ def _open(course: Course, infos: list[KataInfo], terms: GradingTerms) -> CellGra
             source = require_answer(answer, info.name, label)
             return parse(info, source, f"{label} (cell {info.name})")
 
-        return grade_read(grader, info, read)
+        return grade_read(grader, info, read).report
 
     return grade_cell
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from grader.course.catalog import Course, KataInfo
-from grader.course.state import CourseState, file_digest
+from grader.course.state import file_digest
 from grader.course.submission import Submission, SubmissionRejected
 from grader.expect import SubmissionFailed
-from grader.grading.prerequisites import Needs, open_needs
+from grader.grading.session import Session, open_session
 from grader.grading.startup import lacks_library, read_answer
 from grader.grading.submission_run import LOAD_SECONDS, START_SECONDS
-from grader.report import KataReport
 from grader.worker.client import RemoteStudent, WorkerLost
-from grader.worker.fork_server import WorkerFactories
 from grader.worker.student import Student
 
 #: The katas that the decoder is made of, in the order of the page, with the functions that it calls.
@@ -47,8 +44,6 @@ KATAS = {
 
 #: `open` is not begun, `begun` does not pass and is not used, `fails` does not pass and is used.
 Status = Literal["yours", "fails", "begun", "open"]
-#: Grades one file, and may remember the outcome.
-GradeFile = Callable[[Needs, KataInfo, Path], KataReport]
 
 
 @dataclass
@@ -62,20 +57,23 @@ class Answers:
 
 @contextmanager
 def open_answers(
-    course: Course, mine: bool = False, grade: GradeFile = Needs.grade, **terms: Any
+    course: Course,
+    mine: bool = False,
+    remembers: bool = False,
+    started: Callable[[KataInfo], None] = lambda _: None,
+    **terms: Any,
 ) -> Iterator[Answers]:
-    """Yield the student's answers. A file that does not pass is used if `mine` is true. `terms` are those of
-    `open_grader`, which may raise COMPLAINTS."""
+    """Yield the student's answers. A file that does not pass is used if `mine` is true. `started` is called
+    before a file is graded. `terms` are those of `open_grader`, which may raise COMPLAINTS."""
     found, students = dict(_begun(course)), dict[str, Student]()
     answers = Answers(students=students)
     with ExitStack() as stack:
         paths = [(submission.info, course.stub(submission.info)) for submission in found.values()]
-        needs, source = open_needs(course, paths, **terms)
-        stack.callback(source.close)
+        session = stack.enter_context(open_session(course, paths, remembers, **terms))
         for name, submission in found.items():
             answers.statuses[name] = "begun"
-            passes = _passes(course, needs, submission.info, grade)
-            student = _load(stack, source, submission) if passes or mine else None
+            passes = _passes(session, submission.info, started)
+            student = _load(stack, session, submission) if passes or mine else None
             if student is not None:
                 answers.statuses[name] = "yours" if passes else "fails"
                 students[name] = student
@@ -96,19 +94,20 @@ def _begun(course: Course) -> Iterator[tuple[str, Submission]]:
             yield name, submission
 
 
-def _passes(course: Course, needs: Needs, info: KataInfo, grade: GradeFile) -> bool:
+def _passes(session: Session, info: KataInfo, started: Callable[[KataInfo], None]) -> bool:
     """Return whether the file passes: as remembered if it is the one that was graded, else graded now."""
-    path = course.stub(info)
-    known = CourseState(course).kata(info.name)
+    path = session.course.stub(info)
+    known = session.state.kata(info.name)
     if known.digest and known.digest == file_digest(info, path):
         return known.status == "passed"
-    return grade(needs, info, path).status == "passed"
+    started(info)
+    return session.grade(info, path).report.status == "passed"
 
 
-def _load(stack: ExitStack, source: WorkerFactories, submission: Submission) -> Student | None:
+def _load(stack: ExitStack, session: Session, submission: Submission) -> Student | None:
     """Return the submission in a worker that ends with the stack, or None if it cannot be imported."""
     info = submission.info
-    process = stack.enter_context(source[info.library].start("cpu"))
+    process = stack.enter_context(session.grader.sources[info.library].start("cpu"))
     student = RemoteStudent(process, library=info.library)
     loading = {"source": submission.source, "entry_points": list(info.entry_points), "forbidden": []}
     try:

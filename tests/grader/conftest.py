@@ -356,7 +356,7 @@ def grade(request, tiny_course, tmp_path):
             setattr(request.config, name, Grader(tiny_course, {library: source}))
         file = tmp_path / f"{kata}.py"
         file.write_text(textwrap.dedent(code))
-        return getattr(request.config, name).grade(read_submission(tiny_course.kata_info(kata), file))
+        return getattr(request.config, name).grade(read_submission(tiny_course.kata_info(kata), file)).report
 
     return grade_code
 

@@ -140,7 +140,7 @@ class HostileRun:
     def grade_text(self, kata, text):
         file = self.base / "beside" / "plain.py"
         file.write_text(text)
-        return grade_file(self.grader, self.grader.course.kata_info(kata), file)
+        return grade_file(self.grader, self.grader.course.kata_info(kata), file).report
 
     def text_of(self, report):
         plain = dataclasses.replace(report, seconds=0.0)
@@ -183,7 +183,7 @@ class HostileRun:
         file = self.submit(name)
         os.chdir(file.parent)
         info = self.grader.course.kata_info(KATA.get(name, "softmax"))
-        report = grade_file(self.grader, info, file)
+        report = grade_file(self.grader, info, file).report
         found = [*self.gained(name, report), *learnt(self.text_of(report)), *through(report)]
         found += [*self.incomplete(info, report), *self.left()]
         if self.canary and self.text_of(self.grade_text("double", CANARY)) != self.canary:

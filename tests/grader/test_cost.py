@@ -73,7 +73,7 @@ def test_a_key_holds_the_references_cost(tiny_course, torch_source):
     judging = Grader(tiny_course, {"torch": torch_source}, keyring=Keyring([KeyFile(data, "k")], "k"))
     key = judging.prepare(info).oracle.key
     assert isinstance(key.cost, RecordedCost)
-    assert judging.grade(Submission(info, textwrap.dedent(WIDE), "center.py")).cost.memory == 3.0
+    assert judging.grade(Submission(info, textwrap.dedent(WIDE), "center.py")).report.cost.memory == 3.0
 
 
 def test_building_a_module_counts_nothing():

@@ -41,7 +41,7 @@ def test_reference_and_variants_get_full_marks(grade, tiny_course, part):
 def test_warnings_and_errors_name_the_file_that_is_graded(tiny_course, numpy_source):
     source = "import sys\ndef double(x):\n    print(sys._getframe().f_code.co_filename)\n    return x * 5\n"
     submission = Submission(tiny_course.kata_info("double"), source, "work/answer.py")
-    report = Grader(tiny_course, {"numpy": numpy_source}).grade(submission)
+    report = Grader(tiny_course, {"numpy": numpy_source}).grade(submission).report
     assert report.output.startswith("answer.py\n")
 
 
@@ -212,10 +212,10 @@ def test_a_submission_that_fails_only_when_imported_again_is_given_up(tiny_cours
     """
     file = tmp_path / "double.py"
     file.write_text(textwrap.dedent(code))
-    grader = Grader(
-        tiny_course, {"numpy": plain_source}
-    )  # in the sandbox it cannot find out whether it ran before
-    assert statuses(grader.grade(read_submission(tiny_course.kata_info("double"), file))) == ["error"] * 9
+    # in the sandbox it cannot find out whether it ran before
+    grader = Grader(tiny_course, {"numpy": plain_source})
+    report = grader.grade(read_submission(tiny_course.kata_info("double"), file)).report
+    assert statuses(report) == ["error"] * 9
 
 
 def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_path):
@@ -226,7 +226,7 @@ def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_pat
     info = softmax_grader.course.kata_info("softmax")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report = softmax_grader.grade(read_submission(info, file))
+        report = softmax_grader.grade(read_submission(info, file)).report
     assert "The result cannot be used" not in str(report)  # a warning in a law would be an error
 
 

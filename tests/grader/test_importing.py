@@ -209,7 +209,7 @@ def test_a_wrong_answer_fails_the_imported_kata(imported, tmp_path):
     course = Course(imported[0] / "my")
     grader, workers = open_grader(course, [course.kata_info("theirs")])
     with closing(workers):
-        report = grade_file(grader, course.kata_info("theirs"), wrong)
+        report = grade_file(grader, course.kata_info("theirs"), wrong).report
     failed = {check.name for check in report.checks if check.status == "failed"}
     assert {"agrees_with_reference", "figures", "rows_sum_to_one"} <= failed
 

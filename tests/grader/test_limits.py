@@ -80,10 +80,11 @@ def test_what_a_law_makes_of_a_long_answer_ends_this_report_alone(copy_course, n
     monkeypatch.setattr(submission_run, "JUDGE_SECONDS", 1.0)
     grader = Grader(copy_course, {"numpy": numpy_source})
     info = copy_course.kata_info("copy")
-    report = grader.grade(Submission(info, "def copy(ids):\n    return [0] * 19_000\n", "copy.py"))
+    report = grader.grade(Submission(info, "def copy(ids):\n    return [0] * 19_000\n", "copy.py")).report
     assert report.status == "failed"
     assert report.checks[-1].score == 0
-    assert grader.grade(Submission(info, "def copy(ids):\n    return ids[:]\n", "copy.py")).status == "passed"
+    right = Submission(info, "def copy(ids):\n    return ids[:]\n", "copy.py")
+    assert grader.grade(right).report.status == "passed"
 
 
 HOSTILE = {

@@ -20,7 +20,7 @@ from grader.course.catalog import Course
 from grader.course.state import CourseState, file_digest
 from grader.formats.terminal import View
 from grader.grading.grader import Grader
-from grader.grading.prerequisites import Needs
+from grader.grading.session import Session
 from grader.report import KataReport
 
 WRONG = "def double(x):\n    return 3 * x\n"
@@ -61,8 +61,8 @@ def run(course, numpy_source, capsys):
         keyboard = TypedKeyboard(steps)
         keyboard.typed = list(typed)
         saved = SavedFiles(course.stub(info) for info in course.katas.values())
-        needs = Needs(Grader(course, {"numpy": numpy_source}), course.stub)
-        run.loop = Loop(course, needs, keyboard, saved, lambda: View(width=100), clears, search)
+        session = Session(Grader(course, {"numpy": numpy_source}))
+        run.loop = Loop(session, keyboard, saved, lambda: View(width=100), clears, search)
         run.begins_anew = run.loop.run()
         return capsys.readouterr().out
 

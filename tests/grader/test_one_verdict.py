@@ -110,7 +110,7 @@ def answers(course, name):
 def grade(grader, name, source):
     info = grader.course.kata_info(name)
     try:
-        return told(grader.grade(Submission(info, textwrap.dedent(source), f"{name}.py")))
+        return told(grader.grade(Submission(info, textwrap.dedent(source), f"{name}.py")).report)
     except SubmissionRejected as refused:
         return str(refused)
 
@@ -220,7 +220,7 @@ name, sources = json.load(sys.stdin)
 info = course.kata_info(name)
 grader, source = open_grader(course, [info])
 with closing(source):
-    graded = {key: grader.grade(Submission(info, text, f"{name}.py")) for key, text in sources.items()}
+    graded = {key: grader.grade(Submission(info, text, f"{name}.py")).report for key, text in sources.items()}
 print(json.dumps({key: asdict(replace(report, seconds=0.0)) for key, report in graded.items()}))
 """
 

@@ -7,7 +7,6 @@ from click.testing import CliRunner
 
 from grader.cli.grade import grade as run_grade
 from grader.course.catalog import Course
-from grader.grading.prerequisites import with_needs
 from grader.kata import KataError
 
 from .conftest import DOUBLE
@@ -70,7 +69,7 @@ def test_a_file_that_cannot_be_read_is_told_before_any_waiting(grade):
 
 def refusal(course, name):
     with pytest.raises(KataError) as refused:
-        with_needs(course, [course.kata_info(name)])
+        course.with_needs([course.kata_info(name)])
     return str(refused.value)
 
 

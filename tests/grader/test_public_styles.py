@@ -37,7 +37,7 @@ def expected_to_fail(file):
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_public_code_is_right(grader, file):
     info = COURSE.kata_info(file.parent.name)
-    report = grader.grade(read_submission(info, file))
+    report = grader.grade(read_submission(info, file)).report
     failed = {
         check.name: check.message or check.got
         for check in report.checks

@@ -50,7 +50,7 @@ def filled(info, student="ada", row=ROW_OF_ADA, **changes):
 @pytest.fixture(scope="module")
 def grade_page(numpy_source):
     judging = Grader(COURSE, {"numpy": numpy_source})
-    return lambda text, info=INFO: judging.grade(parse(info, text, f"{info.name}.py"))
+    return lambda text, info=INFO: judging.grade(parse(info, text, f"{info.name}.py")).report
 
 
 def failed(report):
@@ -258,11 +258,11 @@ class TestElsewhere:
     def test_a_key_judges_and_names_without_the_solutions(self, numpy_source):
         data = write([entry_of(COURSE, Grader(COURSE, {}).prepare(INFO))], 20170612, "0")
         judging = Grader(COURSE, {"numpy": numpy_source}, keyring=Keyring([KeyFile(data, "k")], "k"))
-        wrong = judging.grade(parse(INFO, filled(INFO, SHAPE_OF_Q=(1,)), "a.py"))
+        wrong = judging.grade(parse(INFO, filled(INFO, SHAPE_OF_Q=(1,)), "a.py")).report
         assert wrong.score == 700
         numbers = COURSE.declaration(INFO).examples[ROW_OF_ADA]
         position = numbers["cached"] + numbers["query"]
-        counted = judging.grade(parse(INFO, filled(INFO, POSITION_ID=position), "a.py"))
+        counted = judging.grade(parse(INFO, filled(INFO, POSITION_ID=position), "a.py")).report
         assert counted.mistake.id == "numbers_the_padding_too"
 
     def test_a_cell_of_a_notebook_answers_a_page(self):

@@ -29,9 +29,9 @@ def locate(tiny_course, request):
     def run(code, kata="double", **options):
         info = tiny_course.kata_info(kata)
         grader = Grader(tiny_course, {info.library: request.getfixturevalue(f"{info.library}_source")})
-        report = grader.grade(parse(info, textwrap.dedent(code), f"{kata}.py"))
-        run.before, found = report, grader.locate(report, SearchOptions(**options))
-        run.seconds = grader.search_seconds
+        graded = grader.grade(parse(info, textwrap.dedent(code), f"{kata}.py"))
+        run.before, found = graded.report, graded.locate(SearchOptions(**options))
+        run.seconds = graded.search_seconds
         return found
 
     return run
@@ -210,11 +210,11 @@ def test_no_seconds_are_no_search(locate):
     assert locate(double("x * 5"), seconds=0) == locate.before
 
 
-def test_a_report_of_another_file_is_left_as_it_is(tiny_course, numpy_source):
+def test_a_report_is_searched_after_another_file_was_graded(tiny_course, numpy_source):
     grader, info = Grader(tiny_course, {"numpy": numpy_source}), tiny_course.kata_info("double")
-    other = grader.grade(parse(info, double("x * 7"), "double.py"))
-    grader.grade(parse(info, double("x * 5"), "double.py"))
-    assert grader.locate(other, SearchOptions()) == other
+    first = grader.grade(parse(info, double("x * 5"), "double.py"))
+    grader.grade(parse(info, double("x - 7"), "double.py"))
+    assert [shown(repair)[2] for repair in first.locate(SearchOptions()).repairs] == ["5"]
 
 
 ENDLESS = "def double(x):\n    while True:\n        pass\n"
@@ -297,8 +297,8 @@ WAYPOINT = """
 
 def test_the_first_variable_that_differs_is_named(softmax_grader):
     info = softmax_grader.course.kata_info("softmax")
-    report = softmax_grader.grade(parse(info, textwrap.dedent(WAYPOINT), "softmax.py"))
-    found = softmax_grader.locate(report, SearchOptions(seconds=0.7))
+    graded = softmax_grader.grade(parse(info, textwrap.dedent(WAYPOINT), "softmax.py"))
+    found = graded.locate(SearchOptions(seconds=0.7))
     assert found.waypoint == Waypoint("largest", "powers", 4)
 
 
@@ -322,8 +322,8 @@ RESULT = """
 )
 def test_what_differs_may_be_the_first_variable_or_the_result(softmax_grader, code, waypoint):
     info = softmax_grader.course.kata_info("softmax")
-    report = softmax_grader.grade(parse(info, textwrap.dedent(code), "softmax.py"))
-    assert softmax_grader.locate(report, SearchOptions(seconds=0.7)).waypoint == waypoint
+    graded = softmax_grader.grade(parse(info, textwrap.dedent(code), "softmax.py"))
+    assert graded.locate(SearchOptions(seconds=0.7)).waypoint == waypoint
 
 
 FOUND = KataReport(
@@ -408,7 +408,7 @@ def test_a_submission_that_does_not_load_ends_the_search_and_leaves_no_worker(
 ):
     info = tiny_course.kata_info("double")
     grader = Grader(tiny_course, {"numpy": numpy_source})
-    report = grader.grade(parse(info, double("x * 5"), "double.py"))
+    graded = grader.grade(parse(info, double("x * 5"), "double.py"))
     started = []
 
     def refuse(*_, **__):
@@ -417,6 +417,6 @@ def test_a_submission_that_does_not_load_ends_the_search_and_leaves_no_worker(
     start = type(numpy_source).start
     monkeypatch.setattr(type(numpy_source), "start", lambda *a: started.append(start(*a)) or started[-1])
     monkeypatch.setattr(repair.RemoteStudent, "load", refuse)
-    assert grader.locate(report, SearchOptions()).repairs == ()
+    assert graded.locate(SearchOptions()).repairs == ()
     assert len(started) == 1
     assert all(process.ended for process in started)

@@ -381,9 +381,7 @@ def test_a_file_that_does_not_pass_is_offered_and_used_on_demand(exercises):
 
 def test_a_grading_that_is_remembered_is_not_repeated(exercises):
     graded = []
-    with open_answers(
-        Course(ROOT, exercises(["causal_mask"])), grade=lambda *arguments: graded.append(arguments)
-    ) as answers:
+    with open_answers(Course(ROOT, exercises(["causal_mask"])), started=graded.append) as answers:
         assert answers.statuses["causal_mask"] == "yours"
         assert answers.students["causal_mask"].causal_mask(2).tolist() == [[True, False], [True, True]]
     assert graded == []

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.cli import watch as watch_module
+from grader.cli import run as run_module
 from grader.cli.console import Console
-from grader.cli.options import GradeOptions
 from grader.cli.output import ReportOutput
+from grader.cli.run import watch
 from grader.cli.saved_files import SavedFiles
-from grader.cli.watch import watch
 from grader.course.catalog import Course
 from grader.formats.terminal import View
+from grader.grading.session import open_session
 
 WRONG = "def double(x):\n    return 3 * x\n"
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
@@ -37,10 +37,11 @@ def run(course, monkeypatch, capsys):
                 raise KeyboardInterrupt
             path.write_text(left.pop(0))
 
-        monkeypatch.setattr(watch_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+        monkeypatch.setattr(run_module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
         monkeypatch.setattr("grader.cli.saved_files.PAUSE", 0)
         console = Console(ReportOutput((form,), None), 1, View())
-        assert watch(course, [(info, path)], console, GradeOptions(no_search=True)) == 0
+        with open_session(course, [(info, path)]) as session:
+            assert watch(session, [(info, path)], console, 0.0) == 0
         return capsys.readouterr()
 
     return run

@@ -10,7 +10,6 @@ from typing import Any
 
 from grader.authoring.release.repository import fill_template
 from grader.course.catalog import Course, KataInfo
-from grader.grading.prerequisites import with_needs
 
 IMAGE = "decoder-dojo"
 SECONDS = 120
@@ -29,7 +28,7 @@ def prairielearn_files(
     """Return a question per kata for `questions/`, and the folder of their common image."""
     files = _image(core, "prairielearn_run.sh", "run.sh", "COPY run.sh /dojo/run.sh")
     for info in infos:
-        needed = with_needs(course, [info])
+        needed = course.with_needs([info])
         own = {"info.json": _json(_question(info, image)), "question.html": _page(course, info, needed)}
         own |= {"tests/kata": f"{info.name}\n"}
         own |= {f"{one.name}.py": course.stub(one).read_text("utf-8") for one in needed}
@@ -43,7 +42,7 @@ def exercism_files(course: Course, core: dict[str, bytes], infos: list[KataInfo]
     files = _image(core, "exercism_run.sh", "bin/run.sh", copy)
     files["config.json"] = _json(_track(course, infos)).encode()
     for info in infos:
-        needed = with_needs(course, [info])
+        needed = course.with_needs([info])
         solution = [f"{one.name}.py" for one in needed]
         meta = {
             "authors": [],

@@ -20,7 +20,6 @@ from grader.course.files import safe_parts
 from grader.course.submission import SubmissionRejected, read_bytes, read_submission
 from grader.course.syllabus import Syllabus, to_text
 from grader.errors import reason_of
-from grader.grading.prerequisites import with_needs
 
 TEMPLATES = Path(__file__).parent / "templates"
 TASKS = Path(__file__).parents[2] / "cli" / "templates" / "tasks.json"  # as `grade --start` writes it
@@ -234,7 +233,7 @@ def _stub(course: Course, info: KataInfo) -> bytes:
 
 def require_prerequisites(course: Course, infos: list[KataInfo]) -> None:
     """Raise CourseError if a kata needs another one that is not released."""
-    lacking = [info.name for info in with_needs(course, infos) if info not in infos]
+    lacking = [info.name for info in course.with_needs(infos) if info not in infos]
     if lacking:
         raise CourseError(f"`{lacking[0]}` is needed by these katas, and is not among them; name it too.")
 
