@@ -1,14 +1,15 @@
 """The report of a grading, which every report format reads.
 
 Points are whole hundredths. `from_json` reads what `to_json` wrote, so a saved report can be rendered later
-without grading again.
+without grading again. A field is declared once: its type says how long a text may be (`grader.report_texts`
+shortens it), and how it is saved and read.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from math import isfinite, isnan, nan
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 SCHEMA_VERSION = 2
 NOTICEABLE = 1.5  # from this multiple of the reference's cost on, the terminal shows it
@@ -17,6 +18,28 @@ READABLE = (1, 2)  # version 1 has no pictures and no places
 KataStatus = Literal["passed", "failed", "not_started", "waiting", "error"]
 CheckStatus = Literal["passed", "failed", "error", "timeout", "skipped"]
 PictureKind = Literal["mask", "matrix", "bars", "curve"]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How long a text may be.
+
+    Attributes:
+        characters: The most characters; a longer text loses its middle.
+        form: Whether it is one line, may have several `lines`, or is `code`, which is kept whole or not at
+            all.
+    """
+
+    characters: int
+    form: Literal["line", "lines", "code"] = "line"
+
+
+Name = Annotated[str, Limit(80)]
+Label = Annotated[str, Limit(40)]
+Title = Annotated[str, Limit(200)]
+Line = Annotated[str, Limit(400)]  # of the submission
+Message = Annotated[str, Limit(4_000)]
+Value = Annotated[str, Limit(2_000)]
 
 
 class ReportError(Exception):
@@ -32,8 +55,8 @@ class Mistake:
         text: The explanation for the student.
     """
 
-    id: str
-    text: str
+    id: Name
+    text: Value
 
 
 @dataclass(frozen=True)
@@ -45,7 +68,7 @@ class Panel:
         values: The rows of numbers; a mask has 1 for True and 0 for False.
     """
 
-    title: str
+    title: Label
     values: tuple[tuple[float, ...], ...]
 
 
@@ -65,13 +88,29 @@ class Picture:
     """
 
     kind: PictureKind
-    caption: str
+    caption: Title
     panels: tuple[Panel, ...]
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
+    rows: tuple[Label, ...]
+    columns: tuple[Label, ...]
     wrong: tuple[tuple[int, int], ...] = ()
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless every panel has a number for each cell, and wrong cells exist."""
+        rows, columns = len(self.rows), len(self.columns)
+        if not (rows and columns and self.panels) or any(
+            [len(row) for row in panel.values] != [columns] * rows for panel in self.panels
+        ):
+            raise ValueError("a picture's panels, rows and columns do not belong together")
+        if not all(row in range(rows) and column in range(columns) for row, column in self.wrong):
+            raise ValueError("a wrong cell is outside of its picture")
+        if self.kind in ("bars", "curve") and rows != 1:
+            raise ValueError("bars and curves have one row")
+        if len(self.low) != len(self.high) or len(self.low) not in (0, columns):
+            raise ValueError("a range of accepted values has two ends in each column")
+        if not all(map(isfinite, self.low + self.high)):
+            raise ValueError("the ends of a range of accepted values are finite")
 
 
 @dataclass(frozen=True)
@@ -86,7 +125,7 @@ class Place:
     """
 
     line: int
-    text: str
+    text: Line
     start: int = 0
     end: int = 0
 
@@ -101,9 +140,9 @@ class Repair:
         fact: What a run of the submission has shown there, as a sentence; empty if it is a change's place.
     """
 
-    kind: str
+    kind: Name
     place: Place
-    fact: str = ""
+    fact: Title = ""
 
 
 @dataclass(frozen=True)
@@ -116,8 +155,8 @@ class Waypoint:
         line: The line of the submission that assigns or returns it.
     """
 
-    agrees: str
-    differs: str
+    agrees: Name
+    differs: Name
     line: int
 
 
@@ -144,22 +183,22 @@ class CheckReport:
         printed: What the submission printed while it answered this case.
     """
 
-    name: str
-    title: str
+    name: Name
+    title: Title
     status: CheckStatus
     score: int
     max_score: int
-    message: str = ""
-    call: str | None = None
-    counterexample: dict[str, str] | None = None
-    expected: str | None = None
-    got: str | None = None
-    difference: str | None = None
+    message: Message = ""
+    call: Annotated[str, Limit(1_000)] | None = None
+    counterexample: dict[Name, Annotated[str, Limit(600)]] | None = None
+    expected: Value | None = None
+    got: Value | None = None
+    difference: Title | None = None
     mistake: Mistake | None = None
     pictures: tuple[Picture, ...] = ()
     place: Place | None = None
-    snippet: str = ""
-    printed: str = ""
+    snippet: Annotated[str, Limit(8_000, "code")] = ""
+    printed: Annotated[str, Limit(2_000, "lines")] = ""
 
 
 @dataclass(frozen=True)
@@ -176,7 +215,7 @@ class Cost:
     work: float
     memory: float
     shape: tuple[int, ...]
-    operation: str
+    operation: Name
 
     @property
     def is_noticeable(self) -> bool:
@@ -204,19 +243,19 @@ class KataReport:
         excerpt: The line of a syntax error, with a caret below the place; empty otherwise.
     """
 
-    name: str
-    track: str
+    name: Name
+    track: Name
     status: KataStatus
     max_score: int
     seconds: float = 0.0
-    message: str = ""
+    message: Message = ""
     checks: tuple[CheckReport, ...] = ()
-    output: str = ""
-    digest: str = ""
+    output: Annotated[str, Limit(20_000, "lines")] = ""
+    digest: Name = ""
     cost: Cost | None = None
     repairs: tuple[Repair, ...] = ()
     waypoint: Waypoint | None = None
-    excerpt: str = ""
+    excerpt: Annotated[str, Limit(4_000, "lines")] = ""
 
     @property
     def score(self) -> int:
@@ -282,11 +321,11 @@ class Provenance:
         key: The digest of the answer key, if one was used.
     """
 
-    grader: str = ""
-    python: str = ""
-    numpy: str = ""
-    torch: str = ""
-    key: str = ""
+    grader: Name = ""
+    python: Name = ""
+    numpy: Name = ""
+    torch: Name = ""
+    key: Name = ""
 
 
 @dataclass(frozen=True)
@@ -302,10 +341,10 @@ class Report:
     """
 
     katas: tuple[KataReport, ...]
-    device: str = "cpu"
+    device: Name = "cpu"
     isolation: Isolation = field(default_factory=Isolation)
     provenance: Provenance = field(default_factory=Provenance)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
     @property
     def score(self) -> int:
@@ -330,55 +369,28 @@ def to_json(report: Report) -> dict[str, Any]:
     Example:
         Path("report.json").write_text(json.dumps(to_json(report)))
     """
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "score": report.score / 100,
-        "max_score": report.max_score / 100,
-        "device": report.device,
-        "isolation": asdict(report.isolation),
-        "provenance": asdict(report.provenance),
-        "notes": list(report.notes),
-        "katas": [_kata_to_json(kata) for kata in report.katas],
-    }
+    found = _plain(report)
+    katas = found.pop("katas")
+    return {"schema_version": SCHEMA_VERSION, **found, "katas": katas}
 
 
-def _kata_to_json(kata: KataReport) -> dict[str, Any]:
-    return {
-        "name": kata.name,
-        "track": kata.track,
-        "status": kata.status,
-        "score": kata.score / 100,
-        "max_score": kata.max_score / 100,
-        "seconds": round(kata.seconds, 3),
-        "message": kata.message,
-        "excerpt": kata.excerpt,
-        "output": kata.output,
-        "digest": kata.digest,
-        "cost": kata.cost and {**asdict(kata.cost), "shape": list(kata.cost.shape)},
-        "repairs": [asdict(repair) for repair in kata.repairs],
-        "waypoint": kata.waypoint and asdict(kata.waypoint),
-        "checks": [_check_to_json(check) for check in kata.checks],
-    }
-
-
-def _check_to_json(check: CheckReport) -> dict[str, Any]:
-    points = {"score": check.score / 100, "max_score": check.max_score / 100}
-    pictures = [_picture_to_json(picture) for picture in check.pictures]
-    parts = {"mistake": check.mistake and asdict(check.mistake), "place": check.place and asdict(check.place)}
-    return {**vars(check), **points, **parts, "pictures": pictures}
-
-
-def _picture_to_json(picture: Picture) -> dict[str, Any]:
-    """Return the picture with infinities and NaN as text, since JSON has no numbers for them."""
-    panels = [
-        {
-            "title": panel.title,
-            "values": [[v if isfinite(v) else str(v) for v in row] for row in panel.values],
-        }
-        for panel in picture.panels
-    ]
-    lists = {name: list(getattr(picture, name)) for name in ("rows", "columns", "low", "high")}
-    return {**asdict(picture), **lists, "panels": panels, "wrong": [list(cell) for cell in picture.wrong]}
+def _plain(value: Any) -> Any:
+    """Return a value of a report as dicts, lists, texts and numbers that JSON can hold."""
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if not is_dataclass(value):
+        return value
+    found: dict[str, Any] = {}
+    if isinstance(value, Report):
+        found = {"score": value.score / 100, "max_score": value.max_score / 100}
+    found |= {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, KataReport | CheckReport):
+        found |= {"score": value.score / 100, "max_score": value.max_score / 100}
+    if isinstance(value, KataReport):
+        found["seconds"] = round(value.seconds, 3)
+    return found
 
 
 def from_json(data: Any) -> Report:
@@ -399,92 +411,37 @@ def from_json(data: Any) -> Report:
     if not isinstance(data, dict) or data.get("schema_version") not in READABLE:
         found = data.get("schema_version") if isinstance(data, dict) else type(data).__name__
         raise ReportError(f"This is no report of schema version {SCHEMA_VERSION} (found {found!r}).")
+    from msgspec import ValidationError, convert  # most commands read no report
+
     try:
-        return Report(
-            katas=tuple(_kata_from_json(kata) for kata in data["katas"]),
-            device=data["device"],
-            isolation=Isolation(**data["isolation"]),
-            provenance=Provenance(**data["provenance"]),
-            notes=tuple(data.get("notes", ())),
-        )
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise ReportError(f"The report is damaged: {error!r}.") from None
+        return convert(_with_hundredths(data), Report)
+    except (ValidationError, KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise ReportError(f"The report is damaged: {error}.") from None
 
 
-def _kata_from_json(data: dict[str, Any]) -> KataReport:
-    known = {f.name for f in fields(KataReport)} - {
-        "max_score",
-        "checks",
-        "cost",
-        "repairs",
-        "waypoint",
-        "excerpt",
-    }
-    _require_one_of(get_args(KataStatus), data["status"])
-    repairs, waypoint = data.get("repairs", ()), data.get("waypoint")
-    return KataReport(
-        max_score=round(data["max_score"] * 100),
-        excerpt=str(data.get("excerpt", "")),
-        checks=tuple(_check_from_json(check) for check in data["checks"]),
-        cost=_cost_from_json(data["cost"]) if data.get("cost") else None,
-        repairs=tuple(Repair(r["kind"], Place(**r["place"]), r.get("fact", "")) for r in repairs),
-        waypoint=Waypoint(**waypoint) if waypoint else None,
-        **{name: data[name] for name in known},
-    )
+def _with_hundredths(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a saved report with points as hundredths, and with numbers where a picture's are texts."""
+    katas = [
+        {**_hundredths(kata), "checks": [_check_to_read(check) for check in kata["checks"]]}
+        for kata in data["katas"]
+    ]
+    return {**data, "katas": katas}
 
 
-def _cost_from_json(data: dict[str, Any]) -> Cost:
-    shape = tuple(int(length) for length in data["shape"])
-    return Cost(float(data["work"]), float(data["memory"]), shape, str(data["operation"]))
+def _check_to_read(check: dict[str, Any]) -> dict[str, Any]:
+    return {**_hundredths(check), "pictures": [_picture_to_read(one) for one in check.get("pictures", ())]}
 
 
-def _check_from_json(data: dict[str, Any]) -> CheckReport:
-    data = {"pictures": [], "place": None, "snippet": "", "printed": "", **data}
-    plain = {f.name: data[f.name] for f in fields(CheckReport)}
-    _require_one_of(get_args(CheckStatus), data["status"])
-    plain["score"] = round(data["score"] * 100)
-    plain["max_score"] = round(data["max_score"] * 100)
-    plain["mistake"] = Mistake(**data["mistake"]) if data["mistake"] else None
-    plain["place"] = Place(**data["place"]) if data["place"] else None
-    plain["pictures"] = tuple(_picture_from_json(picture) for picture in data["pictures"])
-    return CheckReport(**plain)
+def _picture_to_read(picture: dict[str, Any]) -> dict[str, Any]:
+    panels = [
+        {**panel, "values": [[to_number(number) for number in row] for row in panel["values"]]}
+        for panel in picture["panels"]
+    ]
+    return {**picture, "panels": panels}
 
 
-def _picture_from_json(data: dict[str, Any]) -> Picture:
-    panels = tuple(
-        Panel(panel["title"], tuple(tuple(map(to_number, row)) for row in panel["values"]))
-        for panel in data["panels"]
-    )
-    _require_one_of(get_args(PictureKind), data["kind"])
-    picture = Picture(
-        data["kind"],
-        data["caption"],
-        panels,
-        tuple(data["rows"]),
-        tuple(data["columns"]),
-        tuple((row, column) for row, column in data["wrong"]),
-        tuple(map(to_number, data.get("low", ()))),
-        tuple(map(to_number, data.get("high", ()))),
-    )
-    _require_aligned(picture)
-    return picture
-
-
-def _require_aligned(picture: Picture) -> None:
-    """Raise ValueError unless every panel has a number for each row and column, and wrong cells exist."""
-    rows, columns = range(len(picture.rows)), range(len(picture.columns))
-    shapes = {(len(panel.values), *map(len, panel.values)) for panel in picture.panels}
-    cells_exist = all(row in rows and column in columns for row, column in picture.wrong)
-    if not (rows and columns and cells_exist) or shapes != {(len(rows), *[len(columns)] * len(rows))}:
-        raise ValueError("a picture's panels, rows and columns do not belong together")
-    if picture.kind in ("bars", "curve") and len(rows) != 1:
-        raise ValueError("bars and curves have one row")
-    if not {len(picture.low), len(picture.high)} <= {0, len(columns)} or len(picture.low) != len(
-        picture.high
-    ):
-        raise ValueError("a range of accepted values has two ends in each column")
-    if not all(map(isfinite, picture.low + picture.high)):
-        raise ValueError("the ends of a range of accepted values are finite")
+def _hundredths(data: dict[str, Any]) -> dict[str, Any]:
+    return {**data, **{name: round(data[name] * 100) for name in ("score", "max_score")}}
 
 
 def to_number(value: float | str) -> float:
@@ -504,8 +461,3 @@ def to_number(value: float | str) -> float:
     """
     number = float(value)
     return nan if isnan(number) else number
-
-
-def _require_one_of(known: tuple[str, ...], status: object) -> None:
-    if status not in known:
-        raise ValueError(f"{status!r} is not one of {', '.join(known)}")

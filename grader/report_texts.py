@@ -11,47 +11,23 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, astuple, replace
+import types
+from collections.abc import Sequence
+from dataclasses import asdict, fields, is_dataclass, replace
+from functools import cache
 from itertools import count
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from grader.report import (
-    CheckReport,
-    KataReport,
-    Mistake,
-    Panel,
-    Picture,
-    Place,
-    Provenance,
-    Repair,
-    Report,
-    Waypoint,
-)
+from grader import report as report_module
+from grader.report import CheckReport, KataReport, Limit, Place, Repair, Report, Waypoint
 
 LARGEST = 240_000  # bytes of one kata as JSON, so that the whole report, indented, has less than 256 kB
 FOUND = 8_000  # bytes that are kept free for what a search finds later
+MOST_OUTPUT, PAIR = 20_000, 2_000  # characters of what is printed, and of each of two results
 MOST_PRINTED = 80_000  # bytes of JSON for the printed output
 MOST_CHECKS = 64
 MOST_ENTRIES = 40  # arguments of a counterexample
 MOST_DRAWN = 3  # checks of a kata that keep their pictures and snippets
-#: The number of characters that are kept, for each kind of text.
-LIMITS = {
-    "name": 80,
-    "title": 200,
-    "message": 4_000,
-    "call": 1_000,
-    "argument": 80,
-    "value": 600,
-    "expected": 2_000,
-    "got": 2_000,
-    "difference": 200,
-    "mistake": 2_000,
-    "label": 40,
-    "line": 400,
-    "snippet": 8_000,
-    "printed": 2_000,
-    "output": 20_000,
-}
 STEP = 4_096  # characters that are compared in one step
 SCALES = (1, 4, 16)  # the limits of a check are divided by these in turn until it fits
 LEFT_OUT = "The details are left out: the report is too long."
@@ -63,7 +39,8 @@ LINE_END = re.compile("\r\n?")
 #: Commands of continuous integration: `::error` at the start of a line; `##[error]`, `##vso[…]` anywhere.
 COMMAND = re.compile(r"^([ \t]*):(?=:)|#(?=#\w*\[)", re.MULTILINE)
 
-Limit = Callable[[str], int]  # returns the number of characters kept for a kind of text
+Part = TypeVar("Part", Report, KataReport, CheckReport)
+UNLIMITED = 0  # in place of a scale
 
 
 def harmless(text: str, one_line: bool = False) -> str:
@@ -90,22 +67,18 @@ def _escape_character(character: str) -> str:
 
 def legible(report: Report) -> Report:
     """Return the report with every text made harmless."""
-    provenance = Provenance(*(harmless(text, one_line=True) for text in astuple(report.provenance)))
-    device = harmless(report.device, one_line=True)
-    notes = tuple(harmless(note, one_line=True) for note in report.notes)
-    katas = tuple(map(legible_kata, report.katas))
-    return replace(report, katas=katas, device=device, provenance=provenance, notes=notes)
+    return with_texts(replace(report, katas=()), UNLIMITED, katas=tuple(map(legible_kata, report.katas)))
 
 
 def legible_kata(kata: KataReport) -> KataReport:
     """Return the report of one kata with every text made harmless."""
-    checks = tuple(_with_texts(check, _unlimited) for check in kata.checks)
-    return replace(_without_checks(kata, _unlimited), checks=checks)
+    checks = tuple(_check(check, UNLIMITED) for check in kata.checks)
+    return with_texts(replace(kata, checks=()), UNLIMITED, checks=checks)
 
 
 def bounded(kata: KataReport) -> KataReport:
     """Return the report of one kata with its texts made harmless and cut to LARGEST bytes in all."""
-    frame = _without_checks(replace(kata, output=_output(kata.output)), _limit(1))
+    frame = with_texts(replace(kata, checks=(), output=_output(kata.output)), 1)
     checks = _with_few_pictures(_merge_last(kata.checks))
     shortest = [_without_details(check) for check in checks]
     room = LARGEST - FOUND - _size(frame) - sum(map(_size, shortest))
@@ -166,67 +139,70 @@ def _cut_around(text: str, at: int, limit: int) -> str:
     return before + text[start : start + limit] + after
 
 
-def _unlimited(_kind: str) -> int:
-    return sys.maxsize
+def with_texts(part: Part, scale: int, **others: Any) -> Part:
+    """Return a part of a report with every text made harmless and, unless the scale is UNLIMITED, cut to its
+    limit divided by the scale. `others` replaces fields and is left as it is."""
+    return cast(Part, replace(_cleaned(part, type(part), scale), **others))
 
 
-def _limit(scale: int) -> Limit:
-    return lambda kind: LIMITS[kind] // scale
+def _cleaned(value: Any, kind: Any, scale: int) -> Any:
+    """Return a value of this type with its texts made harmless and cut."""
+    if isinstance(value, str):
+        limit = next((one for one in get_args(kind)[1:] if isinstance(one, Limit)), None)
+        return _text(value, limit, scale) if limit else value
+    if isinstance(value, tuple):
+        return tuple(_cleaned(part, get_args(kind)[0], scale) for part in value)
+    if isinstance(value, dict):
+        key, entry = get_args(kind)
+        return {_cleaned(name, key, scale): _cleaned(text, entry, scale) for name, text in value.items()}
+    if not is_dataclass(value):
+        return value
+    kinds = _kinds_with_texts(cast(type, type(value)))
+    texts = {name: _cleaned(getattr(value, name), kind, scale) for name, kind in kinds.items()}
+    cleaned: Any = replace(cast(Any, value), **texts)
+    # the columns of a place do not fit a text whose characters have moved
+    is_moved = isinstance(value, Place) and cleaned.text != value.text
+    return Place(cleaned.line, cleaned.text) if is_moved else cleaned
 
 
-def _line(kind: str, text: str, limit: Limit) -> str:
-    return harmless(cut(text, limit(kind)), one_line=True)
+def _text(text: str, limit: Limit, scale: int) -> str:
+    kept = limit.characters // scale if scale else sys.maxsize
+    if limit.form == "code":  # cut, or with spaces in it, it would be another program
+        return text if len(text) <= kept and harmless(text) == text else ""
+    return harmless(cut(text, kept), one_line=limit.form == "line")
 
 
-def _optional_line(kind: str, text: str | None, limit: Limit) -> str | None:
-    return None if text is None else _line(kind, text, limit)
+@cache
+def _kinds_with_texts(kind: type) -> dict[str, Any]:
+    """Return the types of those fields of a dataclass that hold texts with a limit; without `| None`."""
+    hints = get_type_hints(kind, vars(report_module), include_extras=True)
+    kinds = {one.name: _without_none(hints[one.name]) for one in fields(cast(Any, kind))}
+    return {name: found for name, found in kinds.items() if _holds_text(found)}
 
 
-def _with_texts(check: CheckReport, limit: Limit, entries: int = sys.maxsize) -> CheckReport:
+def _without_none(kind: Any) -> Any:
+    is_union = get_origin(kind) is types.UnionType or type(None) in get_args(kind)
+    return next(one for one in get_args(kind) if one is not type(None)) if is_union else kind
+
+
+def _holds_text(kind: Any) -> bool:
+    if get_origin(kind) is Annotated:
+        return True
+    return bool(is_dataclass(kind) and _kinds_with_texts(cast(type, kind))) or any(
+        _holds_text(part) for part in get_args(kind)
+    )
+
+
+def _check(check: CheckReport, scale: int, entries: int = sys.maxsize) -> CheckReport:
     """Return the check with its texts made harmless and cut, and at most `entries` arguments."""
-    expected, got = check.expected, check.got
-    if expected is not None and got is not None:
-        expected, got = cut_pair(expected, got, limit("expected"))
-    mistake = check.mistake
-    return CheckReport(
-        _line("name", check.name, limit),
-        _line("title", check.title, limit),
-        check.status,
-        check.score,
-        check.max_score,
-        _line("message", check.message, limit),
-        _optional_line("call", check.call, limit),
-        _counterexample(check.counterexample, limit, entries),
-        _optional_line("expected", expected, limit) if got is None else expected,
-        _optional_line("got", got, limit) if expected is None else got,
-        _optional_line("difference", check.difference, limit),
-        mistake and Mistake(_line("name", mistake.id, limit), _line("mistake", mistake.text, limit)),
-        tuple(_picture(picture, limit) for picture in check.pictures),
-        check.place and _place(check.place, limit),
-        _snippet(check.snippet, limit),
-        harmless(cut(check.printed, limit("printed"))),
-    )
-
-
-def _picture(picture: Picture, limit: Limit) -> Picture:
-    return replace(
-        picture,
-        caption=_line("title", picture.caption, limit),
-        panels=tuple(Panel(_line("label", panel.title, limit), panel.values) for panel in picture.panels),
-        rows=tuple(_line("label", label, limit) for label in picture.rows),
-        columns=tuple(_line("label", label, limit) for label in picture.columns),
-    )
-
-
-def _snippet(code: str, limit: Limit) -> str:
-    """Return the code, or nothing if it is long or holds what a terminal or a host would obey."""
-    return code if len(code) <= limit("snippet") and harmless(code) == code else ""
-
-
-def _place(place: Place, limit: Limit) -> Place:
-    """Return the place with its line made harmless; without columns if that moves the characters."""
-    text = _line("line", place.text, limit)
-    return replace(place, text=text) if text == place.text else Place(place.line, text)
+    found = check.counterexample
+    if found and len(found) > entries:
+        more = {"…": f"{len(found) - entries} more"}
+        check = replace(check, counterexample=dict(list(found.items())[:entries]) | more)
+    if check.expected is None or check.got is None:
+        return with_texts(check, scale)
+    pair = cut_pair(check.expected, check.got, PAIR // scale if scale else sys.maxsize)
+    return with_texts(check, scale, expected=pair[0], got=pair[1])
 
 
 def _with_few_pictures(checks: tuple[CheckReport, ...]) -> tuple[CheckReport, ...]:
@@ -235,45 +211,9 @@ def _with_few_pictures(checks: tuple[CheckReport, ...]) -> tuple[CheckReport, ..
     return tuple(check if check in kept else replace(check, pictures=(), snippet="") for check in checks)
 
 
-def _counterexample(found: dict[str, str] | None, limit: Limit, entries: int) -> dict[str, str] | None:
-    if found is None:
-        return None
-    shown = {
-        _line("argument", name, limit): _line("value", text, limit)
-        for name, text in list(found.items())[:entries]
-    }
-    missing = len(found) - len(shown)
-    return shown | {"…": f"{missing} more"} if missing else shown
-
-
-def _without_checks(kata: KataReport, limit: Limit) -> KataReport:
-    return replace(
-        kata,
-        name=_line("name", kata.name, limit),
-        track=_line("name", kata.track, limit),
-        message=_line("message", kata.message, limit),
-        excerpt=harmless(kata.excerpt)[: LIMITS["message"]],
-        output=harmless(kata.output),
-        digest=_line("name", kata.digest, limit),
-        cost=kata.cost and replace(kata.cost, operation=_line("name", kata.cost.operation, limit)),
-        checks=(),
-        repairs=tuple(_repair(repair, limit) for repair in kata.repairs),
-        waypoint=kata.waypoint and _waypoint(kata.waypoint, limit),
-    )
-
-
-def _repair(found: Repair, limit: Limit) -> Repair:
-    fact = _line("title", found.fact, limit)
-    return Repair(_line("name", found.kind, limit), _place(found.place, limit), fact)
-
-
-def _waypoint(found: Waypoint, limit: Limit) -> Waypoint:
-    return Waypoint(_line("name", found.agrees, limit), _line("name", found.differs, limit), found.line)
-
-
 def _output(text: str) -> str:
     """Return the printed output, cut to its limit, or to less if its characters take many bytes."""
-    shown = (harmless(cut(text, LIMITS["output"] // scale)) for scale in SCALES)
+    shown = (harmless(cut(text, MOST_OUTPUT // scale)) for scale in SCALES)
     return next(output for output in shown if _size(output) <= MOST_PRINTED)
 
 
@@ -289,13 +229,13 @@ def _merge_last(checks: tuple[CheckReport, ...]) -> tuple[CheckReport, ...]:
 
 
 def _without_details(check: CheckReport) -> CheckReport:
-    name, title = _line("name", check.name, _limit(2)), _line("title", check.title, _limit(4))
-    return CheckReport(name, title, check.status, check.score, check.max_score, LEFT_OUT)
+    short = CheckReport(check.name, check.title, check.status, check.score, check.max_score, LEFT_OUT)
+    return with_texts(short, 4)
 
 
 def _fit(check: CheckReport, room: int, short: CheckReport) -> CheckReport:
     """Return the check with the longest texts that fit into `room` bytes, or `short` if none fit."""
-    cuts = (_with_texts(check, _limit(scale), MOST_ENTRIES // scale) for scale in SCALES)
+    cuts = (_check(check, scale, MOST_ENTRIES // scale) for scale in SCALES)
     return next((shown for shown in cuts if _size(shown) <= room), short)
 
 

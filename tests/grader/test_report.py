@@ -1,14 +1,17 @@
 """A report can be saved as JSON and read again; other data is refused with a sentence."""
 
 import json
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
+from typing import Annotated, get_args, get_origin, get_type_hints
 
 import pytest
 
+from grader import report as report_module
 from grader.report import (
     CheckReport,
     Isolation,
     KataReport,
+    Limit,
     Mistake,
     Panel,
     Picture,
@@ -151,9 +154,7 @@ DAMAGES = {
     "checks as null": lambda data: data["katas"][0].update(checks=None),
     "check without title": lambda data: data["katas"][0]["checks"][0].pop("title"),
     "mistake as text": lambda data: data["katas"][0]["checks"][0].update(mistake="x"),
-    "mistake with more": lambda data: data["katas"][0]["checks"][1]["mistake"].update(more=1),
     "isolation as text": lambda data: data.update(isolation="full"),
-    "isolation with more": lambda data: data["isolation"].update(wall=1),
 }
 
 
@@ -163,6 +164,35 @@ def test_a_damaged_report_is_refused(damage):
     damage(data)
     with pytest.raises(ReportError, match=r"^The report is damaged: "):
         from_json(data)
+
+
+def test_a_damaged_report_names_the_entry():
+    data = json.loads(json.dumps(to_json(REPORT)))
+    data["katas"][0]["checks"][0]["message"] = 5
+    with pytest.raises(ReportError) as refused:
+        from_json(data)
+    told = "The report is damaged: Expected `str`, got `int` - at `$.katas[0].checks[0].message`."
+    assert str(refused.value) == told
+
+
+def test_fields_of_a_later_grader_are_ignored():
+    data = json.loads(json.dumps(to_json(REPORT)))
+    data["isolation"]["wall"] = data["katas"][0]["waypoints"] = 1
+    assert from_json(data) == REPORT
+
+
+def test_every_text_of_a_report_has_a_limit():
+    kinds = [kind for kind in vars(report_module).values() if is_dataclass(kind) and kind is not Limit]
+    assert len(kinds) == 12
+    hints = {kind: get_type_hints(kind, include_extras=True) for kind in kinds}
+    assert not [(kind, name) for kind in kinds for name, hint in hints[kind].items() if lacks_limit(hint)]
+
+
+def lacks_limit(hint):
+    """Return whether a type holds a text without a limit."""
+    if get_origin(hint) is Annotated:
+        return not isinstance(get_args(hint)[1], Limit)
+    return hint is str or any(map(lacks_limit, get_args(hint)))
 
 
 @pytest.mark.parametrize("points", ["NaN", "Infinity"])
