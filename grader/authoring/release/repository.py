@@ -257,7 +257,7 @@ def _requirements(course: Course, infos: list[KataInfo], wheel: str, is_sealed_t
     if constraints.is_file():
         lines = [line.strip() for line in constraints.read_text("utf-8").splitlines()]
         pins = {line.partition("==")[0]: line for line in lines if "==" in line and not line.startswith("#")}
-    wanted = ["click", "numpy", "hypothesis", "pytest"]
+    wanted = ["click", "greenlet", "hypothesis", "msgspec", "numpy", "pytest"]
     wanted += ["torch"] if any(info.library == "torch" for info in infos) else []
     wanted += ["cryptography"] if is_sealed_too else []
     return "\n".join([f"./vendor/{wheel}", *(pins.get(name) or _installed(name) for name in wanted), ""])
