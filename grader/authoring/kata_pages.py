@@ -12,7 +12,7 @@ from typing import Any
 
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.drawing import statement, svg
-from grader.notebooks.markdown import to_markdown
+from grader.notebooks.notebook import to_markdown
 from grader.notebooks.solution_cells import without_statement
 
 OVERVIEW = "katas.md"

@@ -19,8 +19,7 @@ from grader.checks.questions import agrees, plain
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
-from grader.diagnosis.matcher import MistakeMatcher
-from grader.diagnosis.questions import matcher_of
+from grader.diagnosis.matcher import MistakeMatcher, matcher_of
 from grader.diagnosis.recording import JudgedMistake, judge_mistakes
 from grader.grading.grader import Grader
 from grader.grading.report_builder import unearned

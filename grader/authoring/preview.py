@@ -16,7 +16,7 @@ from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission
 from grader.formats import html, terminal
 from grader.grading.startup import open_grader
-from grader.notebooks.markdown import to_markdown
+from grader.notebooks.notebook import to_markdown
 from grader.report import KataReport, Report
 
 SHOWN = 3  # mistakes whose reports are shown: the first, the middle and the last one of the file

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from grader.authoring.source_locations import place
 from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.changed_statement import FILE as RENAMED
+from grader.course.changed_statement import renamed
+from grader.course.files import write_whole
 from grader.course.loading import parse
-from grader.course.renamed import FILE as RENAMED
-from grader.course.renamed import renamed
-from grader.course.state import write_whole
 from grader.course.syllabus import FILE
 
 

@@ -22,8 +22,8 @@ from grader.authoring.source_locations import (
 from grader.authoring.verified import record_path
 from grader.checks.builtin import agreement_points
 from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.changed_statement import FILE as RENAMED
 from grader.course.loading import parse
-from grader.course.renamed import FILE as RENAMED
 from grader.course.submission import digest, open_questions
 from grader.kata import Corner, Kata, KataError, Law
 from grader.worker.child.rules import first_use

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import grader
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.state import write_whole
+from grader.course.files import write_whole
 from grader.errors import reason_of
 
 FILE = "verified.toml"

@@ -6,7 +6,6 @@ Each file is written under a temporary name and then renamed, so that no incompl
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
@@ -23,6 +22,7 @@ from grader.classroom.store import Store
 from grader.classroom.student_page import PAGES, page_name
 from grader.classroom.student_reports import StudentReport, class_reports
 from grader.course.catalog import CourseError, KataInfo
+from grader.course.files import replacing
 from grader.errors import reason_of
 from grader.formats.escaping import sound
 from grader.notebooks.gradebook import write_scores
@@ -57,16 +57,16 @@ def write_outputs(
     try:
         (folder / PAGES).mkdir(parents=True, exist_ok=True)
         with ExitStack() as files:
-            lines = files.enter_context(atomic_writer(folder / "reports.jsonl"))
+            lines = files.enter_context(_writer(folder / "reports.jsonl"))
             books = [
-                book(files.enter_context(atomic_writer(folder / book.file)), infos, roster, absent)
+                book(files.enter_context(_writer(folder / book.file)), infos, roster, absent)
                 for book in (Canvas, Moodle)
             ]
-            by_hand = ByHand(files.enter_context(atomic_writer(folder / ByHand.file)), roster)
+            by_hand = ByHand(files.enter_context(_writer(folder / ByHand.file)), roster)
             rows = webpage.Rows(infos)
             for graded in class_reports(store, infos, device, counts):
                 _write_line(graded, lines)
-                with atomic_writer(folder / PAGES / page_name(graded.member.id)) as page:
+                with _writer(folder / PAGES / page_name(graded.member.id)) as page:
                     page.write(student_page.render(graded, course, date))
                 for book in books:
                     book.add(graded)
@@ -75,7 +75,7 @@ def write_outputs(
                 statistics.add(graded)
             notes = counts.all_notes if counts else []
             whole = webpage.render(statistics, rows, (course, date), notes, source_of, stubs)
-            files.enter_context(atomic_writer(folder / "class.html")).write(whole)
+            files.enter_context(_writer(folder / "class.html")).write(whole)
     except OSError as error:
         raise CourseError(
             f"The results cannot be written to {folder}: {reason_of(error)}."
@@ -97,15 +97,10 @@ def _write_line(graded: StudentReport, lines: IO[str]) -> None:
 
 
 @contextmanager
-def atomic_writer(path: Path) -> Iterator[IO[str]]:
-    """Open a file for writing that replaces `path` on success and is removed on failure."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        with draft.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+def _writer(path: Path) -> Iterator[IO[str]]:
+    """Open a file for writing that replaces `path` if the block ends well."""
+    with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        yield file
 
 
 def write_gradebook(url: str, store: Store, infos: list[KataInfo], device: str, counts: RunCounts) -> None:

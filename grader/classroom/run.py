@@ -10,9 +10,9 @@ from functools import partial
 from types import MappingProxyType
 
 from grader.classroom.collector import Collector, SubmittedFile, answers_in
-from grader.classroom.grader_pool import GraderPool
 from grader.classroom.identity import Identities, Person
 from grader.classroom.kata_names import KataNames
+from grader.classroom.local_pool import GraderPool
 from grader.classroom.platform_filenames import StudentName
 from grader.classroom.roster import Member, Roster
 from grader.classroom.store import Store

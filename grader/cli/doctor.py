@@ -11,8 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from grader.cli.console import view_of
-from grader.cli.editor import command
-from grader.cli.keyboard import has_keyboard
+from grader.cli.keyboard import command, has_keyboard
 from grader.cli.options import GradeOptions
 from grader.course.catalog import Course
 from grader.course.state import CourseState

@@ -1,4 +1,4 @@
-"""Read single keys and lines from the terminal."""
+"""The keyboard of the loop: read keys and lines, describe the keys, and lend the terminal to an editor."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import contextlib
 import importlib.util
 import os
 import select
+import shlex
+import shutil
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 END = "\x04"  # Ctrl-D, or the end of the input
 
@@ -76,3 +83,74 @@ class Keyboard:
 
         signal.signal(signal.SIGCONT, signal.SIG_DFL)
         termios.tcsetattr(self._file, termios.TCSADRAIN, self._before)
+
+
+BY_OPTION = {"code", "code-insiders", "codium", "cursor"}  # open a window: code -g FILE:LINE
+BY_SUFFIX = {"subl", "zed", "hx", "helix"}  # FILE:LINE
+WINDOWS = BY_OPTION | {"subl", "zed"}
+
+
+def command(path: Path, line: int) -> list[str]:
+    """Return the command that opens a file at a line: `code` in its own terminal, else $VISUAL, $EDITOR, or
+    `code` if it is installed. Empty if there is no editor."""
+    code = shutil.which("code")
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    if code and (os.environ.get("TERM_PROGRAM") == "vscode" or not chosen):
+        chosen = shlex.quote(code)
+    words = shlex.split(chosen)
+    if not words:
+        return []
+    name = Path(words[0]).stem
+    if name in BY_OPTION:  # without `--wait`, which is meant for commit messages
+        return [words[0], "-g", f"{path}:{line}"]
+    return [*words, f"{path}:{line}"] if name in BY_SUFFIX else [*words, f"+{line}", str(path)]
+
+
+def open_editor(path: Path, line: int, terminal: AbstractContextManager[None]) -> str:
+    """Open the file, in `terminal` if the editor needs one. Return what went wrong, or ""."""
+    words = command(path, line)
+    if not words:
+        return f"There is no editor: set the variable EDITOR. The place is {path}:{line}"
+    try:
+        if Path(words[0]).stem in WINDOWS:
+            subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        else:
+            with terminal:
+                subprocess.run(words, check=False)
+    except OSError:
+        return f"The editor `{words[0]}` cannot be started. The place is {path}:{line}"
+    return ""
+
+
+Loop = TypeVar("Loop")
+
+
+@dataclass(frozen=True)
+class Key(Generic[Loop]):
+    """One key: its character, the word for it, a sentence about it and what it does. `refusal` returns why it
+    cannot be used now, "" if it can."""
+
+    character: str
+    word: str
+    about: str
+    action: Callable[[Loop], None]
+    refusal: Callable[[Loop], str] = lambda _: ""
+
+    def press(self, loop: Loop) -> str:
+        """Do what the key does, or return why it cannot be used now."""
+        refusal = self.refusal(loop)
+        if not refusal:
+            self.action(loop)
+        return refusal
+
+
+def footer(keys: Sequence[Key[Loop]], loop: Loop, width: int) -> str:
+    """Return the keys that can be used now, each with its word; a word may refer to the loop as `{0}`."""
+    offered = [key for key in keys if not key.refusal(loop)]
+    pairs = [f"{key.character} {key.word.format(loop)}".replace(" ", "\xa0") for key in offered]
+    return "\n".join(textwrap.wrap("   ".join(pairs), width)).replace("\xa0", " ")
+
+
+def help_text(keys: Sequence[Key[Loop]]) -> str:
+    """Return one line about each key."""
+    return "\n".join(f"  {key.character}   {key.about}" for key in keys)

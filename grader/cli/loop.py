@@ -17,9 +17,7 @@ import click
 
 from grader.checks.builtin import BUILTIN
 from grader.cli.console import error_text, linked, view_of
-from grader.cli.editor import open_editor
-from grader.cli.keyboard import END, Keyboard
-from grader.cli.keys import Key, footer, help_text
+from grader.cli.keyboard import END, Key, Keyboard, footer, help_text, open_editor
 from grader.cli.options import PASSED, GradeOptions
 from grader.cli.progress import after_pass, bar, change, kata_list, matches, next_kata, standing, welcome
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
@@ -27,8 +25,7 @@ from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.changed_statement import note_for
 from grader.course.hints import next_hint, next_number
 from grader.course.known_solutions import other_way
-from grader.course.state import CourseState, KataState
-from grader.course.versions import BEST, STUBS
+from grader.course.state import BEST, STUBS, CourseState, KataState
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import account, terminal

@@ -10,7 +10,8 @@ import click
 from grader.cli.console import view_of
 from grader.cli.options import PASSED, GradeOptions
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.state import CourseState, write_whole
+from grader.course.files import write_whole
+from grader.course.state import CourseState
 from grader.errors import reason_of
 from grader.see import page, text
 from grader.see.answers import open_answers

@@ -1,11 +1,14 @@
-"""Tell a student who has begun a kata that its statement was corrected: `softmax.statement.md`."""
+"""What changes in a term: a kata has another name (`solutions/renamed.toml`), or a corrected statement, which
+comes beside the code of a student who has begun: `softmax.statement.md`."""
 
 from __future__ import annotations
 
 import ast
 import difflib
+import tomllib
 from pathlib import Path
 
+from grader.course.catalog import Course, CourseError
 from grader.course.submission import SubmissionRejected, decoded, read_bytes
 
 SUFFIX = ".statement.md"
@@ -73,3 +76,18 @@ def _read(path: Path) -> str:
         return decoded(read_bytes(path, path.name), path.name)
     except SubmissionRejected:
         return ""
+
+
+FILE = Path("solutions", "renamed.toml")
+
+
+def renamed(course: Course) -> dict[str, str]:
+    """Return the new name of each old one, of katas that exist. Raises CourseError if the file is damaged."""
+    path = course.root / FILE
+    if not path.is_file():
+        return {}
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise CourseError(f'{FILE.as_posix()} is damaged: it has a line old = "new" for each kata.') from None
+    return {old: new for old, new in found.items() if isinstance(new, str) and old != new}

@@ -1,10 +1,12 @@
-"""Read files that somebody else may have written: a student's answers, `.dojo`, rosters, keys, manifests."""
+"""Read files that somebody else may have written (answers, `.dojo`, rosters, keys), and write files whole."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 Parts = tuple[str, ...]  # of a path
@@ -24,6 +26,27 @@ class NotReadable(OSError):
 
 class TooLarge(NotReadable):
     """A file has more bytes than the reader takes."""
+
+
+@contextmanager
+def replacing(path: Path, private: bool = False) -> Iterator[Path]:
+    """Yield a draft that replaces the file if the block ends well, so that a reader finds all of it or what
+    was there before. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        draft.unlink(missing_ok=True)  # a student may have left a link of that name
+        draft.touch(0o600 if private else 0o666, exist_ok=False)
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, data: bytes, private: bool = False) -> None:
+    """Write a file and its folder. Raises OSError."""
+    with replacing(path, private) as draft:
+        draft.write_bytes(data)
 
 
 def read_file(path: Path, limit: int = LARGEST, follows_links: bool = False) -> bytes:

@@ -1,4 +1,4 @@
-"""Remember how far a student is: `.dojo/state.json` beside the exercises.
+"""Remember how far a student is: `.dojo/state.json` beside the exercises, and copies of the student's files.
 
 The file is safe to commit and safe to lose. A kata passes only as long as the digest of its file and of its
 declaration is the one that was graded. A course that cannot be written to has its state in the cache folder.
@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.course.catalog import Course, KataInfo
-from grader.course.files import read_file
+from grader.course.files import read_file, write_whole
 from grader.course.loading import cache_folder
 
 if TYPE_CHECKING:
     from grader.report import KataReport
+
 
 FOLDER, FILE, VERSION = ".dojo", "state.json", 1
 
@@ -92,17 +93,6 @@ def file_digest(info: KataInfo, path: Path) -> str:
     return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:24]
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file and its folder, so that a reader finds either all of it or what was there before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        draft.write_bytes(data)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
 def _folder(course: Course) -> Path:
     beside = course.exercises.resolve().parent
     if os.access(beside, os.W_OK):
@@ -117,3 +107,45 @@ def _read(found: Any) -> KataState:
     right = {name: found[name] for name in blank if type(found.get(name)) is type(blank[name])}
     right["checks"] = {str(name): str(status) for name, status in right.get("checks", {}).items()}
     return KataState(**right)
+
+
+STUBS, BEST, REPLACED = "stubs", "best", "replaced"
+
+
+class Versions:
+    """The copies in one folder, a subfolder for each kind."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def keep(self, kind: str, info: KataInfo, path: Path) -> None:
+        """Copy the file, unless the same bytes are kept already."""
+        with suppress(OSError):
+            data = read_file(path)
+            if data != self.kept(kind, info):
+                write_whole(self._file(kind, info), data)
+
+    def kept(self, kind: str, info: KataInfo) -> bytes | None:
+        """Return the copy of this kind, or None if there is none."""
+        try:
+            return read_file(self._file(kind, info))
+        except OSError:
+            return None
+
+    def holds(self, path: Path, data: bytes) -> bool:
+        """Return whether a student's file holds these bytes."""
+        try:
+            return read_file(path) == data
+        except OSError:
+            return False
+
+    def replace(self, info: KataInfo, path: Path, data: bytes) -> Path:
+        """Write `data` to the file, and return where a copy of what it held is. Raises OSError."""
+        before = read_file(path)
+        copy = self.folder / REPLACED / f"{info.name}-{hashlib.sha256(before).hexdigest()[:8]}.py"
+        write_whole(copy, before)
+        write_whole(path, data)
+        return copy
+
+    def _file(self, kind: str, info: KataInfo) -> Path:
+        return self.folder / kind / f"{info.name}.py"

@@ -116,7 +116,7 @@ class Grader:
 
     def matcher(self, prepared: PreparedKata) -> MistakeMatcher:
         """Return the matcher of a kata's mistakes, created when the first submission fails."""
-        from grader.diagnosis.questions import matcher_of  # a submission that passes does not need it
+        from grader.diagnosis.matcher import matcher_of  # a submission that passes does not need it
         from grader.diagnosis.recording import mistakes_of
 
         name = prepared.info.name

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from grader.course.catalog import Course, KataInfo
-from grader.course.state import CourseState, file_digest
+from grader.course.state import BEST, CourseState, Versions, file_digest
 from grader.course.submission import SubmissionRejected
-from grader.course.versions import BEST, Versions
 from grader.grading.grader import Graded, Grader
 from grader.grading.startup import grade_file, lacks_library, open_grader, read_answer
 from grader.report import KataReport

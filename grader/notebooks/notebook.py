@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from grader.course.catalog import Course, KataInfo
 from grader.course.notebook_cells import score_id
 from grader.drawing import statement
 from grader.drawing.text import draw
-from grader.notebooks.markdown import to_markdown
-from grader.notebooks.nbgrader_metadata import cell_metadata
 from grader.notebooks.solution_cells import with_solution, without_statement
+
+SCHEMA = 3
+
+
+def cell_metadata(
+    name: str, solution: bool = False, points: float | None = None, locked: bool = True, task: bool = False
+) -> dict[str, Any]:
+    """Return the metadata of an answer (`solution`), a score (`points`), or both for manual grading."""
+    metadata: dict[str, Any] = {
+        "schema_version": SCHEMA,
+        "grade_id": name,
+        "solution": solution,
+        "grade": points is not None and not task,
+        "locked": locked and not solution,
+        "task": task,
+    }
+    return metadata if points is None else {**metadata, "points": points}
+
 
 KERNEL = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
 
@@ -87,3 +105,51 @@ def _drawn(course: Course, info: KataInfo, told: str) -> str:
 
 def _cell(make: Any, name: str, source: str) -> Any:
     return make(source.rstrip("\n"), id=name[:64])
+
+
+INDENT = "    "
+HEADINGS = ("Example", "What goes wrong", "What must hold", "Source")
+CODE = re.compile(r"(`[^`]*`)")
+SPECIAL = re.compile(r"([\\*_\[\]<>$#|~])")
+
+
+def to_markdown(docstring: str) -> str:
+    """Return the docstring as Markdown: a title, code blocks, and paragraphs with known headings in bold."""
+    title, *lines = docstring.strip().splitlines()
+    return "\n".join([f"## {escape(title.rstrip('.'))}", *_blocks(lines)]) + "\n"
+
+
+def _blocks(lines: list[str]) -> Iterator[str]:
+    joined = _with_indented_blank_lines(lines)
+    for is_code, block in groupby(joined, key=lambda line: line.startswith(INDENT)):
+        if is_code:
+            yield from ("```text", *(line[4:].rstrip() for line in block), "```")
+        else:
+            yield from map(_text, block)
+
+
+def _with_indented_blank_lines(lines: list[str]) -> list[str]:
+    """Indent each blank line between two indented lines, so that it stays inside their block."""
+    shown, before = [], ""
+    for index, line in enumerate(lines):
+        after = next((later for later in lines[index:] if later.strip()), "")
+        before = line if line.strip() else before
+        is_inner = before.startswith(INDENT) and after.startswith(INDENT)
+        shown.append(line if line.strip() or not is_inner else INDENT)
+    return shown
+
+
+def _text(line: str) -> str:
+    lead, _, rest = line.partition(":")
+    first, _, second = lead.partition(", ")
+    if first in HEADINGS and not second and rest[:1] in ("", " "):
+        return f"**{lead}:**{escape(rest)}"
+    bullet = re.match(r"- |  (?=\S)", line)
+    start = bullet[0] if bullet else ""
+    return start + escape(line[len(start) :])
+
+
+def escape(text: str) -> str:
+    """Escape Markdown's special characters, except inside backticks."""
+    pieces = CODE.split(text)
+    return "".join(piece if index % 2 else SPECIAL.sub(r"\\\1", piece) for index, piece in enumerate(pieces))

@@ -19,9 +19,8 @@ from collections.abc import Iterable
 from grader.worker.child import main, on_fake_device
 from grader.worker.child.sandbox import apply, hardening
 from grader.worker.child.sandbox.apply import ALL, ISOLATION, Terms
-from grader.worker.process import Process, SpawnFactory, WorkerFactory
+from grader.worker.process import Process, SpawnFactory, WorkerFactory, make_folder, remove_folder
 from grader.worker.protocol.channel import Channel
-from grader.worker.scratch import make_folder, remove_folder
 
 START_SECONDS = 20.0  # the timeout for one fork, which usually takes milliseconds
 

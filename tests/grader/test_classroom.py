@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.classroom.collector import Collector
+from grader.classroom.command import render
 from grader.classroom.files import page_name, write_outputs
 from grader.classroom.gradebooks import cell
 from grader.classroom.platform_filenames import StudentName
@@ -18,7 +19,6 @@ from grader.classroom.run import ClassRun, RunCounts
 from grader.classroom.similarity import shape
 from grader.classroom.store import Store, StoreUnusable
 from grader.classroom.student_reports import begun_katas, class_reports, with_waiting_katas
-from grader.classroom.summary import render
 from grader.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, verdict_of
 from grader.cli.kata import kata
 from grader.course import release_manifest

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.cli.editor import command, open_editor
+from grader.cli.keyboard import command, open_editor
 
 FILE = Path("softmax.py")
 

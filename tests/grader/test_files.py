@@ -14,8 +14,7 @@ from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.catalog import CourseError
 from grader.course.files import NotReadable, read_file, safe_parts
-from grader.course.state import CourseState, file_digest
-from grader.course.versions import BEST, Versions
+from grader.course.state import BEST, CourseState, Versions, file_digest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 

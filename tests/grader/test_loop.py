@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.cli import loop as loop_module
-from grader.cli.keys import footer, help_text
+from grader.cli.keyboard import footer, help_text
 from grader.cli.loop import KEYS, Loop
 from grader.cli.saved_files import SavedFiles
 from grader.course.catalog import Course

@@ -3,16 +3,14 @@
 import pytest
 
 import grader
-from grader.course.catalog import Course
-from grader.notebooks import isolated_grading
+from grader.course.catalog import Course, CourseError
+from grader.notebooks import magics
 from grader.report import CheckReport, KataReport
 
 pytest.importorskip("IPython", reason="IPython is not installed")
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-
-from grader.notebooks import magics
 
 RIGHT = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x\n"
 
@@ -139,14 +137,14 @@ def test_grade_is_run_outside_of_the_kernel(tiny_course, monkeypatch, tmp_path):
     (tmp_path / "numpy.py").write_text("raise SystemExit('not the library')")
     monkeypatch.chdir(tiny_course.root)
     monkeypatch.setenv("PYTHONPATH", str(grader.__path__[0]) + "/..", prepend=":")
-    kata = isolated_grading.grade_source(tiny_course.kata_info("double"), f"\n{RIGHT}")
+    kata = magics.grade_source(tiny_course.kata_info("double"), f"\n{RIGHT}")
     assert (kata.status, kata.score) == ("passed", 1000)
 
 
 def test_a_message_of_grade_is_shown(tiny_course, monkeypatch):
     monkeypatch.chdir(tiny_course.root)
-    with pytest.raises(isolated_grading.CourseError, match=r"^The key none\.key cannot be read: no such"):
-        isolated_grading.grade_source(tiny_course.kata_info("double"), RIGHT, key="none.key")
+    with pytest.raises(CourseError, match=r"^The key none\.key cannot be read: no such"):
+        magics.grade_source(tiny_course.kata_info("double"), RIGHT, key="none.key")
 
 
 def test_see_shows_a_page_in_a_closed_frame_and_the_text_beside_it(run_cell):
@@ -177,9 +175,7 @@ def test_the_cells_of_the_notebook_are_what_is_shown(tmp_path, write):
         "exercises/attention/softmax.py": "def softmax(x):\n    raise NotImplementedError\n",
     }
     course = Course(write(tmp_path, softmax))
-    _, shown = isolated_grading.see_sources(
-        course, {"softmax": "def softmax(x):\n    return x / x.size\n"}, []
-    )
+    _, shown = magics.see_sources(course, {"softmax": "def softmax(x):\n    return x / x.size\n"}, [])
     assert "1 of 21 katas of the decoder are yours." in shown
     assert "● softmax" in shown
     assert "NotImplementedError" in (tmp_path / "exercises/attention/softmax.py").read_text()

@@ -14,7 +14,7 @@ from grader.course.notebook_cells import katas_asked, katas_in, source_of
 from grader.course.submission import SubmissionRejected
 from grader.formats import fragment
 from grader.notebooks import optional_dependency
-from grader.notebooks.markdown import to_markdown
+from grader.notebooks.notebook import to_markdown
 from grader.notebooks.solution_cells import STUB, with_solution, without_statement
 from grader.report import CheckReport, KataReport, Mistake
 

@@ -23,7 +23,7 @@ from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.grading.grader import Grader
 from grader.grading.startup import open_grader
-from grader.notebooks.isolated_grading import grade_source
+from grader.notebooks.magics import grade_source
 from grader.worker.fork_server import open_sources
 
 ROOT = Path(__file__).resolve().parents[2]

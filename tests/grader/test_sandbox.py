@@ -18,7 +18,7 @@ from grader.cli.grade import grade
 from grader.expect import SubmissionFailed
 from grader.grading import startup
 from grader.report import Isolation
-from grader.worker import fork_server, scratch
+from grader.worker import fork_server
 from grader.worker.child.sandbox import (
     allowed_paths,
     apply,
@@ -28,9 +28,9 @@ from grader.worker.child.sandbox import (
     seccomp,
     syscalls,
     system,
-    threads,
 )
 from grader.worker.child.sandbox.apply import Terms, read_terms
+from grader.worker.process import make_folder, remove_folder
 
 LINUX = pytest.mark.skipif(not system.LINUX, reason="a sandbox of Linux")
 ROOT = Path(__file__).parents[2]
@@ -228,7 +228,7 @@ def test_a_library_of_linear_algebra_is_told_to_use_one_thread():
         def scipy_openblas_set_num_threads64_(self, count):
             told.append(count)
 
-    threads._set_threads(Library(), threads.SETTERS["openblas"])
+    limits._set_threads(Library(), limits.SETTERS["openblas"])
     assert told == [1]
 
 
@@ -263,7 +263,7 @@ def test_links_pipes_and_sockets_in_the_scratch_folder_are_refused(connect, make
 
 
 def test_a_folder_is_removed_however_deep_and_closed_it_is(tmp_path):
-    folder = scratch.make_folder()
+    folder = make_folder()
     os.symlink(tmp_path, f"{folder}/link")
     os.makedirs(f"{folder}/closed/inner")
     os.chmod(f"{folder}/closed/inner", 0)
@@ -275,7 +275,7 @@ def test_a_folder_is_removed_however_deep_and_closed_it_is(tmp_path):
         os.close(here)
         here = deeper
     os.close(here)
-    scratch.remove_folder(folder)
+    remove_folder(folder)
     assert (os.path.exists(folder), tmp_path.is_dir()) == (False, True)
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from grader.course.catalog import Course
 from grader.course.hints import next_hint
-from grader.course.state import CourseState, KataState, file_digest
-from grader.course.versions import BEST, Versions
+from grader.course.state import BEST, CourseState, KataState, Versions, file_digest
 from grader.report import CheckReport, KataReport, Mistake
 
 RIGHT = "def double(x):\n    return x + x\n"

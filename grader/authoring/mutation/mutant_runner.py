@@ -17,7 +17,7 @@ from grader.cases.oracle import Oracle
 from grader.checks.base import CheckContext
 from grader.checks.builtin import plan
 from grader.checks.runner import CheckResult, run_check
-from grader.diagnosis.questions import matcher_of
+from grader.diagnosis.matcher import matcher_of
 from grader.grading.report_builder import smallest
 from grader.kata import Kata
 from grader.worker.child.executor import load_module

@@ -24,7 +24,7 @@ from grader.authoring.static_checks import todos_of_draft
 from grader.cases.generation import SEED
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.renamed import renamed
+from grader.course.changed_statement import renamed
 from grader.formats.escaping import points
 from grader.formats.gradescope import VISIBILITIES
 from grader.values.formatting import counted

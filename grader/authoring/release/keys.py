@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -20,6 +19,7 @@ from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import plan
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.files import write_whole
 from grader.course.known_solutions import other_way
 from grader.diagnosis import recording
 from grader.errors import reason_of
@@ -138,12 +138,7 @@ def made_by() -> str:
 
 def save(path: Path, data: bytes, private: bool = False) -> None:
     """Write a file atomically. Raises CourseError if it cannot be written."""
-    draft = path.with_name(f".{path.name}.draft")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.unlink(missing_ok=True)  # a student may have left a link of that name
-        draft.touch(mode=0o600 if private else 0o644)
-        draft.write_bytes(data)
-        os.replace(draft, path)
+        write_whole(path, data, private)
     except OSError as error:
         raise CourseError(f"{shorten(path)} cannot be written: {reason_of(error)}.") from None

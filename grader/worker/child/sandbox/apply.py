@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from grader.worker.child.sandbox import allowed_paths, hardening, landlock, limits, seccomp, system, threads
+from grader.worker.child.sandbox import allowed_paths, hardening, landlock, limits, seccomp, system
 
 #: All layers. Tests leave out single layers to show what each of them prevents.
 ALL = ("environment", "descriptors", "dumpable", "capabilities", "limits", "landlock", "seccomp")
@@ -58,7 +58,7 @@ def prepare(wanted: tuple[str, ...]) -> None:
             hardening.drop_capabilities()
     if "landlock" in wanted or "seccomp" in wanted:
         system.no_new_privileges()
-    threads.use_one_thread()
+    limits.use_one_thread()
     allowed_paths.always()
     allowed_paths.modules()
     if seccomp.available():

@@ -1,11 +1,15 @@
-"""Limit the memory, files, processes and CPU time of a worker by `setrlimit`, which every Unix has."""
+"""Limit the memory, files, processes and CPU time of a worker by `setrlimit`, which every Unix has, and its
+threads."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import sys
 from functools import cache
+
+from grader.worker.child.sandbox import system
 
 MEMORY = 2 * 2**30  # bytes of address space in addition to that of the fork server
 FILE = 16 * 2**20  # bytes of one file
@@ -57,3 +61,26 @@ def address_space() -> int:
             return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
+
+
+SETTERS = {
+    "openblas": ("openblas_set_num_threads", "openblas_set_num_threads64_"),
+    "mkl_rt": ("MKL_Set_Num_Threads",),
+    "blis": ("bli_thread_set_num_threads",),
+}
+
+
+def use_one_thread() -> None:
+    """Make every linear algebra library in this process compute in the calling thread."""
+    for path in system.mapped_libraries():
+        family = next((name for name in SETTERS if name in os.path.basename(path)), None)
+        if family is not None:
+            with contextlib.suppress(OSError):
+                _set_threads(ctypes.CDLL(path), SETTERS[family])
+
+
+def _set_threads(library: ctypes.CDLL, setters: tuple[str, ...]) -> None:
+    for name in (*setters, *(f"scipy_{setter}" for setter in setters)):
+        setter = getattr(library, name, None)
+        if setter is not None:
+            setter(1)
