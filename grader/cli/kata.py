@@ -297,9 +297,11 @@ def wheel(folder: Path, names: tuple[str, ...], seed: int, unverified: bool, cou
 @course_option
 def record_see(course: Path | None) -> None:
     """Record what the references give, for `grade --see` where a student's katas do not pass yet."""
+    from grader.see.demonstration import open_demonstration
     from grader.see.recording import write_recording
 
-    click.echo(write_recording(_own_course(course)))
+    here = _own_course(course)
+    click.echo(write_recording(here, open_demonstration(here)))
 
 
 @kata.command(cls=GuardedCommand)

@@ -51,7 +51,8 @@ class ReleaseOutcome:
 def core_files(
     course: Course, infos: list[KataInfo], seed: int, is_sealed_too: bool = False
 ) -> dict[str, bytes]:
-    """Return the files that every host needs: stubs, declarations, keys, the grader's wheel, requirements."""
+    """Return the files that every host needs: stubs, declarations, what `grade --see` runs, keys, the
+    grader's wheel, requirements."""
     require_prerequisites(course, infos)
     files: dict[str, bytes] = {}
     for info in infos:
@@ -61,12 +62,21 @@ def core_files(
     conftest = course.root / "tests" / "katas" / "conftest.py"
     if conftest.is_file():
         files["tests/katas/conftest.py"] = conftest.read_bytes()
+    files |= _demonstration(course)
     keys.require_solutions(course, infos)
     files |= keys.key_files(keys.with_progress(keys.draw_entries(course, infos, seed)), seed)
     name, wheel = build_wheel()
     files[f"vendor/{name}"] = wheel
     files["requirements.txt"] = _requirements(course, infos, name, is_sealed_too).encode()
     return files
+
+
+def _demonstration(course: Course) -> dict[str, bytes]:
+    """Return the files of the package that `grade --see` runs, by their path in the course."""
+    see = course.syllabus.see
+    found = sorted(path for path in (course.root / see).rglob("*") if path.is_file()) if see else []
+    kept = [path for path in found if "__pycache__" not in path.parts]
+    return {path.relative_to(course.root).as_posix(): path.read_bytes() for path in kept}
 
 
 def student_files(
