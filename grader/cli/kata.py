@@ -50,7 +50,7 @@ def _own_course(folder: Path | None) -> Course:
     "--signature",
     "signatures",
     multiple=True,
-    help="'f(x: \"tokens d_model\", eps=1e-6)'; again for more, 'Cache.append(k, v)' for a method.",
+    help="'f(x: \"rows columns\", eps=1e-6)'; again for more, 'Queue.append(x)' for a method.",
 )
 @click.option(
     "--weight", "weights", multiple=True, help="A module's parameter: 'w: d_ff d_model'; 's:' for a number."

@@ -1,4 +1,4 @@
-"""Tell a student who has begun a kata that its statement was corrected: `softmax.statement.md`."""
+"""Tell a student who has begun a kata that its statement was corrected: `heap.statement.md`."""
 
 from __future__ import annotations
 

@@ -2,29 +2,30 @@
 
 It is the file `tests/katas/path.toml`:
 
-    title = "Decoder Dojo"
-    about = "Build the decoder of a Transformer by hand, one kata at a time."
+    title = "Sorting by Hand"
+    about = "Build the classical algorithms, one kata at a time."
     by_hand = true      # a library function that does all of a kata earns nothing for agreement
     see = "see"         # the folder of the package that `grade --see` runs
 
     [path]
-    attention = ["softmax", "token_embedding"]
-    blocks = ["layer_norm"]
+    lists = ["insertion_sort", "merge_sort"]
+    trees = ["heap"]
 
     [katas]             # for some katas or all
-    softmax = { minutes = 20, difficulty = 1, builds_on = [] }
+    merge_sort = { minutes = 20, difficulty = 1, builds_on = ["insertion_sort"] }
 
     [plans.lab]
     hours = 1
-    katas = ["softmax", "layer_norm"]
+    katas = ["merge_sort", "heap"]
 
     [aliases]           # other names that people know
-    layernorm = "layer_norm"
+    mergesort = "merge_sort"
 """
 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -90,6 +91,11 @@ class Syllabus:
     def order(self) -> list[str]:
         """The names of all listed katas, track by track."""
         return [name for names in self.path.values() for name in names]
+
+    @property
+    def slug(self) -> str:
+        """The title in small letters, digits and hyphens, as hosts take names."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.casefold()).strip("-") or "course"
 
     def rank(self, track: str, name: str) -> tuple[int, str, int, str]:
         """Return the sort key of a kata; katas that are not listed come last in their track, by name."""

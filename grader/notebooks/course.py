@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.authoring.release import keys
-from grader.authoring.release.repository import core_files
+from grader.authoring.release.repository import core_files, fill
 from grader.course.catalog import Course, KataInfo
 from grader.course.notebook_cells import SUFFIX
 from grader.course.syllabus import FILE
@@ -24,7 +24,8 @@ def course_files(
     """
     core = core_files(course, infos, seed)
     shown = {name: data for name, data in core.items() if _is_shown(course, name)}
-    files = {**core, "nbgrader_config.py": SETTINGS.read_bytes()}
+    settings = fill(SETTINGS.read_text(encoding="utf-8"), COURSE=course.syllabus.slug)
+    files = {**core, "nbgrader_config.py": settings.encode()}
     for track in dict.fromkeys(info.track for info in infos):
         own = [info for info in infos if info.track == track]
         beside = {name: data for info in own for name, data in core.items() if _is_file_of(name, info)}

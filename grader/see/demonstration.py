@@ -53,7 +53,7 @@ def open_demonstration(course: Course) -> Demonstration:
     """Return what the course shows. Raises CourseError if it shows nothing, and KataError if its package
     cannot be loaded."""
     if not course.syllabus.see:
-        raise CourseError(f"The course has nothing to see: {course.syllabus.title} has katas alone.")
+        raise CourseError("The course has nothing to see: its path.toml names no folder with `see`.")
     file = course.root / course.syllabus.see / "__init__.py"
     place = hashlib.sha256(str(file.absolute()).encode()).hexdigest()[:8]  # two courses are two packages
     found = getattr(load_file(f"dojo_see_{place}", file), "SEE", None)

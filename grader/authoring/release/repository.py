@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -85,7 +86,8 @@ def student_files(
     """Return the whole repository: the core files, texts for students, and workflows for the hosts."""
     files = dict(core)
     files["README.md"] = _readme(course.syllabus, infos).encode()
-    files |= {name: fill_template(template).encode() for name, template in PLAIN.items()}
+    title = json.dumps(course.syllabus.title, ensure_ascii=False)
+    files |= {name: fill_template(template, TITLE=title).encode() for name, template in PLAIN.items()}
     files[".vscode/tasks.json"] = TASKS.read_bytes()
     key, secret = OPEN_KEYS, ""
     if sealed:
