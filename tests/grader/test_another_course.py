@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import zipfile
 from pathlib import Path
 
@@ -560,6 +561,21 @@ def test_a_course_without_a_demonstration_says_so(course):
     told = "The course has nothing to see: its path.toml names no folder with `see`.\n"
     assert run(course, "grade", "--see", code=4).endswith(told)
     assert run(course, "kata", "record-see", code=4).endswith(told)
+
+
+@pytest.mark.slow
+def test_the_sample_of_the_docs_shows_what_this_course_makes(tmp_path):
+    page = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+    (sample,) = (code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "SEE = " in code)
+    titled = {"tests/katas/path.toml": 'see = "see"\n' + textwrap.dedent(SYLLABUS["tests/katas/path.toml"])}
+    write_files(tmp_path, {**CENTERS, **QUEUE, **titled, "see/__init__.py": sample})
+    assert "not yours yet: grade move_centers" in run(tmp_path, "grade", "--see", "--text")
+    assert run(tmp_path, "kata", "record-see") == "1 steps are in recording.json.\n"
+    recorded = run(tmp_path, "grade", "--see", "--text", "steps")
+    (tmp_path / "exercises/clusters/move_centers.py").write_text(write_right(tmp_path, "move_centers"))
+    own = run(tmp_path, "grade", "--see", "--text", "steps")
+    assert own == recorded.replace("   not yours yet: grade move_centers", "")
+    assert re.search(r"a │ +1.*\n.*b │ +10", own)
 
 
 @pytest.mark.slow

@@ -154,13 +154,13 @@ def test_a_message_of_grade_is_shown(tiny_course, monkeypatch):
 
 
 @pytest.fixture
-def seen(shell, tiny_files, tmp_path, write, monkeypatch):
+def seen(tiny_files, tmp_path, write, monkeypatch):
     """The folder of a course that shows what ours shows, in which the shell runs now."""
     monkeypatch.chdir(write(tmp_path, {**tiny_files, **SYLLABUS}))  # after the shell's own
     (tmp_path / "see").symlink_to(ROOT / "see")
 
 
-@pytest.mark.usefixtures("seen")
+@pytest.mark.usefixtures("shell", "seen")
 def test_see_shows_a_page_in_a_closed_frame_and_the_text_beside_it(run_cell):
     run_cell(f"%%kata double\n{RIGHT}")
     shown = run_cell("%see attention").outputs[0].data
@@ -198,7 +198,7 @@ def test_the_cells_of_the_notebook_are_what_is_shown(tmp_path, write):
     assert "NotImplementedError" in (tmp_path / "exercises/attention/softmax.py").read_text()
 
 
-@pytest.mark.usefixtures("seen")
+@pytest.mark.usefixtures("shell", "seen")
 def test_a_section_that_does_not_exist_is_a_usage_error(run_cell):
     said = run_cell("%see softmax")
     assert "There is no section `softmax` to see" in said.stderr + said.stdout
