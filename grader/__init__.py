@@ -1,4 +1,4 @@
-"""Decoder Dojo: Transformer-decoder katas and the grader that judges them."""
+"""Decoder Dojo: a grader for katas that names the mistake."""
 
 from typing import Any
 

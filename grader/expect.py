@@ -1,9 +1,9 @@
 """Expectations for laws; each raises `ExpectationFailed` with a sentence for the student.
 
     expect.close(total, 1.0, "the sum of each slice")
-    expect.equal(merged, x, "merge_heads(split_heads(x))")
+    expect.equal(joined, x, "join(split(x))")
     expect.true(kept.any(), "The most likely token is always kept.")
-    expect.refuses(student.split_heads, x, 3, why="3 does not divide d_model")
+    expect.refuses(student.split, x, 3, why="3 does not divide the width")
     expect.frequency(heads, 400, 0.3, "heads")
     expect.frequencies(counts, 400, shares, "token")
 
@@ -213,7 +213,7 @@ def decimals(got: Any, expected: Any, places: int, what: str) -> None:
         TypeError: If `expected` is not a number or an array.
 
     Example:
-        expect.decimals(result, np.array([0.0900, 0.2447, 0.6652]), 4, "the softmax of [1, 2, 3]")
+        expect.decimals(result, np.array([0.0900, 0.2447, 0.6652]), 4, "the shares of [1, 2, 3]")
     """
     have, wanted = to_numpy(got), to_numpy(_as_large_as(got, expected))
     if wanted is None:
@@ -240,7 +240,7 @@ def equal(got: Any, expected: Any, what: str) -> None:
         ExpectationFailed: If the values differ.
 
     Example:
-        expect.equal(student.merge_heads(heads), x, "merge_heads(split_heads(x))")
+        expect.equal(student.join(parts), x, "join(split(x))")
     """
     found = first_difference(expected, got, Tolerance(terms=0))
     if found:
@@ -289,7 +289,7 @@ def frequencies(
         ExpectationFailed: If an outcome came up too often or too rarely.
 
     Example:
-        counts = np.bincount(student.sample(logits.repeat(400, 1)), minlength=len(due))
+        counts = np.bincount(student.draw(logits.repeat(400, 1)), minlength=len(due))
         expect.frequencies(counts, 400, due, "token")
     """
     names = [f"{what} {index}" for index in range(len(hits))]
@@ -374,7 +374,7 @@ def refuses(call: Callable[..., Any], *args: Any, why: str, **kwargs: Any) -> No
         ExpectationFailed: If the call returns, or raises something else.
 
     Example:
-        expect.refuses(student.split_heads, x, 3, why="3 does not divide d_model")
+        expect.refuses(student.split, x, 3, why="3 does not divide the width")
     """
     try:
         result = call(*args, **kwargs)

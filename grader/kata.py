@@ -2,7 +2,7 @@
 
 A file `tests/katas/<track>/test_<kata>.py` creates one `Kata` and decorates functions with its methods:
 
-    KATA = Kata("softmax", track="attention", entry_points=("softmax",), ...)
+    KATA = Kata("normalize", track="vectors", entry_points=("normalize",), ...)
 
     @KATA.cases
     def cases(draw): ...                      # returns the arguments by name
@@ -124,7 +124,7 @@ class Kata:
 
     Attributes:
         name: The kata's name, which is also the name of the exercise's file.
-        track: The track that the kata belongs to, such as `attention`.
+        track: The track that the kata belongs to, such as `vectors`.
         entry_points: The functions or classes that a submission must define. With `questions`, their names.
         title: A short title.
         source: The papers or books that the kata follows, with their sections.
@@ -158,12 +158,12 @@ class Kata:
 
     Example:
         KATA = Kata(
-            "softmax",
-            track="attention",
-            entry_points=("softmax",),
-            title="Scores become probabilities",
-            source="Vaswani et al. 2017, section 3.2.1",
-            hints=("Which number can you subtract from every score?",),
+            "normalize",
+            track="vectors",
+            entry_points=("normalize",),
+            title="Counts become shares",
+            source="Bishop 2006, section 1.2",
+            hints=("By which number do you divide every count?",),
         )
     """
 
@@ -308,7 +308,7 @@ class Kata:
             @KATA.law(points=1)
             def test_rows_sum_to_one(student, x, axis):
                 \"\"\"Every slice along the axis sums to one.\"\"\"
-                expect.close(student.softmax(x, axis).sum(axis), 1.0, "the sum of each slice")
+                expect.close(student.normalize(x, axis).sum(axis), 1.0, "the sum of each slice")
         """
         _require_points(self.name, "law", points)
 

@@ -1,4 +1,4 @@
-"""Locations in the course's files, such as `solutions/modern/rms_norm/mistakes.py:12`."""
+"""Locations in the course's files, such as `solutions/sorting/merge_sort/mistakes.py:12`."""
 
 from __future__ import annotations
 

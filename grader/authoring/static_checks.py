@@ -21,11 +21,12 @@ from grader.authoring.source_locations import (
 )
 from grader.authoring.verified import record_path
 from grader.checks.builtin import agreement_points
-from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.changed_statement import FILE as RENAMED
 from grader.course.loading import parse
 from grader.course.submission import digest, open_questions
 from grader.kata import Corner, Kata, KataError, Law
+from grader.see.demonstration import open_demonstration
 from grader.worker.child.rules import first_use
 
 OPTIONAL = ("equivalent.toml", "mistakes.md")  # other files of a kata: equivalent mutants, table of mistakes
@@ -321,6 +322,23 @@ def unkept_plans(course: Course) -> list[str]:
             if need not in plan.katas
         ]
     return found
+
+
+def unknown_in_see(course: Course) -> list[str]:
+    """Return a message for each function that `grade --see` calls and the course lacks."""
+    if not course.syllabus.see:
+        return []
+    try:
+        katas = open_demonstration(course).katas
+    except (CourseError, KataError) as error:
+        return [str(error)]
+    known = {name: info.entry_points for name, info in course.katas.items()}
+    return [
+        f"{course.syllabus.see}/ names `{function}` of `{kata}`, which is not there; mend the name."
+        for kata, functions in katas.items()
+        for function in functions
+        if function not in known.get(kata, ())
+    ]
 
 
 def stray_files(course: Course) -> list[str]:

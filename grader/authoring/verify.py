@@ -69,7 +69,12 @@ def verify_course(
         click.echo(f"Named by chance, and not counted as named: {', '.join(by_chance)}.")
     for result in results if tables else []:
         mistake_table.write_table(course, result.info, result.outcomes)
-    of_the_course = (static_checks.unknown_names, static_checks.unkept_plans, static_checks.stray_files)
+    of_the_course = (
+        static_checks.unknown_names,
+        static_checks.unkept_plans,
+        static_checks.unknown_in_see,
+        static_checks.stray_files,
+    )
     stray = [] if names else [gap for check in of_the_course for gap in check(course)]
     gaps = [f"{result.info.name}: {gap}" for result in results for gap in result.gaps] + stray
     if gaps:

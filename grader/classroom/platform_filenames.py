@@ -1,7 +1,7 @@
 """Read from a file's path which student submitted it, and for which kata.
 
 Usually each student has a folder. Learning platforms put the student's name into the file name instead:
-Canvas `doejane_LATE_4711_90210_softmax-1.py`, Moodle `Jane Doe_4711_assignsubmission_file_/softmax.py`.
+Canvas `doejane_LATE_4711_90210_heap-1.py`, Moodle `Jane Doe_4711_assignsubmission_file_/heap.py`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def may_be_an_answer(inner: Parts, names: KataNames) -> bool:
     stem, suffix = _split(name)
     if _is_ignored(inner) or name in PROJECT_FILES or (inner[-2:-1] == ("keys",) and suffix == ".key"):
         return False
-    named = names.find(stem) or names.find(_split(stem)[0])  # softmax.py.txt
+    named = names.find(stem) or names.find(_split(stem)[0])  # heap.py.txt
     return suffix in SUFFIXES + PACKED or bool(named) or name.startswith("onlinetext")
 
 

@@ -76,7 +76,7 @@ def _start(folder: Path) -> int:
 
 
 def _see(course: Course, options: GradeOptions) -> int:
-    """Show the decoder that the student's functions make."""
+    """Show the student's functions at work."""
     from grader.cli.see import see
 
     return see(course, options)
@@ -130,7 +130,8 @@ def _examine(course: Course, options: GradeOptions) -> int:
 def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     """Print the next hint of one kata. Raises CourseError unless exactly one kata is named."""
     if len(infos) != 1:
-        raise CourseError("`--hint` goes with the name of one kata: grade --hint softmax.")
+        name = next(iter(course.katas), "NAME")
+        raise CourseError(f"`--hint` goes with the name of one kata: grade --hint {name}.")
     from grader.course.hints import next_hint
 
     click.echo(next_hint(course, infos[0]))
@@ -160,9 +161,9 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     help="Write the course that is installed with the grader into this folder.",
 )
 @click.option("--doctor", is_flag=True, help="Show what this machine has of all that grading uses.")
-@click.option("--see", is_flag=True, help="Show your decoder at work, as a page; NAMES are its sections.")
+@click.option("--see", is_flag=True, help="Show your functions at work, as a page; NAMES are its sections.")
 @click.option("--text", is_flag=True, help="With --see: show it in the terminal.")
-@click.option("--tokens", metavar="TEXT", help="With --see: let the decoder read these words.")
+@click.option("--tokens", metavar="TEXT", help="With --see: run on these words.")
 @click.option("--mine", is_flag=True, help="With --see: use functions that do not pass as well.")
 @click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
 @click.option("--once", is_flag=True, help="Grade what is begun once, and end; for a terminal.")

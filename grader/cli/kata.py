@@ -50,7 +50,7 @@ def _own_course(folder: Path | None) -> Course:
     "--signature",
     "signatures",
     multiple=True,
-    help="'f(x: \"tokens d_model\", eps=1e-6)'; again for more, 'Cache.append(k, v)' for a method.",
+    help="'f(x: \"rows columns\", eps=1e-6)'; again for more, 'Queue.append(x)' for a method.",
 )
 @click.option(
     "--weight", "weights", multiple=True, help="A module's parameter: 'w: d_ff d_model'; 's:' for a number."
@@ -297,9 +297,11 @@ def wheel(folder: Path, names: tuple[str, ...], seed: int, unverified: bool, cou
 @course_option
 def record_see(course: Path | None) -> None:
     """Record what the references give, for `grade --see` where a student's katas do not pass yet."""
+    from grader.see.demonstration import open_demonstration
     from grader.see.recording import write_recording
 
-    click.echo(write_recording(_own_course(course)))
+    here = _own_course(course)
+    click.echo(write_recording(here, open_demonstration(here)))
 
 
 @kata.command(cls=GuardedCommand)

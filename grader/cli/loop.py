@@ -289,6 +289,9 @@ class Loop:
         with self.keyboard.lent():
             subprocess.run(words, check=False)
 
+    def nothing_to_see(self) -> str:
+        return "" if self.course.syllabus.see else "The course has nothing to see."
+
     def undo(self) -> None:
         self._bring_back(BEST, "The best version")
 
@@ -333,7 +336,7 @@ KEYS: tuple[Key[Loop], ...] = (
     Key("l", "list", "List all katas, and search them.", Loop.list),
     Key("o", "open", "Open the file in your editor, at the line in question.", Loop.open),
     Key("v", "full report", "Show every check with its counterexample.", Loop.view_all, Loop.not_graded),
-    Key("s", "see", "Show your decoder at work.", Loop.see),
+    Key("s", "see", "Show your functions at work.", Loop.see, Loop.nothing_to_see),
     Key("u", "undo", "Bring back the version with the best score.", Loop.undo, Loop.not_better),
     Key("x", "reset", "Bring back the stub.", Loop.reset, Loop.not_changed),
     Key("?", "keys", "Explain the keys.", Loop.explain),

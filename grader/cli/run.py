@@ -92,7 +92,8 @@ def _only_info(course: Course, infos: list[KataInfo], file: Path) -> KataInfo:
         return infos[0]
     if not infos and file.stem in course.katas:
         return course.katas[file.stem]
-    raise CourseError("`--file` goes with the name of one kata: grade softmax --file my_softmax.py.")
+    name = next(iter(course.katas), "NAME")
+    raise CourseError(f"`--file` goes with the name of one kata: grade {name} --file my_{name}.py.")
 
 
 def watch(

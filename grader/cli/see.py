@@ -1,4 +1,4 @@
-"""Show the decoder that the student's functions make, for `grade --see`."""
+"""Show what the course demonstrates with the student's functions, for `grade --see`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from grader.course.state import CourseState
 from grader.errors import reason_of
 from grader.see import page, text
 from grader.see.answers import open_answers
-from grader.see.example import example_of
+from grader.see.demonstration import Demonstration, open_demonstration
 from grader.see.recording import read_recording
-from grader.see.sections import IDS, Section, Sections
+from grader.see.sections import Section
 
 PAGE = "see.html"
 
 
 def see(course: Course, options: GradeOptions) -> int:
     """Write the page, and print the text if it is asked for; return the exit code. Raises CourseError for a
-    section that does not exist and a file that cannot be written."""
-    unknown = [name for name in options.names if name not in IDS]
+    course that shows nothing, a section that does not exist and a file that cannot be written."""
+    demonstration = open_demonstration(course)
+    names = options.names or tuple(demonstration.titles)
+    unknown = [name for name in names if name not in demonstration.titles]
     if unknown:
-        raise CourseError(f"There is no section `{unknown[0]}` to see; say {', '.join(IDS)}.")
-    whole = _run(course, options)
-    sections = [section for section in whole if section.id in (options.names or IDS)]
+        there = ", ".join(demonstration.titles)
+        raise CourseError(f"There is no section `{unknown[0]}` to see; say {there}.")
+    whole = _run(course, demonstration, options)
+    sections = [section for section in whole if section.id in names]
     if options.text:
         view = view_of(options)
         shown = text.render(sections, view.width, view.paint, view.ascii_only)
@@ -38,16 +41,17 @@ def see(course: Course, options: GradeOptions) -> int:
         click.echo("\n".join(whole[0].texts))
     if options.output or not options.text:
         path = Path(options.output) if options.output else CourseState(course).folder / PAGE
-        _write(path, page.render(sections))
+        _write(path, page.render(demonstration, sections))
         click.echo(f"Written to {shorten(path)}; open it in a browser.", err=options.text)
     return PASSED
 
 
-def _run(course: Course, options: GradeOptions) -> list[Section]:
+def _run(course: Course, demonstration: Demonstration, options: GradeOptions) -> list[Section]:
     """Run the student's functions and return all sections."""
     remembers = sys.stdout.isatty() and options.exercises is None
-    with open_answers(course, options.mine, remembers, _show_start, **options.grader_options) as answers:
-        return Sections(answers, read_recording(), example_of(options.tokens)).all()
+    terms = options.grader_options
+    with open_answers(course, demonstration.katas, options.mine, remembers, _show_start, **terms) as answers:
+        return demonstration.show(answers, read_recording(demonstration), options.tokens)
 
 
 def _show_start(info: KataInfo) -> None:

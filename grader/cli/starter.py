@@ -30,7 +30,9 @@ def build_course_wheel(course: Course, names: tuple[str, ...], seed: int) -> tup
 def starter_files(course: Course, infos: list[KataInfo], seed: int) -> dict[str, bytes]:
     """Return the files of a student's folder. They need no wheel, since the grader is installed."""
     core = core_files(course, infos, seed)
-    files = {name: data for name, data in core.items() if name.startswith(("exercises/", "tests/", "keys/"))}
+    files = {
+        name: data for name, data in core.items() if not name.startswith(("vendor/", "requirements.txt"))
+    }
     first, about = infos[0], course.syllabus.about
     readme = fill(
         (TEMPLATES / "README.md").read_text(encoding="utf-8"),

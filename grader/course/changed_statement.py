@@ -1,5 +1,5 @@
 """What changes in a term: a kata has another name (`solutions/renamed.toml`), or a corrected statement, which
-comes beside the code of a student who has begun: `softmax.statement.md`."""
+comes beside the code of a student who has begun: `heap.statement.md`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Load the mistakes and variants of a kata; each replaces one or more entry points of the reference.
 
-Their files may import the reference: `from reference import softmax as _softmax`.
+Their files may import the reference: `from reference import heap as _heap`.
 """
 
 from __future__ import annotations

@@ -2,34 +2,37 @@
 
 It is the file `tests/katas/path.toml`:
 
-    title = "Decoder Dojo"
-    about = "Build the decoder of a Transformer by hand, one kata at a time."
+    title = "Sorting by Hand"
+    about = "Build the classical algorithms, one kata at a time."
     by_hand = true      # a library function that does all of a kata earns nothing for agreement
+    see = "see"         # the folder of the package that `grade --see` runs
 
     [path]
-    attention = ["softmax", "token_embedding"]
-    blocks = ["layer_norm"]
+    lists = ["insertion_sort", "merge_sort"]
+    trees = ["heap"]
 
     [katas]             # for some katas or all
-    softmax = { minutes = 20, difficulty = 1, builds_on = [] }
+    merge_sort = { minutes = 20, difficulty = 1, builds_on = ["insertion_sort"] }
 
     [plans.lab]
     hours = 1
-    katas = ["softmax", "layer_norm"]
+    katas = ["merge_sort", "heap"]
 
     [aliases]           # other names that people know
-    layernorm = "layer_norm"
+    mergesort = "merge_sort"
 """
 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from grader.course.files import safe_parts
 from grader.errors import CourseError as CourseError
 
 FILE = Path("tests", "katas", "path.toml")
@@ -65,6 +68,7 @@ class Syllabus:
     about: str = ""
     path: dict[str, list[str]] = field(default_factory=dict)
     by_hand: bool = False
+    see: str = ""
     katas: dict[str, Effort] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
@@ -87,6 +91,11 @@ class Syllabus:
     def order(self) -> list[str]:
         """The names of all listed katas, track by track."""
         return [name for names in self.path.values() for name in names]
+
+    @property
+    def slug(self) -> str:
+        """The title in small letters, digits and hyphens, as hosts take names."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.casefold()).strip("-") or "course"
 
     def rank(self, track: str, name: str) -> tuple[int, str, int, str]:
         """Return the sort key of a kata; katas that are not listed come last in their track, by name."""
@@ -111,17 +120,18 @@ def read_syllabus(root: Path) -> Syllabus:
 
 
 def _require_valid(found: dict[str, Any]) -> None:
-    unknown = found.keys() - {"title", "about", "by_hand", "path", "katas", "plans", "aliases"}
+    unknown = found.keys() - {"title", "about", "by_hand", "see", "path", "katas", "plans", "aliases"}
     if unknown:
         raise CourseError(
             f"{FILE.as_posix()}: nothing is called `{min(unknown)}`;"
-            " there are title, about, by_hand, [path], [katas], [plans] and [aliases]."
+            " there are title, about, by_hand, see, [path], [katas], [plans] and [aliases]."
         )
     for name in ("title", "about"):
         if not isinstance(found.get(name, ""), str):
             raise CourseError(f'{FILE.as_posix()}: {name} is a text in quotes: {name} = "…".')
     if not isinstance(found.get("by_hand", False), bool):
         raise CourseError(f"{FILE.as_posix()}: by_hand is true or false, without quotes.")
+    _require_own_folder(found.get("see", "see"))
     path = found.get("path")
     if not isinstance(path, dict) or not all(map(_is_list_of_names, path.values())):
         raise CourseError(f"{FILE.as_posix()} must hold a table [path] with a list of katas for each track.")
@@ -133,6 +143,15 @@ def _require_valid(found: dict[str, Any]) -> None:
     _require_table(found.get("plans", {}), "plans", _wrong_plan, names)
     _require_aliases(found.get("aliases", {}), names)
     _require_order(found.get("katas", {}), found.get("plans", {}), names)
+
+
+def _require_own_folder(see: object) -> None:
+    """Raise CourseError unless `see` names a folder of the course that students do not write in."""
+    parts = safe_parts(see) if isinstance(see, str) else ()
+    if not parts or parts[0] in ("exercises", "solutions"):
+        raise CourseError(
+            f'{FILE.as_posix()}: see = "…" names a folder of the course, outside of exercises and solutions.'
+        )
 
 
 def _require_aliases(aliases: object, names: list[str]) -> None:
@@ -206,6 +225,7 @@ def to_text(syllabus: Syllabus) -> str:
     said = {"title": syllabus.title, "about": syllabus.about}
     lines = [f"{name} = {_quoted(text)}" for name, text in said.items() if text]
     lines += ["by_hand = true"] * syllabus.by_hand
+    lines += [f"see = {_quoted(syllabus.see)}"] if syllabus.see else []
     lines += ["", "# The order in which the katas are best learnt, track by track.", "[path]"]
     lines += [f"{track} = {_quoted(names)}" for track, names in syllabus.path.items()]
     lines += ["", "[katas]"] if syllabus.katas else []

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.authoring.release import keys
-from grader.authoring.release.repository import core_files
+from grader.authoring.release.repository import core_files, fill
 from grader.course.catalog import Course, KataInfo
 from grader.course.notebook_cells import SUFFIX
+from grader.course.syllabus import FILE
 from grader.notebooks.notebook import notebook_of
 
 SETTINGS = Path(__file__).with_name("nbgrader_config.txt")
@@ -22,10 +23,13 @@ def course_files(
     Stubs, declarations and keys stand at the top of the course and beside the notebooks of each assignment.
     """
     core = core_files(course, infos, seed)
-    files = {**core, "nbgrader_config.py": SETTINGS.read_bytes()}
+    shown = {name: data for name, data in core.items() if _is_shown(course, name)}
+    settings = fill(SETTINGS.read_text(encoding="utf-8"), COURSE=course.syllabus.slug)
+    files = {**core, "nbgrader_config.py": settings.encode()}
     for track in dict.fromkeys(info.track for info in infos):
         own = [info for info in infos if info.track == track]
         beside = {name: data for info in own for name, data in core.items() if _is_file_of(name, info)}
+        beside |= shown
         each = {info.name: notebook_of(course, [info]) for info in own}
         files |= _assignment(track, beside, each)
         whole = {track: notebook_of(course, own, f"The track {track}, all in one notebook")}
@@ -46,6 +50,12 @@ def _is_file_of(path: str, info: KataInfo) -> bool:
         f"tests/katas/{info.track}/{info.path.name}",
         f"keys/{info.name}.key",
     )
+
+
+def _is_shown(course: Course, path: str) -> bool:
+    """Return whether `%see` needs the path: what it runs, and the syllabus, which names that."""
+    see = course.syllabus.see
+    return bool(see) and (path.startswith(f"{see}/") or path == FILE.as_posix())
 
 
 def _keys(course: Course, infos: list[KataInfo], seed: int) -> dict[str, bytes]:

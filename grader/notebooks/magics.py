@@ -80,7 +80,7 @@ class KataMagics(Magics):
 
     @line_magic
     def see(self, line: str) -> None:
-        """%see [SECTION …]: show the decoder that the cells make, or some sections, such as attention."""
+        """%see [SECTION …]: show the functions of the cells at work, or some sections of it."""
         course = _or_usage_error(_course)
         page, text = _or_usage_error(lambda: see_sources(course, self.sources, line.split()))
         display(frame_bundle(page, text), raw=True)

@@ -17,7 +17,7 @@ def mime_bundle(kata: KataReport) -> dict[str, str]:
 def frame_bundle(page: str, text: str) -> dict[str, str]:
     """Return a page in a frame that reaches nothing of the notebook, and its text, by MIME type."""
     style = "width: 100%; height: 44rem; border: 1px solid #8888"
-    frame = f'<iframe sandbox="allow-scripts" style="{style}" title="Your decoder" srcdoc="{escape(page)}">'
+    frame = f'<iframe sandbox="allow-scripts" style="{style}" title="Your functions" srcdoc="{escape(page)}">'
     return {"text/html": f"{frame}</iframe>", "text/plain": text}
 
 

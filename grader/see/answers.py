@@ -1,4 +1,4 @@
-"""Find out which katas of the decoder pass, and load each into its own worker."""
+"""Find out which katas of a demonstration pass, and load each into its own worker."""
 
 from __future__ import annotations
 
@@ -17,47 +17,35 @@ from grader.grading.submission_run import LOAD_SECONDS, START_SECONDS
 from grader.worker.client import RemoteStudent, WorkerLost
 from grader.worker.student import Student
 
-#: The katas that the decoder is made of, in the order of the page, with the functions that it calls.
-KATAS = {
-    "token_embedding": ("embed",),
-    "sinusoidal_positions": ("sinusoidal_positions",),
-    "softmax": ("softmax",),
-    "causal_mask": ("causal_mask",),
-    "scaled_dot_product_attention": ("scaled_dot_product_attention",),
-    "head_split_merge": ("split_heads", "merge_heads"),
-    "multi_head_attention": ("multi_head_attention",),
-    "cross_attention": ("cross_attention",),
-    "layer_norm": ("layer_norm",),
-    "feed_forward": ("feed_forward",),
-    "decoder_layer": ("decoder_layer",),
-    "decoder_stack": ("decoder_stack",),
-    "next_token": ("next_token",),
-    "parameter_count": ("parameter_count",),
-    "temperature_sampling": ("sample",),
-    "top_k": ("top_k_filter",),
-    "top_p": ("top_p_filter",),
-    "min_p": ("min_p_filter",),
-    "greedy_generate": ("generate",),
-    "beam_search": ("beam_search",),
-    "kv_cache": ("KVCache", "cached_attention"),
-}
-
+#: The functions that are called, by kata, in the order of the page.
+Functions = Mapping[str, tuple[str, ...]]
 #: `open` is not begun, `begun` does not pass and is not used, `fails` does not pass and is used.
 Status = Literal["yours", "fails", "begun", "open"]
 
 
 @dataclass
 class Answers:
-    """The status of every kata, the students of those that are used, and why a worker was lost, by kata."""
+    """The functions that are called, the status of every kata, the students of those that are used, and why a
+    worker was lost, by kata."""
 
-    statuses: dict[str, Status] = field(default_factory=lambda: dict.fromkeys(KATAS, "open"))
+    katas: Functions
+    statuses: dict[str, Status] = field(default_factory=dict)
     students: Mapping[str, Student] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        opened: dict[str, Status] = dict.fromkeys(self.katas, "open")
+        self.statuses = opened | self.statuses
+
+    def kata_of(self, function: str) -> str:
+        """Return the kata that a function is part of."""
+        return next(kata for kata, functions in self.katas.items() if function in functions)
 
 
 @contextmanager
 def open_answers(
     course: Course,
+    katas: Functions,
     mine: bool = False,
     remembers: bool = False,
     started: Callable[[KataInfo], None] = lambda _: None,
@@ -65,8 +53,8 @@ def open_answers(
 ) -> Iterator[Answers]:
     """Yield the student's answers. A file that does not pass is used if `mine` is true. `started` is called
     before a file is graded. `terms` are those of `open_grader`, which may raise COMPLAINTS."""
-    found, students = dict(_begun(course)), dict[str, Student]()
-    answers = Answers(students=students)
+    found, students = dict(_begun(course, katas)), dict[str, Student]()
+    answers = Answers(katas, students=students)
     with ExitStack() as stack:
         paths = [(submission.info, course.stub(submission.info)) for submission in found.values()]
         session = stack.enter_context(open_session(course, paths, remembers, **terms))
@@ -80,9 +68,9 @@ def open_answers(
         yield answers
 
 
-def _begun(course: Course) -> Iterator[tuple[str, Submission]]:
+def _begun(course: Course, katas: Functions) -> Iterator[tuple[str, Submission]]:
     """Yield the submissions that are begun and can be read, by kata."""
-    for name, functions in KATAS.items():
+    for name, functions in katas.items():
         info = course.katas.get(name)
         if info is None or not set(functions) <= set(info.entry_points) or lacks_library(info):
             continue

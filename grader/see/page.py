@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.see.example import rounded
-from grader.see.sections import Figure, Section
+from grader.see.demonstration import Demonstration
+from grader.see.sections import Figure, Section, rounded
 from grader.see.tracing import cells_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render(sections: Sequence[Section]) -> str:
+def render(demonstration: Demonstration, sections: Sequence[Section]) -> str:
     """Return the page. What a student typed is data in it, which its script writes as text alone."""
-    style, script = (_read(name) for name in ("page.css", "page.js"))
+    style, script = (f"{_read(name)}{demonstration.own(name)}" for name in ("page.css", "page.js"))
+    script += "show();\n"
     # `<` could end the element that holds the data
     data = json.dumps([_section(section) for section in sections], ensure_ascii=False, separators=(",", ":"))
-    parts = {"POLICY": _policy(style, script), "STYLE": style, "SCRIPT": script}
+    title = html.escape(demonstration.title)
+    parts = {"TITLE": title, "POLICY": _policy(style, script), "STYLE": style, "SCRIPT": script}
     page = _read("page.html")
     for name, text in {**parts, "DATA": data.replace("<", "\\u003c")}.items():
         page = page.replace(f"%%{name}%%", text)
@@ -43,7 +46,7 @@ def _policy(style: str, script: str) -> str:
 
 def _section(section: Section) -> dict[str, Any]:
     figures = [_figure(figure) for figure in section.figures if not figure.in_text_only]
-    return {**vars(section), "title": section.title, "figures": figures}
+    return {**vars(section), "figures": figures}
 
 
 def _figure(figure: Figure) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Record what the references give for the reply: `kata record-see` writes the file, `grade --see` reads it.
+"""Record what the references give: `kata record-see` writes the file, `grade --see` reads it.
 
 The recording is data and holds no code, so it can be part of what students get.
 """
@@ -6,51 +6,47 @@ The recording is data and holds no code, so it can be part of what students get.
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from grader.course.catalog import Course
 from grader.course.loading import load_file
-from grader.see import experiments
-from grader.see.answers import KATAS, Answers
-from grader.see.example import example_of
-from grader.see.sections import Sections
+from grader.see.answers import Answers, Functions
+from grader.see.demonstration import Demonstration, Recording
+from grader.see.tracing import Step
 from grader.worker.in_process import LocalStudent
 
-FILE = Path(__file__).with_name("recording.json")
+FILE = "recording.json"
 DECIMALS = 5
 
 
-def read_recording() -> dict[str, Any]:
-    """Return the recorded steps and norms, or nothing if there is no recording."""
-    return dict(json.loads(FILE.read_text(encoding="utf-8"))) if FILE.is_file() else {}
+def read_recording(demonstration: Demonstration) -> Recording:
+    """Return what was recorded, or nothing if there is no recording."""
+    return dict(json.loads(demonstration.own(FILE) or "{}"))
 
 
-def record(course: Course) -> dict[str, Any]:
-    """Run the decoder on the reply with the references of the course, train the small models, and return
-    what they gave."""
-    answers = Answers(dict.fromkeys(KATAS, "yours"), reference_students(course))
-    run = Sections(answers, {}, example_of())
-    run.all()
-    kept = {name: step.values for name, step in run.steps.items() if not name.startswith("compare/")}
-    steps = {name: [_short(np.asarray(value)) for value in values] for name, values in kept.items()}
-    return {"norms": experiments.train_norms(), "steps": steps}
-
-
-def write_recording(course: Course) -> str:
-    """Write the recording of a course and return what was written, as a sentence."""
-    found = record(course)
+def write_recording(course: Course, demonstration: Demonstration) -> str:
+    """Write what the references of a course give and return what was written, as a sentence."""
+    katas = demonstration.katas
+    answers = Answers(katas, dict.fromkeys(katas, "yours"), reference_students(course, katas))
+    found = demonstration.record(answers)
     text = json.dumps(found, separators=(",", ":"))
-    FILE.write_text(text.replace('],"', '],\n"') + "\n")  # a line for each step
-    return f"{len(found['steps'])} steps are in {FILE.name}."
+    lines = text.replace('],"', '],\n"') + "\n"  # a line for each step
+    (demonstration.folder / FILE).write_text(lines, encoding="utf-8")
+    return f"{len(found['steps'])} steps are in {FILE}."
 
 
-def reference_students(course: Course) -> dict[str, LocalStudent]:
-    """Return the references of the course, each as a student in this process."""
+def recorded(steps: Mapping[str, Step]) -> dict[str, list[Any]]:
+    """Return the values of the steps by their names, as a tracer reads them."""
+    return {name: [_short(np.asarray(value)) for value in step.values] for name, step in steps.items()}
+
+
+def reference_students(course: Course, katas: Functions) -> dict[str, LocalStudent]:
+    """Return the references of these katas, each as a student in this process."""
     students = {}
-    for name in KATAS:
+    for name in katas:
         file = course.solution(course.katas[name], "reference")
         students[name] = LocalStudent(load_file(f"dojo_reference_{name}", file), file.name)
     return students

@@ -26,8 +26,8 @@ def _section(section: Section, width: int, paint: Paint, ascii_only: bool) -> It
     yield paint(section.title, BOLD)
     for text in section.texts:
         yield from textwrap.wrap(text, width - 2, initial_indent="  ", subsequent_indent="  ")
-    if "said" in section.data:
-        yield from _katas(section.data["katas"], paint)
+    if "statuses" in section.data:
+        yield from _katas(section.data["statuses"], paint)
     for figure in section.figures:
         yield ""
         yield from _figure(figure, width, paint, ascii_only)

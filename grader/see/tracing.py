@@ -15,7 +15,7 @@ import numpy as np
 
 from grader.expect import SubmissionFailed
 from grader.report_texts import harmless
-from grader.see.answers import KATAS, Answers
+from grader.see.answers import Answers
 from grader.worker.client import WorkerLost
 from grader.worker.student import Student
 
@@ -27,7 +27,6 @@ Source = Literal["yours", "fails", "recorded", "missing", "plain"]
 SAME = 1e-3  # a smaller difference from the recording, which has five decimals, is none
 KINDS = {"f4": "fiu", "i8": "iu", "?": "b"}  # the kinds of dtype that do where one is needed
 BLOCKED = "A value is missing."
-KATA_OF = {function: kata for kata, functions in KATAS.items() for function in functions}
 
 
 class Unusable(Exception):
@@ -109,7 +108,7 @@ class Tracer:
         def run(student: Student) -> Any:
             return getattr(student, function)(*arguments)
 
-        return self.call(name, KATA_OF[function], run, shapes, arguments)
+        return self.call(name, self.answers.kata_of(function), run, shapes, arguments)
 
     def keep(self, name: str, value: Value) -> None:
         """Keep a sum of the grader's own as a step, so that it is compared with the recording as well."""

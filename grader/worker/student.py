@@ -1,11 +1,11 @@
 """The interface `student`, through which checks call a submission in a worker or in this process.
 
-    student.softmax(x, axis=0)             a call
-    cache = student.KVCache()              a proxy for an object in the worker; len(cache), cache.append(…)
+    student.normalize(x, axis=0)           a call
+    queue = student.Queue()                a proxy for an object in the worker; len(queue), queue.append(…)
     student.build(SOURCE, "Model", 8)      a proxy for an object from the grader's source text
     with student.counting_flops() as work: work.flops
     with student.counting_largest_tensor() as made: made.largest, made.written
-    student.memory_of(cache)               how many numbers its tensors hold
+    student.memory_of(queue)               how many numbers its tensors hold
     with student.recording_gradients() as tape: tape.gradients
     with student.pretending_device() as life: life.devices
 
@@ -114,8 +114,8 @@ class Student:
 
         Example:
             with student.counting_flops() as work:
-                student.attention(q, k, v)
-            expect.true(work.flops < 1000, "One query against 8 keys takes less than 1000 operations.")
+                student.distances(x, centers)
+            expect.true(work.flops < 1000, "One point and 8 centers take less than 1000 operations.")
         """
         return self._with("count_flops")
 
@@ -131,7 +131,7 @@ class Student:
 
         Example:
             with student.counting_largest_tensor() as made:
-                student.flash_attention(q, k, v, 8)
+                student.distances(x, centers, 8)
             expect.true(made.largest.elements <= 768, f"The call made {made.largest}.")
         """
         return self._with("tensors_made")
@@ -148,7 +148,7 @@ class Student:
 
         Example:
             with student.recording_gradients() as tape:
-                student.softmax(x)
+                student.normalize(x)
             expect.close(tape.gradients[0]["args[0]"].sum(), 0.0, "the sum of the gradient by x")
         """
         return self._with("gradients")
@@ -161,7 +161,7 @@ class Student:
 
         Example:
             with student.pretending_device() as life:
-                student.causal_mask(x)
+                student.mask(x)
             expect.true("cpu" not in life.devices, "The mask is on the device of x.")
         """
         return self._with("fake_device")
@@ -174,7 +174,7 @@ class Student:
 
         Example:
             with student.watching_arguments() as watched:
-                student.softmax(x)
+                student.normalize(x)
             expect.true(not watched.changed, "x is left as it was.")
         """
         return self._with("echo")
@@ -204,7 +204,7 @@ class Student:
 
         Example:
             with student.in_grad_mode(False) as mode:
-                student.generate(model, ids)
+                student.predict(model, x)
             expect.true(not mode.left_changed, "The mode is as it was.")
         """
         return self._with("grad_mode", "on" if is_on else "off")
@@ -218,7 +218,7 @@ class Student:
 
         Example:
             with student.tracing() as traced:
-                student.softmax(x)
+                student.normalize(x)
         """
         return self._with("trace")
 
@@ -304,7 +304,7 @@ class Student:
         Example:
             RNG = "import numpy as np\\n\\ndef seeded(seed):\\n    return np.random.default_rng(seed)"
             rng = student.build(RNG, "seeded", 7)
-            token = student.sample(logits, rng)
+            index = student.draw(p, rng)
         """
         request = self._request(name, None, list(args), kwargs, build=source)
         value = self.perform(request).value

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,7 @@ def remembered(course):
 def test_with_nothing_begun_it_welcomes_and_offers_keys(run):
     told = run()
     assert "Start with" in told
-    assert told.endswith("h hint 1/1   l list   o open   s see   ? keys   q quit\n")
+    assert told.endswith("h hint 1/1   l list   o open   ? keys   q quit\n")
 
 
 def test_a_save_is_graded_and_a_better_one_says_what_changed(run, save):
@@ -198,7 +199,7 @@ def test_every_key_has_a_word_a_sentence_and_a_line_in_the_help(key):
 def test_keys_are_distinct_and_the_footer_has_those_that_can_be_used(run):
     run()
     assert len({key.character for key in KEYS}) == len(KEYS)
-    assert footer(KEYS, run.loop, 80) == "h hint 1/1   l list   o open   s see   ? keys   q quit"
+    assert footer(KEYS, run.loop, 80) == "h hint 1/1   l list   o open   ? keys   q quit"
 
 
 def test_the_documentation_names_every_key():
@@ -372,11 +373,17 @@ def test_what_the_counterexample_printed_is_shown_with_it(run, save):
     assert "The code printed" not in told
 
 
-def test_see_runs_in_a_process_of_its_own(run, monkeypatch):
+def test_a_course_with_nothing_to_see_says_so(run):
+    assert "The course has nothing to see." in run("s")
+
+
+def test_see_runs_in_a_process_of_its_own(run, course, monkeypatch):
+    course.syllabus = replace(course.syllabus, see="see")
     started = []
     monkeypatch.setattr(loop_module.subprocess, "run", lambda words, **_: started.append(words))
     monkeypatch.setattr(TypedKeyboard, "lent", lambda _: nullcontext())
     run("s")
+    assert "   s see   " in footer(KEYS, run.loop, 80)
     assert started[0][1:5] == ["-P", "-m", "grader.cli.grade", "--see"]
 
 

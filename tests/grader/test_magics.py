@@ -1,5 +1,7 @@
 """Tests of `%%kata`, `%grade` and `%hint` in an IPython shell."""
 
+from pathlib import Path
+
 import pytest
 
 import grader
@@ -12,6 +14,8 @@ pytest.importorskip("IPython", reason="IPython is not installed")
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
+ROOT = Path(__file__).resolve().parents[2]
+SYLLABUS = {"tests/katas/path.toml": 'see = "see"\n[path]\nattention = []\nmodules = []'}
 RIGHT = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x\n"
 
 
@@ -147,6 +151,14 @@ def test_a_message_of_grade_is_shown(tiny_course, monkeypatch):
         magics.grade_source(tiny_course.kata_info("double"), RIGHT, key="none.key")
 
 
+@pytest.fixture
+def seen(tiny_files, tmp_path, write, monkeypatch):
+    """The folder of a course that shows what ours shows, in which the shell runs now."""
+    monkeypatch.chdir(write(tmp_path, {**tiny_files, **SYLLABUS}))  # after the shell's own
+    (tmp_path / "see").symlink_to(ROOT / "see")
+
+
+@pytest.mark.usefixtures("shell", "seen")
 def test_see_shows_a_page_in_a_closed_frame_and_the_text_beside_it(run_cell):
     run_cell(f"%%kata double\n{RIGHT}")
     shown = run_cell("%see attention").outputs[0].data
@@ -174,13 +186,15 @@ def test_the_cells_of_the_notebook_are_what_is_shown(tmp_path, write):
         "solutions/attention/softmax/reference.py": "def softmax(x):\n    return x / x.size\n",
         "exercises/attention/softmax.py": "def softmax(x):\n    raise NotImplementedError\n",
     }
-    course = Course(write(tmp_path, softmax))
+    course = Course(write(tmp_path, {**softmax, **SYLLABUS}))
+    (tmp_path / "see").symlink_to(ROOT / "see")
     _, shown = magics.see_sources(course, {"softmax": "def softmax(x):\n    return x / x.size\n"}, [])
     assert "1 of 21 katas of the decoder are yours." in shown
     assert "● softmax" in shown
     assert "NotImplementedError" in (tmp_path / "exercises/attention/softmax.py").read_text()
 
 
+@pytest.mark.usefixtures("shell", "seen")
 def test_a_section_that_does_not_exist_is_a_usage_error(run_cell):
     said = run_cell("%see softmax")
     assert "There is no section `softmax` to see" in said.stderr + said.stdout

@@ -180,13 +180,13 @@ def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
         (("a/k",), "A kata called `k` is there already, in a."),
         (("b/k2",), "No track is called `b`. The only track is a. `--new-track` begins one."),
         (("a/9x",), "`a/9x` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
-         " beginning with a letter, as in attention/causal_mask."),
+         " beginning with a letter, as in sorting/merge_sort."),
         (("k2",), "`k2` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
-         " beginning with a letter, as in attention/causal_mask."),
+         " beginning with a letter, as in sorting/merge_sort."),
         (("a/lambda",), "`a/lambda` cannot be a kata: say TRACK/NAME, each of small letters, digits and"
-         " underscores, beginning with a letter, as in attention/causal_mask."),
+         " underscores, beginning with a letter, as in sorting/merge_sort."),
         (("a/k2", "--signature", "k2(x"), "`k2(x` is no signature; write it as in Python: --signature"
-         " 'rms_norm(x, gamma, eps=1e-6)'."),
+         " 'moving_average(x, eps=1e-6)'."),
         (("a/k2", "--signature", "k2(*x)"),
          "`k2(*x)`: a kata's arguments are passed by name; leave out *, ** and /."),
         (("a/k2", "--signature", "k2(x)", "--signature", "k2(y)"),
@@ -195,7 +195,7 @@ def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
         (("a/k2", "--signature", "k2(student, x)"),
          "`k2(student, x)`: a declaration uses the name `student` itself; rename the argument."),
         (("a/k2", "--kind", "object", "--signature", "k2(x)"),
-         "A kata of the kind object needs a class: Cache() and Cache.append(k: 'tokens d_k')."),
+         "A kata of the kind object needs a class: Queue() and Queue.append(x: 'rows columns')."),
         (("a/k2", "--kind", "module", "--signature", "K(n)", "--signature", "K.step(x)"),
          "A module needs a method forward: --signature 'K.forward(x)'."),
         (("a/k2", "--kind", "sampler", "--signature", "k2(p)"),

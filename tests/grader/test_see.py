@@ -2,9 +2,11 @@
 
 import base64
 import hashlib
+import importlib
 import json
 import re
 import shutil
+import sys
 import types
 from pathlib import Path
 
@@ -12,25 +14,29 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.release import wheel
+from grader.authoring.release import repository, wheel
 from grader.cli import see
 from grader.cli.grade import grade as command
 from grader.cli.kata import kata
 from grader.course.catalog import Course
 from grader.course.state import CourseState, file_digest
 from grader.formats.terminal import Paint
-from grader.see import page, recording, text
-from grader.see.answers import KATAS, Answers, open_answers
-from grader.see.example import MOST_TOKENS, REPLY, example_of
-from grader.see.experiments import train_norms
+from grader.see import demonstration, page, text
+from grader.see.answers import Answers, open_answers
+from grader.see.demonstration import open_demonstration
 from grader.see.recording import read_recording, reference_students
-from grader.see.sections import IDS, Sections
 from grader.see.tracing import BLOCKED, Tracer
 from grader.worker.in_process import LocalStudent
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 
 ROOT = Path(__file__).resolve().parents[2]
+SEE = open_demonstration(Course(ROOT))
+KATAS, IDS = SEE.katas, tuple(SEE.titles)
+DECODER, EXAMPLE, EXPERIMENTS = (
+    importlib.import_module(f"{SEE.show.__module__}.{name}") for name in ("decoder", "example", "experiments")
+)
+REPLY, Sections, example_of = EXAMPLE.REPLY, DECODER.Sections, EXAMPLE.example_of
 SIX = list(KATAS)[:6]
 LARGER = {"multi_head_attention", "cross_attention", "decoder_layer", "decoder_stack"}
 DRAWN = {"draws/counts", "search/sampling"}  # another build of PyTorch may draw other tokens
@@ -44,7 +50,7 @@ def causal_mask(query_len, key_len=None):
 
 @pytest.fixture(scope="module")
 def references():
-    return reference_students(Course(ROOT))
+    return reference_students(Course(ROOT), KATAS)
 
 
 @pytest.fixture
@@ -57,7 +63,7 @@ def run(references):
         students = {name: references[name] for name in names}
         for name, source in failing.items():
             statuses[name], students[name] = "fails", loaded(source)
-        shown = Sections(Answers(statuses, students), read_recording(), example_of(tokens))
+        shown = Sections(Answers(KATAS, statuses, students), read_recording(SEE), example_of(tokens))
         shown.sections = {section.id: section for section in shown.all()}
         return shown
 
@@ -196,8 +202,8 @@ def test_a_function_that_never_ends_is_waited_for_once(exercises):
     )
     course = Course(ROOT, folder)
     remember(course, "causal_mask", "failed")
-    with open_answers(course, mine=True) as answers:
-        shown = Sections(answers, read_recording(), example_of(None))
+    with open_answers(course, KATAS, mine=True) as answers:
+        shown = Sections(answers, read_recording(SEE), example_of(None))
         shown.all()
         told = {step.note for name, step in shown.steps.items() if step.kata == "causal_mask"}
         assert len(told) == 1
@@ -231,7 +237,7 @@ def test_what_a_filter_returns_cannot_stop_the_grader(run):
 
 
 def test_a_nan_is_a_difference_from_the_recording(references):
-    tracer = Tracer(Answers(dict.fromkeys(KATAS, "yours"), references), {"x": [[1.0, 2.0]]})
+    tracer = Tracer(Answers(KATAS, dict.fromkeys(KATAS, "yours"), references), {"x": [[1.0, 2.0]]})
     tracer.call("x", "softmax", lambda _: np.array([1.0, np.nan]), [(2,)])
     assert tracer.steps["x"].changed[0].tolist() == [False, True]
 
@@ -240,7 +246,7 @@ def test_a_nan_is_a_difference_from_the_recording(references):
 
 
 def test_the_recording_is_what_the_references_give(run):
-    recorded, steps = read_recording()["steps"], run().steps
+    recorded, steps = read_recording(SEE)["steps"], run().steps
     assert recorded.keys() == {name for name in steps if not name.startswith("compare/")}
     for name, due in recorded.items():
         if name in DRAWN:
@@ -251,30 +257,34 @@ def test_the_recording_is_what_the_references_give(run):
 
 @pytest.mark.slow
 def test_the_recorded_norms_are_those_of_the_training():
-    recorded = read_recording()["norms"]
-    trained = train_norms(30)
+    recorded = read_recording(SEE)["norms"]
+    trained = EXPERIMENTS.train_norms(30)
     assert trained.keys() == recorded.keys()
     assert all(np.allclose(norms, recorded[name][:4], rtol=0.05) for name, norms in trained.items())
 
 
 def test_the_command_writes_the_recording_anew(tmp_path, monkeypatch):
-    shipped = read_recording()
-    monkeypatch.setattr(recording, "FILE", tmp_path / "recording.json")
-    monkeypatch.setattr(recording.experiments, "train_norms", lambda: shipped["norms"])
-    result = CliRunner().invoke(kata, ["record-see", "--course", str(ROOT)])
+    shipped = read_recording(SEE)
+    for name in ("exercises", "solutions", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "see", tmp_path / "see")
+    (tmp_path / "see/recording.json").unlink()
+    own = open_demonstration(Course(tmp_path))
+    assert read_recording(own) == {}
+    monkeypatch.setattr(sys.modules[own.show.__module__], "train_norms", lambda: shipped["norms"])
+    monkeypatch.setattr(demonstration, "open_demonstration", lambda _: own)
+    result = CliRunner().invoke(kata, ["record-see", "--course", str(tmp_path)])
     assert result.stdout == f"{len(shipped['steps'])} steps are in recording.json.\n"
-    assert read_recording().keys() == shipped.keys()
-    assert read_recording()["steps"]["head/mask"] == shipped["steps"]["head/mask"]
+    assert read_recording(own).keys() == shipped.keys()
+    assert read_recording(own)["steps"]["head/mask"] == shipped["steps"]["head/mask"]
 
 
-def test_without_a_recording_nothing_takes_the_place_of_a_function(tmp_path, monkeypatch):
-    monkeypatch.setattr(recording, "FILE", tmp_path / "recording.json")
-    assert read_recording() == {}
-    shown = Sections(Answers(), {}, example_of(None))
+def test_without_a_recording_nothing_takes_the_place_of_a_function():
+    shown = Sections(Answers(KATAS), {}, example_of(None))
     sections = shown.all()
     assert {step.source for step in shown.steps.values()} == {"missing"}
     assert "0 of 21 katas" in text.render(sections, 80, Paint(False))
-    assert "0 of 21 katas" in page.render(sections)
+    assert "0 of 21 katas" in page.render(SEE, sections)
 
 
 # Tokens that are typed
@@ -297,7 +307,7 @@ def test_nothing_is_recorded_for_typed_tokens(run):
 
 def test_typed_text_is_bounded():
     example = example_of("x\x1b[31m " + "y" * 99 + " z" * 99)
-    assert len(example.tokens) == MOST_TOKENS
+    assert len(example.tokens) == EXAMPLE.MOST_TOKENS
     assert max(map(len, example.tokens)) == 16
     assert "\x1b" not in "".join(example.tokens)
     assert example_of(" ").tokens == REPLY["tokens"]
@@ -307,8 +317,10 @@ def test_typed_text_is_bounded():
 
 
 def test_the_page_is_small_and_loads_nothing(run):
-    shown = page.render(list(run().sections.values()))
-    longest = page.render(list(run(tokens=" ".join(letter * 20 for letter in "abcdefgh")).sections.values()))
+    shown = page.render(SEE, list(run().sections.values()))
+    longest = page.render(
+        SEE, list(run(tokens=" ".join(letter * 20 for letter in "abcdefgh")).sections.values())
+    )
     assert max(len(shown.encode()), len(longest.encode())) < 100_000
     assert not re.search(r"(src|href)=\"(?!#)|url\((?!#)|@import|fetch\(|XMLHttpRequest", shown)
     assert re.findall(r"https?://[^\"']*", shown) == ["http://www.w3.org/2000/svg"]  # a name, not an address
@@ -316,7 +328,7 @@ def test_the_page_is_small_and_loads_nothing(run):
 
 
 def test_the_policy_allows_the_script_and_the_style_by_their_digests(run):
-    shown = page.render(list(run().sections.values()))
+    shown = page.render(SEE, list(run().sections.values()))
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', shown)[1]
     for name, pattern in (("script", r"<script>(.*?)</script>"), ("style", r"<style>(.*?)</style>")):
         inside = re.search(pattern, shown, re.DOTALL)[1]
@@ -327,7 +339,7 @@ def test_the_policy_allows_the_script_and_the_style_by_their_digests(run):
 
 
 def test_a_token_cannot_end_the_data_of_the_page(run):
-    shown = page.render(list(run(tokens="</script> %%SCRIPT%%").sections.values()))
+    shown = page.render(SEE, list(run(tokens="</script> %%SCRIPT%%").sections.values()))
     assert shown.count("</script>") == 2
     assert json.loads(re.search(r'id="data">(.*?)</script>', shown)[1])[0]["data"]["said"].startswith("</scr")
 
@@ -381,7 +393,8 @@ def test_a_file_that_does_not_pass_is_offered_and_used_on_demand(exercises):
 
 def test_a_grading_that_is_remembered_is_not_repeated(exercises):
     graded = []
-    with open_answers(Course(ROOT, exercises(["causal_mask"])), started=graded.append) as answers:
+    course = Course(ROOT, exercises(["causal_mask"]))
+    with open_answers(course, KATAS, started=graded.append) as answers:
         assert answers.statuses["causal_mask"] == "yours"
         assert answers.students["causal_mask"].causal_mask(2).tolist() == [[True, False], [True, True]]
     assert graded == []
@@ -390,7 +403,7 @@ def test_a_grading_that_is_remembered_is_not_repeated(exercises):
 def test_a_file_that_cannot_be_imported_is_not_used(exercises):
     folder = exercises([])
     (folder / "attention/causal_mask.py").write_text("1 / 0\n\ndef causal_mask(n):\n    return n\n")
-    with open_answers(Course(ROOT, folder), mine=True) as answers:
+    with open_answers(Course(ROOT, folder), KATAS, mine=True) as answers:
         assert answers.statuses["causal_mask"] == "begun"
         assert dict(answers.students) == {}
 
@@ -398,7 +411,7 @@ def test_a_file_that_cannot_be_imported_is_not_used(exercises):
 @pytest.mark.slow
 def test_a_grading_on_a_terminal_is_remembered(exercises, tmp_path, monkeypatch):
     exercises(["softmax"])
-    for name in ("tests", "solutions"):
+    for name in ("tests", "solutions", "see"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "exercises/attention/causal_mask.py").write_text(SEES_ALL)
     monkeypatch.setattr(see, "sys", types.SimpleNamespace(stdout=types.SimpleNamespace(isatty=lambda: True)))
@@ -410,8 +423,11 @@ def test_a_grading_on_a_terminal_is_remembered(exercises, tmp_path, monkeypatch)
     assert CourseState(Course(tmp_path)).kata("causal_mask").status == "failed"
 
 
-def test_the_wheel_has_the_recording_and_the_page():
-    assert {"see/recording.json", "see/reply.json", "see/templates/page.js"} <= wheel.sources().keys()
+def test_students_get_what_the_course_shows():
+    given = repository._demonstration(Course(ROOT)).keys()
+    assert given == {f"see/{path.name}" for path in (ROOT / "see").iterdir() if path.is_file()}
+    assert {"see/__init__.py", "see/recording.json", "see/page.js"} <= given
+    assert "see/templates/page.js" in wheel.sources()
 
 
 @pytest.mark.parametrize(

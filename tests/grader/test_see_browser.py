@@ -1,6 +1,7 @@
 """The page of `grade --see` in headless Chromium: by keyboard, offline, in the dark, on a phone."""
 
 import base64
+import importlib
 import json
 import os
 import types
@@ -12,10 +13,9 @@ import pytest
 from grader.course.catalog import Course
 from grader.notebooks.outputs import frame_bundle
 from grader.see import page
-from grader.see.answers import KATAS, Answers
-from grader.see.example import REPLY, example_of
+from grader.see.answers import Answers
+from grader.see.demonstration import open_demonstration
 from grader.see.recording import read_recording, reference_students
-from grader.see.sections import Sections
 from grader.worker.in_process import LocalStudent
 
 pytest.importorskip("selenium", reason="Selenium is not installed")
@@ -27,13 +27,16 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
+SEE = open_demonstration(Course(ROOT))
+KATAS = SEE.katas
+REPLY = importlib.import_module(f"{SEE.show.__module__}.example").REPLY
 SIX = list(KATAS)[:6]
 LIMIT = 150_000  # bytes of a picture in the documentation
 
 
 @pytest.fixture(scope="module")
 def references():
-    return reference_students(Course(ROOT))
+    return reference_students(Course(ROOT), KATAS)
 
 
 @pytest.fixture
@@ -42,8 +45,8 @@ def visit(browser, references, tmp_path):
 
     def open_page(names=KATAS, tokens=None, framed=False, **students):
         statuses = {name: "yours" if name in names else "open" for name in KATAS}
-        answers = Answers(statuses, {name: references[name] for name in names} | students)
-        shown = page.render(Sections(answers, read_recording(), example_of(tokens)).all())
+        answers = Answers(KATAS, statuses, {name: references[name] for name in names} | students)
+        shown = page.render(SEE, SEE.show(answers, read_recording(SEE), tokens))
         file = tmp_path / "see.html"
         file.write_text(frame_bundle(shown, "")["text/html"] if framed else shown)
         browser.get(file.as_uri())

@@ -28,6 +28,7 @@ def test_what_is_written_is_read_again(write, tmp_path):
         "Of attention: é.",
         {"masks": ["causal", "padding"], "empty": []},
         by_hand=True,
+        see="shown/here",
         katas={"causal": Effort(20, 1), "padding": Effort(30, 3, ["causal"])},
         plans={"lab": Plan(0.5, ["causal"]), "term": Plan(1, ["causal", "padding"])},
         aliases={"triangle": "causal"},
@@ -47,14 +48,18 @@ def test_without_the_file_tracks_go_by_their_names(tmp_path):
     [
         (
             "titel = 'x'\n[path]",
-            "nothing is called `titel`; there are title, about, by_hand, [path], [katas], [plans] and"
-            " [aliases].",
+            "nothing is called `titel`; there are title, about, by_hand, see, [path], [katas], [plans]"
+            " and [aliases].",
         ),
         (f"{PATH}[aliases]\nz = 'q'", "`z` in [aliases]: [path] lists no kata 'q'."),
         (f"{PATH}[aliases]\ny = 'x'", "`y` in [aliases] is a kata itself."),
         (f"aliases = 1\n{PATH}", "aliases is a table: [aliases]."),
         ("title = 5\n[path]", 'title is a text in quotes: title = "…".'),
         ("by_hand = 'yes'\n[path]", "by_hand is true or false, without quotes."),
+        *(
+            (f"see = {see}\n{PATH}", "names a folder of the course, outside of exercises and solutions.")
+            for see in ("1", "''", "'.'", "'/etc'", "'../other'", "'exercises/see'", "'solutions'")
+        ),
         ("title = 'x'", "must hold a table [path] with a list of katas for each track."),
         ("[path]\na = 'x'", "must hold a table [path] with a list of katas for each track."),
         ("[path]\na = ['x']\nb = ['x']", "lists `x` twice; take one of them out."),

@@ -1,6 +1,6 @@
 """The katas' laws under plain pytest: in this process, with a debugger at hand.
 
-pytest tests/katas/attention/test_softmax.py                        your own exercise
+pytest tests/katas/TRACK/test_NAME.py                               your own exercise
 pytest tests/katas --student=reference                              the references
 """
 

@@ -1,7 +1,7 @@
 """Equivalent mutants: correct answers, listed by hand with a reason in the kata's `equivalent.toml`.
 
     [[equivalent]]
-    where = "softmax"
+    where = "normalize"
     was = "largest = x.max(axis=axis, keepdims=True)"
     now = "largest = x.max(keepdims=True)"
     because = "What is subtracted cancels, as long as it is one number a slice."

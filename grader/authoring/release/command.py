@@ -8,7 +8,7 @@ import click
 
 from grader.answer_keys.file import KeyUnusable
 from grader.authoring.release import WORKFLOWS, keys
-from grader.authoring.release.platforms import IMAGE, exercism_files, prairielearn_files
+from grader.authoring.release.platforms import exercism_files, prairielearn_files
 from grader.authoring.release.repository import (
     SEALED,
     classroom50_bundle,
@@ -138,4 +138,4 @@ def release_course(
         if path is not None:
             for name, data in files_of(course, for_hosts, infos).items():
                 keys.save(path / name, data)
-            click.echo(f"Build the image: docker build --tag {IMAGE} {shorten(path)}/image")
+            click.echo(f"Build the image: docker build --tag {course.syllabus.slug} {shorten(path)}/image")

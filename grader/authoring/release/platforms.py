@@ -11,7 +11,6 @@ from typing import Any
 from grader.authoring.release.repository import fill_template
 from grader.course.catalog import Course, KataInfo
 
-IMAGE = "decoder-dojo"
 SECONDS = 120
 SPACE = uuid.UUID("5f0b0f0e-6f4c-4b0e-9a34-2f1c5b1d7d0a")  # so that a second release keeps the ids
 
@@ -22,14 +21,15 @@ RESULTS = (
 )
 
 
-def prairielearn_files(
-    course: Course, core: dict[str, bytes], infos: list[KataInfo], image: str = IMAGE
-) -> dict[str, bytes]:
+def prairielearn_files(course: Course, core: dict[str, bytes], infos: list[KataInfo]) -> dict[str, bytes]:
     """Return a question per kata for `questions/`, and the folder of their common image."""
     files = _image(core, "prairielearn_run.sh", "run.sh", "COPY run.sh /dojo/run.sh")
     for info in infos:
         needed = course.with_needs([info])
-        own = {"info.json": _json(_question(info, image)), "question.html": _page(course, info, needed)}
+        own = {
+            "info.json": _json(_question(info, course.syllabus.slug)),
+            "question.html": _page(course, info, needed),
+        }
         own |= {"tests/kata": f"{info.name}\n"}
         own |= {f"{one.name}.py": course.stub(one).read_text("utf-8") for one in needed}
         files |= {f"questions/{info.name}/{name}": text.encode() for name, text in own.items()}
@@ -115,7 +115,7 @@ def _track(course: Course, infos: list[KataInfo]) -> dict[str, Any]:
     ]
     return {
         "language": course.syllabus.title,
-        "slug": "decoder-dojo",
+        "slug": course.syllabus.slug,
         "active": True,
         "status": {"test_runner": True, "concept_exercises": False},
         "blurb": course.syllabus.about or course.syllabus.title,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -50,7 +51,8 @@ class ReleaseOutcome:
 def core_files(
     course: Course, infos: list[KataInfo], seed: int, is_sealed_too: bool = False
 ) -> dict[str, bytes]:
-    """Return the files that every host needs: stubs, declarations, keys, the grader's wheel, requirements."""
+    """Return the files that every host needs: stubs, declarations, what `grade --see` runs, keys, the
+    grader's wheel, requirements."""
     require_prerequisites(course, infos)
     files: dict[str, bytes] = {}
     for info in infos:
@@ -60,6 +62,7 @@ def core_files(
     conftest = course.root / "tests" / "katas" / "conftest.py"
     if conftest.is_file():
         files["tests/katas/conftest.py"] = conftest.read_bytes()
+    files |= _demonstration(course)
     keys.require_solutions(course, infos)
     files |= keys.key_files(keys.with_progress(keys.draw_entries(course, infos, seed)), seed)
     name, wheel = build_wheel()
@@ -68,13 +71,22 @@ def core_files(
     return files
 
 
+def _demonstration(course: Course) -> dict[str, bytes]:
+    """Return the files of the package that `grade --see` runs, by their path in the course."""
+    see = course.syllabus.see
+    found = sorted(path for path in (course.root / see).rglob("*") if path.is_file()) if see else []
+    kept = [path for path in found if "__pycache__" not in path.parts]
+    return {path.relative_to(course.root).as_posix(): path.read_bytes() for path in kept}
+
+
 def student_files(
     course: Course, core: dict[str, bytes], infos: list[KataInfo], hosts: Iterable[str], sealed: bytes
 ) -> dict[str, bytes]:
     """Return the whole repository: the core files, texts for students, and workflows for the hosts."""
     files = dict(core)
     files["README.md"] = _readme(course.syllabus, infos).encode()
-    files |= {name: fill_template(template).encode() for name, template in PLAIN.items()}
+    title = json.dumps(course.syllabus.title, ensure_ascii=False)
+    files |= {name: fill_template(template, TITLE=title).encode() for name, template in PLAIN.items()}
     files[".vscode/tasks.json"] = TASKS.read_bytes()
     key, secret = OPEN_KEYS, ""
     if sealed:

@@ -42,12 +42,11 @@ def sources() -> dict[str, Path]:
 
 
 def _metadata(installed: Distribution) -> str:
-    """Return the metadata without the long description, which is the instructor's README."""
+    """Return the metadata without the descriptions, which speak of the course beside the grader."""
     kept = (
         "Metadata-Version",
         "Name",
         "Version",
-        "Summary",
         "Requires-Python",
         "Requires-Dist",
         "Provides-Extra",

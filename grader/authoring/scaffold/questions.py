@@ -11,10 +11,10 @@ from grader.authoring.scaffold.signatures import EntryPoint, read_signatures
 from grader.course.catalog import CourseError
 
 EXAMPLES: dict[KataKind, tuple[str, ...]] = {
-    "function": ("rms_norm(x: 'tokens d_model', gamma: 'd_model', eps=1e-6)",),
-    "module": ("Scale(d_model)", "Scale.forward(x: 'tokens d_model')"),
-    "object": ("Cache()", "Cache.append(k: 'tokens d_k')"),
-    "sampler": ("sample(p: 'vocab', rng)",),
+    "function": ("moving_average(x: 'rows columns', weights: 'columns', eps=1e-6)",),
+    "module": ("Scale(columns)", "Scale.forward(x: 'rows columns')"),
+    "object": ("Queue()", "Queue.append(x: 'rows columns')"),
+    "sampler": ("pick(p: 'outcomes', rng)",),
 }
 
 

@@ -1,6 +1,6 @@
-"""Parse the signatures of a new kata, such as `rms_norm(x, gamma, eps=1e-6)` or `Cache.append(k, v)`.
+"""Parse the signatures of a new kata, such as `moving_average(x, weights, eps=1e-6)` or `Queue.append(x)`.
 
-A text in place of an annotation names the axes of an array: `rms_norm(x: 'tokens d_model', eps=1e-6)`.
+A text in place of an annotation names the axes of an array: `moving_average(x: 'rows columns', eps=1e-6)`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _read(text: str) -> tuple[str | None, Callee]:
         node = ast.parse(source).body[0]
     except SyntaxError:
         raise CourseError(
-            f"`{text}` is no signature; write it as in Python: --signature 'rms_norm(x, gamma, eps=1e-6)'."
+            f"`{text}` is no signature; write it as in Python: --signature 'moving_average(x, eps=1e-6)'."
         ) from None
     assert isinstance(node, ast.FunctionDef)
     result = ast.unparse(node.returns) if node.returns else ""

@@ -26,7 +26,7 @@ def new_kata_name(root: Path, place: str, new_track: bool) -> tuple[str, str]:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", word) or keyword.iskeyword(word):
             raise CourseError(
                 f"`{place}` cannot be a kata: say TRACK/NAME, each of small letters, digits and underscores,"
-                " beginning with a letter, as in attention/causal_mask."
+                " beginning with a letter, as in sorting/merge_sort."
             )
     if (root / "exercises").is_dir():
         _require_free(Course(root), track, name, new_track)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from grader.report_texts import harmless
-from grader.see.stack import D_MODEL, printed_inputs
 from grader.see.tracing import Array
+
+from .stack import D_MODEL, printed_inputs
 
 REPLY = json.loads(Path(__file__).with_name("reply.json").read_text(encoding="utf-8"))
 MOST_TOKENS, LONGEST = 8, 16  # tokens that are read, and the characters of each that are shown
@@ -56,20 +56,3 @@ def reply_logits() -> Array:
     """Return the logits of the next token of the support reply."""
     logits: Array = _reply("hidden") @ _reply("output_weight")
     return logits
-
-
-def labels(names: list[str]) -> list[str]:
-    """Return the names, each with its number if it occurs more than once."""
-    return [f"{name} {place}" if names.count(name) > 1 else name for place, name in enumerate(names)]
-
-
-def rounded(value: Any, decimals: int = 4) -> Any:
-    """Return an array as nested lists for JSON, with text for infinite numbers and NaN; None for None."""
-    if value is None:
-        return None
-    if isinstance(value, np.ndarray | list | tuple):
-        return [rounded(part, decimals) for part in value]
-    number = float(value)
-    if not np.isfinite(number):
-        return "NaN" if np.isnan(number) else "∞" if number > 0 else "-∞"
-    return int(number) if number == int(number) else round(number, decimals)

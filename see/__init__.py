@@ -1,0 +1,55 @@
+"""What `grade --see` shows of this course: the decoder that a student's functions make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from grader.see.answers import Answers
+from grader.see.demonstration import Demonstration, Recording
+from grader.see.recording import recorded
+from grader.see.sections import Section
+
+from .decoder import TEXTS, Sections
+from .example import example_of
+from .experiments import train_norms
+
+KATAS = {
+    "token_embedding": ("embed",),
+    "sinusoidal_positions": ("sinusoidal_positions",),
+    "softmax": ("softmax",),
+    "causal_mask": ("causal_mask",),
+    "scaled_dot_product_attention": ("scaled_dot_product_attention",),
+    "head_split_merge": ("split_heads", "merge_heads"),
+    "multi_head_attention": ("multi_head_attention",),
+    "cross_attention": ("cross_attention",),
+    "layer_norm": ("layer_norm",),
+    "feed_forward": ("feed_forward",),
+    "decoder_layer": ("decoder_layer",),
+    "decoder_stack": ("decoder_stack",),
+    "next_token": ("next_token",),
+    "parameter_count": ("parameter_count",),
+    "temperature_sampling": ("sample",),
+    "top_k": ("top_k_filter",),
+    "top_p": ("top_p_filter",),
+    "min_p": ("min_p_filter",),
+    "greedy_generate": ("generate",),
+    "beam_search": ("beam_search",),
+    "kv_cache": ("KVCache", "cached_attention"),
+}
+
+
+def show(answers: Answers, recording: Recording, text: str | None) -> list[Section]:
+    """Run the decoder on a text, or on the support reply if there is none, and return all sections."""
+    return Sections(answers, recording, example_of(text)).all()
+
+
+def record(answers: Answers) -> dict[str, Any]:
+    """Run the decoder on the reply, train the small models, and return what they gave."""
+    run = Sections(answers, {}, example_of())
+    run.all()
+    steps = {name: step for name, step in run.steps.items() if not name.startswith("compare/")}
+    return {"norms": train_norms(), "steps": recorded(steps)}
+
+
+SEE = Demonstration(KATAS, TEXTS["titles"], show, record, Path(__file__).parent)
