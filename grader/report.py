@@ -107,21 +107,6 @@ class Repair:
 
 
 @dataclass(frozen=True)
-class Waypoint:
-    """Where the variables of a failing call part from the reference's.
-
-    Attributes:
-        agrees: The last variable before, whose value agrees with the reference; empty if there is none.
-        differs: The first variable whose value differs; empty if it is what is returned.
-        line: The line of the submission that assigns or returns it.
-    """
-
-    agrees: str
-    differs: str
-    line: int
-
-
-@dataclass(frozen=True)
 class CheckReport:
     """The outcome of one check.
 
@@ -200,7 +185,6 @@ class KataReport:
         digest: The SHA-256 of the graded file.
         cost: What a PyTorch kata that passes costs beside the reference; None if it was not measured.
         repairs: The places where one small change makes every check pass, if a search has found any.
-        waypoint: Where the variables of a failing call part from the reference's.
         excerpt: The line of a syntax error, with a caret below the place; empty otherwise.
     """
 
@@ -215,7 +199,6 @@ class KataReport:
     digest: str = ""
     cost: Cost | None = None
     repairs: tuple[Repair, ...] = ()
-    waypoint: Waypoint | None = None
     excerpt: str = ""
 
     @property
@@ -356,7 +339,6 @@ def _kata_to_json(kata: KataReport) -> dict[str, Any]:
         "digest": kata.digest,
         "cost": kata.cost and {**asdict(kata.cost), "shape": list(kata.cost.shape)},
         "repairs": [asdict(repair) for repair in kata.repairs],
-        "waypoint": kata.waypoint and asdict(kata.waypoint),
         "checks": [_check_to_json(check) for check in kata.checks],
     }
 
@@ -412,23 +394,15 @@ def from_json(data: Any) -> Report:
 
 
 def _kata_from_json(data: dict[str, Any]) -> KataReport:
-    known = {f.name for f in fields(KataReport)} - {
-        "max_score",
-        "checks",
-        "cost",
-        "repairs",
-        "waypoint",
-        "excerpt",
-    }
+    known = {f.name for f in fields(KataReport)} - {"max_score", "checks", "cost", "repairs", "excerpt"}
     _require_one_of(get_args(KataStatus), data["status"])
-    repairs, waypoint = data.get("repairs", ()), data.get("waypoint")
+    repairs = data.get("repairs", ())
     return KataReport(
         max_score=round(data["max_score"] * 100),
         excerpt=str(data.get("excerpt", "")),
         checks=tuple(_check_from_json(check) for check in data["checks"]),
         cost=_cost_from_json(data["cost"]) if data.get("cost") else None,
         repairs=tuple(Repair(r["kind"], Place(**r["place"]), r.get("fact", "")) for r in repairs),
-        waypoint=Waypoint(**waypoint) if waypoint else None,
         **{name: data[name] for name in known},
     )
 

@@ -25,7 +25,6 @@ from grader.report import (
     Provenance,
     Repair,
     Report,
-    Waypoint,
 )
 
 LARGEST = 240_000  # bytes of one kata as JSON, so that the whole report, indented, has less than 256 kB
@@ -117,10 +116,10 @@ def bounded(kata: KataReport) -> KataReport:
     return replace(frame, checks=tuple(kept))
 
 
-def with_places(kata: KataReport, repairs: tuple[Repair, ...], waypoint: Waypoint | None) -> KataReport:
+def with_places(kata: KataReport, repairs: tuple[Repair, ...]) -> KataReport:
     """Return a bounded report with what a search has found, whose texts are made harmless and cut."""
-    found = bounded(replace(kata, checks=(), output="", repairs=repairs, waypoint=waypoint))
-    return replace(kata, repairs=found.repairs, waypoint=found.waypoint)
+    found = bounded(replace(kata, checks=(), output="", repairs=repairs))
+    return replace(kata, repairs=found.repairs)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -258,17 +257,12 @@ def _without_checks(kata: KataReport, limit: Limit) -> KataReport:
         cost=kata.cost and replace(kata.cost, operation=_line("name", kata.cost.operation, limit)),
         checks=(),
         repairs=tuple(_repair(repair, limit) for repair in kata.repairs),
-        waypoint=kata.waypoint and _waypoint(kata.waypoint, limit),
     )
 
 
 def _repair(found: Repair, limit: Limit) -> Repair:
     fact = _line("title", found.fact, limit)
     return Repair(_line("name", found.kind, limit), _place(found.place, limit), fact)
-
-
-def _waypoint(found: Waypoint, limit: Limit) -> Waypoint:
-    return Waypoint(_line("name", found.agrees, limit), _line("name", found.differs, limit), found.line)
 
 
 def _output(text: str) -> str:

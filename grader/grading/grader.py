@@ -143,7 +143,7 @@ class Grader:
                 search.run()
         self.search_seconds = search.clock.spent
         repairs = tuple(as_repair(place, submission.source) for place in search.places)
-        return with_places(report, repairs, None if any(not r.fact for r in repairs) else search.waypoint)
+        return with_places(report, repairs)
 
     def _note_shortcuts(
         self, kata: Kata, submission: Submission, checks: list[CheckReport]

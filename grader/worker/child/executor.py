@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from grader.worker.child import instrumentation, memory, tracing
+from grader.worker.child import instrumentation, memory
+from grader.worker.child.lasting import MADE_TO_CHANGE, undoing
 from grader.worker.child.on_fake_device import call_on_fake_device
+from grader.worker.child.tracing import Tracer
 from grader.worker.protocol.codec import (
     DTYPES,
     MAX_BODY,
@@ -66,7 +68,13 @@ class Executor:
             return Outcome(value=memory.elements_held(owner, self.module, apart_from=self))
         args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
         function = owner if request.name == "__call__" else getattr(owner, request.name)
-        outcome = Outcome()
+        outcome, tracer = Outcome(), None
+        is_watched = request.target is None or request.name not in MADE_TO_CHANGE
+        if request.undo and is_watched and not isinstance(function, type):
+            function = undoing(function, {(kind, name) for kind, name in request.undo}, self.module, owner)
+        if request.trace and is_watched:
+            tracer = Tracer(self.module, owner, [*args, *kwargs.values()])
+            function = tracer.around(function)
         if request.constant and not callable(function):
             value = function
         elif request.gradients:
@@ -75,8 +83,6 @@ class Executor:
             value, outcome.flops = instrumentation.with_flops(function, args, kwargs)
         elif request.tensors_made:
             value, outcome.tensors_made = memory.with_tensors_made(function, args, kwargs)
-        elif request.trace:
-            value, outcome.trace = tracing.with_trace(function, args, kwargs, self.module.__file__)
         elif request.fake_device:
             value = call_on_fake_device(function, args, kwargs)
         elif request.grad_mode:
@@ -85,6 +91,7 @@ class Executor:
             value, outcome.left_changed = instrumentation.with_grad_mode(is_on, function, args, kwargs, given)
         else:
             value = function(*args, **kwargs)
+        outcome.trace = tracer.message() if tracer else None
         outcome.value = self.plain(instrumentation.moved(value, self.device))
         if request.hold:
             outcome.overwritten = any(_bytes_of(held) != before for held, before, _ in self._held)
