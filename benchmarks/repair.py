@@ -33,7 +33,7 @@ from grader.grading.grader import Grader
 from grader.grading.startup import open_grader
 from grader.report import KataReport, Report, to_json
 
-SEED = 34_1
+SEED = 341
 COUNT = 20
 KATAS = (
     *("softmax", "causal_mask", "scaled_dot_product_attention", "layer_norm", "cross_entropy", "rms_norm"),
@@ -163,8 +163,9 @@ def false_places(grader: Grader, course: Course, info: KataInfo) -> tuple[int, i
 
 def infos_of(course: Course, names: list[str]) -> list[KataInfo]:
     """Return katas by their names, or all of a library that have code to write."""
-    written = [info for info in course.katas.values() if info.track != "concepts"]
-    return [info for info in written if {info.name, info.library} & set(names)]
+    if names in (["numpy"], ["torch"]):
+        return [i for i in course.katas.values() if i.library == names[0] and i.track != "concepts"]
+    return [course.kata_info(name) for name in names]
 
 
 def main() -> None:

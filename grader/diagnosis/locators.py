@@ -50,7 +50,7 @@ Label = tuple[str, str]  # the kind of a variable, and its name
 
 
 class Traced(Student):
-    """A submission whose calls are traced; see `Outcome.trace`. A call that raises returns None."""
+    """A submission whose calls are traced, on the CPU; see `Outcome.trace`. One that raises returns None."""
 
     def __init__(self, student: Student) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Traced(Student):
         self.kept: dict[Label, int] = {}  # such lines of variables that outlive a call
 
     def perform(self, request: Request) -> Outcome:
-        request.trace = True
+        request.trace, request.fake_device, request.gradients = True, False, False
         outcome = self._student.perform(request)
         if trace := outcome.trace:
             self.lines |= set(trace["lines"])

@@ -14,7 +14,7 @@ from grader.expect import SubmissionFailed
 from grader.worker.process import Process, Usage
 from grader.worker.protocol.channel import ChannelClosed, Flooded, TimedOut
 from grader.worker.protocol.codec import Malformed, decode, encode, in_one_line
-from grader.worker.protocol.messages import Outcome, Request
+from grader.worker.protocol.messages import LONGEST_NAME, MOST_KEPT, Outcome, Request
 from grader.worker.student import Student
 
 CALL_SECONDS = 5.0  # CPU time of one call
@@ -274,8 +274,10 @@ def _is_trace(trace: Any, requested: bool) -> bool:
     if type(trace) is not dict or [type(trace.get(part)) for part in PARTS] != list(PARTS.values()):
         return False
     kept = [[type(part) for part in one] for one in trace["kept"] if type(one) is list]
-    is_typed = len(kept) == len(trace["kept"]) and all(one == [str, str, int] for one in kept)
-    return is_typed and {*map(type, trace["lines"])} <= {int}
+    if len(kept) < len(trace["kept"]) or len(kept) > MOST_KEPT or any(one != [str, str, int] for one in kept):
+        return False
+    is_short = all(len(kind) + len(name) <= 2 * LONGEST_NAME for kind, name, _ in trace["kept"])
+    return is_short and {*map(type, trace["lines"])} <= {int}
 
 
 @contextmanager

@@ -68,13 +68,40 @@ class Executor:
             return Outcome(value=memory.elements_held(owner, self.module, apart_from=self))
         args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
         function = owner if request.name == "__call__" else getattr(owner, request.name)
-        outcome, tracer = Outcome(), None
-        is_watched = request.target is None or request.name not in MADE_TO_CHANGE
-        if request.undo and is_watched and not isinstance(function, type):
-            function = undoing(function, {(kind, name) for kind, name in request.undo}, self.module, owner)
-        if request.trace and is_watched:
-            tracer = Tracer(self.module, owner, [*args, *kwargs.values()])
-            function = tracer.around(function)
+        outcome, given = Outcome(), [owner, *args, *kwargs.values()]
+        made_to_change = request.target is not None and request.name in MADE_TO_CHANGE
+        call = self._call
+        if request.trace and not made_to_change:
+            tracer = Tracer(self.module, given)
+            function, outcome.trace = tracer.around(function), tracer.trace
+        elif request.undo and not made_to_change and not isinstance(function, type):
+            undo = undoing({(kind, name) for kind, name in request.undo}, self.module, given)
+            if request.grad_mode:  # looks at the mode after the call
+                function = undo(function)
+            else:  # the others look at the module that is called
+                call = undo(call)
+        value = call(request, function, args, kwargs, given, outcome)
+        outcome.value = self.plain(instrumentation.moved(value, self.device))
+        if request.hold:
+            outcome.overwritten = any(_bytes_of(held) != before for held, before, _ in self._held)
+            lasting = request.target is None or request.name == "__call__"
+            self._held = [held for held in self._held if held[2]][1 - MOST_HELD :]
+            self._held.append((outcome.value, _bytes_of(outcome.value), lasting))
+        if request.echo:
+            outcome.arguments = self.plain([args, kwargs])
+        return outcome
+
+    def _call(
+        self,
+        request: Request,
+        function: Any,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        given: list[Any],
+        outcome: Outcome,
+    ) -> Any:
+        """Return the result of a call, and put into the outcome what the request measures beside it."""
+        value = None
         if request.constant and not callable(function):
             value = function
         elif request.gradients:
@@ -86,21 +113,11 @@ class Executor:
         elif request.fake_device:
             value = call_on_fake_device(function, args, kwargs)
         elif request.grad_mode:
-            given = [owner, *args, *kwargs.values()]
             is_on = request.grad_mode == "on"
             value, outcome.left_changed = instrumentation.with_grad_mode(is_on, function, args, kwargs, given)
         else:
             value = function(*args, **kwargs)
-        outcome.trace = tracer.message() if tracer else None
-        outcome.value = self.plain(instrumentation.moved(value, self.device))
-        if request.hold:
-            outcome.overwritten = any(_bytes_of(held) != before for held, before, _ in self._held)
-            lasting = request.target is None or request.name == "__call__"
-            self._held = [held for held in self._held if held[2]][1 - MOST_HELD :]
-            self._held.append((outcome.value, _bytes_of(outcome.value), lasting))
-        if request.echo:
-            outcome.arguments = self.plain([args, kwargs])
-        return outcome
+        return value
 
     def _owner(self, request: Request) -> Any:
         if request.target is not None:

@@ -10,8 +10,8 @@ import copy
 import random
 import sys
 import types
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,18 +112,15 @@ class Snapshot:
                     one.remove()
 
 
-def undoing(function: Callable[..., Any], labels: set[Label], module: Any, owner: Any) -> Callable[..., Any]:
-    """Return a function that puts back what a call changes of some variables."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        before = Snapshot(module, [owner, *args, *kwargs.values()])
-        copies = before.copies(labels)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            before.put_back(labels, copies)
-
-    return call
+@contextmanager
+def undoing(labels: set[Label], module: Any, objects: Any) -> Iterator[None]:
+    """Put back what a call in the block changes of some variables."""
+    before = Snapshot(module, objects)
+    copies = before.copies(labels)
+    try:
+        yield
+    finally:
+        before.put_back(labels, copies)
 
 
 class _Walk:

@@ -12,21 +12,22 @@ from typing import Any
 import numpy as np
 
 from grader.worker.child.lasting import Label, Snapshot
+from grader.worker.protocol.messages import LONGEST_NAME, MOST_KEPT
 
 MOST_SECONDS = 0.1  # of CPU time for comparing the arguments and the state with what they were
-MOST_CHANGED = 20  # variables that outlive a call
 
 
 class Tracer:
     """Records the lines of the functions of one file, and what the calls of these change."""
 
-    def __init__(self, module: Any, owner: Any, arguments: list[Any]) -> None:
+    def __init__(self, module: Any, given: list[Any]) -> None:
         self.filename = module.__file__
         self.lines: set[int] = set()
         self.changed = 0  # the first line after which an argument differs; 0 if none does
         self.kept: dict[Label, int] = {}  # such lines of the variables that outlive the call
-        self._arguments, self._before, self._last = arguments, _bits(arguments), 0
-        self._snapshot = partial(Snapshot, module, [owner, *arguments])
+        self.trace: dict[str, Any] = {}  # `Outcome.trace`, filled after the call
+        self._arguments, self._before, self._last = given, _bits(given), 0
+        self._snapshot = partial(Snapshot, module, given)
         self._at_first, self._spent = self._snapshot(), 0.0
 
     def __call__(self, frame: FrameType, event: str, _argument: Any) -> Any:
@@ -51,7 +52,7 @@ class Tracer:
             self.changed = line
         for one in self._at_first.changed():
             at = _first_line(one.holder) if one.label[0] == "results" else line
-            if len(self.kept) < MOST_CHANGED:
+            if len(self.kept) < MOST_KEPT and len(one.label[1]) <= LONGEST_NAME:
                 self.kept.setdefault(one.label, at)
         self._spent += time.process_time() - began
 
@@ -69,13 +70,10 @@ class Tracer:
             finally:
                 sys.settrace(before)
                 self._compare(0 if self._spent >= MOST_SECONDS else self._last)
+                kept = [[kind, name, line] for (kind, name), line in self.kept.items()]
+                self.trace |= {"lines": sorted(self.lines), "changed": self.changed, "kept": kept}
 
         return call
-
-    def message(self) -> dict[str, Any]:
-        """Return what was recorded, as `Outcome.trace` holds it."""
-        kept = [[kind, name, line] for (kind, name), line in self.kept.items()]
-        return {"lines": sorted(self.lines), "changed": self.changed, "kept": kept}
 
 
 def _first_line(cached: Any) -> int:

@@ -8,6 +8,9 @@ from typing import Any
 
 from grader.worker.protocol.codec import Handle
 
+MOST_KEPT = 20  # variables that a trace names
+LONGEST_NAME = 200  # characters of the name of one
+
 
 @dataclass
 class Request:
