@@ -37,15 +37,16 @@ def {name}(value):
 
 #: What a line has changed for later calls, by the kind of the variable.
 KEPT = {
-    "global": "This line changes the global{name}, and later calls depend on it.",
-    "default": "This line changes the default value of{name}, which all calls share.",
-    "attribute": "This line changes the attribute{name}, and later calls depend on it.",
-    "closure": "This line changes the variable{name} of an outer function, and later calls depend on it.",
-    "results": "This keeps the results of{name}, and a later call gets one that is not its own.",
+    "global": "This line changes the global `{name}`, and later calls depend on it.",
+    "default": "This line changes the default value of `{name}`, which all calls share.",
+    "attribute": "This line changes the attribute `{name}`, and later calls depend on it.",
+    "closure": "This line changes the variable `{name}` of an outer function, and later calls depend on it.",
+    "results": "This keeps the results of `{name}`, and a later call gets one that is not its own.",
     "random": "This line draws random numbers, so that the next call draws others.",
     "gradients": "This line switches gradients on or off, and leaves them so for the caller.",
     "dtype": "This line changes PyTorch's default dtype, and later calls depend on it.",
 }
+NAMELESS = "This line changes a value that outlives the call, and later calls depend on it."
 Label = tuple[str, str]  # the kind of a variable, and its name
 
 
@@ -108,9 +109,10 @@ def keeping_places(source: str, kept: dict[Label, int]) -> list[EditPlace]:
     words = {getattr(node, part, None) for node in ast.walk(ast.parse(source)) for part in NAMING}
     facts: dict[int, str] = {}
     for (kind, name), line in kept.items():
-        fact = KEPT.get(name if kind == "mode" else kind, "")
-        facts[line] = fact.format(name=f" `{name}`" if name in words else "")
-    return [EditPlace(line, None, "state", fact) for line, fact in facts.items() if line and fact]
+        fact = KEPT.get(name if kind == "mode" else kind, NAMELESS)
+        is_own = name in words or "{name}" not in fact  # a worker can send any name
+        facts[line] = fact.format(name=name) if is_own else NAMELESS
+    return [EditPlace(line, None, "state", fact) for line, fact in facts.items() if line]
 
 
 def changing_line(context: CheckContext, check: Check, case: Case) -> EditPlace | None:

@@ -220,11 +220,15 @@ LATER = "later calls depend on it"
             "changes the variable `calls` of an outer function, and {later}.",
         ),
         (
+            *("", "", "first = globals().setdefault(f'of {x.shape}', x)", "first is x"),
+            "changes a value that outlives the call, and {later}.",
+        ),
+        (
             *("import random", "", "drawn = random.random()", "0.84 < drawn < 0.85"),
             "draws random numbers, so that the next call draws others.",
         ),
     ],
-    ids=["global", "default", "attribute", "closure", "random"],
+    ids=["global", "default", "attribute", "closure", "nameless", "random"],
 )
 def test_a_run_shows_what_a_call_keeps_for_later_ones(locate, before, parameter, statement, is_first, told):
     parts = {"before": textwrap.dedent(before), "parameter": parameter, "statement": statement}

@@ -26,7 +26,7 @@ MOST_NESTED = 3
 #: Calls of a module that are made to change it.
 MADE_TO_CHANGE = {"load_state_dict", "train", "eval", "double", "float", "half", "to"}
 
-Label = tuple[str, str]  # the kind of a variable, and its name
+Label = tuple[str, str]  # the kind of a variable, and its name; "" for keys such as `vars(self)["3 rows"]`
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class _Walk:
                 if value.__module__ == self.module.__name__ and self._is_new(value):
                     yield from self._members("attribute", vars(value), value)
             elif not isinstance(value, types.BuiltinFunctionType | types.GetSetDescriptorType | property):
-                yield Lasting((kind, name), holder, name, value)
+                yield Lasting((kind, name if name.isidentifier() else ""), holder, name, value)
                 yield from self._attributes(value)
 
     def _of_function(self, name: str, function: Any) -> Iterator[Lasting]:
