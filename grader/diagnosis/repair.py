@@ -195,27 +195,36 @@ class RepairSearch:
     def run(self) -> None:
         """Fill `places` with those where one edit makes every check pass, or of which a run shows a fact."""
         try:
-            if self._locate_state():
+            own = [finding for finding in self.failing if is_of_state(finding.plan)] or self.failing
+            lines, kept = self._traced(own[0])
+            if kept and self._locate_state(own, kept):
                 return
             self._locate()
             if not self.places or any(finding.plan.judge not in LOCATED for finding in self.failing):
-                self._search(self._traced())
+                raised = next((f.line for finding in self.failing for f in finding.failures if f.line), 0)
+                self._search(Trace(frozenset(lines), raised))
         except (Outdated, SearchEnded):
             pass
         finally:
             self._close()
 
-    def _locate_state(self) -> bool:
-        """Add the lines that keep something for later calls. Return whether that explains all that fails."""
-        own = [finding for finding in self.failing if is_of_state(finding.plan)] or self.failing
-        goals = [goal for finding in own[:MOST_GOALS] for goal in _goals(finding)]
+    def _traced(self, finding: CheckResult) -> tuple[set[int], dict[Label, int]]:
+        """Return the lines that run in a failing case, and those that change something for later calls."""
+        goal = next(_goals(finding))
         try:
-            kept = traced(self._context(), goals[0], goals[0].cases[-1]).kept
+            student = traced(self._context(), goal, goal.cases[0])
         except (SubmissionFailed, WorkerLost, CheckAborted):
             self._close()
-            return False
-        passes = partial(self._passes, self.submission.source, [*goals, *(f.plan for f in own)])
-        found = keeping(kept, passes)
+            return set(), {}
+        return student.lines, student.kept
+
+    def _locate_state(self, own: list[CheckResult], kept: dict[Label, int]) -> bool:
+        """Add the lines that change something for later calls, if that makes the checks of `own` fail. Return
+        whether it explains all that fails."""
+        goals = [goal for finding in own[:MOST_GOALS] for goal in _goals(finding)]
+        checks = [*goals, *(finding.plan for finding in own)]
+        passes = partial(self._passes, self.submission.source, checks)
+        found = keeping(kept, lambda labels: not self.clock.is_over() and passes(labels))
         self.places += keeping_places(self.submission.source, {label: kept[label] for label in found})
         others = [finding.plan for finding in self.failing if finding not in own]
         return bool(self.places) and self._passes(self.submission.source, others, found)
@@ -238,16 +247,6 @@ class RepairSearch:
                 place = None
                 self._close()
             self.places += [place] if place and self._is_new(place) else []
-
-    def _traced(self) -> Trace:
-        """Return the trace of a failing call."""
-        raised = next((f.line for finding in self.failing for f in finding.failures if f.line), 0)
-        goal = self.goals[0]
-        try:
-            return Trace(frozenset(traced(self._context(), goal, goal.cases[0]).lines), raised)
-        except (SubmissionFailed, WorkerLost, CheckAborted):
-            self._close()
-            return Trace(raised=raised)
 
     def _search(self, trace: Trace) -> None:
         tree = ast.parse(self.submission.source)
@@ -310,7 +309,7 @@ class RepairSearch:
         try:
             context = self._context(source)
             context.student = Undone(context.student, [*undo]) if undo else context.student
-            return not self.clock.is_over() and all(not run_check(c, context).failures for c in checks)
+            return all(not run_check(check, context).failures for check in checks)
         except (SubmissionFailed, WorkerLost, CheckAborted) as error:
             if not isinstance(error, SubmissionFailed):
                 self._close()
