@@ -146,21 +146,6 @@ class Repair:
 
 
 @dataclass(frozen=True)
-class Waypoint:
-    """Where the variables of a failing call part from the reference's.
-
-    Attributes:
-        agrees: The last variable before, whose value agrees with the reference; empty if there is none.
-        differs: The first variable whose value differs; empty if it is what is returned.
-        line: The line of the submission that assigns or returns it.
-    """
-
-    agrees: Name
-    differs: Name
-    line: int
-
-
-@dataclass(frozen=True)
 class CheckReport:
     """The outcome of one check.
 
@@ -239,7 +224,6 @@ class KataReport:
         digest: The SHA-256 of the graded file.
         cost: What a PyTorch kata that passes costs beside the reference; None if it was not measured.
         repairs: The places where one small change makes every check pass, if a search has found any.
-        waypoint: Where the variables of a failing call part from the reference's.
         excerpt: The line of a syntax error, with a caret below the place; empty otherwise.
     """
 
@@ -254,7 +238,6 @@ class KataReport:
     digest: Name = ""
     cost: Cost | None = None
     repairs: tuple[Repair, ...] = ()
-    waypoint: Waypoint | None = None
     excerpt: Annotated[str, Limit(4_000, "lines")] = ""
 
     @property

@@ -19,7 +19,7 @@ from itertools import count
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from grader import report as report_module
-from grader.report import CheckReport, KataReport, Limit, Place, Repair, Report, Waypoint
+from grader.report import CheckReport, KataReport, Limit, Place, Repair, Report
 
 LARGEST = 240_000  # bytes of one kata as JSON, so that the whole report, indented, has less than 256 kB
 FOUND = 8_000  # bytes that are kept free for what a search finds later
@@ -90,10 +90,10 @@ def bounded(kata: KataReport) -> KataReport:
     return replace(frame, checks=tuple(kept))
 
 
-def with_places(kata: KataReport, repairs: tuple[Repair, ...], waypoint: Waypoint | None) -> KataReport:
+def with_places(kata: KataReport, repairs: tuple[Repair, ...]) -> KataReport:
     """Return a bounded report with what a search has found, whose texts are made harmless and cut."""
-    found = bounded(replace(kata, checks=(), output="", repairs=repairs, waypoint=waypoint))
-    return replace(kata, repairs=found.repairs, waypoint=found.waypoint)
+    found = bounded(replace(kata, checks=(), output="", repairs=repairs))
+    return replace(kata, repairs=found.repairs)
 
 
 def listed(names: Sequence[str]) -> str:

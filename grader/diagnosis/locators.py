@@ -1,6 +1,7 @@
-"""Say where a result gets another dtype and where an argument is changed, proved by runs of the submission.
+"""Say where a result gets another dtype, where an argument is changed and where a call keeps something for
+later ones, proved by runs of the submission.
 
-Neither needs the reference, so both work with an answer key.
+None of them needs the reference, so they work with an answer key.
 """
 
 from __future__ import annotations
@@ -9,15 +10,20 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from grader.checks.base import CheckContext
-from grader.checks.builtin import keeps_the_dtype, leaves_arguments_unchanged
-from grader.checks.runner import CheckResult
+from grader.cases.state import EARLIER_CALLS
+from grader.checks.base import Check, CheckContext
+from grader.checks.builtin import answers_the_same_again, keeps_the_dtype, leaves_arguments_unchanged
+from grader.checks.runner import judge_case
 from grader.diagnosis.edits.places import EditPlace
 from grader.kata import Case
 from grader.values.arrays import dtype_name, leaves
+from grader.worker.protocol.messages import Outcome, Request
+from grader.worker.student import Student
 
 LOCATED = (keeps_the_dtype, leaves_arguments_unchanged)
 CHANGES = "This line changes in place what the caller has passed."
+MOST_ALONE = 4  # variables that are put back one by one
+NAMING = ("id", "arg", "attr", "name")  # fields of a syntax tree that hold names
 CAST = "_cast_by_the_grader"  # the function that the instrumented source calls
 HELPER = """
 def {name}(value):
@@ -29,15 +35,89 @@ def {name}(value):
 """
 
 
-def changing_line(context: CheckContext, case: Case) -> EditPlace | None:
-    """Return the first line after which an argument of a call differs. Raises WorkerLost."""
-    with context.student.tracing() as traced:
-        try:
-            context.kata.observed(context.student, case)
-        except Exception as error:  # a call has raised, and the kata cannot use its None
-            if type(error).__name__ == "WorkerLost":
-                raise
-    line = next((int(trace["changed"]) for trace in traced.traces if trace.get("changed")), 0)
+#: What a line has changed for later calls, by the kind of the variable.
+KEPT = {
+    "global": "This line changes the global `{name}`, and later calls depend on it.",
+    "default": "This line changes the default value of `{name}`, which all calls share.",
+    "attribute": "This line changes the attribute `{name}`, and later calls depend on it.",
+    "closure": "This line changes the variable `{name}` of an outer function, and later calls depend on it.",
+    "results": "This keeps the results of `{name}`, and a later call gets one that is not its own.",
+    "random": "This line draws random numbers, so that the next call draws others.",
+    "gradients": "This line switches gradients on or off, and leaves them so for the caller.",
+    "dtype": "This line changes PyTorch's default dtype, and later calls depend on it.",
+}
+NAMELESS = "This line changes a value that outlives the call, and later calls depend on it."
+Label = tuple[str, str]  # the kind of a variable, and its name
+
+
+class Traced(Student):
+    """A submission whose calls are traced, on the CPU; see `Outcome.trace`. One that raises returns None."""
+
+    def __init__(self, student: Student) -> None:
+        super().__init__()
+        self._student, self.lines = student, set[int]()
+        self.changed = 0  # the first line after which an argument of a call differs
+        self.kept: dict[Label, int] = {}  # such lines of variables that outlive a call
+
+    def perform(self, request: Request) -> Outcome:
+        request.trace, request.fake_device, request.gradients = True, False, False
+        outcome = self._student.perform(request)
+        if trace := outcome.trace:
+            self.lines |= set(trace["lines"])
+            self.changed = self.changed or trace["changed"]
+            for kind, name, line in trace["kept"]:
+                self.kept[kind, name] = self.kept.get((kind, name)) or line
+        return outcome
+
+
+class Undone(Student):
+    """A submission, each of whose calls puts back what it has changed of some variables."""
+
+    def __init__(self, student: Student, labels: list[Label]) -> None:
+        super().__init__()
+        self._student, self._labels = student, labels
+
+    def perform(self, request: Request) -> Outcome:
+        request.undo = self._labels
+        return self._student.perform(request)
+
+
+def traced(context: CheckContext, check: Check, case: Case) -> Traced:
+    """Judge a case and return what its calls have run and changed. Raises CheckAborted."""
+    student = Traced(context.student)
+    judge_case(check, context, case, student)
+    return student
+
+
+def is_of_state(check: Check) -> bool:
+    """Return whether a check fails if a call keeps something for later ones."""
+    return check.judge is answers_the_same_again or check.name == EARLIER_CALLS
+
+
+def keeping(kept: dict[Label, int], passes: Callable[[list[Label]], bool]) -> list[Label]:
+    """Return the variable whose change makes the checks fail, or all of them if none is enough alone.
+
+    `passes` returns whether the checks pass if each call puts back some variables.
+    """
+    alone = [[label] for label in list(kept)[:MOST_ALONE]]
+    together = [list(kept)] if len(kept) > 1 else []
+    return next(filter(passes, [*alone, *together]), [])
+
+
+def keeping_places(source: str, kept: dict[Label, int]) -> list[EditPlace]:
+    """Return the lines that change variables for later calls, with the names that the source has."""
+    words = {getattr(node, part, None) for node in ast.walk(ast.parse(source)) for part in NAMING}
+    facts: dict[int, str] = {}
+    for (kind, name), line in kept.items():
+        fact = KEPT.get(name if kind == "mode" else kind, NAMELESS)
+        is_own = name in words or "{name}" not in fact  # a worker can send any name
+        facts[line] = fact.format(name=name) if is_own else NAMELESS
+    return [EditPlace(line, None, "state", fact) for line, fact in facts.items() if line]
+
+
+def changing_line(context: CheckContext, check: Check, case: Case) -> EditPlace | None:
+    """Return the first line after which an argument of a call differs. Raises CheckAborted."""
+    line = traced(context, check, case).changed
     return EditPlace(line, None, "an argument", CHANGES) if line else None
 
 
@@ -66,11 +146,6 @@ def widening_place(
     ends_here = site.end_lineno == site.lineno
     columns = (site.col_offset, site.end_col_offset or 0) if ends_here else None
     return EditPlace(site.lineno, columns, "a dtype", f"This is {have}, and so is the result; {due} is due.")
-
-
-def unlocated(findings: list[CheckResult]) -> list[CheckResult]:
-    """Return the failing checks that these locators do not explain."""
-    return [finding for finding in findings if finding.plan.judge not in LOCATED]
 
 
 def _with_casts(source: str, most: int, have: str, due: str) -> str:

@@ -26,7 +26,7 @@ from grader.worker.in_process import LocalStudent
 
 #: Packages whose code does not influence how a mistake is judged; changes there keep the cache valid.
 IRRELEVANT = {"cli", "classroom", "notebooks", "authoring", "formats", "sandbox"}
-IRRELEVANT |= {"edits", "repair.py", "waypoints.py", "locators.py", "tracing.py"}
+IRRELEVANT |= {"edits", "repair.py", "locators.py", "tracing.py", "lasting.py"}
 
 
 @dataclass

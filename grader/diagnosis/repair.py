@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heapify, heappop, heapreplace
@@ -23,12 +23,20 @@ from grader.course.submission import Submission
 from grader.diagnosis.edits.additions import Additions
 from grader.diagnosis.edits.places import EditPlace, place_of_edit
 from grader.diagnosis.edits.walk import Edit, Spot, slips_at, spots
-from grader.diagnosis.locators import LOCATED, changing_line, unlocated, widening_place
+from grader.diagnosis.locators import (
+    LOCATED,
+    Label,
+    Undone,
+    changing_line,
+    is_of_state,
+    keeping,
+    keeping_places,
+    traced,
+    widening_place,
+)
 from grader.diagnosis.search_options import SearchOptions
-from grader.diagnosis.waypoints import Trace, trace_of, traceable_cases
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case
-from grader.report import Waypoint
 from grader.worker.batch import TOGETHER, run_together
 from grader.worker.child.rules import first_use
 from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
@@ -43,8 +51,9 @@ MOST_PLACES = 3
 MOST_GOALS = 4  # failing checks whose cases a candidate has to pass first
 LONGER = 1.0  # how much longer to look for other places, as a share of the time to the first
 UNREAD_STEP = 0.2  # of the cost of an edit that uses a name which is bound and never read; of others 1
-FIRST_STEP = 0.2  # of the cost of an edit in the line of the first variable that differs; of others 1
 AT_LEAST = 0.15  # seconds to look for other places
+NOT_RUN = 40  # how many candidates go before the edits of a line that does not run in the failing call
+FAR = 15  # how many go at most before those of a line that is far from the one that raised
 
 
 class Clock:
@@ -140,6 +149,20 @@ class Trial:
         self.clock.stop(self.process)
 
 
+@dataclass(frozen=True)
+class Trace:
+    """The lines that ran in a failing call, and the line that raised an exception; 0 if none did."""
+
+    lines: frozenset[int] = frozenset()
+    raised: int = 0
+
+    def delay(self, line: int) -> int:
+        """Return how many candidates go before an edit of this line: more where a mistake is less likely."""
+        if self.lines and line not in self.lines:
+            return NOT_RUN
+        return min(abs(self.raised - line), FAR) if self.raised else 0
+
+
 class LostBy(Exception):
     """A candidate of a batch ended the worker, or was too slow."""
 
@@ -168,18 +191,43 @@ class RepairSearch:
         self.trial: Trial | None = None
         self.judged = 0  # candidates
         self.places: list[EditPlace] = []
-        self.waypoint: Waypoint | None = None
 
     def run(self) -> None:
-        """Fill `places` with those where one edit makes every check pass, and find the `waypoint`."""
+        """Fill `places` with those where one edit makes every check pass, or of which a run shows a fact."""
         try:
+            own = [finding for finding in self.failing if is_of_state(finding.plan)] or self.failing
+            lines, kept = self._traced(own[0])
+            if kept and self._locate_state(own, kept):
+                return
             self._locate()
-            if not self.places or unlocated(self.failing):
-                self._search(self._traced())
+            if not self.places or any(finding.plan.judge not in LOCATED for finding in self.failing):
+                raised = next((f.line for finding in self.failing for f in finding.failures if f.line), 0)
+                self._search(Trace(frozenset(lines), raised))
         except (Outdated, SearchEnded):
             pass
         finally:
             self._close()
+
+    def _traced(self, finding: CheckResult) -> tuple[set[int], dict[Label, int]]:
+        """Return the lines that run in a failing case, and those that change something for later calls."""
+        goal = next(_goals(finding))
+        try:
+            student = traced(self._context(), goal, goal.cases[0])
+        except (SubmissionFailed, WorkerLost, CheckAborted):
+            self._close()
+            return set(), {}
+        return student.lines, student.kept
+
+    def _locate_state(self, own: list[CheckResult], kept: dict[Label, int]) -> bool:
+        """Add the lines that change something for later calls, if that makes the checks of `own` fail. Return
+        whether it explains all that fails."""
+        goals = [goal for finding in own[:MOST_GOALS] for goal in _goals(finding)]
+        checks = [*goals, *(finding.plan for finding in own)]
+        passes = partial(self._passes, self.submission.source, checks)
+        found = keeping(kept, lambda labels: not self.clock.is_over() and passes(labels))
+        self.places += keeping_places(self.submission.source, {label: kept[label] for label in found})
+        others = [finding.plan for finding in self.failing if finding not in own]
+        return bool(self.places) and self._passes(self.submission.source, others, found)
 
     def _locate(self) -> None:
         """Add the places that runs of the submission prove: of a changed argument and of a wrong dtype."""
@@ -188,37 +236,17 @@ class RepairSearch:
             if check.judge not in LOCATED or self.clock.is_over():
                 continue
             try:
-                self.trial = self.trial or self._open()
-                context = self.trial.load(self.submission.source)
+                context = self._context()
                 if check.judge is leaves_arguments_unchanged:
-                    place = changing_line(context, case)
+                    place = changing_line(context, check, case)
                 else:
                     own = replace(check, cases=[case])
                     keeps = partial(self._passes, checks=[own])
                     place = widening_place(self.submission.source, context, case, keeps)
-            except (SubmissionFailed, ExpectationFailed, WorkerLost):
+            except (SubmissionFailed, ExpectationFailed, WorkerLost, CheckAborted):
                 place = None
                 self._close()
             self.places += [place] if place and self._is_new(place) else []
-
-    def _traced(self) -> Trace:
-        """Return the trace of a failing call. For a waypoint, another one agrees on what differs."""
-        cases = next(filter(None, (traceable_cases(f) for f in self.failing)), None)
-        raised = next((f.line for finding in self.failing for f in finding.failures if f.line), 0)
-        if cases is None:
-            return Trace(raised=raised)
-        try:
-            self.trial = self._open()
-            context = self.trial.context
-            other, medium = (trace_of(self.prepared, context.student, case) for case in cases)
-        except (SubmissionFailed, WorkerLost):
-            self._close()
-            return Trace(raised=raised)
-        # A result has an empty name. That a small case does not show it to differ is no objection.
-        names = [trace.first.name if trace.first else "" for trace in (other, medium)]
-        if names[0] == names[1] and _is_assigned(medium.waypoint, self.submission.source):
-            self.waypoint = medium.waypoint
-        return replace(medium, raised=raised)
 
     def _search(self, trace: Trace) -> None:
         tree = ast.parse(self.submission.source)
@@ -275,11 +303,12 @@ class RepairSearch:
             self.clock.limit = min(self.clock.limit, spent + max(AT_LEAST, LONGER * spent))
         self.places.append(place)
 
-    def _passes(self, source: str, checks: list[Check]) -> bool:
-        """Return whether a candidate passes the checks; a lost worker is replaced for the next one."""
+    def _passes(self, source: str, checks: list[Check], undo: Sequence[Label] = ()) -> bool:
+        """Return whether a candidate passes the checks; a lost worker is replaced for the next one. Each call
+        puts back the variables in `undo`."""
         try:
-            self.trial = self.trial or self._open()
-            context = self.trial.load(source)
+            context = self._context(source)
+            context.student = Undone(context.student, [*undo]) if undo else context.student
             return all(not run_check(check, context).failures for check in checks)
         except (SubmissionFailed, WorkerLost, CheckAborted) as error:
             if not isinstance(error, SubmissionFailed):
@@ -296,6 +325,15 @@ class RepairSearch:
         is_right = self._passes(source, self.prepared.checks)
         self._close()
         return is_right
+
+    def _context(self, source: str = "") -> CheckContext:
+        """Return a context of a source, or of the submission, that has just been loaded. Raises SearchEnded,
+        SubmissionFailed, WorkerLost."""
+        if self.trial is None:
+            self.trial = self._open()
+            if not source:
+                return self.trial.context
+        return self.trial.load(source or self.submission.source)
 
     def _open(self) -> Trial:
         return Trial(self.prepared, self.submission, self.factory, self.device, self.clock)
@@ -322,12 +360,6 @@ class Sources:
         return "\n".join([*self.parts[:index], changed, *self.parts[index + 1 :]])
 
 
-def _is_assigned(waypoint: Waypoint | None, source: str) -> bool:
-    """Return whether the submission has such variables: a worker can send any names."""
-    names = {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
-    return waypoint is not None and {waypoint.agrees, waypoint.differs} - {""} <= names
-
-
 def _goals(finding: CheckResult) -> Iterator[Check]:
     """Yield the check with a failing case of medium weight, and with the smallest one."""
     check = finding.plan
@@ -346,14 +378,14 @@ def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
     queue: list[tuple[float, int, Iterator[Any], Spot, float]] = []
     for spot in spots(tree):
         line = getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0))
-        start, pace = trace.delay(line), FIRST_STEP if trace.first and line == trace.first.line else 1.0
+        start = trace.delay(line)
         for delay, step, others in (
             (0.0, 1.0, slips_at(spot)),
             (0.5, UNREAD_STEP, additions.with_unread_names(spot)),
             (0.5, UNREAD_STEP, additions.of_statements(spot)),
             (1.0, 1.0, additions.at(spot)),
         ):
-            queue.append((start + delay, len(queue), others, spot, step * pace))
+            queue.append((start + delay, len(queue), others, spot, step))
     heapify(queue)
     while queue:
         cost, number, others, spot, step = queue[0]

@@ -83,23 +83,10 @@ def repair_text(kata: KataReport) -> str:
     return " ".join([*facts, *told])
 
 
-def waypoint_text(kata: KataReport) -> str:
-    """Return which variable agrees with the reference and which is the first that differs."""
-    found = kata.waypoint
-    if found is None:
-        return ""
-    if not found.differs:
-        return f"`{found.agrees}` agrees with the reference; what line {found.line} returns differs."
-    if not found.agrees:
-        return f"`{found.differs}` is the first variable that differs from the reference (line {found.line})."
-    differs = f"`{found.differs}` is the first that differs (line {found.line})."
-    return f"`{found.agrees}` agrees with the reference; {differs}"
-
-
 def of_search(kata: KataReport) -> str:
-    """Return what a search has found: the places with their lines, and where the variables part."""
+    """Return the places that a search has found, with their lines."""
     spots = [line for repair in kata.repairs for line in source_line(repair.place)]
-    return "\n".join(filter(None, [repair_text(kata), *spots, waypoint_text(kata)]))
+    return "\n".join(filter(None, [repair_text(kata), *spots]))
 
 
 def source_line(place: Place, width: int = LONGEST) -> list[str]:

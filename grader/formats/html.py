@@ -79,12 +79,9 @@ def kata_section(kata: KataReport) -> str:
 
 
 def _found(kata: KataReport) -> str:
-    """Return the places that a search has found, with their lines, and where the variables part."""
-    text, waypoint = account.repair_text(kata), account.waypoint_text(kata)
+    """Return the places that a search has found, with their lines."""
     spots = "".join(_source_line(repair.place) for repair in kata.repairs)
-    return "".join(
-        f"<p>{in_html(said)}</p>{after}\n" for said, after in ((text, spots), (waypoint, "")) if said
-    )
+    return f"<p>{in_html(account.repair_text(kata))}</p>{spots}\n" if spots else ""
 
 
 def _folded(summary: str, inside: str) -> str:

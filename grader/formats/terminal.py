@@ -188,12 +188,11 @@ def _painted(lines: list[str], view: View) -> list[str]:
 
 
 def search_lines(kata: KataReport, view: View = DEFAULT) -> list[str]:
-    """Return the places that a search has found with their lines, and where the variables part."""
-    text, waypoint = account.repair_text(kata), account.waypoint_text(kata)
-    lines = ["", *_paragraph(text, view)] if text else []
+    """Return the places that a search has found, with their lines."""
+    lines = ["", *_paragraph(account.repair_text(kata), view)] if kata.repairs else []
     for repair in kata.repairs:
         lines += _painted(account.source_line(repair.place, view.width - 4), view)
-    return lines + (["", *_paragraph(waypoint, view)] if waypoint else [])
+    return lines
 
 
 def _values(check: CheckReport, view: View) -> list[str]:

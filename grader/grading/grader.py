@@ -60,8 +60,7 @@ class Graded:
                 search.run()
         self.search_seconds = search.clock.spent
         repairs = tuple(as_repair(place, search.submission.source) for place in search.places)
-        waypoint = None if any(not repair.fact for repair in repairs) else search.waypoint
-        self.report = with_places(self.report, repairs, waypoint)
+        self.report = with_places(self.report, repairs)
         return self.report
 
 

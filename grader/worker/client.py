@@ -14,7 +14,7 @@ from grader.expect import SubmissionFailed
 from grader.worker.process import Process, Usage
 from grader.worker.protocol.channel import ChannelClosed, Flooded, TimedOut
 from grader.worker.protocol.codec import Malformed, decode, encode, in_one_line
-from grader.worker.protocol.messages import Outcome, Request
+from grader.worker.protocol.messages import LONGEST_NAME, MOST_KEPT, Outcome, Request
 from grader.worker.student import Student
 
 CALL_SECONDS = 5.0  # CPU time of one call
@@ -264,15 +264,20 @@ def _describes_tensors(made: Any, requested: bool) -> bool:
     return all(type(length) is int for length in made[2]) and bool(re.fullmatch(r"[\w.]{0,80}", made[3]))
 
 
+PARTS = {"lines": list, "changed": int, "kept": list}  # of `Outcome.trace`
+
+
 def _is_trace(trace: Any, requested: bool) -> bool:
     """True if `trace` has the form of `Outcome.trace`, or is None where the request asks for none."""
     if trace is None or not requested:
         return trace is None
-    if type(trace) is not dict or not all(type(trace.get(part)) is list for part in ("lines", "values")):
+    if type(trace) is not dict or [type(trace.get(part)) for part in PARTS] != list(PARTS.values()):
         return False
-    values = [value for value in trace["values"] if type(value) is list and len(value) == 4]
-    is_typed = all([type(part) for part in value[:3]] == [str, str, int] for value in values)
-    return is_typed and len(values) == len(trace["values"]) and {*map(type, trace["lines"])} <= {int}
+    kept = [[type(part) for part in one] for one in trace["kept"] if type(one) is list]
+    if len(kept) < len(trace["kept"]) or len(kept) > MOST_KEPT or any(one != [str, str, int] for one in kept):
+        return False
+    is_short = all(len(kind) + len(name) <= 2 * LONGEST_NAME for kind, name, _ in trace["kept"])
+    return is_short and {*map(type, trace["lines"])} <= {int}
 
 
 @contextmanager

@@ -72,7 +72,6 @@ class Measured:
     changed_arguments: list[tuple[Call, str, Any]] = field(default_factory=list)  # call, name, value before
     overwritten: bool = False
     left_changed: str = ""
-    traces: list[dict[str, Any]] = field(default_factory=list)  # see `Outcome.trace`
 
 
 class Student:
@@ -209,19 +208,6 @@ class Student:
         """
         return self._with("grad_mode", "on" if is_on else "off")
 
-    def tracing(self) -> Any:
-        """Record the lines that the calls in the block run, and the arrays that local variables hold.
-
-        Returns:
-            A context manager; its value has in `traces` a dict for each call: the `lines`, and the `values`,
-            each a list of function, variable, line and array. A call that raises returns None.
-
-        Example:
-            with student.tracing() as traced:
-                student.normalize(x)
-        """
-        return self._with("trace")
-
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Perform one call and record it in the trace. Raises SubmissionFailed, WorkerLost."""
         record = Call(name, args, kwargs, helping=target is not None and target.id in self._built)
@@ -253,7 +239,6 @@ class Student:
         if outcome.gradients is not None:
             self._measured.gradients.append(outcome.gradients)
             self._measured.calls.append(call)
-        self._measured.traces += [outcome.trace] if outcome.trace is not None else []
         self._measured.left_changed = self._measured.left_changed or outcome.left_changed
         self._measured.overwritten = self._measured.overwritten or outcome.overwritten
         if outcome.arguments is not None:

@@ -526,3 +526,23 @@ def test_a_proxy_has_no_private_names(meet_locally):
     for owner in (student, student.Cache()):
         with pytest.raises(AttributeError):
             owner.__wrapped__  # noqa: B018 - reading it is the test
+
+
+@pytest.mark.parametrize(
+    ("changes", "valid"),
+    [
+        ({}, True),
+        ({"kept": [["global", "CACHE", 3]]}, True),
+        ({"lines": [1, "2"]}, False),
+        ({"changed": "3"}, False),
+        ({"kept": None}, False),
+        ({"kept": ["global"]}, False),
+        ({"kept": [["global", "CACHE", "3"]]}, False),
+        ({"kept": [["global", "C" * 500, 3]]}, False),
+        ({"kept": [["global", "CACHE", 3]] * 21}, False),
+    ],
+)
+def test_a_trace_that_is_none_loses_the_worker(changes, valid):
+    trace = {"lines": [1, 2], "changed": 0, "kept": [], **changes}
+    assert _is_valid(Outcome(trace=trace), Request(trace=True)) == valid
+    assert not _is_valid(Outcome(trace=trace), Request())

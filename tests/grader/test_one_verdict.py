@@ -90,7 +90,7 @@ def verdicts(report):
 def told(report):
     """Return a report without what differs from run to run: its times, and what a search with a time limit
     found."""
-    return asdict(replace(report, seconds=0.0, repairs=(), waypoint=None))
+    return asdict(replace(report, seconds=0.0, repairs=()))
 
 
 def unprinted(report):

@@ -10,13 +10,12 @@ from grader.course.submission import parse
 from grader.diagnosis import repair
 from grader.diagnosis.edits.places import place_of_edit
 from grader.diagnosis.edits.walk import Edit
-from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch, Sources, ranked
+from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch, Sources, Trace, ranked
 from grader.diagnosis.search_options import SearchOptions
-from grader.diagnosis.waypoints import Trace
 from grader.expect import SubmissionFailed
 from grader.formats import NAMES, account, fragment, html, lines, summary, terminal
 from grader.grading.grader import Grader
-from grader.report import KataReport, Place, Repair, Report, Waypoint, from_json, to_json
+from grader.report import KataReport, Place, Repair, Report, from_json, to_json
 from grader.worker.client import WorkerLost
 
 LONG = 15  # characters of a line of a reference that must not be shown
@@ -178,6 +177,112 @@ def test_a_run_shows_where_a_dtype_widens_and_where_an_argument_is_changed(locat
     assert from_json(to_json(Report((found,)))).katas[0].repairs == found.repairs
 
 
+KEEPING = """
+    {before}
+
+    def double(x{parameter}):
+        if isinstance(x, str):
+            raise ValueError
+        {statement}
+        return x + x if {is_first} else x * 3
+"""
+COUNTER = """
+    def counter():
+        calls = 0
+        def counted():
+            nonlocal calls
+            calls += 1
+            return calls
+        return counted
+
+    counted = counter()
+"""
+LATER = "later calls depend on it"
+
+
+@pytest.mark.parametrize(
+    ("before", "parameter", "statement", "is_first", "told"),
+    [
+        ("calls = []", "", "calls.append(1)", "len(calls) == 1", "changes the global `calls`, and {later}."),
+        (
+            *("", ", calls=[]", "calls.append(1)", "len(calls) == 1"),
+            "changes the default value of `calls`, which all calls share.",
+        ),
+        (
+            *("", "", "double.calls = getattr(double, 'calls', 0) + 1", "double.calls == 1"),
+            "changes the attribute `calls`, and {later}.",
+        ),
+        (
+            COUNTER,
+            "",
+            "count = counted()",
+            "count == 1",
+            "changes the variable `calls` of an outer function, and {later}.",
+        ),
+        (
+            *("", "", "first = globals().setdefault(f'of {x.shape}', x)", "first is x"),
+            "changes a value that outlives the call, and {later}.",
+        ),
+        (
+            *("import random", "", "drawn = random.random()", "0.84 < drawn < 0.85"),
+            "draws random numbers, so that the next call draws others.",
+        ),
+    ],
+    ids=["global", "default", "attribute", "closure", "nameless", "random"],
+)
+def test_a_run_shows_what_a_call_keeps_for_later_ones(locate, before, parameter, statement, is_first, told):
+    parts = {"before": textwrap.dedent(before), "parameter": parameter, "statement": statement}
+    found = locate(textwrap.dedent(KEEPING).format(**parts, is_first=is_first))
+    assert account.repair_text(found) == f"This line {told.format(later=LATER)}"
+    assert found.repairs[0].place.text.strip() in (statement, "calls += 1")
+
+
+KEEPING_MODULE = """
+    import functools
+    import torch
+    from torch import nn
+
+    @functools.cache
+    def ones(width):
+        return torch.ones(width)
+
+    class Center(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(width))
+            self.mean = None
+
+        def forward(self, x):
+            mean = x.mean(-1, keepdim=True)
+            {statement}
+            return (x - {mean}) * self.scale
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "mean", "line", "told"),
+    [
+        (
+            *("self.mean = mean if self.mean is None else self.mean", "self.mean", 18),
+            "This line changes the attribute `mean`, and {later}.",
+        ),
+        (
+            *("torch.set_grad_enabled(True)", "mean", 18),
+            "This line switches gradients on or off, and leaves them so for the caller.",
+        ),
+        (
+            *("one = ones(x.shape[1]).mul_(2) / 2", "mean * one", 6),
+            "This keeps the results of `ones`, and a later call gets one that is not its own.",
+        ),
+    ],
+    ids=["attribute", "gradients", "results"],
+)
+def test_a_run_shows_what_a_module_keeps_for_later_calls(locate, statement, mean, line, told):
+    found = locate(textwrap.dedent(KEEPING_MODULE).format(statement=statement, mean=mean), "center")
+    assert account.repair_text(found) == told.format(later=LATER)
+    assert found.repairs[0].place.line == line
+
+
 def test_a_place_is_proved_by_every_check(locate):
     assert locate("def double(x):\n    return x + x + 4\n").repairs == ()  # text is accepted besides
 
@@ -286,53 +391,12 @@ def test_the_clock_counts_wall_time_too(monkeypatch):
     assert clock.is_over()
 
 
-WAYPOINT = """
-    def softmax(x, axis=-1):
-        largest = x.max(axis=axis, keepdims=True)
-        powers = __import__("numpy").exp((x - largest) * 1.5)
-        total = powers.sum(axis=axis, keepdims=True)
-        return powers / total
-"""
-
-
-def test_the_first_variable_that_differs_is_named(softmax_grader):
-    info = softmax_grader.course.kata_info("softmax")
-    graded = softmax_grader.grade(parse(info, textwrap.dedent(WAYPOINT), "softmax.py"))
-    found = graded.locate(SearchOptions(seconds=0.7))
-    assert found.waypoint == Waypoint("largest", "powers", 4)
-
-
-RESULT = """
-    def softmax(x, axis=-1):
-        largest = x.max(axis=axis, keepdims=True)
-        powers = __import__("numpy").exp(x - largest)
-        return powers / (2 + powers.sum(axis=axis, keepdims=True) / 4)
-"""
-
-
-@pytest.mark.parametrize(
-    ("code", "waypoint"),
-    [
-        (WAYPOINT.replace("powers", "e"), None),  # another name is compared with no value
-        (WAYPOINT.replace("x.max(", "1 + x.min("), Waypoint("", "largest", 3)),
-        (RESULT, Waypoint("powers", "", 5)),
-        (WAYPOINT.replace("powers / total", "powers.total"), Waypoint("largest", "powers", 4)),  # raises
-        (RESULT.replace("return", "powers **= 2\n        return"), None),  # changed in place
-    ],
-)
-def test_what_differs_may_be_the_first_variable_or_the_result(softmax_grader, code, waypoint):
-    info = softmax_grader.course.kata_info("softmax")
-    graded = softmax_grader.grade(parse(info, textwrap.dedent(code), "softmax.py"))
-    assert graded.locate(SearchOptions(seconds=0.7)).waypoint == waypoint
-
-
 FOUND = KataReport(
     "softmax",
     "attention",
     "failed",
     1000,
     repairs=(Repair("an axis", Place(3, "    return e / e.sum(axis=0)", 17, 23)),),
-    waypoint=Waypoint("scores", "weights", 14),
 )
 
 
@@ -341,19 +405,7 @@ def test_one_place_reads_as_a_fact():
         "Changing only this spot makes every check pass: an axis.",
         "3 │ return e / e.sum(axis=0)",
         "  │              ^^^^^^",
-        "`scores` agrees with the reference; `weights` is the first that differs (line 14).",
     ]
-
-
-@pytest.mark.parametrize(
-    ("waypoint", "told"),
-    [
-        (Waypoint("", "k", 3), "`k` is the first variable that differs from the reference (line 3)."),
-        (Waypoint("total", "", 9), "`total` agrees with the reference; what line 9 returns differs."),
-    ],
-)
-def test_a_waypoint_says_what_differs(waypoint, told):
-    assert account.waypoint_text(KataReport("s", "t", "failed", 100, waypoint=waypoint)) == told
 
 
 def test_several_places_are_alternatives():
@@ -368,8 +420,9 @@ def test_a_report_with_places_is_read_as_it_was_written():
     report = Report((FOUND,))
     assert from_json(to_json(report)) == report
     data = to_json(report)
-    for name in ("repairs", "waypoint"):
-        del data["katas"][0][name]
+    data["katas"][0]["waypoint"] = {"agrees": "scores", "differs": "weights", "line": 14}  # an older field
+    assert from_json(data) == report
+    del data["katas"][0]["repairs"]
     assert from_json(data).katas[0].repairs == ()
 
 

@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from grader.worker.child import instrumentation, memory, tracing
+from grader.worker.child import instrumentation, memory
+from grader.worker.child.lasting import MADE_TO_CHANGE, undoing
 from grader.worker.child.on_fake_device import call_on_fake_device
+from grader.worker.child.tracing import Tracer
 from grader.worker.protocol.codec import (
     DTYPES,
     MAX_BODY,
@@ -66,25 +68,19 @@ class Executor:
             return Outcome(value=memory.elements_held(owner, self.module, apart_from=self))
         args, kwargs = self._resolve(request.args), self._resolve(request.kwargs)
         function = owner if request.name == "__call__" else getattr(owner, request.name)
-        outcome = Outcome()
-        if request.constant and not callable(function):
-            value = function
-        elif request.gradients:
-            value, outcome.gradients = instrumentation.with_gradients(function, args, kwargs)
-        elif request.count_flops:
-            value, outcome.flops = instrumentation.with_flops(function, args, kwargs)
-        elif request.tensors_made:
-            value, outcome.tensors_made = memory.with_tensors_made(function, args, kwargs)
-        elif request.trace:
-            value, outcome.trace = tracing.with_trace(function, args, kwargs, self.module.__file__)
-        elif request.fake_device:
-            value = call_on_fake_device(function, args, kwargs)
-        elif request.grad_mode:
-            given = [owner, *args, *kwargs.values()]
-            is_on = request.grad_mode == "on"
-            value, outcome.left_changed = instrumentation.with_grad_mode(is_on, function, args, kwargs, given)
-        else:
-            value = function(*args, **kwargs)
+        outcome, given = Outcome(), [owner, *args, *kwargs.values()]
+        made_to_change = request.target is not None and request.name in MADE_TO_CHANGE
+        call = self._call
+        if request.trace and not made_to_change:
+            tracer = Tracer(self.module, given)
+            function, outcome.trace = tracer.around(function), tracer.trace
+        elif request.undo and not made_to_change and not isinstance(function, type):
+            undo = undoing({(kind, name) for kind, name in request.undo}, self.module, given)
+            if request.grad_mode:  # looks at the mode after the call
+                function = undo(function)
+            else:  # the others look at the module that is called
+                call = undo(call)
+        value = call(request, function, args, kwargs, given, outcome)
         outcome.value = self.plain(instrumentation.moved(value, self.device))
         if request.hold:
             outcome.overwritten = any(_bytes_of(held) != before for held, before, _ in self._held)
@@ -94,6 +90,34 @@ class Executor:
         if request.echo:
             outcome.arguments = self.plain([args, kwargs])
         return outcome
+
+    def _call(
+        self,
+        request: Request,
+        function: Any,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        given: list[Any],
+        outcome: Outcome,
+    ) -> Any:
+        """Return the result of a call, and put into the outcome what the request measures beside it."""
+        value = None
+        if request.constant and not callable(function):
+            value = function
+        elif request.gradients:
+            value, outcome.gradients = instrumentation.with_gradients(function, args, kwargs)
+        elif request.count_flops:
+            value, outcome.flops = instrumentation.with_flops(function, args, kwargs)
+        elif request.tensors_made:
+            value, outcome.tensors_made = memory.with_tensors_made(function, args, kwargs)
+        elif request.fake_device:
+            value = call_on_fake_device(function, args, kwargs)
+        elif request.grad_mode:
+            is_on = request.grad_mode == "on"
+            value, outcome.left_changed = instrumentation.with_grad_mode(is_on, function, args, kwargs, given)
+        else:
+            value = function(*args, **kwargs)
+        return value
 
     def _owner(self, request: Request) -> Any:
         if request.target is not None:

@@ -8,6 +8,9 @@ from typing import Any
 
 from grader.worker.protocol.codec import Handle
 
+MOST_KEPT = 20  # variables that a trace names
+LONGEST_NAME = 200  # characters of the name of one
+
 
 @dataclass
 class Request:
@@ -29,7 +32,8 @@ class Request:
     tensors_made: bool = False
     gradients: bool = False
     fake_device: bool = False
-    trace: bool = False  # record the lines that run, and the arrays of local variables
+    trace: bool = False  # record the lines that run, and what the call changes
+    undo: list[tuple[str, str]] = field(default_factory=list)  # variables to put back; see `lasting.Label`
     grad_mode: str = ""  # "on" or "off": the gradient mode of the caller
     hold: bool = False  # keep the result, and report whether the next call changes it
     candidate: int = 0  # which candidate of a search to ask, from 1; 0 is the submission
@@ -54,7 +58,8 @@ class Outcome:
     #: The numbers written by all operations; elements, shape and operation of the largest tensor made.
     tensors_made: list[Any] | None = None
     gradients: dict[str, Any] | None = None
-    #: The `lines` that ran; the `values` that were assigned, each with its function, name and line.
+    #: The `lines` that ran; the first line after which an argument is `changed`; and the variables that the
+    #: call has changed for later ones (`kept`), each with its kind, its name and such a line. No line is 0.
     trace: dict[str, Any] | None = None
     overwritten: bool = False  # the call changed the result that was held
     left_changed: str = ""  # what the call left in another mode: "gradients" or "training"
