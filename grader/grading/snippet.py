@@ -29,6 +29,7 @@ MOST_ENTRIES = 2_000  # of all arrays together
 MOST_LINES = 8  # calls that a report shows
 BRIEF = 40  # the most characters of an argument that is written into the call
 LAST_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
+OWN = "  # the grader's own"
 LOADED = "weights"  # the argument of `load_state_dict`
 #: Checks that compare two answers to one call, so that the calls before it belong to the failure.
 ABOUT_EARLIER_CALLS = {"answers_the_same_again", EARLIER_CALLS}
@@ -231,7 +232,7 @@ class _Writer:
     def _line(self, call: Call) -> str:
         expression, named = self._expression(call), self._result_names(call)
         text = f"{named} = {expression}" if named else expression
-        return self._in_its_mode(call, text)
+        return self._in_its_mode(call, text + OWN * bool(call.source))
 
     def _in_its_mode(self, call: Call, text: str) -> str:
         return f"with torch.no_grad(): {text}" if call.options.get("grad_mode") == "off" else text
@@ -283,7 +284,7 @@ class _Writer:
             return self.known[_key(value)]
         if isinstance(value, RemoteObject):
             self.is_code = False
-            return f"<{value.type_name}>"
+            return "…"
         if isinstance(value, list | tuple) and any(_is_made(leaf, self.known) for leaf in leaves(value)):
             inside = ", ".join(self._argument(wanted, item) for item in value)
             return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
@@ -327,7 +328,7 @@ def _repeated(line: str, times: int) -> str:
 
 def _last_word(name: str) -> str:
     """Return the last word of a class's name in small letters: `cache` of `KVCache`."""
-    return (LAST_WORD.findall(name) or ["object"])[-1].lower()
+    return str((LAST_WORD.findall(name) or ["object"])[-1]).lower()
 
 
 def _paths(value: Any) -> Iterator[tuple[str, Any]]:

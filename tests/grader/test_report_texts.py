@@ -95,6 +95,7 @@ def test_every_text_of_a_report_becomes_legible():
     report = Report((kata(check(evil), text=evil),), evil, provenance=Provenance(*[evil] * 5))
     shown = to_json(legible(report))
     assert shown["katas"][0].pop("output") == ": :x\n\\u202e"
+    assert shown["katas"][0]["checks"][0].pop("call") == ": :x\n\\u202e"
     assert "\\n" not in json.dumps(shown)
     assert "::x" not in json.dumps(shown)
     assert json.dumps(shown, ensure_ascii=False).isprintable()
