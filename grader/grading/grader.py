@@ -200,6 +200,7 @@ class Grader:
                 with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
                     mistakes = matcher.name(findings)
                 self._note_unexplained(prepared, submission, findings, mistakes)
+            stub = self.course.stub(prepared.info).read_text(encoding="utf-8") if failed else ""
             free = unearned(findings, attempt.session.answers())
             checks = [
                 as_check(
@@ -209,6 +210,7 @@ class Grader:
                     free.get(f.plan.name, ""),
                     source,
                     printed.get(f.plan.name, ""),
+                    stub,
                 )
                 for f in findings
             ]

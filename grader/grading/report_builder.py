@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from grader.checks.builtin import BUILTIN
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.pictures import pictures_of, place_of
-from grader.grading.snippet import Script, script_of, with_parameters
+from grader.grading.snippet import Script, script_of, signatures_of, with_parameters
 from grader.kata import Case, Kata
 from grader.report import CheckReport, Mistake, Place, Repair
 from grader.values.arrays import distinct_values, holds_arrays, is_contiguous
@@ -55,26 +55,27 @@ def as_check(
     without_points: str = "",
     source: str = "",
     printed: str = "",
+    stub: str = "",
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
     code raised, the line of its `source`; or the reason in `without_points` why a check that does not fail
-    gives none. `printed` is what the submission printed for that input."""
+    gives none. `printed` is what the submission printed for that input; the `stub` has the names of
+    parameters that the `source` does not say."""
     plan = finding.plan
     if not finding.failures and without_points:
         return CheckReport(plan.name, plan.title, "skipped", 0, plan.points, without_points)
     if not finding.failures:
         return CheckReport(plan.name, plan.title, finding.status, plan.points, plan.points)
     failure = smallest(finding)
-    difference, script = failure.difference, None
-    if not kata.questions:
-        script = script_of(failure, plan.name, kata.name, source)
+    difference, names = failure.difference, signatures_of(stub) | signatures_of(source)
+    script = None if kata.questions else script_of(failure, plan.name, kata.name, names)
     return CheckReport(
         plan.name,
         plan.title,
         failure.status,
         0,
         plan.points,
-        message=with_parameters(failure.message, failure, source),
+        message=with_parameters(failure.message, failure, names),
         call="\n".join(script.shown) if script else None,
         counterexample=_show_row(failure.case) if kata.questions else _counterexample(failure, script, kata),
         expected=difference.expected if difference else None,

@@ -33,8 +33,13 @@ OWN = "  # the grader's own"
 LOADED = "weights"  # the argument of `load_state_dict`
 #: Checks that compare two answers to one call, so that the calls before it belong to the failure.
 ABOUT_EARLIER_CALLS = {"answers_the_same_again", EARLIER_CALLS}
-#: Options of a call that code cannot repeat: gradients under the grader's weights, and its fake device.
-NOT_REPEATED = {"gradients", "fake_device"}
+#: The gradient of the grader's projection, as `instrumentation.with_gradients` makes it.
+GRADIENT = """result = {call}
+weights_of_result = torch.randn(
+    result.shape, generator=torch.Generator().manual_seed(17), dtype=torch.float64
+).to(result.dtype)
+(result * torch.where(result.isfinite(), weights_of_result, 0)).sum().backward()
+print({tensor}.grad)"""
 FUNCTION = """
 def {name}(*given):  # answers what the grader's function answered
     return {name}_answers[repr([x.tolist() if hasattr(x, "tolist") else x for x in given])]
@@ -66,21 +71,20 @@ class Script:
         return [*self.lines[:half], f"# {len(self.lines) - 2 * half} more calls", *self.lines[-half:]]
 
 
-def script_of(failure: Failure, check: str, module: str, source: str) -> Script | None:
-    """Return the failing call of the student's `module` as code, or None if nothing was called. The `source`
-    of the submission has the names of the parameters."""
+def script_of(failure: Failure, check: str, module: str, names: Signatures) -> Script | None:
+    """Return the failing call of the student's `module` as code, or None if nothing was called."""
     last = _failing_call(failure)
     if last is None:
         return None
     calls = failure.history if any(call is last for call in failure.history) else failure.trace
     at = next(index for index, call in enumerate(calls) if call is last)
     keeps_all = check in ABOUT_EARLIER_CALLS
-    return _Writer(_needed(calls[: at + 1], keeps_all), _signatures(source)).script(module)
+    writer = _Writer(_needed(calls[: at + 1], keeps_all), names, _gradient_key(failure, last))
+    return writer.script(module)
 
 
-def with_parameters(message: str, failure: Failure, source: str) -> str:
+def with_parameters(message: str, failure: Failure, names: Signatures) -> str:
     """Return the message with the names of parameters in place of `argument 1 of attend`."""
-    names = _signatures(source)
     classes = _classes(failure.history)
     for call in failure.trace:
         for index, (name, _) in enumerate(_parameters(call, names, classes)):
@@ -107,6 +111,13 @@ def _failing_call(failure: Failure) -> Call | None:
 def _shares_memory(value: Any, array: np.ndarray[Any, Any]) -> bool:
     parts = (to_numpy(leaf) for leaf in leaves(value) if hasattr(leaf, "shape") and not _is_meta(leaf))
     return any(part is not None and np.may_share_memory(part, array) for part in parts)
+
+
+def _gradient_key(failure: Failure, call: Call) -> str:
+    """Return the argument or the parameter whose gradient differs; empty if no gradient does."""
+    arrays = failure.difference.arrays if failure.difference else None
+    found = (call.gradients or {}).items() if arrays else ()
+    return next((key for key, value in found if arrays and _shares_memory(value, arrays[1])), "")
 
 
 def _is_meta(value: Any) -> bool:
@@ -141,7 +152,7 @@ def _key(value: Any) -> tuple[str, int] | None:
     return ("array", id(value)) if hasattr(value, "shape") else None
 
 
-def _signatures(source: str) -> Signatures:
+def signatures_of(source: str) -> Signatures:
     """Return the names of the parameters of every function and class at the top of a source text."""
     found: Signatures = {}
     for node in ast.parse(source).body:
@@ -179,6 +190,7 @@ class _Writer:
 
     calls: list[Call]
     signatures: Signatures
+    gradient: str = ""  # the argument or the parameter whose gradient is printed
     values: dict[str, Any] = field(default_factory=dict)
     known: dict[tuple[str, int] | None, str] = field(default_factory=dict)  # code of objects and results
     contents: dict[Any, str] = field(default_factory=dict)  # variables by what they hold
@@ -187,7 +199,7 @@ class _Writer:
     def script(self, module: str) -> Script:
         sources = list(dict.fromkeys(call.source for call in self.calls if call.source))
         for source in sources:
-            self.signatures = {**_signatures(source), **self.signatures}
+            self.signatures = {**signatures_of(source), **self.signatures}
         self.classes = _classes(self.calls)
         self.taken = {"np", "torch", "print", "len", "device", *keyword.kwlist, *(c.name for c in self.calls)}
         self.wanted = self._wanted_names()
@@ -197,10 +209,28 @@ class _Writer:
         shown = [*lines, self._in_its_mode(self.calls[-1], last)]
         script = Script(shown, self.values)
         own = dict.fromkeys(call.name for call in self.calls if not call.source and call.target is None)
-        if self.is_code and not NOT_REPEATED & set(self.calls[-1].options):
-            lines.append(self._in_its_mode(self.calls[-1], f"print({last})"))
-            script.code = self._code(module, list(own), sources, lines)
+        if self.is_code and (printed := self._printed(last)):
+            script.code = self._code(module, list(own), sources, [*lines, *printed])
         return script
+
+    def _printed(self, last: str) -> list[str]:
+        """Return the last call with what prints its result, or a gradient; empty on the fake device."""
+        call = self.calls[-1]
+        if "fake_device" in call.options:
+            return []
+        if "gradients" not in call.options:
+            return [self._in_its_mode(call, f"print({last})")]
+        given = _parameters(call, self.signatures, self.classes)
+        keys = [f"args[{index}]" for index in range(len(call.args))] + list(call.kwargs)
+        texts = dict(zip(keys, (self._argument(*argument) for argument in given), strict=True))
+        if not self.gradient or not hasattr(call.value, "shape"):
+            return []
+        if self.gradient in texts:
+            tensor = texts[self.gradient]
+            return [f"{tensor}.requires_grad_()", GRADIENT.format(call=last, tensor=tensor)]
+        module = self._target(call.target) if call.target else ""
+        tensor = f"{module}.get_parameter({self.gradient!r})"
+        return [GRADIENT.format(call=last, tensor=tensor)] if module else []
 
     def _code(self, module: str, own: list[str], sources: list[str], lines: list[str]) -> str:
         try:
