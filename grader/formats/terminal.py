@@ -242,13 +242,16 @@ def _counterexample(arguments: dict[str, str], view: View) -> list[str]:
     width = min(WIDEST, max(map(len, arguments), default=0))
     parts = [_rows(f"{'':6}{name:<{width}} = ", text, view) for name, text in arguments.items()]
     if view.detail != "full":
-        parts = [_shortened(part, FEW_ROWS, 9 + width) for part in parts]
+        types = [text.rpartition("    ")[2] if "    " in text else "" for text in arguments.values()]
+        parts = [_shortened(part, FEW_ROWS, 9 + width, of) for part, of in zip(parts, types, strict=True)]
     return _shortened([row for part in parts for row in part], MOST_ROWS, 6)
 
 
-def _shortened(rows: list[str], most: int, indent: int) -> list[str]:
+def _shortened(rows: list[str], most: int, indent: int, described: str = "") -> list[str]:
+    """Return the first rows and how many more there are, with the dtype and the shape of them all."""
     left = len(rows) - most + 1
-    return rows if left <= 1 else [*rows[: most - 1], f"{'':{indent}}… {left} more rows"]
+    told = f"… {left} more rows    {described}".rstrip()
+    return rows if left <= 1 else [*rows[: most - 1], f"{'':{indent}}{told}"]
 
 
 def _rows(lead: str, text: str, view: View) -> list[str]:

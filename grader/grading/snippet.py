@@ -98,14 +98,27 @@ UNNAMED = "value"
 
 def _failing_call(failure: Failure) -> Call | None:
     """Return the call whose result is compared; else the attribute read last, or the last call."""
-    calls = [call for call in failure.trace if not call.helping]
     compared = failure.difference.arrays[1] if failure.difference and failure.difference.arrays else None
-    found = [call for call in calls if compared is not None and _shares_memory(call.value, compared)]
+    found = [call for call in failure.trace if compared is not None and _shares_memory(call.value, compared)]
+    around = _around_the_students(failure.history)
+    calls = [call for call in failure.trace if not call.helping or (call.target and call.target.id in around)]
     if found or not calls:
         return found[-1] if found else None
     at = next((i for i, call in enumerate(failure.history) if call is calls[-1]), len(failure.history))
     read = [call for call in failure.history[at + 1 :] if call.is_read and not isinstance(call.value, Handle)]
     return read[-1] if read and not calls[-1].error else calls[-1]
+
+
+def _around_the_students(calls: list[Call]) -> set[int]:
+    """Return the objects of the grader that were made around an object of the submission's."""
+    built = {call.value.id for call in calls if call.source and isinstance(call.value, Handle)}
+    return {
+        call.value.id
+        for call in calls
+        if call.source and isinstance(call.value, Handle)
+        for kind, number in _given(call)
+        if kind == "object" and number not in built
+    }
 
 
 def _shares_memory(value: Any, array: np.ndarray[Any, Any]) -> bool:
