@@ -24,7 +24,11 @@ from grader.worker.protocol.codec import Handle, span_of
 from grader.worker.proxies import RemoteObject
 from grader.worker.student import Call
 
-IMPORTS = {"np.": "import numpy as np", "torch.": "import torch"}
+IMPORTS = {
+    "np.": "import numpy as np",
+    "torch.": "import torch",
+    "with suppress(": "from contextlib import suppress",
+}
 MOST_ENTRIES = 2_000  # of all arrays together
 MOST_LINES = 8  # calls that a report shows
 BRIEF = 40  # the most characters of an argument that is written into the call
@@ -275,7 +279,8 @@ class _Writer:
     def _line(self, call: Call) -> str:
         expression, named = self._expression(call), self._result_names(call)
         text = f"{named} = {expression}" if named else expression
-        return self._in_its_mode(call, text + OWN * bool(call.source))
+        caught = "with suppress(Exception): " if call.error else ""  # it was due to raise
+        return self._in_its_mode(call, caught + text + OWN * bool(call.source))
 
     def _in_its_mode(self, call: Call, text: str) -> str:
         return f"with torch.no_grad(): {text}" if call.options.get("grad_mode") == "off" else text

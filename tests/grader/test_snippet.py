@@ -150,6 +150,14 @@ def test_other_values_of_one_parameter_are_numbered():
     assert script(made, *calls).lines[1:] == ["cache.append(key, value)", "cache.append(key_2, value)"]
 
 
+def test_an_earlier_call_that_raised_is_caught():
+    made = Call("KVCache", [4], {}, value=CACHE)
+    refused = Call("append", [1, 2], {}, target=CACHE, error=("ValueError",))
+    shown = script(made, refused, Call("append", [3, 4], {}, target=CACHE))
+    assert shown.lines[1] == "with suppress(Exception): cache.append(1, 2)"
+    assert "from contextlib import suppress\n" in shown.code
+
+
 def test_many_calls_are_shown_with_their_ends():
     made = Call("KVCache", [4], {}, value=CACHE)
     calls = [Call("append", [number, 0], {}, target=CACHE) for number in range(20)]
