@@ -218,7 +218,16 @@ class _Writer:
         for source in sources:
             self.signatures = {**signatures_of(source), **self.signatures}
         self.classes = _classes(self.calls)
-        self.taken = {"np", "torch", "print", "len", "device", *keyword.kwlist, *(c.name for c in self.calls)}
+        self.taken = {
+            "np",
+            "torch",
+            "print",
+            "len",
+            "device",
+            "suppress",
+            *keyword.kwlist,
+            *(c.name for c in self.calls),
+        }
         self.wanted = self._wanted_names()
         written = [self._line(call) for call in self.calls[:-1]]
         lines = [_repeated(line, len(list(same))) for line, same in groupby(written)]
