@@ -156,15 +156,15 @@ class CheckReport:
         score: The points earned, in hundredths.
         max_score: The points that the check is worth, in hundredths.
         message: Why the check failed; empty if the difference says all.
-        call: The failing call, as code.
-        counterexample: The arguments of that call as text, by name.
+        call: The failing call as code, after the calls that it needs; a line for each.
+        counterexample: The values of the variables in these lines as text, by name.
         expected: The expected value as text, cut around the first difference.
         got: The actual value as text, cut in the same way.
         difference: Where the values first differ.
         mistake: The known mistake that explains the failure.
         pictures: The values as pictures.
         place: Where the submission raised an exception.
-        snippet: Python code that makes the failing call; empty if an object of the grader's takes part in it.
+        snippet: Python code that makes these calls; empty if they cannot be written as short code.
         printed: What the submission printed while it answered this case.
     """
 
@@ -174,7 +174,7 @@ class CheckReport:
     score: int
     max_score: int
     message: Message = ""
-    call: Annotated[str, Limit(1_000)] | None = None
+    call: Annotated[str, Limit(2_000, "lines")] | None = None
     counterexample: dict[Name, Annotated[str, Limit(600)]] | None = None
     expected: Value | None = None
     got: Value | None = None
@@ -182,7 +182,7 @@ class CheckReport:
     mistake: Mistake | None = None
     pictures: tuple[Picture, ...] = ()
     place: Place | None = None
-    snippet: Annotated[str, Limit(8_000, "code")] = ""
+    snippet: Annotated[str, Limit(16_000, "code")] = ""
     printed: Annotated[str, Limit(2_000, "lines")] = ""
 
 

@@ -41,6 +41,7 @@ class Revisited(Student):
 
     def __init__(self, student: Student, earlier: list[list[Any]]) -> None:
         super().__init__()
+        self.history = student.history
         self._student, self._earlier = student, earlier
         self._made: list[Handle] = []
         self.uses: list[list[Any]] = []
@@ -118,11 +119,13 @@ def findings(
     tolerance: Tolerance,
 ) -> Iterator[Finding]:
     """Yield what calls with other arguments, dtypes and modes change about the answer `first` to a case."""
+    _forget(student)
     if kata.library == "torch":
         with student.in_grad_mode(False) as mode:
             yield from _compared("no_grad", kata, student, case, first, tolerance)
         if mode.left_changed:
             yield mode.left_changed, SENTENCES[mode.left_changed], None
+    _forget(student)
     with student.holding_results() as held:
         dict(kata.observed(student, case))
         try:
@@ -137,7 +140,13 @@ def findings(
     plain = Revisited(student, [])
     kata.observed(plain, case)
     if any(name == "__call__" for uses in plain.uses for name, *_ in uses):
+        _forget(student)
         yield from _of_modules(kata, Revisited(student, plain.uses), case, first, tolerance, student)
+
+
+def _forget(student: Student) -> None:
+    """Forget the requests so far, of which the next finding is independent."""
+    (student.history or []).clear()
 
 
 def _of_modules(

@@ -25,13 +25,15 @@ class Skip(Exception):
 class Observation:
     """What a submission answered to one case of the kata: its values, or the exception that it raised.
 
-    `changed` names the arguments that were changed in place; `trace` lists the calls made.
+    `changed` are the arguments that were changed in place, each with its call; `trace` lists the calls made,
+    and `history` all requests.
     """
 
     observed: Any
     failure: SubmissionFailed | ExpectationFailed | None
-    changed: list[str]
+    changed: list[tuple[Call, str]]
     trace: list[Call]
+    history: list[Call]
 
 
 class CheckContext:
@@ -54,6 +56,8 @@ class CheckContext:
             self._observations[id(case)] = self._call_submission(case)
         observation = self._observations[id(case)]
         self.student.trace[:] = observation.trace
+        if self.student.history is not None:
+            self.student.history[:] = observation.history
         if observation.failure is not None:
             raise observation.failure
         return observation
@@ -67,8 +71,9 @@ class CheckContext:
                 observed = dict(self.kata.observed(self.student, case))
             except (SubmissionFailed, ExpectationFailed) as raised:  # the latter comes from `expect.loads`
                 failure = raised
-        changed = [_name_of(case, *argument) for argument in watched.changed_arguments]
-        return Observation(observed, failure, changed, list(self.student.trace))
+        changed = [(call, name) for call, name, _ in watched.changed_arguments]
+        trace, history = list(self.student.trace), list(self.student.history or ())
+        return Observation(observed, failure, changed, trace, history)
 
     def answers(self) -> list[dict[str, Any] | None]:
         """Return the values observed so far, one dict for each case; None if the call raised."""
@@ -77,12 +82,6 @@ class CheckContext:
     def expected(self, case: Case) -> Expected:
         """Return what the reference answers to `case`."""
         return self.oracle.expected(case)
-
-
-def _name_of(case: Case, call: Call, name: str, value: Any) -> str:
-    """Return the name that an argument of a call has in the case; else its place in the call."""
-    own = next((own for own, argument in case.items() if argument is value), None)
-    return own or (f"{name} of {call.name}" if name.startswith("argument ") else name)
 
 
 Judge = Callable[[CheckContext, Case], None]

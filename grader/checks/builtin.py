@@ -151,13 +151,36 @@ def _is_row(part: Any, whole: Any) -> bool:
     return bool(part.shape == whole.shape[1:] and whole.ndim and np.may_share_memory(part, whole))
 
 
+def argument_of(call: Call, name: str) -> str:
+    """Return how a message speaks of an argument; a report puts the parameter's name in its place."""
+    return f"{name} of {call.name}" if name.startswith("argument ") else name
+
+
 def _end_trace_at(student: Student, value: Any) -> None:
     """Drop the calls after the one that returned `value`, so that the report shows the wrong call."""
-    for index, call in enumerate(student.trace):
-        parts = call.value if isinstance(call.value, tuple | list) else ()
-        if value is not None and (call.value is value or any(part is value for part in parts)):
-            del student.trace[index + 1 :]
-            return
+    found = next((call for call in student.trace if _returned(call, value)), None)
+    found = found or next((call for call in student.trace if _holds_the_numbers(call.value, value)), None)
+    if found is not None:
+        _end_trace_at_call(student, found)
+
+
+def _end_trace_at_call(student: Student, call: Call) -> None:
+    for calls in (student.trace, student.history or []):
+        at = next((index for index, other in enumerate(calls) if other is call), len(calls))
+        del calls[at + 1 :]
+
+
+def _returned(call: Call, value: Any) -> bool:
+    return value is not None and any(part is value for part in (call.value, *leaves(call.value)))
+
+
+def _holds_the_numbers(value: Any, other: Any) -> bool:
+    """Return whether a list holds the numbers of an array, in the array's precision."""
+    array = to_numpy(other)
+    if array is None or array.ndim != 1 or not isinstance(value, list | tuple) or len(value) != array.size:
+        return False
+    numbers = [number for number in value if isinstance(number, int | float)]
+    return len(numbers) == len(value) and bool((np.asarray(numbers).astype(array.dtype) == array).all())
 
 
 def _sentence(found: Difference) -> str:
@@ -246,9 +269,10 @@ def leaves_arguments_unchanged(context: CheckContext, case: Case) -> None:
     except (SubmissionFailed, ExpectationFailed):
         raise Skip from None  # the call failed
     if changed:
-        raise ExpectationFailed(
-            f"The call changes {', '.join(sorted(set(changed)))} in place; its caller still needs it."
-        )
+        call = changed[0][0]
+        _end_trace_at_call(context.student, call)
+        names = dict.fromkeys(argument_of(call, name) for found, name in changed if found is call)
+        raise ExpectationFailed(f"The call changes {', '.join(names)} in place; its caller still needs it.")
 
 
 @builtin_check(choose=_half_reversed, corner=None)
@@ -304,14 +328,18 @@ def has_the_right_gradients(context: CheckContext, case: Case) -> None:
             dtype = plain_dtype(dtype_name(have.get(key)))
             found = first_difference(wanted[key], have.get(key), floored, dtype)
             if found:
+                _end_trace_at_call(context.student, call)
                 raise ExpectationFailed(
                     _gradient_sentence(_argument_name(key, call, case), have.get(key)), found
                 )
 
 
 def _argument_name(key: str, call: Call, case: Case) -> str:
-    """Return the name that an argument such as `args[0]` has in the case, or `key` if it has none."""
-    names = {f"args[{i}]": _name_in(case, arg) for i, arg in enumerate(call.args)}
+    """Return the name that an argument such as `args[0]` has in the case; else its place in the call."""
+    names = {
+        f"args[{i}]": _name_in(case, arg) or argument_of(call, f"argument {i + 1}")
+        for i, arg in enumerate(call.args)
+    }
     return names.get(key) or key
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from grader.checks.base import Check, CheckContext, Skip
@@ -32,6 +32,7 @@ class Failure:
     line: int | None = None  # the line of the submission that raised
     columns: tuple[int, int] | None = None  # the columns of the expression there, in bytes
     picture: Picture | None = None  # what the law draws beside its message
+    history: list[Call] = field(default_factory=list)  # all requests, so that `snippet` can repeat them
 
 
 @dataclass
@@ -77,18 +78,30 @@ def judge_case(check: Check, context: CheckContext, case: Case, student: Student
         check.judge(context, case)
     except ExpectationFailed as error:
         found = error.difference
-        return Failure(case, "failed", error.message, found, student.trace, picture=error.picture)
+        return _failure(student, case, "failed", error.message, found, error.picture)
     except SubmissionFailed as error:
-        place = error.line, error.columns
-        return Failure(case, *_status_and_message(error), None, student.trace, *place)
+        failure = _failure(student, case, *_status_and_message(error))
+        return replace(failure, line=error.line, columns=error.columns)
     except WorkerLost as lost:
         status: CheckStatus = "timeout" if lost.timed_out else "error"
-        raise CheckAborted(Failure(case, status, str(lost), None, student.trace)) from None
+        raise CheckAborted(_failure(student, case, status, str(lost))) from None
     except Skip as skip:
         return skip
     except Exception as error:  # it cannot use what was returned; a right answer never causes this
-        return Failure(case, "failed", _unusable_result(student, error), None, student.trace)
+        return _failure(student, case, "failed", _unusable_result(student, error))
     return None
+
+
+def _failure(
+    student: Student,
+    case: Case,
+    status: CheckStatus,
+    message: str,
+    difference: Difference | None = None,
+    picture: Picture | None = None,
+) -> Failure:
+    calls = student.trace, student.history or []
+    return Failure(case, status, message, difference, calls[0], picture=picture, history=calls[1])
 
 
 def _status_and_message(error: SubmissionFailed) -> tuple[CheckStatus, str]:

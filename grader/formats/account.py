@@ -110,7 +110,8 @@ def of_check(check: CheckReport) -> str:
     facts += [("looks like", check.mistake.text if check.mistake else None)]
     told = [(name, text) for name, text in facts if text]
     width = min(WIDEST, max((len(name) for name, _ in told), default=0))
-    return "\n".join(f"{name:<{width}}  {text}" for name, text in told)
+    rows = [(name, text.replace("\n", "\n" + " " * (width + 2))) for name, text in told]
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
 
 def drawn(check: CheckReport) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
+from textwrap import wrap
 
 from grader.formats import Detail, Document, account
 from grader.formats.account import WIDEST, Cause
@@ -14,7 +14,7 @@ from grader.report_texts import legible, legible_kata, without_commands
 MOST_ROWS = 120  # the most rows of a counterexample in full
 FEW_ROWS = 4  # of each argument otherwise
 MOST_CAUSES = 3  # the causes that a report shows, unless it is full
-NO_SNIPPET = "# No failing call can be written as code: the grader's own objects take part in it."
+NO_SNIPPET = "# No failing call can be written as short code that runs beside your file."
 FEW_PRINTED = 4  # the last lines of the output that it shows
 DEEPEST = 8  # the most opening brackets by which the rows of a nested array are indented
 GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
@@ -138,7 +138,7 @@ def _cause(cause: Cause, view: View) -> list[str]:
 
 def _title(check: CheckReport, view: View) -> str:
     mark, code = MARKS.get(check.status, ("✗", RED))
-    first, *others = textwrap.wrap(check.title, view.width - 4) or [""]
+    first, *others = wrap(check.title, view.width - 4) or [""]
     return "\n".join([f"  {view.paint(mark, code)} {first}", *(f"    {line}" for line in others)])
 
 
@@ -155,9 +155,10 @@ def _facts(check: CheckReport, view: View) -> list[str]:
     """Return the failing call, the line that raised, the arguments and both values."""
     lines = _labelled("", check.message, view) if check.mistake and check.message else []
     if check.call:
-        lines += textwrap.wrap(check.call, view.width, initial_indent=" " * 4, subsequent_indent=" " * 8)
+        for line in check.call.splitlines():
+            lines += wrap(line, view.width, initial_indent=" " * 4, subsequent_indent=" " * 8)
     if check.counterexample:
-        lines += _counterexample(_unsaid(check) if view.detail != "full" else check.counterexample, view)
+        lines += _counterexample(check.counterexample, view)
     lines += _source_line(check, view)
     return lines + _values(check, view) + _printed(check, view)
 
@@ -166,11 +167,6 @@ def _printed(check: CheckReport, view: View) -> list[str]:
     """Return the last lines of what the code printed for this input."""
     shown = quoted(check.printed)[-(MOST_ROWS if view.detail == "full" else FEW_PRINTED) :]
     return [view.paint("    It printed:", DIM), *shown] if shown else []
-
-
-def _unsaid(check: CheckReport) -> dict[str, str]:
-    """Return the arguments that the call does not show."""
-    return {n: text for n, text in (check.counterexample or {}).items() if text not in (check.call or "")}
 
 
 def _source_line(check: CheckReport, view: View) -> list[str]:
@@ -237,7 +233,7 @@ def _listed(check: CheckReport, view: View) -> list[str]:
 
 def _paragraph(text: str, view: View, indent: int = 2) -> list[str]:
     lead = " " * indent
-    return textwrap.wrap(text, view.width, initial_indent=lead, subsequent_indent=lead)
+    return wrap(text, view.width, initial_indent=lead, subsequent_indent=lead)
 
 
 def _counterexample(arguments: dict[str, str], view: View) -> list[str]:
@@ -245,13 +241,16 @@ def _counterexample(arguments: dict[str, str], view: View) -> list[str]:
     width = min(WIDEST, max(map(len, arguments), default=0))
     parts = [_rows(f"{'':6}{name:<{width}} = ", text, view) for name, text in arguments.items()]
     if view.detail != "full":
-        parts = [_shortened(part, FEW_ROWS, 9 + width) for part in parts]
+        types = [text.rpartition("    ")[2] if "    " in text else "" for text in arguments.values()]
+        parts = [_shortened(part, FEW_ROWS, 9 + width, of) for part, of in zip(parts, types, strict=True)]
     return _shortened([row for part in parts for row in part], MOST_ROWS, 6)
 
 
-def _shortened(rows: list[str], most: int, indent: int) -> list[str]:
+def _shortened(rows: list[str], most: int, indent: int, described: str = "") -> list[str]:
+    """Return the first rows and how many more there are, with the dtype and the shape of them all."""
     left = len(rows) - most + 1
-    return rows if left <= 1 else [*rows[: most - 1], f"{'':{indent}}… {left} more rows"]
+    told = f"… {left} more rows    {described}".rstrip()
+    return rows if left <= 1 else [*rows[: most - 1], f"{'':{indent}}{told}"]
 
 
 def _rows(lead: str, text: str, view: View) -> list[str]:
@@ -259,7 +258,7 @@ def _rows(lead: str, text: str, view: View) -> list[str]:
     if len(lead) + len(text) <= view.width or 2 * len(lead) > view.width:
         return [lead + text]
     if "], [" not in text:
-        return textwrap.wrap(text, view.width, initial_indent=lead, subsequent_indent=" " * len(lead))
+        return wrap(text, view.width, initial_indent=lead, subsequent_indent=" " * len(lead))
     first, *others = text.replace("], [", "],\0[").split("\0")
     inside = min(len(first) - len(first.lstrip("[")), DEEPEST)
     return [lead + first, *(" " * (len(lead) + inside - 1 - row.count("[") + 1) + row for row in others)]
@@ -267,7 +266,7 @@ def _rows(lead: str, text: str, view: View) -> list[str]:
 
 def _labelled(label: str, text: str, view: View) -> list[str]:
     lead = f"    {label:<10}  " if label else " " * 4
-    return textwrap.wrap(text, view.width, initial_indent=lead, subsequent_indent=" " * len(lead)) or [lead]
+    return wrap(text, view.width, initial_indent=lead, subsequent_indent=" " * len(lead)) or [lead]
 
 
 def render_summary(report: Report, view: View = DEFAULT) -> str:

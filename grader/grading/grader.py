@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ from grader.checks.base import PreparedKata
 from grader.checks.builtin import plan
 from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo
+from grader.course.files import read_file
 from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
 from grader.grading.report_builder import as_check, as_repair, smallest, unearned
@@ -197,6 +199,7 @@ class Grader:
                 matcher = self.matcher(prepared)
                 with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
                     mistakes = matcher.name(findings)
+            stub = _text_of(self.course.stub(prepared.info)) if failed else ""
             free = unearned(findings, attempt.session.answers())
             checks = [
                 as_check(
@@ -206,6 +209,7 @@ class Grader:
                     free.get(f.plan.name, ""),
                     source,
                     printed.get(f.plan.name, ""),
+                    stub,
                 )
                 for f in findings
             ]
@@ -222,6 +226,14 @@ class _Judged:
     output: str = ""
     cost: Cost | None = None
     unexplained: list[CheckResult] = field(default_factory=list)
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a stub; empty if it cannot be read, since a student may have put anything there."""
+    try:
+        return read_file(path).decode()
+    except (OSError, ValueError):
+        return ""
 
 
 def _raises_unwritten(source: str, findings: list[CheckResult]) -> bool:

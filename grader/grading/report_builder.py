@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, cast
 
-from grader.checks.base import Check
 from grader.checks.builtin import BUILTIN
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.pictures import pictures_of, place_of
-from grader.grading.snippet import snippet_of
+from grader.grading.snippet import Script, script_of, signatures_of, with_parameters
 from grader.kata import Case, Kata
 from grader.report import CheckReport, Mistake, Place, Repair
 from grader.values.arrays import distinct_values, holds_arrays, is_contiguous
 from grader.values.formatting import describe, show
-from grader.worker.proxies import RemoteObject
 
 if TYPE_CHECKING:
     from grader.diagnosis.edits.places import EditPlace
 
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
-BRIEF = 30  # the most characters of one argument in the line that shows the call
+NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
 NAN_ANSWERS = "No points: most answers are NaN."
 FEW_CASES_AGREE = (
     "Checks such as shape and dtype give no points here: fewer than a quarter of the answers are right."
@@ -56,35 +55,36 @@ def as_check(
     without_points: str = "",
     source: str = "",
     printed: str = "",
+    stub: str = "",
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
     code raised, the line of its `source`; or the reason in `without_points` why a check that does not fail
-    gives none. `printed` is what the submission printed for that input."""
+    gives none. `printed` is what the submission printed for that input; the `stub` has the names of
+    parameters that the `source` does not say."""
     plan = finding.plan
     if not finding.failures and without_points:
         return CheckReport(plan.name, plan.title, "skipped", 0, plan.points, without_points)
     if not finding.failures:
         return CheckReport(plan.name, plan.title, finding.status, plan.points, plan.points)
     failure = smallest(finding)
-    difference = failure.difference
+    difference, names = failure.difference, signatures_of(stub) | signatures_of(source)
+    script = None if kata.questions else script_of(failure, plan.name, kata.name, names)
     return CheckReport(
         plan.name,
         plan.title,
         failure.status,
         0,
         plan.points,
-        message=failure.message,
-        call=None if kata.questions else _show_call(failure),
-        counterexample=_show_row(failure.case)
-        if kata.questions
-        else _show_case(plan, failure.case, kata.axes),
+        message=with_parameters(failure.message, failure, names),
+        call="\n".join(script.shown) if script else None,
+        counterexample=_show_row(failure.case) if kata.questions else _counterexample(failure, script, kata),
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
         mistake=mistake,
         pictures=(failure.picture,) if failure.picture else pictures_of(difference, kata.axes),
         place=place_of(source, failure.line, failure.columns),
-        snippet="" if kata.questions else snippet_of(failure, kata.name, kata.entry_points),
+        snippet=script.code if script else "",
         printed=printed,
     )
 
@@ -107,34 +107,12 @@ def _fails_alike(failure: Failure, first: Failure) -> bool:
     return failure.status == first.status and bool(failure.difference) == bool(first.difference)
 
 
-def _show_call(failure: Failure) -> str | None:
-    """Return the last call of the submission as text; an argument appears by its name in the case."""
-    calls = [call for call in failure.trace if not call.helping]
-    if not calls:
-        return None
-    call, left = calls[-1], dict(failure.case)
-    shown = [_name_of(arg, left) or _brief(arg) for arg in call.args]
-    shown += [
-        f"{name}={_name_of(arg, left) or (name if failure.case.get(name) is arg else _brief(arg))}"
-        for name, arg in call.kwargs.items()
-    ]
-    name = "module" if call.name == "__call__" else call.name  # objects that are called are PyTorch modules
-    return f"{name}({', '.join(shown)})"
-
-
-def _name_of(value: object, left: Case) -> str | None:
-    """Return the value's name in the case. Two arguments may be one array, so each name is used once."""
-    name = next((name for name, own in left.items() if own is value and is_own(value)), None)
-    if name is not None and sum(own is value for own in left.values()) > 1:
-        del left[name]
-    return name
-
-
-def _brief(value: object) -> str:
-    if isinstance(value, RemoteObject):
-        return f"<{value.type_name}>"
-    text = "…" if hasattr(value, "shape") or callable(value) else show(value)
-    return text if len(text) <= BRIEF else "…"
+def _counterexample(failure: Failure, script: Script | None, kata: Kata) -> dict[str, str] | None:
+    """Return the variables of the calls that the report shows; the case if nothing was called."""
+    if script is None:
+        return _show_values(failure.case, kata.axes)
+    words = set(WORD.findall(" ".join(script.shown)))
+    return _show_values({n: value for n, value in script.values.items() if n in words}, kata.axes)
 
 
 def _show_row(case: Case) -> dict[str, str]:
@@ -143,17 +121,21 @@ def _show_row(case: Case) -> dict[str, str]:
     return {f"row {case['row']}": ", ".join(numbers)}
 
 
-def _show_case(plan: Check, case: Case, axes: dict[str, str]) -> dict[str, str] | None:
-    names = case if plan.parameters is None else plan.parameters
+def _show_values(values: dict[str, Any], axes: dict[str, str]) -> dict[str, str] | None:
+    """Return the values of variables as text; a container of arrays has an entry for each of them."""
     shown: dict[str, str] = {}
-    for name in names:
-        if name in case:
-            leaves = _leaves(name, case[name])
-            listed = leaves[:MOST_LEAVES]
-            shown |= {where: _show_argument(value, axes.get(where, "").split()) for where, value in listed}
-            if len(listed) < len(leaves):
-                shown[f"{name}…"] = f"{len(leaves) - len(listed)} more arrays"
+    for name, value in values.items():
+        leaves = _leaves(name, value)
+        listed = leaves[:MOST_LEAVES]
+        shown |= {where: _show_argument(leaf, _axes_of(where, axes)) for where, leaf in listed}
+        if len(listed) < len(leaves):
+            shown[f"{name}…"] = f"{len(leaves) - len(listed)} more arrays"
     return shown or None
+
+
+def _axes_of(name: str, axes: dict[str, str]) -> list[str]:
+    """Return the names of an argument's axes; `x_2` is another `x`."""
+    return (axes.get(name) or axes.get(NUMBER.sub("", name), "")).split()
 
 
 def _leaves(name: str, value: object) -> list[tuple[str, object]]:
@@ -170,8 +152,3 @@ def _show_argument(value: object, axes: list[str]) -> str:
         return text
     layout = "" if is_contiguous(value) else ", not contiguous"
     return f"{text}    {describe(value, axes)}{layout}"
-
-
-def is_own(value: object) -> bool:
-    """True if the value is an object of this case alone; Python shares small integers and texts."""
-    return hasattr(value, "shape") or isinstance(value, list | dict)

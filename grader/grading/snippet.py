@@ -1,42 +1,419 @@
-"""Write a failing call as Python code that rebuilds its arguments exactly: values, dtypes, memory layout."""
+"""Write a failing call, and the calls that it needs, as Python code that a student can run.
+
+The code is made from the requests that the submission answered, so it holds for every kata and law. An
+argument goes by its parameter's name; its values, its dtype and its memory layout are rebuilt exactly.
+"""
 
 from __future__ import annotations
 
+import ast
+import keyword
 import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
+from grader.cases.state import EARLIER_CALLS
 from grader.checks.runner import Failure
-from grader.values.arrays import is_contiguous
+from grader.values.arrays import is_contiguous, leaves, to_numpy
+from grader.worker.protocol.codec import Handle, span_of
+from grader.worker.proxies import RemoteObject
+from grader.worker.student import Call
 
-IMPORTS = {"np.": "import numpy as np", "torch.": "import torch"}
-MOST_ENTRIES = 400  # of all arrays together
+IMPORTS = {
+    "np.": "import numpy as np",
+    "torch.": "import torch",
+    "with suppress(": "from contextlib import suppress",
+}
+MOST_ENTRIES = 2_000  # of all arrays together
+MOST_LINES = 8  # calls that a report shows
+BRIEF = 40  # the most characters of an argument that is written into the call
+LAST_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
+OWN = "  # the grader's own"
+LOADED = "weights"  # the argument of `load_state_dict`
+#: Checks that compare two answers to one call, so that the calls before it belong to the failure.
+ABOUT_EARLIER_CALLS = {"answers_the_same_again", EARLIER_CALLS}
+#: The gradient of the grader's projection, as `instrumentation.with_gradients` makes it.
+GRADIENT = """result = {call}
+weights_of_result = torch.randn(
+    result.shape, generator=torch.Generator().manual_seed(17), dtype=torch.float64
+).to(result.dtype)
+(result * torch.where(result.isfinite(), weights_of_result, 0)).sum().backward()
+print({tensor}.grad)"""
+FUNCTION = """
+def {name}(*given):  # answers what the grader's function answered
+    return {name}_answers[repr([x.tolist() if hasattr(x, "tolist") else x for x in given])]
+"""
+
+Signatures = dict[str, list[str]]  # the parameters of functions and classes, and of methods as `Class.method`
 
 
 class NotCode(Exception):
     """A value cannot be written as code."""
 
 
-def snippet_of(failure: Failure, module: str, entry_points: tuple[str, ...]) -> str:
-    """Return the failing call as code that imports the student's `module`; empty if an object or a function
-    takes part in it, or an array is large."""
-    calls = [call for call in failure.trace if not call.helping]
-    if not calls or calls[-1].name not in entry_points:
-        return ""
-    call = calls[-1]
+@dataclass
+class Script:
+    """The failing call with the calls that it needs: a line of code for each, the `values` of the variables
+    in them, and all of it as `code` that runs beside the submission; empty if it is long, or if an object of
+    the grader's takes part in it that has no code."""
+
+    lines: list[str]
+    values: dict[str, Any]
+    code: str = ""
+
+    @property
+    def shown(self) -> list[str]:
+        """The lines for a report; the middle ones are left out if there are many."""
+        if len(self.lines) <= MOST_LINES:
+            return self.lines
+        half = MOST_LINES // 2
+        return [*self.lines[:half], f"# {len(self.lines) - 2 * half} more calls", *self.lines[-half:]]
+
+
+def script_of(failure: Failure, check: str, module: str, names: Signatures) -> Script | None:
+    """Return the failing call of the student's `module` as code, or None if nothing was called."""
+    last = _failing_call(failure)
+    if last is None:
+        return None
+    calls = failure.history if any(call is last for call in failure.history) else failure.trace
+    at = next(index for index, call in enumerate(calls) if call is last)
+    keeps_all = check in ABOUT_EARLIER_CALLS
+    writer = _Writer(_needed(calls[: at + 1], keeps_all), names, _gradient_key(failure, last))
+    return writer.script(module)
+
+
+def with_parameters(message: str, failure: Failure, names: Signatures) -> str:
+    """Return the message with the names of parameters in place of `argument 1 of attend`."""
+    classes = _classes(failure.history)
+    for call in failure.trace:
+        for index, (name, _) in enumerate(_parameters(call, names, classes)):
+            if name != UNNAMED:
+                message = message.replace(f"argument {index + 1} of {call.name}", name)
+    return message
+
+
+UNNAMED = "value"
+
+
+def _failing_call(failure: Failure) -> Call | None:
+    """Return the call whose result is compared; else the attribute read last, or the last call."""
+    compared = failure.difference.arrays[1] if failure.difference and failure.difference.arrays else None
+    found = [call for call in failure.trace if compared is not None and _shares_memory(call.value, compared)]
+    around = _around_the_students(failure.history)
+    calls = [call for call in failure.trace if not call.helping or (call.target and call.target.id in around)]
+    if found or not calls:
+        return found[-1] if found else None
+    at = next((i for i, call in enumerate(failure.history) if call is calls[-1]), len(failure.history))
+    read = [call for call in failure.history[at + 1 :] if call.is_read and not isinstance(call.value, Handle)]
+    return read[-1] if read and not calls[-1].error else calls[-1]
+
+
+def _around_the_students(calls: list[Call]) -> set[int]:
+    """Return the objects of the grader that were made around an object of the submission's."""
+    built = {call.value.id for call in calls if call.source and isinstance(call.value, Handle)}
+    return {
+        call.value.id
+        for call in calls
+        if call.source and isinstance(call.value, Handle)
+        for kind, number in _given(call)
+        if kind == "object" and number not in built
+    }
+
+
+def _shares_memory(value: Any, array: np.ndarray[Any, Any]) -> bool:
+    parts = (to_numpy(leaf) for leaf in leaves(value) if hasattr(leaf, "shape") and not _is_meta(leaf))
+    return any(part is not None and np.may_share_memory(part, array) for part in parts)
+
+
+def _gradient_key(failure: Failure, call: Call) -> str:
+    """Return the argument or the parameter whose gradient differs; empty if no gradient does."""
+    arrays = failure.difference.arrays if failure.difference else None
+    found = (call.gradients or {}).items() if arrays else ()
+    return next((key for key, value in found if arrays and _shares_memory(value, arrays[1])), "")
+
+
+def _is_meta(value: Any) -> bool:
+    return bool(getattr(value, "is_meta", False))
+
+
+def _needed(calls: list[Call], keeps_all: bool) -> list[Call]:
+    """Return the last call with the earlier ones whose results it takes, or that used the same objects."""
+    kept, wanted = [calls[-1]], set(_given(calls[-1]))
+    for call in reversed(calls[:-1]):
+        makes = wanted & set(map(_key, leaves(call.value)))
+        uses = {key for key in _given(call) if key[0] == "object"} & wanted
+        if makes or ((uses or (keeps_all and not call.source)) and not call.is_read):
+            kept.append(call)
+            wanted |= set(_given(call))
+    return kept[::-1]
+
+
+def _given(call: Call) -> Iterator[tuple[str, int]]:
+    """Yield the keys of the objects and the arrays that a call was given."""
+    for leaf in leaves([call.target, call.args, call.kwargs]):
+        if key := _key(leaf):
+            yield key
+
+
+def _key(value: Any) -> tuple[str, int] | None:
+    """Return what tells an object of the worker or an array apart from others; None for other values."""
+    if isinstance(value, RemoteObject):
+        value = value._handle
+    if isinstance(value, Handle):
+        return "object", value.id
+    return ("array", id(value)) if hasattr(value, "shape") else None
+
+
+def signatures_of(source: str) -> Signatures:
+    """Return the names of the parameters of every function and class at the top of a source text; none if it
+    is not Python, as the file in place of a stub may be."""
+    found: Signatures = {}
     try:
-        names = {id(value): name for name, value in failure.case.items() if hasattr(value, "shape")}
-        arguments = [*call.args, *call.kwargs.values()]
-        _require_small(arguments)
-        made = [f"{names[id(v)]} = {code_of(v)}" for v in arguments if id(v) in names]
-        shown = [names.get(id(value)) or code_of(value) for value in call.args]
-        shown += [f"{key}={names.get(id(value)) or code_of(value)}" for key, value in call.kwargs.items()]
-    except NotCode:
-        return ""
-    body = [*dict.fromkeys(made), f"print({call.name}({', '.join(shown)}))"]
-    imports = [line for prefix, line in IMPORTS.items() if any(prefix in part for part in body)]
-    return "\n".join([*imports, f"from {module} import {call.name}", "", *body]) + "\n"
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return found
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = _names(node)
+        for method in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(node, ast.ClassDef) and isinstance(method, ast.FunctionDef):
+                found[f"{node.name}.{method.name}"] = _names(method)[1:]
+    return found
+
+
+def _names(node: ast.FunctionDef) -> list[str]:
+    return [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+
+
+def _classes(calls: Iterable[Call]) -> dict[int, str]:
+    """Return the name of the class of every object that a call has made."""
+    return {call.value.id: call.name for call in calls if isinstance(call.value, Handle) and not call.target}
+
+
+def _parameters(call: Call, signatures: Signatures, classes: dict[int, str]) -> list[tuple[str, Any]]:
+    """Return the arguments of a call, each with the name of its parameter."""
+    key = call.name if call.target is None else f"{classes.get(call.target.id, '')}.{call.name}"
+    own = {"__call__": "forward"}.get(call.name, "__init__" if call.target is None else call.name)
+    names = signatures.get(key) or signatures.get(f"{key.partition('.')[0]}.{own}", [])
+    if call.name == "load_state_dict":
+        names = [LOADED]
+    unnamed = [UNNAMED] * (len(call.args) - len(names))
+    return [*zip([*names, *unnamed], call.args, strict=False), *call.kwargs.items()]
+
+
+@dataclass
+class _Writer:
+    """Writes calls as code, the last of them printed."""
+
+    calls: list[Call]
+    signatures: Signatures
+    gradient: str = ""  # the argument or the parameter whose gradient is printed
+    values: dict[str, Any] = field(default_factory=dict)
+    known: dict[tuple[str, int] | None, str] = field(default_factory=dict)  # code of objects and results
+    contents: dict[Any, str] = field(default_factory=dict)  # variables by what they hold
+    is_code: bool = True
+
+    def script(self, module: str) -> Script:
+        sources = list(dict.fromkeys(call.source for call in self.calls if call.source))
+        for source in sources:
+            self.signatures = {**signatures_of(source), **self.signatures}
+        self.classes = _classes(self.calls)
+        self.taken = {
+            "np",
+            "torch",
+            "print",
+            "len",
+            "device",
+            "suppress",
+            *keyword.kwlist,
+            *(c.name for c in self.calls),
+        }
+        self.wanted = self._wanted_names()
+        written = [self._line(call) for call in self.calls[:-1]]
+        lines = [_repeated(line, len(list(same))) for line, same in groupby(written)]
+        last = self._expression(self.calls[-1])
+        shown = [*lines, self._in_its_mode(self.calls[-1], last)]
+        script = Script(shown, self.values)
+        own = dict.fromkeys(call.name for call in self.calls if not call.source and call.target is None)
+        if self.is_code and (printed := self._printed(last)):
+            script.code = self._code(module, list(own), sources, [*lines, *printed])
+        return script
+
+    def _printed(self, last: str) -> list[str]:
+        """Return the last call with what prints its result, or a gradient; empty on the fake device."""
+        call = self.calls[-1]
+        if "fake_device" in call.options:
+            return []
+        if "gradients" not in call.options:
+            return [self._in_its_mode(call, f"print({last})")]
+        given = _parameters(call, self.signatures, self.classes)
+        keys = [f"args[{index}]" for index in range(len(call.args))] + list(call.kwargs)
+        texts = dict(zip(keys, (self._argument(*argument) for argument in given), strict=True))
+        if not self.gradient or not hasattr(call.value, "shape"):
+            return []
+        if self.gradient in texts:
+            tensor = texts[self.gradient]
+            return [f"{tensor}.requires_grad_()", GRADIENT.format(call=last, tensor=tensor)]
+        module = self._target(call.target) if call.target else ""
+        tensor = f"{module}.get_parameter({self.gradient!r})"
+        return [GRADIENT.format(call=last, tensor=tensor)] if module else []
+
+    def _code(self, module: str, own: list[str], sources: list[str], lines: list[str]) -> str:
+        try:
+            _require_small(leaves(self.values))
+            made = [self._definition(name, value) for name, value in self.values.items()]
+        except NotCode:
+            return ""
+        body = [*(source.strip("\n") for source in sources), *made, *lines]
+        imports = [
+            line for prefix, line in IMPORTS.items() if any(prefix in part for part in (*made, *lines))
+        ]
+        device = ['device = "cpu"'] if any("device" in source for source in sources) else []
+        names = [f"from {module} import {', '.join(own)}"] if own else []
+        return "\n".join([*imports, *names, "", *device, *body]) + "\n"
+
+    def _wanted_names(self) -> dict[tuple[str, int] | None, str]:
+        """Return, by key, under which name an object or an array is first given to a call."""
+        found: dict[tuple[str, int] | None, str] = {}
+        for call in self.calls:
+            if call.target is not None:
+                made = self.classes.get(call.target.id, "object")
+                found.setdefault(("object", call.target.id), _last_word(made))
+            for name, value in _parameters(call, self.signatures, self.classes):
+                for key in map(_key, leaves(value)):
+                    if key:
+                        found.setdefault(key, name)
+        return found
+
+    def _line(self, call: Call) -> str:
+        expression, named = self._expression(call), self._result_names(call)
+        text = f"{named} = {expression}" if named else expression
+        caught = "with suppress(Exception): " if call.error else ""  # it was due to raise
+        return self._in_its_mode(call, caught + text + OWN * bool(call.source))
+
+    def _in_its_mode(self, call: Call, text: str) -> str:
+        return f"with torch.no_grad(): {text}" if call.options.get("grad_mode") == "off" else text
+
+    def _result_names(self, call: Call) -> str:
+        """Return variables for what later calls take of the result, and record them."""
+        value = call.value
+        wanted = {key: self.wanted[key] for key in map(_key, leaves(value)) if key in self.wanted}
+        if not wanted:
+            return ""
+        if _key(value) or (isinstance(value, tuple) and all(map(_key, value))):
+            keys = list(map(_key, value if isinstance(value, tuple) else (value,)))
+            names = [self._fresh(wanted[key]) if key in wanted else "_" for key in keys]
+            self.known |= dict(zip(keys, names, strict=True))
+            return ", ".join(names) + "," * (isinstance(value, tuple) and len(names) == 1)
+        name = self._fresh("result")
+        self.known |= {_key(leaf): f"{name}{path}" for path, leaf in _paths(value) if _key(leaf)}
+        return name
+
+    def _fresh(self, wanted: str) -> str:
+        """Return a variable name that is not taken: the wanted one, or with a number."""
+        numbers = (wanted if n == 1 else f"{wanted}_{n}" for n in range(1, len(self.taken) + 2))
+        name = next(name for name in numbers if name not in self.taken)
+        self.taken.add(name)
+        return name
+
+    def _expression(self, call: Call) -> str:
+        target = self._target(call.target) if call.target is not None else ""
+        if call.is_read:
+            return f"{target}.{call.name}"
+        if call.name == "__len__":
+            return f"len({target})"
+        given = _parameters(call, self.signatures, self.classes)
+        parts = [self._argument(name, value) for name, value in given[: len(call.args)]]
+        parts += [f"{name}={self._argument(name, value)}" for name, value in call.kwargs.items()]
+        name = target if call.name == "__call__" else f"{target}.{call.name}".lstrip(".")
+        return f"{name}({', '.join(parts)})"
+
+    def _target(self, handle: Handle) -> str:
+        key = "object", handle.id
+        if key not in self.known:
+            self.is_code = False
+            return self.wanted.get(key, "object")
+        return self.known[key]
+
+    def _argument(self, wanted: str, value: Any) -> str:
+        """Return an argument as code: a variable, or the value itself if it is short."""
+        if _key(value) in self.known and _key(value) is not None:
+            return self.known[_key(value)]
+        if isinstance(value, RemoteObject):
+            self.is_code = False
+            return "…"
+        if isinstance(value, list | tuple) and any(_is_made(leaf, self.known) for leaf in leaves(value)):
+            inside = ", ".join(self._argument(wanted, item) for item in value)
+            return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
+        if not callable(value) and not any(hasattr(leaf, "shape") for leaf in leaves(value)):
+            try:
+                code = code_of(value)
+            except NotCode:
+                self.is_code = False
+                return "…"
+            if len(code) <= BRIEF:
+                return code
+        return self._variable(wanted, value)
+
+    def _variable(self, wanted: str, value: Any) -> str:
+        content = wanted, _content(value)
+        if content not in self.contents:
+            self.contents[content] = self._fresh(wanted)
+            self.values[self.contents[content]] = value
+        return self.contents[content]
+
+    def _definition(self, name: str, value: Any) -> str:
+        if not callable(value) or hasattr(value, "shape"):
+            return f"{name} = {code_of(value)}"
+        answers = {}
+        for call in self.calls:
+            for given, answer in call.answers.get(id(value), []):
+                plain = [x.tolist() if hasattr(x, "tolist") else x for x in given]
+                code_of(plain)  # raises NotCode if an object was given
+                answers[repr(plain)] = code_of(answer)
+        listed = "".join(f"    {given!r}: {answer},\n" for given, answer in answers.items())
+        return f"{name}_answers = {{\n{listed}}}\n{FUNCTION.format(name=name)}"
+
+
+def _is_made(leaf: Any, known: dict[tuple[str, int] | None, str]) -> bool:
+    return isinstance(leaf, RemoteObject) or (_key(leaf) is not None and _key(leaf) in known)
+
+
+def _repeated(line: str, times: int) -> str:
+    return line if times == 1 else f"for _ in range({times}): {line}"
+
+
+def _last_word(name: str) -> str:
+    """Return the last word of a class's name in small letters: `cache` of `KVCache`."""
+    return str((LAST_WORD.findall(name) or ["object"])[-1]).lower()
+
+
+def _paths(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of a tree, each with the code that selects it."""
+    if not isinstance(value, dict | list | tuple):
+        yield "", value
+        return
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        for path, leaf in _paths(item):
+            yield f"[{key!r}]{path}", leaf
+
+
+def _content(value: Any) -> Any:
+    """Return what is equal for values that the same code makes."""
+    if isinstance(value, dict):
+        return tuple((key, _content(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return type(value), *map(_content, value)
+    if not hasattr(value, "shape"):
+        return ("function", id(value)) if callable(value) else (type(value), repr(value))
+    array = to_numpy(value)
+    strides = value.stride() if hasattr(value, "stride") else value.strides
+    return str(value.dtype), tuple(value.shape), strides, b"" if array is None else array.tobytes()
 
 
 def _require_small(values: Any) -> None:
@@ -59,7 +436,8 @@ def code_of(value: Any) -> str:
         return f"np.{value.dtype}({code_of(value.item())})"
     if isinstance(value, np.ndarray):
         return _array(value, value.strides, "transpose", f"np.array({{}}, dtype=np.{value.dtype})")
-    if type(value).__module__ == "torch" and hasattr(value, "stride"):
+    if type(value).__module__ == "torch" and hasattr(value, "stride") and not value.is_meta:
+        value = value.detach()
         return _array(value, value.stride(), "permute", f"torch.tensor({{}}, dtype={value.dtype})")
     raise NotCode
 
@@ -68,10 +446,39 @@ def _array(value: Any, strides: tuple[int, ...], turn: str, template: str) -> st
     """Return code for an array: the entries in their order in memory, then the axes in theirs."""
     order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
     laid = getattr(value, turn)(*order)
-    if not is_contiguous(laid):
-        raise NotCode  # there are gaps between its entries
     if 0 in value.shape:
         return f"{template.format('[]')}.reshape({tuple(value.shape)})"
-    code = template.format(code_of(laid.tolist()))
+    if not is_contiguous(laid):
+        return _with_gaps(value, template)
+    code = template.format(_entries(laid))
     back = ", ".join(str(order.index(axis)) for axis in range(len(order)))
     return code if order == sorted(order) else f"{code}.{turn}({back})"
+
+
+def _with_gaps(value: Any, template: str) -> str:
+    """Return code for an array whose memory has gaps, is read twice or backwards."""
+    is_tensor = not isinstance(value, np.ndarray)
+    if is_tensor and "bfloat16" in str(value.dtype):
+        raise NotCode
+    array = value.numpy() if is_tensor else value
+    span = span_of(array)
+    if span is None:
+        raise NotCode
+    memory, shape = template.format(_entries(span.entries)), tuple(value.shape)
+    if is_tensor:
+        return f"{memory}.as_strided({shape}, {tuple(span.steps)}, {span.first})"
+    return f"np.lib.stride_tricks.as_strided({memory}[{span.first}:], {shape}, {array.strides})"
+
+
+def _entries(array: Any) -> str:
+    """Return the entries as nested lists; a float has the fewest digits that give it back in its dtype."""
+    values = to_numpy(array)
+    if values is None:
+        raise NotCode
+    return _rows(values)
+
+
+def _rows(array: Any) -> str:
+    if getattr(array, "ndim", 0):
+        return "[" + ", ".join(map(_rows, array)) + "]"
+    return code_of(float(str(array)) if array.dtype.kind == "f" else array.item())

@@ -26,6 +26,10 @@ Result = TypeVar("Result")
 class CaseStudent(Student):
     """The student of one case: it has its own trace, and its calls wait until the batch is sent."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.history = []
+
     def perform(self, request: Request) -> Outcome:
         hub = getcurrent().parent
         assert hub is not None

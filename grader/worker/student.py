@@ -28,7 +28,11 @@ from grader.worker.proxies import Function, RemoteObject, bare, sent
 @dataclass
 class Call:
     """One call and its result: a value, its gradients if recorded, or the class names of its error. `helping`
-    is True if the call went to an object from `build`. `flops` and `largest` are set if they are counted."""
+    is True if the call went to an object from `build`. `flops` and `largest` are set if they are counted.
+
+    `target` is the object whose method was called, `options` are those of the request, and `answers` hold the
+    calls of each function that was passed, by its id: the arguments and the result. In `Student.history`
+    a call of `build` has its `source`, and a reading of an attribute is marked by `is_read`."""
 
     name: str
     args: list[Any]
@@ -39,6 +43,11 @@ class Call:
     helping: bool = False
     flops: int = 0
     largest: LargestTensor | None = None
+    target: Handle | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    answers: dict[int, list[tuple[list[Any], Any]]] = field(default_factory=dict)
+    source: str = ""
+    is_read: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,7 @@ class Student:
 
     def __init__(self) -> None:
         self.trace: list[Call] = []
+        self.history: list[Call] | None = None  # all requests of one case, to write them as code
         self._options: dict[str, Any] = {}
         self._measured = Measured()
         self._built: set[int] = set()
@@ -210,9 +220,12 @@ class Student:
 
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Perform one call and record it in the trace. Raises SubmissionFailed, WorkerLost."""
-        record = Call(name, args, kwargs, helping=target is not None and target.id in self._built)
+        helping = target is not None and target.id in self._built
+        record = Call(name, args, kwargs, helping=helping, target=target, options=self._options)
         self.trace.append(record)
+        self._remember(record)
         request = self._request(name, bare(target), args, kwargs, **self._options)
+        request.functions = [_listening(function, record) for function in request.functions]
         try:
             outcome = self.perform(request)
         except SubmissionFailed as failure:
@@ -295,6 +308,7 @@ class Student:
         value = self.perform(request).value
         if isinstance(value, Handle):
             self._built.add(value.id)
+        self._remember(Call(name, list(args), kwargs, value, source=source))
         return self._received(value)
 
     def anatomy(self, module: RemoteObject) -> dict[str, Any]:
@@ -335,7 +349,13 @@ class Student:
 
     def read(self, name: str, target: Handle) -> Any:
         """Return an attribute of an object in the worker."""
-        return self._received(self.perform(Request(name, bare(target), read=True)).value)
+        value = self.perform(Request(name, bare(target), read=True)).value
+        self._remember(Call(name, [], {}, value, target=target, is_read=True))
+        return self._received(value)
+
+    def _remember(self, call: Call) -> None:
+        if self.history is not None:
+            self.history.append(call)
 
     def _received(self, value: Any) -> Any:
         if isinstance(value, Handle):
@@ -348,6 +368,17 @@ class Student:
         if type(value) is dict:
             return {key: self._received(item) for key, item in value.items()}
         return value
+
+
+def _listening(function: Callable[..., Any], call: Call) -> Callable[..., Any]:
+    """Return the function, which then records its arguments and results in `call.answers`."""
+
+    def listening(*args: Any) -> Any:
+        result = function(*args)
+        call.answers.setdefault(id(function), []).append((list(args), result))
+        return result
+
+    return listening
 
 
 def _attempted(perform: Callable[[Request], Outcome], request: Request) -> Outcome | Exception:

@@ -1,18 +1,37 @@
-"""Tests of the Python code that makes a failing call again."""
+"""Tests of the code of a failing call: the lines that a report prints, and the code that runs by itself."""
 
 import numpy as np
 import pytest
 
 from grader.checks.runner import Failure
-from grader.grading.snippet import snippet_of
+from grader.grading.snippet import script_of, signatures_of, with_parameters
+from grader.worker.protocol.codec import Handle
+from grader.worker.proxies import RemoteObject
 from grader.worker.student import Call
 
 ROWS = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-def snippet(case, *args, name="attend", **kwargs):
-    trace = [Call("build", [], {}, helping=True), Call(name, list(args), kwargs)]
-    return snippet_of(Failure(case, "failed", "", None, trace), "attention", ("attend",))
+SOURCE = """
+def attend(q, k, v): ...
+
+class KVCache:
+    def __init__(self, width): ...
+    def append(self, key, value): ...
+    def __call__(self, q): ...
+"""
+NAMES = signatures_of(SOURCE)
+CACHE = Handle(1, "KVCache")
+
+
+def script(*calls, check="agrees_with_reference"):
+    """The code for the last of the calls, in whose history there are all of them."""
+    trace = [call for call in calls if not call.source and not call.is_read]
+    return script_of(Failure({}, "failed", "", None, trace, history=[*calls]), check, "attention", NAMES)
+
+
+def snippet(*args, **kwargs):
+    return script(Call("attend", list(args), kwargs)).code
 
 
 def rebuilt(code):
@@ -24,7 +43,7 @@ def rebuilt(code):
 
 
 def test_arguments_have_their_names_and_the_rest_is_written_out():
-    assert snippet({"q": ROWS, "scale": 0.5}, ROWS, 0.5, causal=True) == (
+    assert snippet(ROWS, 0.5, causal=True) == (
         "import numpy as np\n"
         "from attention import attend\n"
         "\n"
@@ -44,11 +63,14 @@ def test_arguments_have_their_names_and_the_rest_is_written_out():
         np.array(3, dtype=np.int16),
         np.zeros((0, 2)),
         np.array([1j]),
+        np.zeros((4, 4))[:, ::2],
+        np.arange(4.0)[::-1],
+        np.broadcast_to(np.float32(0.1), (2, 3)),
     ],
     ids=repr,
 )
 def test_an_array_is_rebuilt_with_its_digits_its_dtype_and_its_strides(array):
-    code = snippet({"x": array}, array)
+    code = snippet(array)
     if array.dtype.kind == "c":
         assert code == ""
         return
@@ -61,24 +83,140 @@ def test_an_array_is_rebuilt_with_its_digits_its_dtype_and_its_strides(array):
 def test_a_tensor_is_rebuilt_with_its_strides():
     torch = pytest.importorskip("torch")
     tensor = torch.arange(6, dtype=torch.bfloat16).reshape(2, 3).T
-    (found,), _ = rebuilt(snippet({"x": tensor}, tensor))
+    (found,), _ = rebuilt(snippet(tensor))
     assert torch.equal(found, tensor)
     assert (found.dtype, found.stride()) == (tensor.dtype, tensor.stride())
 
 
 def test_lists_dicts_and_infinite_numbers_are_written_out():
     value = {"a": [1, (2.5,)], "b": float("inf"), "c": None}
-    assert rebuilt(snippet({}, value)) == ((value,), {})
+    assert rebuilt(snippet(value)) == ((value,), {})
 
 
 @pytest.mark.parametrize(
     "value",
-    [object(), len, np.zeros((30, 30)), np.zeros((4, 4))[:, ::2]],
-    ids=["object", "function", "large", "gaps"],
+    [object(), np.zeros((50, 50))],
+    ids=["object", "large"],
 )
 def test_what_code_cannot_rebuild_has_no_snippet(value):
-    assert snippet({"x": value}, value) == ""
+    assert snippet(value) == ""
 
 
-def test_a_call_of_an_object_has_no_snippet():
-    assert snippet({}, 1, name="forward") == ""
+def test_a_tensor_with_gaps_is_rebuilt_with_its_strides():
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(12.0).reshape(3, 4)[:, ::2]
+    (found,), _ = rebuilt(snippet(tensor))
+    assert torch.equal(found, tensor)
+    assert found.stride() == tensor.stride()
+
+
+def test_a_float32_has_no_more_digits_than_it_needs():
+    assert "[0.1, 1e-05]" in snippet(np.array([0.1, 1e-5], dtype=np.float32))
+
+
+def test_an_argument_that_is_an_earlier_result_is_shown_with_the_call_that_made_it():
+    split = Call("split", [ROWS, 3], {}, value=ROWS.T)
+    other = Call("split", [ROWS, 1], {}, value=ROWS)
+    assert script(split, other, Call("attend", [split.value], {})).lines == [
+        "q = split(value, 3)",
+        "attend(q)",
+    ]
+
+
+def test_a_part_of_an_earlier_result_has_a_name_and_the_rest_none():
+    split = Call("split", [3], {}, value=(np.eye(1), np.eye(2)))
+    assert script(split, Call("attend", [split.value[1]], {})).lines == ["_, q = split(3)", "attend(q)"]
+
+
+def test_an_object_is_shown_with_all_calls_that_used_it():
+    made = Call("KVCache", [4], {}, value=CACHE)
+    append = [Call("append", [ROWS, ROWS + 1], {}, target=CACHE) for _ in range(3)]
+    length = Call("length", [], {}, value=3, target=CACHE, is_read=True)
+    call = Call("__call__", [ROWS], {}, target=CACHE)
+    shown = script(made, *append, length, call)
+    assert shown.lines == [
+        "cache = KVCache(4)",
+        "for _ in range(3): cache.append(key, value)",
+        "cache(q)",
+    ]
+    assert list(shown.values) == ["key", "value", "q"]
+    assert "from attention import KVCache\n" in shown.code
+    assert script(made, append[0], length).lines[-1] == "cache.length"
+
+
+def test_other_values_of_one_parameter_are_numbered():
+    made = Call("KVCache", [4], {}, value=CACHE)
+    calls = [Call("append", [rows, ROWS], {}, target=CACHE) for rows in (ROWS, ROWS + 1)]
+    assert script(made, *calls).lines[1:] == ["cache.append(key, value)", "cache.append(key_2, value)"]
+
+
+def test_an_earlier_call_that_raised_is_caught():
+    made = Call("KVCache", [4], {}, value=CACHE)
+    refused = Call("append", [1, 2], {}, target=CACHE, error=("ValueError",))
+    shown = script(made, refused, Call("append", [3, 4], {}, target=CACHE))
+    assert shown.lines[1] == "with suppress(Exception): cache.append(1, 2)"
+    assert "from contextlib import suppress\n" in shown.code
+
+
+def test_many_calls_are_shown_with_their_ends():
+    made = Call("KVCache", [4], {}, value=CACHE)
+    calls = [Call("append", [number, 0], {}, target=CACHE) for number in range(20)]
+    shown = script(made, *calls).shown
+    assert shown[4:] == ["# 13 more calls", *(f"cache.append({number}, 0)" for number in range(16, 20))]
+
+
+def test_a_text_of_the_course_is_part_of_the_code():
+    source = "def scaled(width):\n    return [width]\n"
+    built = Call("scaled", [2], {}, value=Handle(7, "list"), source=source)
+    call = Call("attend", [RemoteObject(None, built.value)], {})
+    shown = script(built, call)
+    assert shown.lines == ["q = scaled(2)  # the grader's own", "attend(q)"]
+    assert rebuilt(shown.code) == (([2],), {})
+
+
+def test_a_function_of_the_grader_answers_what_it_answered():
+    def weigh(ids):
+        return ids * 2
+
+    given = np.array([1, 2])
+    call = Call("attend", [weigh], {}, answers={id(weigh): [([given], weigh(given))]})
+    (found,), _ = rebuilt(script(call).code)
+    np.testing.assert_array_equal(found(given), [2, 4])
+
+
+def test_a_check_of_earlier_calls_shows_them_all():
+    calls = [Call("attend", [n], {}) for n in (1, 2, 1)]
+    assert script(*calls, check="earlier_calls_change_nothing").lines == [
+        "attend(1)",
+        "attend(2)",
+        "attend(1)",
+    ]
+    assert script(*calls).lines == ["attend(1)"]
+
+
+def test_a_call_without_gradients_says_so():
+    call = Call("attend", [1], {}, options={"grad_mode": "off"})
+    assert script(call).lines == ["with torch.no_grad(): attend(1)"]
+    assert "import torch\n" in script(call).code
+    assert "with torch.no_grad(): print(attend(1))\n" in script(call).code
+
+
+def test_what_code_cannot_repeat_has_none():
+    assert script(Call("attend", [1], {}, options={"fake_device": True})).code == ""
+
+
+def test_an_object_that_no_call_made_has_no_code():
+    shown = script(Call("append", [1], {}, target=CACHE))
+    assert (shown.lines, shown.code) == (["object.append(1)"], "")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (Call("attend", [1, 2], {}), "The call changes k in place."),
+        (Call("attend", [1, 2], {}, target=CACHE), "The call changes argument 2 of attend in place."),
+    ],
+)
+def test_a_message_names_the_parameter(call, said):
+    failure = Failure({}, "failed", "", None, [call], history=[call])
+    assert with_parameters("The call changes argument 2 of attend in place.", failure, NAMES) == said

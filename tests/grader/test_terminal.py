@@ -14,7 +14,7 @@ PICTURE = Picture("matrix", "result", PANELS, ("0",), ("0", "1"), ((0, 1),))
 RIGHT = CheckReport("shape", "The shape is right.", "passed", 50, 50)
 WRONG = CheckReport(
     "agrees", "Every entry equals the reference.", "failed", 0, 200, "", "f(x, 3)",
-    {"x": "[1.0]    float64 (1,)", "n": "3"}, "[1.0, 2.0]", "[1.0, 3.0]", "[1]",
+    {"x": "[1.0]    float64 (1,)"}, "[1.0, 2.0]", "[1.0, 3.0]", "[1]",
 )  # fmt: skip
 RAISED = replace(
     WRONG, status="error", message="The code raised TypeError: no (line 4).", expected=None, got=None,
@@ -102,7 +102,7 @@ def test_brief_is_one_line_and_full_shows_every_check_with_points():
     lines = shown(WRONG, detail="full")
     assert "  ✗ Every entry equals the reference.  0 / 2" in lines
     assert "  ✓ The shape is right.  0.5 / 0.5" in lines
-    assert "      n = 3" in lines
+    assert "      x = [1.0]    float64 (1,)" in lines
 
 
 @pytest.mark.parametrize("width", [60, 80, 110])

@@ -312,7 +312,7 @@ def test_model_is_in_evaluation_mode(student, ids, max_new_tokens, training):
     witness = student.build(WITNESS, "Witness", "mode", training)
     text = generated(student, witness, ids, max_new_tokens, 4, None)
     new = text[:, ids.shape[1] :]
-    expect.true(not (new == 1).any(), "The model runs in evaluation mode. It was in training mode.")
+    expect.true(not (new == 1).any(), "The model ran in training mode; it is due to run in evaluation mode.")
     expect.true(not new.any(), "Evaluation mode reaches every submodule. One was in training mode.")
 
 

@@ -1,0 +1,101 @@
+"""The call that a report prints gives what the report says, when it runs beside the submission."""
+
+import re
+import sys
+import types
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grader.course.catalog import Course
+from grader.course.known_solutions import standalone_sources
+from grader.course.submission import Submission
+from grader.grading.grader import Grader
+from grader.grading.report_builder import as_check, smallest
+from grader.grading.snippet import ABOUT_EARLIER_CALLS, _failing_call, _gradient_key
+from grader.grading.submission_run import SubmissionRun
+from grader.values.arrays import leaves
+from grader.values.comparison import Tolerance, first_difference
+from grader.values.formatting import PRECISIONS, describe, show
+from grader.worker.child.executor import seed_random_numbers
+from grader.worker.protocol.codec import Handle
+
+ROOT = Path(__file__).resolve().parents[2]
+MISTAKES = 2  # of each kata, evenly spread over its file
+KATAS = [
+    "head_split_merge", "layer_norm", "adamw_step", "padding_mask", "multi_head_attention", "swiglu",
+    "rotary_embedding", "byte_pair_encoding", "kv_cache", "top_p", "train_language_model", "paged_kv_cache",
+]  # fmt: skip
+
+
+def printed_by(code, kata, source):
+    """Run the code beside the submission; return what it prints, or the exception that it raises."""
+    submission = types.ModuleType(kata)
+    exec(compile(source, f"{kata}.py", "exec"), submission.__dict__)
+    printed = []
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        patch.setitem(sys.modules, kata, submission)
+        seed_random_numbers()
+        try:
+            exec(compile(code, "printed", "exec"), {"print": printed.append})
+        except Exception as error:
+            return error
+    return printed[-1]
+
+
+def says(got, value, where):
+    """Whether a report's text `got` shows the value or a part of it, cut or whole, or what it is."""
+    at = tuple(map(int, re.findall(r"\d+", where.rpartition("[")[2])))
+    texts = {describe(leaf) for leaf in [value, *leaves(value)]}
+    for leaf in [value, *leaves(value)]:
+        fits = at if len(getattr(leaf, "shape", ())) == len(at) else ()
+        texts |= {show(leaf, digits, fits) for digits in PRECISIONS}
+    return got in texts
+
+
+def is_repeatable(findings):
+    """Whether the submission answers a call alike whenever it is made, in any process."""
+    return not any(finding.failures and finding.plan.name in ABOUT_EARLIER_CALLS for finding in findings)
+
+
+def calls_of(course, kata, source, worker):
+    """Yield each failing check as reported, its call, the gradient compared, and what the code prints."""
+    info = course.katas[kata]
+    prepared = Grader(course, {}).prepare(info)
+    submission = Submission(info, source, f"{kata}.py")
+    run = SubmissionRun({info.library: worker}, "cpu", prepared, submission, lambda _: None, lambda: False)
+    try:
+        findings = run.run_all()
+    finally:
+        run.close()
+    stub = course.stub(info).read_text(encoding="utf-8")
+    for finding in findings if is_repeatable(findings) else ():
+        failure = smallest(finding) if finding.failures else None
+        told = as_check(finding, prepared.kata, None, source=source, stub=stub) if failure else None
+        if told and told.snippet:
+            call = _failing_call(failure)
+            yield told, call, _gradient_key(failure, call), printed_by(told.snippet, kata, source)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kata", KATAS)
+def test_the_printed_call_gives_what_the_report_says(kata, request):
+    course = Course(ROOT)
+    worker = request.getfixturevalue(f"{course.katas[kata].library}_source")
+    mistakes = list(standalone_sources(course, course.katas[kata], "mistakes").items())
+    quoted = 0
+    for name, source in mistakes[:: -(-len(mistakes) // MISTAKES)]:
+        for told, call, gradient, value in calls_of(course, kata, source, worker):
+            where = f"{name}: {told.name}\n{told.snippet}"
+            had = (call.gradients or {}).get(gradient, call.value)
+            if call.error:
+                assert type(value).__name__ == call.error[0], where
+                assert f"raised {call.error[0]}" in told.message or told.status == "failed", where
+            elif told.status != "timeout" and not any(isinstance(leaf, Handle) for leaf in leaves(had)):
+                assert not isinstance(value, Exception), f"{value!r} {where}"
+                assert first_difference(had, value, Tolerance(16)) is None, where
+                quoted += bool(told.got) and says(told.got, value, told.difference or "")
+    assert quoted >= 3, "reports that quote the value itself"
