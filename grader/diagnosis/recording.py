@@ -115,6 +115,7 @@ class Records:
         self._facts: dict[str, Facts] = {}  # by the code of a mistake
         self._file_of_mistakes = ""
         self._verified: dict[str, Any] = {}
+        self._is_new = False
         key = None if fresh else read_entry(self._name, info.name)
         with suppress(KeyUnusable, KeyError, TypeError, ValueError):
             if key is not None:
@@ -159,6 +160,7 @@ class Records:
 
     def note_mistakes(self, mistakes: list[JudgedMistake]) -> None:
         """Replace the mistakes. One that raises what a typo raises is judged anew: its message has a line."""
+        self._is_new = True
         kept = [mistake for mistake in mistakes if not mistake.raised]
         self._facts = {mistake.code: _facts(mistake) for mistake in kept}
         vars(self)["_mistakes"] = {one.code: replace(one.recorded, id=one.code) for one in kept}
@@ -170,6 +172,7 @@ class Records:
 
     def note_passed(self, *judgement: str) -> None:
         """Note that a judgement has found no fault."""
+        self._is_new = True
         self._passed.append(_text_digest(judgement))
 
     def verified(self, *options: str) -> dict[str, Any] | None:
@@ -179,15 +182,16 @@ class Records:
 
     def note_verified(self, found: dict[str, Any], *options: str) -> None:
         """Note what was found about all files of the kata as they are."""
+        self._is_new = True
         self._verified = {**found, "files": self._digest_of_files(options)}
 
     def _digest_of_files(self, options: tuple[str, ...]) -> str:
         return _text_digest([*sorted(self._files.items()), *options])
 
     def save(self) -> None:
-        """Write the records, unless a file has changed since it was read. What cannot be written is judged
+        """Write what is new, unless a file has changed since it was read. What cannot be written is judged
         again."""
-        if self._digests() != self._files:
+        if not self._is_new or self._digests() != self._files:
             return
         message = {
             "facts": {code: vars(facts) for code, facts in self._facts.items()},
