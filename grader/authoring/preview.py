@@ -41,7 +41,6 @@ def _reports(course: Course, info: KataInfo) -> dict[str, KataReport]:
         return {}
     grader, source = open_grader(course, [info])
     with closing(source):
-        sources = list(standalone_sources(course, info, "mistakes").items())
         sources = standalone_sources(course, info, "mistakes")
         shown = spread(list(sources), SHOWN)
         graded = {name: grader.grade(Submission(info, sources[name], f"{name}.py")) for name in shown}

@@ -216,7 +216,7 @@ def test_all_that_the_katas_import_of_the_grader_is_listed():
 
 def test_every_listed_module_exists_and_is_needed():
     assert [part for part in JUDGING if not (ROOT / "grader" / part).exists()] == []
-    needed = closure("grader.authoring.verify", "grader.diagnosis.questions")
+    needed = closure("grader.authoring.verify", "grader.diagnosis.questions", "grader.strategies")
     assert set(JUDGING) - set().union(*map(parts_of, needed)) == set()
 
 
