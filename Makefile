@@ -34,9 +34,10 @@ wheel: $(INSTALLED)
 
 test: lint site test-fast
 	$(BIN)/pytest -n 2 --dist worksteal tests/grader -m slow
-	$(BIN)/pytest -n 2 tests/katas --student=reference
+	$(BIN)/pytest -n 2 --dist loadfile tests/katas --student=reference
 
-# Judge the course: every right answer passes, every mistake is caught and named. It takes as long as the tests.
+# Judge the course: every right answer passes, every mistake is caught and named. What was judged before is
+# read from the user's cache, as by the tests and by `make strength`; `kata verify --fresh` judges it again.
 verify: $(INSTALLED)
 	$(BIN)/kata verify
 

@@ -186,6 +186,11 @@ def pack(
     return Entry(name, declaration, _pack_section(_answers_message(answers)), packed)
 
 
+def pack_records(name: str, message: dict[str, Any], mistakes: list[RecordedMistake]) -> Entry:
+    """Compress what was judged of a kata: `message` stands in place of the answers. Raises Malformed."""
+    return Entry(name, "", _pack_section(message), _pack_section(_mistakes_message(mistakes)))
+
+
 def _pack_section(message: dict[str, Any]) -> Section:
     header, buffers = encode(message, FILE, gaps=True)
     body = b"".join(buffers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -38,7 +39,7 @@ def feedback(course: Course, info: KataInfo, most: int | None = None) -> str:
     grader, source = open_grader(course, [info], seed=SEED)
     parts = [HEAD.format(name=info.name)]
     with closing(source):
-        for name, code in list(standalone_sources(course, info, "mistakes").items())[:most]:
+        for name, code in islice(standalone_sources(course, info, "mistakes").items(), most):
             report = grader.grade(Submission(info, code, f"{name}.py")).report
             text = render_kata(replace(report, output=""))  # printed output may contain local paths
             parts.append(f"## {name}\n\n```\n{text}```\n")

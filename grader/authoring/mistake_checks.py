@@ -6,9 +6,8 @@ first one of each kata is also judged in a worker, where the result must be the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from grader.answer_keys.answers import Recorded, RecordedMistake
@@ -20,15 +19,8 @@ from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.matcher import MistakeMatcher, matcher_of
-from grader.diagnosis.recording import JudgedMistake, judge_mistakes
+from grader.diagnosis.recording import JudgedMistake, Records, judge_mistakes
 from grader.grading.grader import Grader
-from grader.grading.report_builder import unearned
-
-#: How the message begins if the code is wrong as Python. Mistakes may raise other errors on purpose.
-TYPOS = tuple(
-    f"The code raised {kind}Error"
-    for kind in ("Name", "UnboundLocal", "Attribute", "Type", "Import", "ModuleNotFound")
-)
 
 
 @dataclass
@@ -86,12 +78,28 @@ class MistakeOutcome:
         return None
 
 
-def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
-    """Judge every mistake in this process, in file order; the grader then matches against their answers."""
-    judged = list(_judged(course, prepared))
+def as_data(outcome: MistakeOutcome) -> dict[str, Any]:
+    """Return the outcome as texts, numbers, lists and dicts."""
+    return {**asdict(outcome), "failed": sorted(outcome.failed)}
+
+
+def from_data(data: dict[str, Any]) -> MistakeOutcome:
+    """Return the outcome of which `as_data` returned the data."""
+    return MistakeOutcome(
+        **{**data, "failed": frozenset(data["failed"]), "redrawn": Redrawn(**data["redrawn"])}
+    )
+
+
+def outcomes(
+    course: Course, grader: Grader, prepared: PreparedKata, records: Records
+) -> list[MistakeOutcome]:
+    """Judge every mistake that is not recorded in this process, in file order, and record them; the grader
+    then matches against their answers."""
+    judged = list(_judged(course, prepared, records))
     matcher = matcher_of(prepared.kata, [mistake.recorded for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
     changed = redrawn(course, prepared, judged, matcher)
+    records.note_mistakes(judged)
     found = [_outcome(mistake, matcher, changed.get(mistake.recorded.id, Redrawn())) for mistake in judged]
     if prepared.kata.questions:
         for index, outcome in enumerate(found):
@@ -115,9 +123,9 @@ def _answer(outcome: Recorded) -> Any:
     return plain(outcome.answers[-1].value)
 
 
-def _judged(course: Course, prepared: PreparedKata) -> Iterator[JudgedMistake]:
+def _judged(course: Course, prepared: PreparedKata, records: Records) -> Iterator[JudgedMistake]:
     """Judge the mistakes one by one. Raises TookTooLong."""
-    mistakes = judge_mistakes(course, prepared)
+    mistakes = judge_mistakes(course, prepared, records)
     while True:
         with limited_time(course, prepared.info):
             mistake = next(mistakes, None)
@@ -126,25 +134,12 @@ def _judged(course: Course, prepared: PreparedKata) -> Iterator[JudgedMistake]:
         yield mistake
 
 
-def _raised(mistake: JudgedMistake) -> str:
-    """Return the message of a mistake that raises what a typo raises in every case, if its text does not
-    mention an error."""
-    agreement = mistake.results[0]
-    always = len(agreement.failures) == len(agreement.asked) > 0
-    if not always or not all(failure.message.startswith(TYPOS) for failure in agreement.failures):
-        return ""
-    mentions = re.search(r"error|rais|refuse|exception", mistake.recorded.text, re.IGNORECASE)
-    return "" if mentions else agreement.failures[0].message
-
-
 def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher, changed: Redrawn) -> MistakeOutcome:
     failed = frozenset(result.plan.name for result in mistake.results if result.failures)
     named = matcher.name(mistake.results)
     first = next((named[r.plan.name].id for r in mistake.results if r.plan.name in named), None)
-    lost = failed | unearned(mistake.results, mistake.answers).keys()
-    points = sum(result.plan.points for result in mistake.results if result.plan.name not in lost)
     return MistakeOutcome(
-        mistake.recorded.id, mistake.level, failed, first, points, changed, raised=_raised(mistake)
+        mistake.recorded.id, mistake.level, failed, first, mistake.points, changed, raised=mistake.raised
     )
 
 

@@ -41,9 +41,9 @@ def _reports(course: Course, info: KataInfo) -> dict[str, KataReport]:
         return {}
     grader, source = open_grader(course, [info])
     with closing(source):
-        sources = list(standalone_sources(course, info, "mistakes").items())
-        shown = spread(sources, SHOWN)
-        graded = {name: grader.grade(Submission(info, code, f"{name}.py")).report for name, code in shown}
+        sources = standalone_sources(course, info, "mistakes")
+        shown = {name: Submission(info, sources[name], f"{name}.py") for name in spread(list(sources), SHOWN)}
+        graded = {name: grader.grade(submission).report for name, submission in shown.items()}
     return {name: replace(report, output="") for name, report in graded.items()}
 
 

@@ -59,7 +59,8 @@ def redrawn(
         name = mistake.recorded.id
         with limited_time(course, prepared.info):
             again = _judge(prepared, answers.fresh(name))
-        if not _is_the_same(mistake, again):
+        mistake.steady = _is_the_same(mistake, again)
+        if not mistake.steady:
             first, second = ([r for r in rs if r.plan.name not in pinned] for rs in (mistake.results, again))
             by_chance = _is_named(name, first, matcher) and not _is_named(name, second, matcher)
             with limited_time(course, prepared.info):
@@ -78,7 +79,8 @@ def _drawing(course: Course, prepared: PreparedKata, judged: list[JudgedMistake]
     return [
         mistake
         for mistake in judged
-        if any(result.failures for result in mistake.results)
+        if not mistake.steady
+        and any(result.failures for result in mistake.results)
         and (DRAWING.search(reference) or _draws(excerpt(source, mistake.recorded.id)))
     ]
 

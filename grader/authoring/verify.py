@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 import click
 
@@ -17,7 +18,9 @@ from grader.authoring.verified import write_record
 from grader.cases.generation import SEED
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.known_solutions import standalone_sources
+from grader.course.loading import read
 from grader.course.submission import Submission, SubmissionRejected
+from grader.diagnosis.recording import Records
 from grader.grading.grader import Grader
 from grader.grading.startup import grade_file, open_grader
 from grader.kata import KataError
@@ -52,14 +55,19 @@ class KataVerification:
 
 
 def verify_course(
-    course: Course, names: tuple[str, ...], seed: int = SEED, isolated: bool = False, tables: bool = False
+    course: Course,
+    names: tuple[str, ...],
+    seed: int = SEED,
+    isolated: bool = False,
+    tables: bool = False,
+    fresh: bool = False,
 ) -> int:
     """Verify the named katas, or all, and print a table and all gaps; return 1 if there are gaps, else 0.
-    With `tables`, write the table of mistakes of each kata."""
+    With `tables`, write the table of mistakes of each kata; with `fresh`, judge also what is recorded."""
     infos = [course.kata_info(name) for name in names] or list(course.katas.values())
     if not infos:
         raise CourseError("There are no katas to verify.")
-    found = dict(for_each(course, infos, _verify_in_process, seed, isolated))
+    found = dict(for_each(course, infos, _verify_in_process, seed, isolated, fresh))
     results = [found[info] for info in infos]
     click.echo(table(results))
     outcomes = [outcome for result in results for outcome in result.outcomes]
@@ -98,46 +106,81 @@ def verify_course(
     return 1 if gaps else 0
 
 
-def _verify_in_process(course: Course, info: KataInfo, seed: int, isolated: bool) -> KataVerification:
+def _verify_in_process(
+    course: Course, info: KataInfo, seed: int, isolated: bool, fresh: bool
+) -> KataVerification:
     click.echo(f"{info.name} …", err=True)
     if missing := static_checks.missing_files(course, info):  # without a reference no grader can be opened
         return KataVerification(info, gaps=missing)
-    grader, source = open_grader(course, [info], seed=seed)
-    with closing(source):
-        try:
-            return verify_kata(course, grader, info, isolated)
-        except KataError as error:
-            return KataVerification(info, gaps=[str(error)])
+    try:
+        return verify_kata(course, info, seed, isolated, fresh)
+    except KataError as error:
+        return KataVerification(info, gaps=[str(error)])
 
 
-def verify_kata(course: Course, grader: Grader, info: KataInfo, isolated: bool = False) -> KataVerification:
-    """Run all checks on one kata."""
+def verify_kata(
+    course: Course, info: KataInfo, seed: int = SEED, isolated: bool = False, fresh: bool = False
+) -> KataVerification:
+    """Run all checks on one kata. What was judged before is read, unless `fresh` is true."""
     began = time.monotonic()
     result = KataVerification(info)
     result.gaps += static_checks.gaps(course, info)
     if not result.gaps:
         due = ["a draft"] if info.draft else static_checks.gaps_of_answers(course, info)
-        _judge(course, grader, result, due, isolated)
+        records = Records(course, info, seed, fresh)
+        before = None if due else records.verified(str(isolated))
+        if before is not None:
+            _read(course, result, before)
+        else:
+            grader, source = open_grader(course, [info], seed=seed)
+            with closing(source):
+                _judge(course, grader, result, due, isolated, records)
+            if not due and not result.gaps:
+                records.note_verified(_as_data(result), str(isolated))
+            records.save()
     result.gaps += [] if info.draft else static_checks.unfinished(course, info)
     result.notes += static_checks.todos_of_draft(course, info)
     result.seconds = time.monotonic() - began
     return result
 
 
-def _judge(course: Course, grader: Grader, result: KataVerification, due: list[str], isolated: bool) -> None:
+def _as_data(result: KataVerification) -> dict[str, Any]:
+    """Return what judging has found about a kata without gaps."""
+    outcomes = [mistake_checks.as_data(outcome) for outcome in result.outcomes]
+    return {"checks": result.checks, "variants": result.variants, "outcomes": outcomes}
+
+
+def _read(course: Course, result: KataVerification, before: dict[str, Any]) -> None:
+    """Add what `_as_data` returned."""
+    result.checks, result.variants = before["checks"], before["variants"]
+    result.passed = result.variants
+    _add_outcomes(course, result, [mistake_checks.from_data(outcome) for outcome in before["outcomes"]])
+
+
+def _judge(
+    course: Course,
+    grader: Grader,
+    result: KataVerification,
+    due: list[str],
+    isolated: bool,
+    records: Records,
+) -> None:
     """Add the gaps that running the kata shows; if it cannot be drawn or judged, that is the only one. With
     gaps `due` in the mistakes and variants, only the reference is judged."""
     try:
         with limited_time(course, result.info):
             prepared = grader.prepare(result.info)
             result.checks = len(prepared.checks)
-            result.gaps += unsound_laws(course, prepared)
-        _verify_stub(course, grader, result)
-        _verify_reference(course, grader, result)
+            if not records.has_passed("laws"):
+                result.gaps += unsound_laws(course, prepared)
+                if not result.gaps:
+                    records.note_passed("laws")
+        _verify_stub(course, grader, result, records)
+        _verify_reference(course, grader, result, records)
         result.gaps += [] if result.info.draft else due
         if not due:
-            _verify_variants(course, grader, result)
-            _verify_mistakes(course, grader, result, isolated)
+            _verify_variants(course, grader, result, records)
+            _verify_mistakes(course, grader, result, isolated, records)
     except TookTooLong as endless:
         result.gaps.append(str(endless))
         return
@@ -158,24 +201,29 @@ def _judge(course: Course, grader: Grader, result: KataVerification, due: list[s
     )
 
 
-def _verify_stub(course: Course, grader: Grader, result: KataVerification) -> None:
+def _verify_stub(course: Course, grader: Grader, result: KataVerification, records: Records) -> None:
     kata = grader.prepare(result.info).kata
     due = "failed" if kata.ships_wrong_code else "not_started"
+    text = read(course.stub(result.info))
+    if records.has_passed("stub", text):
+        return
     report = grade_file(grader, result.info, course.stub(result.info)).report
-    if report.status != due:
+    if report.status == due:
+        records.note_passed("stub", text)
+    else:
         result.gaps.append(
             f"the stub is reported `{report.status}`, not `{due}`; each entry point must be a docstring"
             " and `raise NotImplementedError`."
         )
 
 
-def _verify_reference(course: Course, grader: Grader, result: KataVerification) -> None:
+def _verify_reference(course: Course, grader: Grader, result: KataVerification, records: Records) -> None:
     reference = course.solution(result.info, "reference").read_text(encoding="utf-8")
     where = place(course, course.solution(result.info, "reference"))
-    _require_full_marks(grader, result, where, "the reference", reference)
+    _require_full_marks(grader, result, records, where, "the reference", reference)
 
 
-def _verify_variants(course: Course, grader: Grader, result: KataVerification) -> None:
+def _verify_variants(course: Course, grader: Grader, result: KataVerification, records: Records) -> None:
     path = course.solution(result.info, "variants")
     sources = standalone_sources(course, result.info, "variants")
     result.variants = len(sources)
@@ -186,13 +234,20 @@ def _verify_variants(course: Course, grader: Grader, result: KataVerification) -
         )
     for name, source in sources.items():
         where = place(course, path, line_of_definition(path, name))
-        result.passed += _require_full_marks(grader, result, where, f"the variant `{name}`", source)
+        result.passed += _require_full_marks(grader, result, records, where, f"the variant `{name}`", source)
 
 
-def _require_full_marks(grader: Grader, result: KataVerification, where: str, what: str, source: str) -> bool:
+def _require_full_marks(
+    grader: Grader, result: KataVerification, records: Records, where: str, what: str, source: str
+) -> bool:
+    if records.has_passed("full marks", source):
+        return True
     report = _grade_source(grader, result, what, source)
-    if report is None or report.score == report.max_score:
-        return report is not None
+    if report is None:
+        return False
+    if report.score == report.max_score:
+        records.note_passed("full marks", source)
+        return True
     check = next(check for check in report.checks if check.score < check.max_score)
     result.gaps.append(f"{where}: {what} is refused by `{check.name}`: {_told(check)} Mend one of the two.")
     return False
@@ -217,10 +272,22 @@ def _grade_source(grader: Grader, result: KataVerification, what: str, source: s
         return None
 
 
-def _verify_mistakes(course: Course, grader: Grader, result: KataVerification, isolated: bool) -> None:
+def _verify_mistakes(
+    course: Course, grader: Grader, result: KataVerification, isolated: bool, records: Records
+) -> None:
     prepared = grader.prepare(result.info)
+    found = mistake_checks.outcomes(course, grader, prepared, records)
+    _add_outcomes(course, result, found)
+    for outcome in found if isolated else found[:1]:
+        difference = mistake_checks.differs_in_a_worker(course, grader, prepared, outcome)
+        result.gaps += [difference] if difference else []
+
+
+def _add_outcomes(
+    course: Course, result: KataVerification, found: list[mistake_checks.MistakeOutcome]
+) -> None:
     path = course.solution(result.info, "mistakes")
-    found = result.outcomes = mistake_checks.outcomes(course, grader, prepared)
+    result.outcomes = found
     result.mistakes = len(found)
     result.caught = sum(bool(outcome.failed) for outcome in found)
     result.named = sum(outcome.is_named for outcome in found)
@@ -229,12 +296,10 @@ def _verify_mistakes(course: Course, grader: Grader, result: KataVerification, i
         where, there = place(course, path, last_line(path)), counted(len(found), "mistake")
         result.gaps.append(f"{where}: {there}; {MISTAKES_DUE} are due.")
     for outcome in found:
-        where = place(course, path, line_of_definition(path, outcome.name))
-        result.gaps += [f"{where}: {outcome.gap}"] if outcome.gap else []
-        result.notes += [f"{where}: {outcome.note}"] if outcome.note else []
-    for outcome in found if isolated else found[:1]:
-        difference = mistake_checks.differs_in_a_worker(course, grader, prepared, outcome)
-        result.gaps += [difference] if difference else []
+        if outcome.gap or outcome.note:
+            where = place(course, path, line_of_definition(path, outcome.name))
+            result.gaps += [f"{where}: {outcome.gap}"] if outcome.gap else []
+            result.notes += [f"{where}: {outcome.note}"] if outcome.note else []
 
 
 def table(results: list[KataVerification]) -> str:

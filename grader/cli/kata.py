@@ -108,6 +108,7 @@ def import_(place: str, file: Path, new_track: bool, course: Path | None, **opti
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Only check that right answers pass, for this many seeds.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not only the first.")
+@click.option("--fresh", is_flag=True, help="Judge everything anew, also what is recorded.")
 @click.option("--tables", is_flag=True, help="Write the table of mistakes of each kata: mistakes.md.")
 @click.option("--mutate", is_flag=True, help="Make wrong versions of the references; list those that pass.")
 @click.option("--page", type=click.Path(path_type=Path), help="With --mutate: keep the counts in this file.")
@@ -117,6 +118,7 @@ def verify(
     seed: int,
     seeds: int | None,
     isolated: bool,
+    fresh: bool,
     tables: bool,
     mutate: bool,
     page: Path | None,
@@ -133,7 +135,7 @@ def verify(
         sys.exit(verify_right_answers(_own_course(course), names, seeds))
     from grader.authoring.verify import verify_course
 
-    sys.exit(verify_course(_own_course(course), names, seed, isolated, tables))
+    sys.exit(verify_course(_own_course(course), names, seed, isolated, tables, fresh))
 
 
 @kata.command(cls=GuardedCommand)

@@ -9,12 +9,12 @@ import ast
 import inspect
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from grader.course.catalog import Course, KataInfo, load_file
-from grader.course.loading import parse
+from grader.course.loading import parse, read
 from grader.kata import KataError
 
 
@@ -89,13 +89,18 @@ class Answers:
         self._part = f"dojo_{part}_{info.name}"
         with importable(self.reference):
             self._first = load_file(self._part, self.file)
-        self._tree = parse(self.file)
+        self.source = read(self.file)
+        self.tree = ast.parse(self.source)  # it could be loaded, so it has no syntax error
         self._codes: dict[str, types.CodeType] = {}
 
     @property
     def names(self) -> list[str]:
         """The answers' names in the order of the file."""
         return public_names(self._first)
+
+    def answer(self, name: str) -> Any:
+        """Return an answer as the file defines it."""
+        return getattr(self._first, name)
 
     def text(self, name: str) -> str:
         """Return an answer's docstring as one paragraph."""
@@ -113,12 +118,14 @@ class Answers:
         replaced = replaced_by(answer, self.reference, self.info.entry_points)
         return types.SimpleNamespace(**{**entries, **replaced}, __name__=self.info.name)
 
+    def excerpt(self, name: str) -> ast.Module:
+        """Return the part of the file that the answer needs."""
+        return excerpted(self.tree, name)
+
     def _module(self, name: str) -> types.ModuleType:
         """Execute the part of the file that the answer needs; the file may contain sixty other answers."""
         if name not in self._codes:
-            self._codes[name] = compile(
-                excerpted(self._tree, name), str(self.file), "exec", dont_inherit=True
-            )
+            self._codes[name] = compile(excerpted(self.tree, name), str(self.file), "exec", dont_inherit=True)
         module = types.ModuleType(self._part)
         module.__file__ = str(self.file)
         sys.modules[self._part] = module
@@ -129,8 +136,12 @@ class Answers:
 
 def excerpt(source: str, name: str) -> str:
     """Return the source without the functions and classes that `name` does not need."""
+    return _without(source, _unneeded(ast.parse(source), name))
+
+
+def _without(source: str, nodes: list[Definition]) -> str:
     lines = source.splitlines(keepends=True)
-    for node in reversed(_unneeded(ast.parse(source), name)):
+    for node in reversed(nodes):
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         del lines[first - 1 : node.end_lineno]
     return "".join(lines)
@@ -179,24 +190,37 @@ _answers = _load("answer_{part}", {answers!r})
 '''
 
 
-def standalone_sources(course: Course, info: KataInfo, part: str) -> dict[str, str]:
-    """Return, for each answer in `mistakes` or `variants`, the source of a file with all entry points."""
-    files = {name: course.solution(info, name) for name in ("reference", part)}
-    texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
-    reference = load_file(f"dojo_reference_{info.name}", files["reference"])
-    with importable(reference):
-        answers = load_file(f"dojo_{part}_{info.name}", files[part])
-    return {
-        name: STANDALONE.format(
+class _StandaloneSources(Mapping[str, str]):
+    """The sources by the names of the answers; each is made on request."""
+
+    def __init__(self, course: Course, info: KataInfo, part: str) -> None:
+        self._answers, self._info, self._part = Answers(course, info, part), info, part
+        self._reference = read(course.solution(info, "reference"))
+        self._names = self._answers.names
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._names:
+            raise KeyError(name)
+        entry_points, answer = self._info.entry_points, self._answers.answer(name)
+        return STANDALONE.format(
             name=name,
-            part=part,
-            reference=texts["reference"],
-            answers=excerpt(texts[part], name),
-            bindings=_bindings(getattr(answers, name), name, reference, info.entry_points)
-            + "\nSTUDENT = None" * bool(info.questions),  # questions are then judged on all rows
+            part=self._part,
+            reference=self._reference,
+            answers=_without(self._answers.source, _unneeded(self._answers.tree, name)),
+            bindings=_bindings(answer, name, self._answers.reference, entry_points)
+            + "\nSTUDENT = None" * bool(self._info.questions),  # questions are then judged on all rows
         )
-        for name in public_names(answers)
-    }
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def standalone_sources(course: Course, info: KataInfo, part: str) -> Mapping[str, str]:
+    """Return, for each answer in `mistakes` or `variants`, the source of a file with all entry points."""
+    return _StandaloneSources(course, info, part)
 
 
 def _bindings(answer: object, name: str, reference: object, entry_points: tuple[str, ...]) -> str:

@@ -16,7 +16,7 @@ from grader.answer_keys.answers import Recorded, RecordedMistake
 from grader.checks.builtin import agrees_with_reference
 from grader.checks.questions import agrees, plain
 from grader.checks.runner import CheckResult
-from grader.diagnosis.similarity import ComparedFailure
+from grader.diagnosis.similarity import ComparedFailure, RecordedFailure
 from grader.kata import Kata
 from grader.report import Mistake
 from grader.values.arrays import distinct_values
@@ -54,10 +54,14 @@ class FailedCheck:
         order = finding.plan.positions
         self.failures = {order[id(f.case)]: ComparedFailure(f) for f in finding.failures}
         self._answers = [call.value for f in finding.failures for call in f.trace if not call.error]
+        first = finding.failures[0] if finding.failures else None
+        self._was_empty = first.is_empty if isinstance(first, RecordedFailure) else None
 
     @cached_property
     def is_empty(self) -> bool:
         """True if every answer is NaN or all are the same number; many mistakes answer like that."""
+        if self._was_empty is not None:
+            return self._was_empty
         if any(isinstance(answer, str) for answer in self._answers) or not self._answers:
             return False
         values = distinct_values(self._answers)

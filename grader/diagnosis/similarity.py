@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
 from grader.answer_keys.answers import Answer, Recorded
@@ -14,9 +15,19 @@ from grader.worker.protocol.codec import Handle, TensorOutline
 from grader.worker.student import Call
 
 
+@dataclass
+class RecordedFailure(Failure):
+    """A failure of a mistake that was judged before. It has the facts that are compared, and no message."""
+
+    recorded: Recorded = field(kw_only=True)
+    is_empty: bool = field(kw_only=True)  # what `FailedCheck.is_empty` was
+
+
 def record(failure: Failure) -> Recorded:
     """Return the facts of a failure that are compared. The message is stored as a digest: it may quote the
     code that raised it, and students receive the answer keys."""
+    if isinstance(failure, RecordedFailure):
+        return failure.recorded
     answers = tuple(map(_answer, failure.trace))
     said = hashlib.sha256(_comparable_message(failure).encode("utf-8", "replace")).hexdigest()[:16]
     return Recorded(failure.status, said, bool(failure.difference), answers)

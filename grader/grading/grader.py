@@ -21,11 +21,12 @@ from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import plan
 from grader.checks.runner import CheckResult
+from grader.checks.unearned import unearned
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import read_file
 from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
-from grader.grading.report_builder import as_check, as_repair, smallest, unearned
+from grader.grading.report_builder import as_check, as_repair, smallest
 from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata, hundredths
 from grader.report import CheckReport, Cost, Isolation, KataReport, Provenance

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from grader.checks.builtin import BUILTIN
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.pictures import pictures_of, place_of
 from grader.grading.snippet import Script, script_of, signatures_of, with_parameters
 from grader.kata import Case, Kata
 from grader.report import CheckReport, Mistake, Place, Repair
-from grader.values.arrays import distinct_values, holds_arrays, is_contiguous
+from grader.values.arrays import holds_arrays, is_contiguous
 from grader.values.formatting import describe, show
 
 if TYPE_CHECKING:
@@ -19,33 +18,6 @@ if TYPE_CHECKING:
 
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
 NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
-NAN_ANSWERS = "No points: most answers are NaN."
-FEW_CASES_AGREE = (
-    "Checks such as shape and dtype give no points here: fewer than a quarter of the answers are right."
-)
-NO_ANSWER = "No points: no call has returned anything."
-ONE_ANSWER = "No points: the answer is the same whatever the arguments."
-
-
-def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) -> dict[str, str]:
-    """Return, by check, why it gives no points although it does not fail. Built-in checks give none if fewer
-    than a quarter of the cases agree with the reference. If none agrees, no check gives any if no call
-    returned, or all returned the same."""
-    agreement = findings[0]
-    if agreement.plan.name not in BUILTIN:  # a kata of questions, in which each answer counts by itself
-        return {}
-    agreeing = len(agreement.asked) - len(agreement.failures)
-    if agreeing:
-        return dict.fromkeys(BUILTIN, FEW_CASES_AGREE) if 4 * agreeing < len(agreement.asked) else {}
-    returned = [answer for answer in answers if answer is not None]
-    everything = [finding.plan.name for finding in findings]
-    if not returned:
-        return dict.fromkeys(everything, NO_ANSWER)
-    if 2 * sum(distinct_values(answer) == {"nan"} for answer in returned) > len(returned):
-        return dict.fromkeys(everything, NAN_ANSWERS)
-    if len(returned) > 2 and len(distinct_values(returned) - {"nan"}) <= 1:
-        return dict.fromkeys(everything, ONE_ANSWER)
-    return dict.fromkeys(BUILTIN, FEW_CASES_AGREE)
 
 
 def as_check(

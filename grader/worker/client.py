@@ -186,7 +186,7 @@ class RemoteStudent(Student):
 
     def _since_the_batch(self, used: Usage) -> float:
         """Return the seconds since the batch was sent, without the wait for a free processor."""
-        return max(0.0, used.awake - self._batch.awake)
+        return used.since(self._batch)
 
     def _limit(self, used: Usage) -> float:
         """Return the limit for all calls; it is wider if the wait for a free processor is unknown."""

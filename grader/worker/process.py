@@ -78,10 +78,13 @@ class Usage:
     cpu: float
     delayed: float | None
 
-    @property
-    def awake(self) -> float:
-        """Wall time without the time spent waiting for a free processor."""
-        return self.wall - (self.delayed or 0.0)
+    def since(self, earlier: Usage) -> float:
+        """Return the seconds since then, without the wait for a free processor if both moments know it: of a
+        worker that has ended it is unknown."""
+        wall = self.wall - earlier.wall
+        if self.delayed is None or earlier.delayed is None:
+            return wall
+        return max(0.0, wall - (self.delayed - earlier.delayed))
 
 
 @dataclass(eq=False)

@@ -3,11 +3,13 @@
 import os
 import shutil
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from grader.authoring.verified import write_record
+from grader.cases import cache
 from grader.course.catalog import Course
 from grader.course.submission import read_submission
 from grader.grading import submission_run
@@ -24,10 +26,16 @@ LOAD_SECONDS = 20.0
 
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_its_own(tmp_path_factory):
+    """A cache folder of the run; only what was judged is shared with `kata verify` and with other runs."""
+    judged = cache.folder()
     with pytest.MonkeyPatch.context() as patch:
         shared = os.environ.get("PYTEST_XDIST_WORKER") is not None  # then the folder is inside the run's
         base = tmp_path_factory.getbasetemp()
         patch.setenv("XDG_CACHE_HOME", str((base.parent if shared else base) / "cache"))
+        with suppress(OSError):  # another worker has made the link, or nothing can be shared
+            judged.mkdir(parents=True, exist_ok=True, mode=0o700)
+            cache.folder().parent.mkdir(parents=True, exist_ok=True)
+            cache.folder().symlink_to(judged, target_is_directory=True)
         yield
 
 

@@ -31,7 +31,7 @@ def ask(monkeypatch, tmp_path):
         return cache.cached("double", "0123", make).answers
 
     ask.made = 0
-    ask.file = tmp_path / "deep" / "down" / "double-0123.key"
+    ask.file = tmp_path / "deep" / "down" / "judged" / "double-0123.key"
     return ask
 
 
@@ -50,7 +50,7 @@ def test_a_file_cut_anywhere_is_made_anew(ask):
     data = ask.file.read_bytes()
     for size in range(0, len(data), 7):
         ask.file.write_bytes(data[:size])
-        assert cache._read(ask.file.name, "double") is None
+        assert cache.read_entry(ask.file.name, "double") is None
     ask()
     assert (ask.made, ask.file.read_bytes()) == (2, data)
 
@@ -104,7 +104,7 @@ def test_a_key_is_drawn_once(drawn):
 
 def test_a_damaged_key_is_drawn_again_and_mended(drawn, tmp_path):
     first = drawn()
-    (file,) = tmp_path.glob("decoder-dojo/double-*.key")
+    (file,) = tmp_path.glob("decoder-dojo/judged/double-*.key")
     file.write_bytes(file.read_bytes()[:-3])
     assert repr(drawn()) == repr(first)
     drawn()

@@ -39,15 +39,13 @@ def test_the_contracts_hold():
     assert found.returncode == 0, found.stdout + found.stderr
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in SOURCES if path != PYTORCH_ITSELF], ids=lambda path: str(path.relative_to(ROOT))
-)
-def test_heavy_libraries_are_imported_late(path):
-    at_once = dict(imported_at_once(ast.parse(path.read_text(encoding="utf-8"))))
+def test_heavy_libraries_are_imported_late():
     early = [
-        f"line {at_once[name]}: import {name} inside a function, since {LATE[name]}"
-        for name in LATE
-        if name in at_once
+        f"{path.relative_to(ROOT)}:{line}: import {name} inside a function, since {LATE[name]}"
+        for path in SOURCES
+        if path != PYTORCH_ITSELF
+        for name, line in imported_at_once(ast.parse(path.read_text(encoding="utf-8")))
+        if name in LATE
     ]
     assert not early, "\n".join(early)
 

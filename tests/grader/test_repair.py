@@ -243,8 +243,8 @@ KEEPING_MODULE = """
     from torch import nn
 
     @functools.cache
-    def ones(width):
-        return torch.ones(width)
+    def ones(width, device):
+        return torch.ones(width, device=device)
 
     class Center(nn.Module):
         def __init__(self, width):
@@ -271,7 +271,7 @@ KEEPING_MODULE = """
             "This line switches gradients on or off, and leaves them so for the caller.",
         ),
         (
-            *("one = ones(x.shape[1]).mul_(2) / 2", "mean * one", 6),
+            *("one = ones(x.shape[1], x.device).mul_(2) / 2", "mean * one", 6),
             "This keeps the results of `ones`, and a later call gets one that is not its own.",
         ),
     ],

@@ -2,6 +2,7 @@
 
 pytest tests/katas/TRACK/test_NAME.py                               your own exercise
 pytest tests/katas --student=reference                              the references
+pytest tests/katas --student=reference --fresh                      also those that have passed before
 """
 
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from grader.cases import generation
 from grader.course.catalog import Course, load_file
 from grader.course.submission import read_submission
+from grader.diagnosis.recording import Records
 from grader.worker.in_process import LocalStudent
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +22,40 @@ def pytest_addoption(parser):
     parser.addoption(
         "--student", default="exercises", help="whose answers: `exercises`, `reference`, or a Python file"
     )
+    parser.addoption(
+        "--fresh", action="store_true", help="run also the laws that the references have passed before"
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def records(request):
+    """The laws that the reference has passed before, with the same files and the same grader; else None."""
+    if request.config.getoption("--student") != "reference":
+        yield None
+        return
+    course = Course(ROOT)
+    info = course.kata_info(request.module.KATA.name)
+    found = Records(course, info, generation.SEED)
+    yield found
+    found.save()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Leave out a law that the reference has passed before: its cases would be the same."""
+    found = pyfuncitem.funcargs["records"]
+    fresh = pyfuncitem.config.getoption("--fresh")
+    return (found and not fresh and found.has_passed("pytest", pyfuncitem.name)) or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Note a law that the reference passes."""
+    result = yield
+    found = item.funcargs["records"]
+    if found and not found.has_passed("pytest", item.name):
+        found.note_passed("pytest", item.name)
+    return result
 
 
 @pytest.fixture(scope="session")
