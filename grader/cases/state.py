@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -19,7 +19,6 @@ from grader.worker.proxies import RemoteObject
 from grader.worker.student import Student
 
 SWITCHES = ("train", "eval", "double", "float")  # methods that change how a module answers
-CASTS = ("double", "float")
 PLAIN_CASES = 3
 EARLIER_CALLS = "earlier_calls_change_nothing"
 RAISED = "raised"  # the kind that says that a call with other values raised
@@ -56,9 +55,11 @@ class Revisited(Student):
     other calls are made up. Calls that raise since the made up inputs do not fit leave no trace.
     """
 
-    def __init__(self, student: Student, earlier: list[list[Use]]) -> None:
+    def __init__(self, student: Student, earlier: list[list[Use]], is_double: bool = False) -> None:
         super().__init__()
         self._student, self._earlier = student, earlier
+        self._casts = ("float", "double") if is_double else ("double", "float")  # the case's own is the last
+        self._made: list[Handle] = []
         self._numbers: dict[int, int] = {}  # the number of the object, by the id of its handle or a wrapper's
         self.uses: list[list[Use]] = []
 
@@ -74,9 +75,10 @@ class Revisited(Student):
 
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
         value = super().call(name, target, args, kwargs)
-        returned = self.trace[-1].value
+        returned = self.trace[-1].value = in_leaves(_copied, self.trace[-1].value)
         if target is None and isinstance(returned, Handle):
             number = self._numbers[returned.id] = len(self.uses)
+            self._made.append(returned)
             self.uses.append([])
             if number < len(self._earlier):
                 self._visit(returned, self._earlier[number])
@@ -86,19 +88,28 @@ class Revisited(Student):
 
     def _visit(self, module: Handle, uses: list[Use]) -> None:
         """Call a new module as it will be called later, before it gets its weights."""
+        other, own = self._casts
         calls = _calls_of_module(uses)
-        for switch, change in VISITS if calls else ():
-            self._try(switch, module)
+        for switch, cast, change in (
+            (own, own, _shorter),
+            (other, other, other_values),
+            (own, own, _longer),
+            ("eval", own, _unchanged),
+            ("train", own, _shorter),
+        ):
+            if calls:
+                self._try(switch, module)
             for use in calls:
-                self._try(use.name, module, change(use.args), change(use.kwargs))
+                self._try(use.name, module, change(CASTS[cast](use.args)), change(CASTS[cast](use.kwargs)))
 
     def _try(self, name: str, target: Handle, args: Any = (), kwargs: Any = None) -> None:
         try:
             super().call(name, target, list(args), dict(kwargs or {}))
+            self.trace[-1].value = in_leaves(_copied, self.trace[-1].value)
         except SubmissionFailed:  # the made up inputs may not fit
             del self.trace[-1:]
 
-    def revisit(self, is_double: bool, tolerance: Tolerance) -> Iterator[Finding]:
+    def revisit(self, tolerance: Tolerance) -> Iterator[Finding]:
         """Repeat the calls of a case after other calls, in the other mode and in the other dtype."""
         for uses in self.uses:
             calls = _calls_of_module(uses)
@@ -111,14 +122,13 @@ class Revisited(Student):
             self._try("eval" if _is_training(uses) else "train", module)
             yield from self._repeated("mode", calls, tolerance)
             self._try("train" if _is_training(uses) else "eval", module)
-            for switch in ("float", "double") if is_double else ("double", "float"):
+            for switch in self._casts:
                 self._try(switch, module)
                 yield from self._repeated(switch, calls, tolerance)
-            self._try("double" if is_double else "float", module)
 
     def _repeated(self, kind: str, calls: list[Use], tolerance: Tolerance) -> Iterator[Finding]:
         """Yield what is different where calls are repeated, in float32 or float64 if that is their kind."""
-        change = {"double": _in_float64, "float": _in_float32}.get(kind, _unchanged)
+        change = CASTS.get(kind, _unchanged)
         for use in calls:
             try:
                 super().call(use.name, use.target, change(use.args), change(use.kwargs))
@@ -130,11 +140,11 @@ class Revisited(Student):
 
     def overwrites(self) -> bool:
         """Return whether a call of a module with other values changes the result of the call before."""
-        for calls in map(_calls_of_module, self.uses):
+        for module, uses in zip(self._made, self.uses, strict=True):
             with self.holding_results() as held:
-                for use in [use for use in calls if use.name == "__call__"][-1:]:
-                    self._try(use.name, use.target, use.args, use.kwargs)
-                    self._try(use.name, use.target, other_values(use.args), other_values(use.kwargs))
+                for use in [use for use in uses if use.name == "__call__"][-1:]:
+                    self._try(use.name, module, use.args, use.kwargs)
+                    self._try(use.name, module, other_values(use.args), other_values(use.kwargs))
             if held.overwritten:
                 return True
         return False
@@ -179,7 +189,7 @@ def findings(
     plain = Revisited(student, [])
     kata.observed(plain, case)
     if any(map(_calls_of_module, plain.uses)):
-        module = Revisited(student, plain.uses)
+        module = Revisited(student, plain.uses, float_dtype(case) == "float64")
         for finding in _of_modules(kata, module, case, first, tolerance):
             student.trace[:] = module.trace
             yield finding
@@ -189,7 +199,7 @@ def _of_modules(
     kata: Kata, module: Revisited, case: Case, first: dict[str, Any], tolerance: Tolerance
 ) -> Iterator[Finding]:
     yield from _compared("module", kata, module, case, first, tolerance)
-    yield from module.revisit(float_dtype(case) == "float64", tolerance)
+    yield from module.revisit(tolerance)
     if module.overwrites():
         yield "overwritten", SENTENCES["overwritten"], None
 
@@ -251,6 +261,8 @@ def _reversed(value: Any) -> Any:
         return value
     if len(value) == 1 and "float" in str(value.dtype):
         return value * 0.5
+    if len(value) == 1 and value.ndim > 1:
+        return value.flip(1) if _is_tensor(value) else value[:, ::-1].copy()
     return value.flip(0) if _is_tensor(value) else value[::-1].copy()
 
 
@@ -264,26 +276,28 @@ def _in_float32(tree: Any) -> Any:
 
 def _shorter(tree: Any) -> Any:
     """Return the tensors with the first entry along their second axis alone."""
-    return in_leaves(lambda v: v[:, :1] if _is_tensor(v) and v.ndim > 1 else v, _in_float32(tree))
+    return in_leaves(lambda v: v[:, :1] if _is_tensor(v) and v.ndim > 1 else v, tree)
 
 
 def _longer(tree: Any) -> Any:
-    """Return the tensors with their entries twice along the first two axes."""
-    return in_leaves(
-        lambda v: v.repeat(2, 2, *[1] * (v.ndim - 2)) if _is_tensor(v) and v.ndim > 1 else v,
-        _in_float32(tree),
-    )
+    """Return the tensors with one entry more along each of their first two axes."""
+    return in_leaves(lambda v: _with_more(v) if _is_tensor(v) and v.ndim > 1 else v, tree)
+
+
+def _with_more(value: Any) -> Any:
+    rows, columns = ([*range(size), 0] if size else [] for size in value.shape[:2])
+    return value[rows][:, columns]
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of an array: within one process a later call may write into the one that was returned."""
+    if _is_tensor(value):
+        return value.clone()
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _unchanged(tree: Any) -> Any:
     return tree
 
 
-#: How a new module is called: what is switched first, and the change of the case's own inputs.
-VISITS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-    ("train", _shorter),
-    ("double", lambda tree: _in_float64(other_values(tree))),
-    ("float", _longer),
-    ("eval", _in_float32),
-    ("train", _shorter),
-)
+CASTS = {"double": _in_float64, "float": _in_float32}

@@ -86,7 +86,7 @@ def sizes_of(draw, widths=WIDTHS):
         "d_ff": draw(st.integers(1, 5)),
         "num_layers": draw(st.integers(1, 2)),
         "max_len": draw(st.integers(6, 9)),
-        "dropout": draw(st.sampled_from([0.0, 1.0])),
+        "dropout": draw(st.sampled_from([0.0, 1.0, 0.0])),
     }
     pad_id = draw(st.sampled_from([None, 0, 1]))
     return sizes if pad_id is None else {**sizes, "pad_id": pad_id}
@@ -272,6 +272,17 @@ def test_what_follows_changes_nothing(student, sizes, weights, src, tgt, token, 
     for after, what in zip((later, longer), whats, strict=True):
         what = f"the tensor of logits of {tokens} target tokens, {what}"
         expect.close(after, before, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
+
+
+@KATA.law(points=0.5)
+def test_decode_needs_no_call_of_encode(student, sizes, weights, src, tgt, memory):
+    """A new model decodes a memory that comes from elsewhere."""
+    decoded = loaded(student, sizes, weights).decode(tgt, memory, src)
+    used = loaded(student, sizes, weights)
+    used.encode(src)
+    what = "the tensor of logits that a new model decodes, against one that has encoded src,"
+    expected = used.decode(tgt, memory, src)
+    expect.close(decoded, expected, what, terms=sizes["d_model"], roundings=2 * ROUNDINGS)
 
 
 def padded(ids, more, pad_id):

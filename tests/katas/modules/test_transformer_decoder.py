@@ -71,7 +71,7 @@ def sizes_of(draw, widths=WIDTHS):
         "d_ff": draw(st.integers(1, 5)),
         "vocab_size": draw(st.integers(2, 5)),
         "max_len": draw(st.integers(5, 9)),
-        "dropout": draw(st.sampled_from([0.0, 1.0])),
+        "dropout": draw(st.sampled_from([0.0, 1.0, 0.0])),
     }
     tied = draw(st.sampled_from([None, True, False]))
     return sizes if tied is None else {**sizes, "tie_weights": tied}
