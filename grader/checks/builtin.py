@@ -274,7 +274,11 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
     context.student.trace.clear()
     key, tolerance = context.oracle.key, context.oracle.precision(case).tolerance(context.kata.roundings)
     number = next(i for i, other in enumerate(state.chosen(key.cases, key.corners)) if other is case)
-    kept = [found["kind"] for found in key.law_cases[state.EARLIER_CALLS] if found["case"] == number]
+    kept = [
+        found["kind"]
+        for found in key.law_cases[state.EARLIER_CALLS]
+        if found["case"] == number or found["kind"] not in state.BY_CASE
+    ]
     others = state.others_than(case, key.cases)
     found = state.findings(context.kata, context.student, case, others, first, tolerance)
     for kind, sentence, difference in found:
