@@ -91,14 +91,14 @@ class Oracle:
     def _kinds_found(self, cases: list[Case], corners: list[str], answers: list[Expected]) -> list[Case]:
         """Return the kinds of change that earlier calls make to the reference's own answers, each with the
         number of its case. They are not held against a submission. Nor are casts in corners, whose numbers
-        float32 may not hold."""
+        float32 may not hold, and the mode in which a call there leaves a module."""
         known = {
             id(case): (answer, corner) for case, answer, corner in zip(cases, answers, corners, strict=True)
         }
         found: list[Case] = []
         for number, case in enumerate(state.chosen(cases, corners)):
             answer, corner = known[id(case)]
-            kinds = set(state.CASTS if corner else ())
+            kinds = {*state.CASTS, "training"} if corner else set()
             tolerance = precision_of(case).tolerance(self.kata.roundings)
             with suppress(SubmissionFailed, ExpectationFailed):
                 others = state.others_than(case, cases)
