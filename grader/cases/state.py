@@ -22,11 +22,6 @@ SWITCHES = ("train", "eval", "double", "float")  # methods that change how a mod
 PLAIN_CASES = 3
 EARLIER_CALLS = "earlier_calls_change_nothing"
 BY_CASE = ("mode", "double", "float", "training")  # kinds that other cases may still be judged by
-    "mode",
-    "double",
-    "float",
-    "training",
-)  # kinds that depend on the numbers of a case, such as a dropout of 0
 RAISED = "raised"  # the kind that says that a call with other values raised
 
 Finding = tuple[str, str, Difference | None]  # its kind, a sentence and the difference
