@@ -17,6 +17,7 @@ from grader.worker.protocol.codec import Malformed, encode
 Item = TypeVar("Item")
 
 SEED = 20170612
+LAYOUT = "any_memory_layout"  # the corner of cases whose arrays are not contiguous
 FEWEST = 8  # the smallest number of cases that `half` returns, if there are as many
 DRAWS = 3  # cases drawn for each one kept, since Hypothesis repeats cases and those kept are spread by size
 

@@ -23,8 +23,6 @@ from grader.values.tolerance import Precision, precision_of
 from grader.worker.in_process import LocalStudent
 
 CORNER_CASES = 12  # cases kept for each corner
-LAYOUT = "any_memory_layout"
-STATE_CASES = 4  # cases that are judged between other calls
 LAID_OUT = 4  # cases of each corner, and of the plain ones, that are laid out anew in memory
 TURNS = 8  # seeds to try for the corners of which the first one gives no case
 
@@ -87,22 +85,26 @@ class Oracle:
         }
         corners = [name for name, group in groups.items() for _ in group]
         answers = self._answers(cases)
-        if not any(law.name == state.EARLIER_CALLS for law in kata.laws):
-            kinds = self._kinds_found(cases[: len(groups[""])], answers)
-            law_cases[state.EARLIER_CALLS] = [{"kind": kind} for kind in sorted(kinds)]
+        law_cases[state.EARLIER_CALLS] = self._kinds_found(cases, corners, answers)
         return AnswerKey(cases, answers, law_cases, corners, self._cost(cases, corners))
 
-    def _kinds_found(self, cases: list[Case], answers: list[Expected]) -> set[str]:
-        """Return the kinds of change that earlier calls make to the reference's own answers. They are not
-        held against a submission."""
-        expected = {id(case): answer for case, answer in zip(cases, answers, strict=False)}
-        found: set[str] = set()
-        for case in generation.spread(cases, STATE_CASES):
+    def _kinds_found(self, cases: list[Case], corners: list[str], answers: list[Expected]) -> list[Case]:
+        """Return the kinds of change that earlier calls make to the reference's own answers, each with the
+        number of its case. They are not held against a submission. Nor are casts in corners, whose numbers
+        float32 may not hold, and the mode in which a call there leaves a module."""
+        known = {
+            id(case): (answer, corner) for case, answer, corner in zip(cases, answers, corners, strict=True)
+        }
+        found: list[Case] = []
+        for number, case in enumerate(state.chosen(cases, corners)):
+            answer, corner = known[id(case)]
+            kinds = {*state.CASTS, "training"} if corner else set()
             tolerance = precision_of(case).tolerance(self.kata.roundings)
-            first, others = expected[id(case)].native, state.others_than(case, cases)
             with suppress(SubmissionFailed, ExpectationFailed):
-                every = state.findings(self.kata, self.reference, case, others, first, tolerance)
-                found |= {kind for kind, *_ in every}
+                others = state.others_than(case, cases)
+                every = state.findings(self.kata, self.reference, case, others, answer.native, tolerance)
+                kinds |= {kind for kind, *_ in every}
+            found += [{"case": number, "kind": kind} for kind in sorted(kinds)]
         self.reference.trace.clear()
         return found
 
@@ -142,9 +144,9 @@ class Oracle:
     ) -> dict[str, list[Case]]:
         """Return the examples and at most `plain` drawn plain cases and `each` of a corner, by corner.
 
-        All arrays are made contiguous, but plain cases that were not also form the corner LAYOUT, unchanged.
-        If there are any, some cases of every corner join them, laid out anew. Raises KataError if a corner
-        has no case.
+        All arrays are made contiguous, but plain cases that were not also form the corner
+        `generation.LAYOUT`, unchanged. If there are any, some cases of every corner join them, laid out
+        anew. Raises KataError if a corner has no case.
         """
         groups: dict[str, list[Case]] = {"": [], **{corner.name: [] for corner in self.kata.corners}}
         for origin, most in ((examples, len(examples)), (drawn, each)):
@@ -153,7 +155,7 @@ class Oracle:
                 by_corner.setdefault(self.kata.corner_of(case), []).append(case)
             strided = [case for case in by_corner.get("", []) if not is_contiguous(case)]
             if strided:
-                groups.setdefault(LAYOUT, []).extend(generation.spread(strided, most))
+                groups.setdefault(generation.LAYOUT, []).extend(generation.spread(strided, most))
             for name, group in by_corner.items():
                 size = plain if origin is drawn and not name else most
                 groups[name] += generation.spread(contiguous(group), size)
@@ -163,7 +165,7 @@ class Oracle:
             raise KataError(f"{self.kata.name}: {what}; change how cases are drawn, or drop the corner.")
         if not all(map(is_contiguous, [*examples, *drawn])):
             every = [*(case for group in groups.values() for case in group), *contiguous(drawn)]
-            groups.setdefault(LAYOUT, []).extend(self._laid_out(every))
+            groups.setdefault(generation.LAYOUT, []).extend(self._laid_out(every))
         return groups
 
     def _laid_out(self, cases: list[Case]) -> list[Case]:

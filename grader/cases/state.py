@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from grader.cases.generation import LAYOUT, spread
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case, Kata
-from grader.values.arrays import in_leaves
+from grader.values.arrays import dtype_name, float_dtype, in_leaves, leaves
 from grader.values.comparison import Difference, Tolerance, first_difference
 from grader.worker.protocol.codec import Handle
 from grader.worker.protocol.messages import Outcome, Request
+from grader.worker.proxies import RemoteObject
 from grader.worker.student import Student
 
+SWITCHES = ("train", "eval", "double", "float")  # methods that change how a module answers
+PLAIN_CASES = 3
 EARLIER_CALLS = "earlier_calls_change_nothing"
+BY_CASE = ("mode", "double", "float", "training")  # kinds that other cases may still be judged by
 RAISED = "raised"  # the kind that says that a call with other values raised
 
 Finding = tuple[str, str, Difference | None]  # its kind, a sentence and the difference
@@ -28,86 +33,134 @@ SENTENCES = {
     "again": "After calls with other arguments, the same call gives another answer.",
     "module": "After calls with other inputs, weights, dtypes and modes, the module gives another answer.",
     "mode": "In training and in evaluation mode the module gives different answers.",
+    "double": "After module.double() the module gives another answer.",
+    "float": "After module.float() the module gives another answer.",
     "overwritten": "A call changes the result of an earlier one, which its caller still holds.",
 }
 
 
+class Use(NamedTuple):
+    """A call of an object that a case makes, or of a wrapper around it, and what it returned."""
+
+    target: Handle
+    name: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    value: Any
+
+
 class Revisited(Student):
-    """A student whose modules are called with other inputs, in other dtypes and modes, after they are made.
+    """A student whose modules are called with other inputs, in other dtypes and modes, around a case's calls.
 
     `uses` are the calls that a case makes on each object; `earlier` are those of a run before, by which the
-    other calls are made up.
+    other calls are made up. Calls that raise since the made up inputs do not fit leave no trace.
     """
 
-    def __init__(self, student: Student, earlier: list[list[Any]]) -> None:
+    def __init__(self, student: Student, earlier: list[list[Use]], is_double: bool = False) -> None:
         super().__init__()
         self.history = student.history
         self._student, self._earlier = student, earlier
+        self._casts = ("float", "double") if is_double else ("double", "float")  # the case's own is the last
         self._made: list[Handle] = []
-        self.uses: list[list[Any]] = []
+        self._numbers: dict[int, int] = {}  # the number of the object, by the id of its handle or a wrapper's
+        self.uses: list[list[Use]] = []
 
     def perform(self, request: Request) -> Outcome:
         return self._student.perform(request)
 
+    def build(self, source: str, name: str, *args: Any, **kwargs: Any) -> Any:
+        built = super().build(source, name, *args, **kwargs)
+        wrapped = [arg for arg in args if isinstance(arg, RemoteObject) and arg._handle.id in self._numbers]
+        if isinstance(built, RemoteObject) and wrapped:
+            self._numbers[built._handle.id] = self._numbers[wrapped[0]._handle.id]
+        return built
+
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
         value = super().call(name, target, args, kwargs)
-        returned = self.trace[-1].value
+        returned = self.trace[-1].value = in_leaves(_copied, self.trace[-1].value)
         if target is None and isinstance(returned, Handle):
+            number = self._numbers[returned.id] = len(self.uses)
             self._made.append(returned)
             self.uses.append([])
-            self._visit(returned)
-        elif target in self._made and name != "load_state_dict":
-            self.uses[self._made.index(target)].append((name, args, kwargs, returned))
+            if number < len(self._earlier):
+                self._visit(returned, self._earlier[number])
+        elif target is not None and target.id in self._numbers and name != "load_state_dict":
+            self.uses[self._numbers[target.id]].append(Use(target, name, args, kwargs, returned))
         return value
 
-    def _visit(self, module: Handle) -> None:
+    def _visit(self, module: Handle, uses: list[Use]) -> None:
         """Call a new module as it will be called later, before it gets its weights."""
-        index = len(self._made) - 1
-        uses = self._earlier[index] if index < len(self._earlier) else []
-        if not any(name == "__call__" for name, *_ in uses):
-            return
-        self._try("double", module)
-        for change in (_in_float64, _shorter, _in_float64):
-            self._repeat(module, uses, change)
-        self._try("float", module)
-        self._try("eval", module)
-        for change in (other_values, _shorter, _longer):
-            self._repeat(module, uses, change)
-        self._try("train", module)
-        self._repeat(module, uses, _in_float32)
+        other, own = self._casts
+        calls = _calls_of_module(uses)
+        for switch, cast, change in (
+            (own, own, _shorter),
+            (other, other, other_values),
+            (own, own, _longer),
+            ("eval", own, _unchanged),
+            ("train", own, _shorter),
+        ):
+            if calls:
+                self._try(switch, module)
+            for use in calls:
+                self._try(use.name, module, change(CASTS[cast](use.args)), change(CASTS[cast](use.kwargs)))
 
-    def _repeat(self, module: Handle, uses: list[Any], change: Callable[[Any], Any]) -> None:
-        for name, args, kwargs, _ in uses:
-            if name not in ("train", "eval", "double", "float"):
-                self._try(name, module, change(args), change(kwargs))
+    def _try(self, name: str, target: Handle, args: Any = (), kwargs: Any = None) -> None:
+        try:
+            super().call(name, target, list(args), dict(kwargs or {}))
+            self.trace[-1].value = in_leaves(_copied, self.trace[-1].value)
+        except SubmissionFailed:  # the made up inputs may not fit
+            del self.trace[-1:]
 
-    def _try(self, name: str, module: Handle, args: Any = (), kwargs: Any = None) -> None:
-        with suppress(SubmissionFailed):  # the made up inputs may not fit
-            super().call(name, module, list(args), dict(kwargs or {}))
-
-    def in_the_other_mode(self) -> Iterator[tuple[Any, Any]]:
-        """Yield pairs of results, in one mode and in the other, for every call of a module."""
-        for module, uses in zip(self._made, self.uses, strict=True):
-            calls = [use for use in uses if use[0] not in ("train", "eval", "double", "float")]
-            if not any(name == "__call__" for name, *_ in calls):
+    def revisit(self, tolerance: Tolerance) -> Iterator[Finding]:
+        """Repeat the calls of a case after other calls, in the other mode and in the other dtype."""
+        for uses in self.uses:
+            calls = _calls_of_module(uses)
+            if not calls:
                 continue
-            modes = [name for name, *_ in uses if name in ("train", "eval")]
-            self._try("train" if modes[-1:] == ["eval"] else "eval", module)
-            for name, args, kwargs, value in calls:
-                super().call(name, module, args, kwargs)
-                yield value, self.trace[-1].value
+            module = calls[-1].target
+            for use in calls:
+                self._try(use.name, use.target, other_values(use.args), other_values(use.kwargs))
+            yield from self._repeated("module", calls[::-1], tolerance)
+            self._try("eval" if _is_training(uses) else "train", module)
+            yield from self._repeated("mode", calls, tolerance)
+            self._try("train" if _is_training(uses) else "eval", module)
+            for switch in self._casts:
+                self._try(switch, module)
+                yield from self._repeated(switch, calls, tolerance)
+
+    def _repeated(self, kind: str, calls: list[Use], tolerance: Tolerance) -> Iterator[Finding]:
+        """Yield what is different where calls are repeated, in float32 or float64 if that is their kind."""
+        change = CASTS.get(kind, _unchanged)
+        for use in calls:
+            try:
+                super().call(use.name, use.target, change(use.args), change(use.kwargs))
+            except SubmissionFailed as failure:
+                yield kind, f"{SENTENCES[kind].split(' gives ')[0]} raises {failure}.", None
+                continue
+            due, got = change(use.value), self.trace[-1].value
+            yield from _difference(kind, due, got, tolerance, kind in CASTS)
 
     def overwrites(self) -> bool:
         """Return whether a call of a module with other values changes the result of the call before."""
         for module, uses in zip(self._made, self.uses, strict=True):
-            calls = [use for use in uses if use[0] == "__call__"]
             with self.holding_results() as held:
-                for _, args, kwargs, _ in calls[-1:]:
-                    self._try("__call__", module, args, kwargs)
-                    self._try("__call__", module, other_values(args), other_values(kwargs))
+                for use in [use for use in uses if use.name == "__call__"][-1:]:
+                    self._try(use.name, module, use.args, use.kwargs)
+                    self._try(use.name, module, other_values(use.args), other_values(use.kwargs))
             if held.overwritten:
                 return True
         return False
+
+
+def _calls_of_module(uses: list[Use]) -> list[Use]:
+    """Return the calls that compute something, if the object is a module; else none."""
+    calls = [use for use in uses if use.name not in SWITCHES]
+    return calls if any(use.name == "__call__" for use in calls) else []
+
+
+def _is_training(uses: list[Use]) -> bool:
+    switched = [use.name == "train" and use.args != [False] for use in uses if use.name in ("train", "eval")]
+    return switched[-1] if switched else True
 
 
 def findings(
@@ -139,9 +192,12 @@ def findings(
         yield "overwritten", SENTENCES["overwritten"], None
     plain = Revisited(student, [])
     kata.observed(plain, case)
-    if any(name == "__call__" for uses in plain.uses for name, *_ in uses):
+    if any(map(_calls_of_module, plain.uses)):
         _forget(student)
-        yield from _of_modules(kata, Revisited(student, plain.uses), case, first, tolerance, student)
+        module = Revisited(student, plain.uses, float_dtype(case) == "float64")
+        for finding in _of_modules(kata, module, case, first, tolerance):
+            student.trace[:] = module.trace
+            yield finding
 
 
 def _forget(student: Student) -> None:
@@ -150,17 +206,12 @@ def _forget(student: Student) -> None:
 
 
 def _of_modules(
-    kata: Kata, module: Revisited, case: Case, first: dict[str, Any], tolerance: Tolerance, student: Student
+    kata: Kata, module: Revisited, case: Case, first: dict[str, Any], tolerance: Tolerance
 ) -> Iterator[Finding]:
     yield from _compared("module", kata, module, case, first, tolerance)
-    for value, other in module.in_the_other_mode():
-        found = first_difference(value, other, tolerance)
-        if found:
-            yield "mode", SENTENCES["mode"], found
-            break
+    yield from module.revisit(tolerance)
     if module.overwrites():
         yield "overwritten", SENTENCES["overwritten"], None
-    student.trace[:] = module.trace[-1:]
 
 
 def _compared(
@@ -172,9 +223,20 @@ def _compared(
     except (SubmissionFailed, ExpectationFailed) as failure:
         yield kind, f"{SENTENCES[kind].split(' gives ')[0]} raises {failure}.", None
         return
-    found = first_difference(first, again, tolerance)
+    yield from _difference(kind, first, again, tolerance)
+
+
+def _difference(
+    kind: str, due: Any, got: Any, tolerance: Tolerance, in_float32: bool = False
+) -> Iterator[Finding]:
+    pair = (_in_float32(due), _in_float32(got)) if in_float32 else (due, got)
+    found = first_difference(*pair, tolerance)
+    dtypes = [[dtype_name(leaf) for leaf in leaves(tree)] for tree in (due, got)]
     if found:
         yield kind, SENTENCES[kind], found
+    elif dtypes[0] != dtypes[1]:
+        wanted, have = next(pair for pair in zip(*dtypes, strict=True) if pair[0] != pair[1])
+        yield kind, f"{SENTENCES[kind]} It must be {wanted}; it is {have}.", None
 
 
 def _attempt(kata: Kata, student: Student, case: Case) -> None:
@@ -186,6 +248,13 @@ def others_than(case: Case, cases: list[Case]) -> list[Case]:
     """Return two other cases, one before and one after this one, which are smaller and larger."""
     at = next(index for index, other in enumerate(cases) if other is case)
     return [cases[at - 1], cases[(at + 1) % len(cases)]] if len(cases) > 2 else []
+
+
+def chosen(cases: list[Case], corners: list[str]) -> list[Case]:
+    """Return the cases that are judged between other calls: some plain ones, and the last of each corner."""
+    last = {corner: case for case, corner in zip(cases, corners, strict=True)}
+    plain = [case for case, corner in zip(cases, corners, strict=True) if not corner]
+    return spread(plain, PLAIN_CASES) + [last[corner] for corner in last if corner not in ("", LAYOUT)]
 
 
 def other_values(tree: Any) -> Any:
@@ -202,6 +271,8 @@ def _reversed(value: Any) -> Any:
         return value
     if len(value) == 1 and "float" in str(value.dtype):
         return value * 0.5
+    if len(value) == 1 and value.ndim > 1:
+        return value.flip(1) if _is_tensor(value) else value[:, ::-1].copy()
     return value.flip(0) if _is_tensor(value) else value[::-1].copy()
 
 
@@ -215,12 +286,28 @@ def _in_float32(tree: Any) -> Any:
 
 def _shorter(tree: Any) -> Any:
     """Return the tensors with the first entry along their second axis alone."""
-    return in_leaves(lambda v: v[:, :1] if _is_tensor(v) and v.ndim > 1 else v, _in_float32(tree))
+    return in_leaves(lambda v: v[:, :1] if _is_tensor(v) and v.ndim > 1 else v, tree)
 
 
 def _longer(tree: Any) -> Any:
-    """Return the tensors with their entries twice along the first two axes."""
-    return in_leaves(
-        lambda v: v.repeat(2, 2, *[1] * (v.ndim - 2)) if _is_tensor(v) and v.ndim > 1 else v,
-        _in_float32(tree),
-    )
+    """Return the tensors with one entry more along each of their first two axes."""
+    return in_leaves(lambda v: _with_more(v) if _is_tensor(v) and v.ndim > 1 else v, tree)
+
+
+def _with_more(value: Any) -> Any:
+    rows, columns = ([*range(size), 0] if size else [] for size in value.shape[:2])
+    return value[rows][:, columns]
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of an array: within one process a later call may write into the one that was returned."""
+    if _is_tensor(value):
+        return value.clone()
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _unchanged(tree: Any) -> Any:
+    return tree
+
+
+CASTS = {"double": _in_float64, "float": _in_float32}

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from grader.cases import generation, state
-from grader.cases.oracle import LAYOUT, STATE_CASES, Oracle
+from grader.cases.generation import LAYOUT
+from grader.cases.oracle import Oracle
 from grader.checks.base import Check, CheckContext, Judge, Observation, Skip
 from grader.checks.questions import question_checks
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
@@ -95,14 +96,6 @@ def _left(kata: Kata, others: Iterable[BuiltinCheck]) -> int:
 
 def _half_reversed(cases: list[Case]) -> list[Case]:
     return generation.half(cases)[::-1]
-
-
-def _state_cases(cases: list[Case]) -> list[Case]:
-    return generation.spread(cases, STATE_CASES)
-
-
-def _has_such_a_law(kata: Kata) -> bool:
-    return any(law.name == state.EARLIER_CALLS for law in kata.laws)
 
 
 def _gradient_cases(cases: list[Case]) -> list[Case]:
@@ -295,7 +288,7 @@ def answers_the_same_again(context: CheckContext, case: Case) -> None:
         )
 
 
-@builtin_check(when=lambda kata: not _has_such_a_law(kata), choose=_state_cases)
+@builtin_check(corner=None)
 def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
     """Calls with other inputs, in other modes and without gradients change nothing."""
     try:
@@ -304,11 +297,16 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
         raise Skip from None  # the first call failed
     context.student.trace.clear()
     key, tolerance = context.oracle.key, context.oracle.precision(case).tolerance(context.kata.roundings)
-    not_judged = {kind["kind"] for kind in key.law_cases.get(state.EARLIER_CALLS, [])} | {state.RAISED}
-    others = state.others_than(case, key.of_corner(""))
+    number = next(i for i, other in enumerate(state.chosen(key.cases, key.corners)) if other is case)
+    kept = [
+        found["kind"]
+        for found in key.law_cases[state.EARLIER_CALLS]
+        if found["case"] == number or found["kind"] not in state.BY_CASE
+    ]
+    others = state.others_than(case, key.cases)
     found = state.findings(context.kata, context.student, case, others, first, tolerance)
     for kind, sentence, difference in found:
-        if kind not in not_judged:
+        if kind not in (*kept, state.RAISED):  # the reference keeps to the others
             raise ExpectationFailed(sentence, difference and _without_result_name(difference, first))
 
 
@@ -484,7 +482,7 @@ def _points(kata: Kata, check: BuiltinCheck, left: int) -> int:
 def _is_shared(kata: Kata) -> bool:
     """Return whether two checks share the points of one, since too few would be left for agreement."""
     every = [check for check in BUILTIN.values() if check.when(kata)]
-    return not _has_such_a_law(kata) and _left(kata, every) < LEAST_AGREEMENT
+    return _left(kata, every) < LEAST_AGREEMENT
 
 
 def _title(check: BuiltinCheck, kata: Kata) -> str:
@@ -495,6 +493,8 @@ def _title(check: BuiltinCheck, kata: Kata) -> str:
 
 def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
     key = oracle.key
+    if check.name == state.EARLIER_CALLS:
+        return state.chosen(key.cases, key.corners)
     return check.choose(key.cases if check.corner is None else key.of_corner(check.corner))
 
 

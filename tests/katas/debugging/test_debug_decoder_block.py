@@ -37,12 +37,6 @@ KATA = Kata(
 
 
 #: The result of the first of two calls, looked at after the second.
-FIRST_RESULT = """
-def first_result(block, first, then):
-    result = block(first).detach()
-    block(then)
-    return result
-"""
 
 
 def token_rows(draw, batch, tokens, d_model, dtype):
@@ -232,33 +226,3 @@ def test_a_silent_network_adds_its_bias(student, d_model, num_heads, d_ff, weigh
     )
     what = "the result, where the feed-forward network gives `ffn.2.bias` and nothing else,"
     expect.close(result, without + weights["ffn.2.bias"], what, roundings=ROUNDINGS)
-
-
-def with_other_calls(draw):
-    """Cases in float32 with other tokens: as many, and more of them."""
-    case = block_case(draw)
-    batch, tokens, d_model = case["x"].shape
-    shapes = (batch, tokens), (batch, tokens), (batch + 1, tokens + 2)
-    x, other, larger = (token_rows(draw, *shape, d_model, "float32").contiguous() for shape in shapes)
-    weights = {name: weight.float() for name, weight in case["weights"].items()}
-    return {**case, "weights": weights, "x": x, "other": other, "larger": larger}
-
-
-@KATA.law(points=0.5, cases=with_other_calls)
-def test_earlier_calls_change_nothing(student, d_model, num_heads, d_ff, weights, x, other, larger):
-    """Other tokens, another dtype and a change of mode leave nothing behind for later calls."""
-
-    def same(got, expected, what):
-        expect.close(got, expected, what, terms=3 * d_model, roundings=2 * ROUNDINGS)
-
-    used, expected = (loaded(student, d_model, num_heads, d_ff, weights) for _ in range(2))
-    expected = run(expected, x)
-    for before, what in ((x[:, :1], "one token alone"), (larger, "more and longer sequences")):
-        used(before)
-        same(used(x), expected, f"the result, after {what},")
-    used.eval()
-    same(used(x), expected, "the result in evaluation mode")
-    got = student.build(FIRST_RESULT, "first_result", used, x, other)
-    same(got, expected, "the result of a call, after another call,")
-    used.double()
-    same(used(x.double()), expected, "the result, after the module became float64,")

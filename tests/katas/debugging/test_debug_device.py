@@ -52,12 +52,6 @@ def left_behind(module):
 
 
 #: The result of the first of two calls, looked at after the second.
-FIRST_RESULT = """
-def first_result(module, first, then):
-    result = module(first).detach()
-    module(then)
-    return result
-"""
 
 
 def token_rows(draw, batch, tokens, d_model, dtype):
@@ -199,36 +193,3 @@ def test_later_tokens_change_nothing_earlier(student, d_model, max_len, weights,
         )
     what = f"the result ahead of token {cut}, after the tokens from there on changed,"
     expect.close(after[:, :cut], before[:, :cut], what, terms=3 * d_model, roundings=4)
-
-
-def with_other_calls(draw):
-    """Cases in float32 with other tokens: as many, and more of them."""
-    case = attention_case(draw)
-    batch, tokens, d_model = case["x"].shape
-    shapes = (batch, tokens), (batch, tokens), (batch + 1, tokens + 2)
-    x, other, larger = (token_rows(draw, *shape, d_model, "float32").contiguous() for shape in shapes)
-    weights = {name: weight.float() for name, weight in case["weights"].items()}
-    return {**case, "max_len": tokens + 2, "weights": weights, "x": x, "other": other, "larger": larger}
-
-
-@KATA.law(points=0.5, cases=with_other_calls)
-def test_earlier_calls_change_nothing(student, d_model, max_len, weights, x, other, larger):
-    """Other tokens, another dtype and a change of mode leave nothing behind for later calls."""
-
-    def same(got, expected, what):
-        expect.close(got, expected, what, terms=3 * d_model, roundings=8)
-
-    used, expected = (loaded(student, d_model, max_len, weights) for _ in range(2))
-    expected = expected(x)
-    for before, what in ((x[:, :1], "one token alone"), (larger, "more and longer sequences")):
-        used(before)
-        same(used(x), expected, f"the result, after {what},")
-    used.eval()
-    same(used(x), expected, "the result in evaluation mode")
-    got = student.build(FIRST_RESULT, "first_result", used, x, other)
-    same(got, expected, "the result of a call, after another call,")
-    used.double()
-    got = used(x.double())
-    same(got, expected, "the result, after the module became float64,")
-    double = str(getattr(got, "dtype", None)) == "torch.float64"
-    expect.true(double, "A module that became float64 gives float64.")

@@ -35,13 +35,6 @@ KATA = Kata(
 )
 
 #: The results of the first of two calls, looked at after the second.
-FIRST_RESULT = """
-def first_result(mixture, first, then):
-    output, loss = mixture(first)
-    kept = output.detach(), loss.detach()
-    mixture(then)
-    return kept
-"""
 
 
 def mixture_weights(seed, d_model, d_ff, num_experts, dtype):
@@ -255,55 +248,6 @@ def test_work_grows_with_top_k(student):
         f"With 8 experts of d_ff 256, top_k 2 and 8 tokens the products of the chosen take {chosen:,} "
         f"operations, and a call takes at most twice that; it takes {work.flops:,}.",
     )
-
-
-def with_other_calls(draw):
-    """Cases in float32, other weights, and other inputs."""
-    from hypothesis import assume
-
-    case = mixture_case(draw, sizes=((3, 2), (4, 2), (4, 1), (2, 1)))
-    x = case["x"].float().contiguous()
-    numbers = case["d_model"], case["d_ff"], case["num_experts"], "float32"
-    drawn = (mixture_weights(draw(st.integers(0, 2**16)), *numbers) for _ in range(2))
-    weights, new_weights = drawn
-    longer = token_rows(draw, x.shape[0] + 1, x.shape[1] + 1, x.shape[2], "float32").contiguous()
-    for router in (weights["router.weight"], new_weights["router.weight"]):
-        assume(are_apart(router, x, case["top_k"]))
-    return {**case, "x": x, "weights": weights, "new_weights": new_weights, "longer": longer}
-
-
-@KATA.law(points=0.5, cases=with_other_calls)
-def test_earlier_calls_change_nothing(
-    student, d_model, d_ff, num_experts, top_k, weights, new_weights, x, longer
-):
-    """Other tokens, new weights and a change of mode or dtype leave nothing behind for later calls."""
-
-    def same(got, expected, what):
-        for name, have, due in zip(("output", "loss"), got, expected, strict=True):
-            dtypes = [str(getattr(part, "dtype", "")).removeprefix("torch.") for part in (have, due)]
-            expect.true(dtypes[0] == dtypes[1], f"The {name} {what} is {dtypes[1]}; it is {dtypes[0]}.")
-            terms = d_model + d_ff
-            expect.close(
-                have, due, f"the {name} {what}", terms=terms, roundings=2 * ROUNDINGS, dtype="float32"
-            )
-
-    sizes = d_model, d_ff, num_experts, top_k
-    expected, used = run(loaded(student, *sizes, weights), x), loaded(student, *sizes, weights)
-    used(longer)
-    same(run(used, x), expected, "after more and longer sequences")
-    used.train()
-    same(run(used, x), expected, "in training mode")
-    got = student.build(FIRST_RESULT, "first_result", used, x, x.flip(0) * 0.5)
-    same(got, expected, "of a call, after another call,")
-    used.load_state_dict(new_weights, strict=False)
-    expected = run(loaded(student, *sizes, new_weights), x)
-    same(run(used, x), expected, "after new weights were loaded")
-    used.eval()
-    same(run(used, x), expected, "in evaluation mode again")
-    used.double()
-    same(run(used, x.double()), [part.double() for part in expected], "after the module became float64")
-    used.float()
-    same(run(used, x), expected, "after the module became float32 again")
 
 
 def wrong_numbers(draw):

@@ -43,12 +43,6 @@ KATA = Kata(
 )
 
 #: The result of the first of two calls, looked at after the second.
-FIRST_RESULT = """
-def first_result(network, first, then):
-    result = network(first).detach()
-    network(then)
-    return result
-"""
 
 
 def network_weights(seed, d_model, d_ff, dtype):
@@ -189,40 +183,3 @@ def test_each_token_stands_alone(student, d_model, d_ff, weights, x):
     together, alone = run(network, x)[0, -1], run(network, x[0, -1])
     what = "the result of the last token of the first sequence by itself"
     expect.close(alone, together, what, terms=d_model + d_ff, roundings=ROUNDINGS)
-
-
-def with_other_calls(draw):
-    """Cases in float32, other weights, and other inputs."""
-    case = network_case(draw)
-    d_model, d_ff = case["d_model"], case["d_ff"]
-    x = case["x"].float().contiguous()
-    drawn = (network_weights(draw(st.integers(0, 2**16)), d_model, d_ff, "float32") for _ in range(2))
-    weights = dict(zip(("weights", "new_weights"), drawn, strict=True))
-    return {**case, **weights, "x": x, "other": x.flip(0) * 0.5 + 0.25}
-
-
-@KATA.law(points=0.5, cases=with_other_calls)
-def test_earlier_calls_change_nothing(student, d_model, d_ff, weights, new_weights, x, other):
-    """Other tokens, new weights and a change of mode or dtype leave nothing behind for later calls."""
-
-    def same(got, expected, what):
-        dtype, due = (str(getattr(r, "dtype", "")).removeprefix("torch.") for r in (got, expected))
-        expect.true(dtype == due, f"{what[0].upper()}{what[1:]} is {due}; it is {dtype}.")
-        expect.close(got, expected, what, terms=d_model + d_ff, roundings=2 * ROUNDINGS, dtype="float32")
-
-    expected, used = run(loaded(student, d_model, d_ff, weights), x), loaded(student, d_model, d_ff, weights)
-    used(x[:1])
-    same(used(x), expected, "the result after a part of x")
-    used.train()
-    same(used(x), expected, "the result in training mode")
-    got = student.build(FIRST_RESULT, "first_result", used, x, other)
-    same(got, expected, "the result of a call, after another call,")
-    used.load_state_dict(new_weights, strict=False)
-    expected = loaded(student, d_model, d_ff, new_weights)(x)
-    same(used(x), expected, "the result after new weights were loaded")
-    used.eval()
-    same(used(x), expected, "the result in evaluation mode again")
-    used.double()
-    same(used(x.double()), expected.double(), "the result after the network became float64")
-    used.float()
-    same(used(x), expected, "the result after the network became float32 again")

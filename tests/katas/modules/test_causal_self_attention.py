@@ -47,12 +47,6 @@ KATA = Kata(
 
 
 #: The results of the first of two calls, looked at after the second.
-FIRST_RESULTS = """
-def first_results(module, first, then):
-    results = [result.detach() for result in module(first)]
-    module(then)
-    return results
-"""
 
 
 def token_rows(draw, batch, tokens, d_model, dtype):
@@ -198,48 +192,6 @@ def test_heads_own_their_blocks(student, d_model, num_heads, weights, x):
     expected = [plain[0], plain[1].roll(1, dims=1)]
     what = "the pair of output and weights, after the last head became the first in `qkv` and `out`,"
     expect.close(list(moved), expected, what, terms=3 * d_model, roundings=ROUNDINGS)
-
-
-def with_other_calls(draw):
-    """Cases in float32, other weights, and other tokens: as many, and more of them."""
-    case = attention_case(draw)
-    batch, tokens, d_model = case["x"].shape
-    shapes = (batch, tokens), (batch, tokens), (batch + 1, tokens + 2)
-    x, other, larger = (token_rows(draw, *shape, d_model, "float32").contiguous() for shape in shapes)
-    weights = {name: weight.float() for name, weight in case["weights"].items()}
-    new_weights = attention_weights(draw, d_model, "float32", 0.7)
-    return {
-        **case,
-        "weights": weights,
-        "new_weights": new_weights,
-        "x": x,
-        "other": other,
-        "larger": larger,
-    }
-
-
-@KATA.law(points=0.5, cases=with_other_calls)
-def test_earlier_calls_change_nothing(student, d_model, num_heads, weights, new_weights, x, other, larger):
-    """Other tokens, new weights and a change of mode leave nothing behind for later calls."""
-
-    def same(got, expected, what):
-        expect.close(list(got), list(expected), what, terms=3 * d_model, roundings=2 * ROUNDINGS)
-
-    used, expected = (loaded(student, d_model, num_heads, weights) for _ in range(2))
-    expected = attend(expected, x)
-    for before, what in ((x[:, :1], "one token alone"), (larger, "more and longer sequences")):
-        attend(used, before)
-        same(attend(used, x), expected, f"the pair of output and weights, after {what},")
-    used.eval()
-    same(attend(used, x), expected, "the pair of output and weights in evaluation mode")
-    got = student.build(FIRST_RESULTS, "first_results", used, x, other)
-    same(got, expected, "the pair of output and weights of a call, after another call,")
-    used.load_state_dict(new_weights, strict=False)
-    expected = attend(loaded(student, d_model, num_heads, new_weights), x)
-    same(attend(used, x), expected, "the pair of output and weights, after new weights were loaded,")
-    used.double()
-    what = "the pair of output and weights, after the module became float64,"
-    same(attend(used, x.double()), expected, what)
 
 
 def widths_with_a_remainder(draw):

@@ -39,12 +39,6 @@ KATA = Kata(
 
 
 #: The result of the first of two calls, looked at after the second.
-FIRST_RESULT = """
-def first_result(block, first, then):
-    result = block(first).detach()
-    block(then)
-    return result
-"""
 
 
 def token_rows(draw, batch, tokens, d_model, dtype):
@@ -215,46 +209,6 @@ def test_sublayers_read_normalised_tokens(student, d_model, num_heads, d_ff, wei
     plain, shifted = run(block, x), run(block, x + offset)
     what = "the result, after a constant was added to all features of each token,"
     expect.close(shifted, plain + offset, what, terms=3 * d_model, roundings=ROUNDINGS)
-
-
-def with_other_calls(draw):
-    """Cases in float32, other weights, and other tokens: as many, and more of them."""
-    case = block_case(draw, shortest=2)
-    (batch, tokens, d_model), d_ff = case["x"].shape, case["d_ff"]
-    shapes = (batch, tokens), (batch, tokens), (batch + 1, tokens + 2)
-    x, other, larger = (token_rows(draw, *shape, d_model, "float32").contiguous() for shape in shapes)
-    drawn = (block_weights(draw(st.integers(0, 2**16)), d_model, d_ff, "float32") for _ in range(2))
-    weights = dict(zip(("weights", "new_weights"), drawn, strict=True))
-    return {**case, **weights, "x": x, "other": other, "larger": larger}
-
-
-@KATA.law(points=0.5, cases=with_other_calls)
-def test_earlier_calls_change_nothing(
-    student, d_model, num_heads, d_ff, weights, new_weights, x, other, larger
-):
-    """Other tokens, new weights and a change of mode or dtype leave nothing behind for later calls."""
-
-    def same(got, expected, what):
-        dtype, due = (str(getattr(r, "dtype", "")).removeprefix("torch.") for r in (got, expected))
-        expect.true(dtype == due, f"{what[0].upper()}{what[1:]} is {due}; it is {dtype}.")
-        expect.close(got, expected, what, terms=3 * d_model, roundings=2 * ROUNDINGS, dtype="float32")
-
-    sizes = d_model, num_heads, d_ff
-    expected, used = run(loaded(student, *sizes, weights), x), loaded(student, *sizes, weights)
-    for before, what in ((x[:, :1], "one token alone"), (larger, "more and longer sequences")):
-        used(before)
-        same(used(x), expected, f"the result after {what}")
-    used.eval()
-    same(used(x), expected, "the result in evaluation mode")
-    got = student.build(FIRST_RESULT, "first_result", used, x, other)
-    same(got, expected, "the result of a call, after another call,")
-    used.load_state_dict(new_weights, strict=False)
-    expected = loaded(student, *sizes, new_weights)(x)
-    same(used(x), expected, "the result after new weights were loaded")
-    used.double()
-    same(used(x.double()), expected.double(), "the result after the block became float64")
-    used.float()
-    same(used(x), expected, "the result after the block became float32 again")
 
 
 def widths_with_a_remainder(draw):

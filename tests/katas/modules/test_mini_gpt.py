@@ -44,12 +44,6 @@ KATA = Kata(
 
 
 #: The result of the first of two calls, looked at after the second.
-FIRST_RESULT = """
-def first_result(model, first, then):
-    result = model(first).detach()
-    model(then)
-    return result
-"""
 
 
 def sizes_of(draw):
@@ -214,58 +208,6 @@ def test_what_follows_changes_nothing(student, sizes, weights, ids, cut):
     alone = logits_of(model, ids[:, :cut], sizes["vocab_size"])
     what = f"the tensor of logits of the first {cut} of {ids.shape[1]} tokens, without those that follow,"
     expect.close(alone, whole[:, :cut], what, terms=3 * sizes["d_model"], roundings=ROUNDINGS)
-
-
-def with_other_calls(draw):
-    """Texts in float32, other weights, and other texts: of the same shape, and more and longer ones."""
-    import torch
-
-    sizes, rng = sizes_of(draw), np.random.default_rng(draw(st.integers(0, 2**16)))
-    batch, tokens = draw(st.integers(1, 2)), draw(st.integers(2, 4))
-    sizes["max_len"] = tokens + 2
-    ids = draw(st.permutations(range(sizes["vocab_size"])))[: min(tokens, 2)]
-    row = (ids * tokens)[:tokens]
-
-    def weights():
-        drawn = drawn_weights(draw, shapes_of(**sizes))
-        return {name: weight.float() for name, weight in drawn.items()}
-
-    larger = rng.integers(0, sizes["vocab_size"], (batch + 1, tokens + 1))
-    return {
-        "sizes": sizes,
-        "weights": weights(),
-        "new_weights": weights(),
-        "ids": torch.tensor([row] * batch),
-        "other": torch.tensor([row[1:] + row[:1]] * batch),
-        "larger": torch.from_numpy(larger),
-    }
-
-
-@KATA.law(points=0.5, cases=with_other_calls)
-def test_earlier_calls_change_nothing(student, sizes, weights, new_weights, ids, other, larger):
-    """The mode, other texts, new weights and another dtype leave nothing behind for later calls."""
-
-    def same(got, expected, what):
-        expect.close(got, expected, what, terms=3 * sizes["d_model"], roundings=2 * ROUNDINGS)
-        due = expected.dtype
-        expect.true(got.dtype == due, f"{what[0].upper()}{what[1:]} has the dtype {due}; it is {got.dtype}.")
-
-    expected = logits_of(loaded(student, sizes, weights), ids, sizes["vocab_size"])
-    used = loaded(student, sizes, weights)
-    for before, what in ((ids[:, :1], "a shorter text"), (larger, "more and longer texts")):
-        used(before)
-        same(used(ids), expected, f"the result after {what}")
-    used.eval()
-    same(used(ids), expected, "the result in evaluation mode, against that in training mode,")
-    got = student.build(FIRST_RESULT, "first_result", used, ids, other)
-    same(got, expected, "the result of a call, after another call with another text,")
-    used.load_state_dict(new_weights, strict=False)
-    expected = loaded(student, sizes, new_weights)(ids)
-    same(used(ids), expected, "the result after new weights were loaded")
-    used.double()
-    same(used(ids), expected.double(), "the result after the model became float64")
-    used.float()
-    same(used(ids), expected, "the result after the model became float32 again")
 
 
 def texts_too_long(draw):

@@ -42,12 +42,6 @@ KATA = Kata(
 
 
 #: The result of the first of two calls, looked at after the second.
-FIRST_RESULT = """
-def first_result(module, first, then):
-    result = module(first).detach()
-    module(then)
-    return result
-"""
 
 
 def encoding_case(draw, widths=(4, 6, 2, 8)):
@@ -139,32 +133,3 @@ def test_holds_far_positions(student):
     expect.true(getattr(table, "shape", None) == (1, 5000, 6), "5000 tokens come out as 5000 tokens.")
     expect.decimals(table[0, :64], waves(64, 6), 4, "the table's first 64 rows")
     expect.decimals(table[0, 64:], waves(5000, 6)[64:], 2, "the table from row 64 on")
-
-
-def with_other_calls(draw):
-    """Cases with other numbers of the same shape, and with more and longer sequences."""
-    case = encoding_case(draw)
-    batch, tokens, d_model = case["x"].shape
-    shapes = (batch, tokens, d_model), (batch + 1, tokens + 3, d_model)
-    other, larger = (draw(st.tensors(st.arrays(shape, "float32"))) for shape in shapes)
-    return {**case, "max_len": tokens + 3, "other": other, "larger": larger}
-
-
-@KATA.law(points=0.5, cases=with_other_calls)
-def test_earlier_calls_change_nothing(student, d_model, max_len, x, other, larger):
-    """Other tokens, another dtype and a change of mode leave nothing behind for later calls."""
-    used, expected = made(student, d_model, max_len), made(student, d_model, max_len)(x)
-    for before, what in ((x[:, :1], "one token alone"), (larger, "more and longer sequences")):
-        used(before)
-        expect.close(used(x), expected, f"the result, after {what},")
-    used.eval()
-    expect.close(used(x), expected, "the result in evaluation mode")
-    got = student.build(FIRST_RESULT, "first_result", used, x, other)
-    expect.close(got, expected, "the result of a call, after another call,")
-    cast = made(student, d_model, max_len)
-    cast.double()
-    cast(x.double())
-    cast.float()
-    got = cast(x)
-    expect.close(got, expected, "the result, after the module was float64 for a call,")
-    expect.true(got.dtype == x.dtype, f"A module that is float32 again gives float32; it gave {got.dtype}.")

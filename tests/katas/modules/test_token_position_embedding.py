@@ -36,12 +36,6 @@ KATA = Kata(
 
 
 #: The result of the first of two calls, looked at after the second.
-FIRST_RESULT = """
-def first_result(module, first, then):
-    result = module(first).detach()
-    module(then)
-    return result
-"""
 
 
 def table(draw, rows, d_model, dtype):
@@ -152,41 +146,6 @@ def test_positions_are_the_same_for_every_sequence(student, vocab_size, d_model,
     result = loaded(student, vocab_size, d_model, max_len, silent)(ids)
     what = "the result, pos_embed's first T rows for every sequence, with tokens of zeros,"
     expect.equal(result, rows.expand(len(ids), -1, -1), what)
-
-
-def with_other_calls(draw):
-    """Cases in float32, other tables, and other ids: as many, and more of them."""
-    case = embedding_case(draw, left=(3,), most=3)
-    batch, tokens = case["ids"].shape
-    tables = {name: weight.float() for name, weight in case["weights"].items()}
-    shapes = (batch, tokens), (batch + 1, tokens + 2)
-    other, larger = (ids_below(draw, case["vocab_size"], *shape).contiguous() for shape in shapes)
-    new = {name: table(draw, *tensor.shape, "float32") for name, tensor in tables.items()}
-    return {**case, "weights": tables, "new_weights": new, "other": other, "larger": larger}
-
-
-@KATA.law(points=0.5, cases=with_other_calls)
-def test_earlier_calls_change_nothing(
-    student, vocab_size, d_model, max_len, weights, new_weights, ids, other, larger
-):
-    """Other ids, new tables and a change of mode leave nothing behind for later calls."""
-    numbers = vocab_size, d_model, max_len
-    used, expected = loaded(student, *numbers, weights), loaded(student, *numbers, weights)(ids)
-    for before, what in ((ids[:, :1], "one token alone"), (larger, "more and longer sequences")):
-        used(before)
-        expect.close(used(ids), expected, f"the result, after {what},")
-    used.eval()
-    expect.close(used(ids), expected, "the result in evaluation mode")
-    got = student.build(FIRST_RESULT, "first_result", used, ids, other)
-    expect.close(got, expected, "the result of a call, after another call,")
-    used.load_state_dict(new_weights, strict=False)
-    expected = loaded(student, *numbers, new_weights)(ids)
-    expect.close(used(ids), expected, "the result, after new tables were loaded,")
-    used.double()
-    got = used(ids)
-    expect.close(got, expected, "the result, after the module became float64,")
-    double = str(getattr(got, "dtype", None)) == "torch.float64"
-    expect.true(double, "A module that became float64 gives float64.")
 
 
 def sequences_too_long(draw):
