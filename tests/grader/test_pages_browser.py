@@ -112,7 +112,7 @@ REPORT = Report((mask(), attention(), sampler(), cache(), training(), exception(
 def pages_of_a_class():
     """The page of a student and the page of a class of three."""
     infos = [Course(ROOT).katas[one.name] for one in REPORT.katas]
-    stats, rows = ClassStatistics({info.name: KataStatistics(info) for info in infos}), webpage.Rows(infos)
+    stats, rows = ClassStatistics({info.name: KataStatistics(info) for info in infos}), webpage.Rows()
     for number in range(3):
         graded = StudentReport(Member(f"s{number}", f"Ada {EVIL} {number}"), REPORT, True)
         stats.add(graded)
