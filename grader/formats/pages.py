@@ -21,7 +21,7 @@ from grader.report import Picture
 
 TEMPLATES = Path(__file__).parent / "templates"
 DRAWN = ("colours.css", "drawings.css")  # what pictures need, on other pages too
-STYLES = (*DRAWN, "page.css")
+STYLES = (*DRAWN, "page.css")  # of every page
 
 
 def fill(template: Path, **values: object) -> str:
