@@ -12,6 +12,7 @@ from typing import Any
 
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.drawing import statement, svg
+from grader.formats import pages
 from grader.notebooks.notebook import to_markdown
 from grader.notebooks.solution_cells import without_statement
 
@@ -40,7 +41,7 @@ def _drawn(course: Course, info: KataInfo, told: str) -> str:
     """Return what the statement prints as pictures; "" if there is nothing to draw."""
     drawings = map(svg.draw, statement.pictures(told, course.declaration(info).axes))
     figures = "\n\n".join(f'<div class="drawn">{drawing}</div>' for drawing in drawings)
-    style = f"<style>{svg.LIGHT}{svg.RULES}</style>"
+    style = f"<style>{pages.style_of(*pages.DRAWN)}</style>"
     return f"## The example, drawn\n\n{style}\n\n{figures}\n\n" if figures else ""
 
 

@@ -47,6 +47,11 @@ class KataStatistics:
         """The number of files that passed or failed; stubs and unreadable files are left out."""
         return self.statuses["passed"] + self.statuses["failed"]
 
+    @property
+    def mean(self) -> int:
+        """The mean of the scores in hundredths."""
+        return round(self.points / self.tried) if self.tried else 0
+
     def add(self, kata: KataReport, student: str = "") -> None:
         """Count one student's kata; a mistake counts once, however many checks it fails."""
         self.statuses[kata.status] += 1

@@ -145,8 +145,8 @@ def _head(statistics: ClassStatistics, counts: RunCounts) -> str:
 
 def _kata(kata: KataStatistics) -> str:
     tried, passed = kata.tried, kata.statuses["passed"]
-    mean = points(round(kata.points / tried)) if tried else "0"
-    line = f"{kata.info.name:<32}{passed:>6} of {tried} pass    mean {mean} / {points(kata.info.max_score)}\n"
+    mean = f"mean {points(kata.mean)} / {points(kata.info.max_score)}"
+    line = f"{kata.info.name:<32}{passed:>6} of {tried} pass    {mean}\n"
     leading = kata.mistakes.most_common(MOST_MISTAKES)
     return line + "".join(
         f"    {round(100 * count / tried):>3} %  {name.replace('_', ' ')}\n"

@@ -63,7 +63,7 @@ def write_outputs(
                 for book in (Canvas, Moodle)
             ]
             by_hand = ByHand(files.enter_context(_writer(folder / ByHand.file)), roster)
-            rows = webpage.Rows(infos)
+            rows = webpage.Rows()
             for graded in class_reports(store, infos, device, counts):
                 _write_line(graded, lines)
                 with _writer(folder / PAGES / page_name(graded.member.id)) as page:

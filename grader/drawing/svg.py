@@ -1,7 +1,6 @@
 """Draw a picture as inline SVG, with a table of its values for screen readers.
 
-The colours are CSS variables, so that a page can choose them for light and dark; `STYLE` has both. A wrong
-cell has a cross and a thick border besides its colour.
+The page's style sheet chooses the colours. A wrong cell has a cross and a thick border besides its colour.
 """
 
 from __future__ import annotations
@@ -21,35 +20,6 @@ BAR = 150  # the length of the longest bar
 RANGE = 240  # the length of the longest bar over the range of values that are accepted
 PLOT = (260, 110)  # width and height of a curve
 DIGITS = 4
-#: The colours for a light page, those for a dark one, and what uses them.
-LIGHT = """
-:root {
-  --ink: #1a1a1a; --paper: #fff; --faint: #6b6b6b; --bad: #b00020;
-  --plus: 36, 97, 186; --minus: 186, 108, 0;
-}
-"""
-DARK = """
-@media (prefers-color-scheme: dark) {
-  :root {
-    --ink: #ececec; --paper: #16181c; --faint: #a3a3a3; --bad: #ff8a80;
-    --plus: 120, 170, 255; --minus: 255, 176, 80;
-  }
-}
-"""
-RULES = """
-figure { margin: .6rem 0; overflow-x: auto; } figure > svg { margin: 0 1.5rem .5rem 0; vertical-align: top; }
-figcaption { color: var(--faint); font-size: .9em; }
-svg text { font: 12px ui-monospace, monospace; fill: var(--ink); }
-svg .label { fill: var(--faint); } svg .title { font-weight: bold; }
-svg .cell { stroke: var(--faint); stroke-width: .5; fill: none; }
-svg .plus { fill: rgb(var(--plus)); } svg .minus { fill: rgb(var(--minus)); }
-svg .wrong { fill: none; stroke: var(--bad); stroke-width: 2.5; }
-svg .range { fill: none; stroke: var(--ink); }
-svg .due { fill: none; stroke: rgb(var(--minus)); stroke-width: 2; stroke-dasharray: 4 3; }
-svg .curve { fill: none; stroke: rgb(var(--plus)); stroke-width: 2; }
-svg .cross { fill: var(--bad); font-weight: bold; }
-"""
-STYLE = LIGHT + DARK + RULES
 
 
 def draw(picture: Picture) -> str:
@@ -66,7 +36,7 @@ def draw(picture: Picture) -> str:
 
 def _svg(label: str, inside: str, width: int, height: int) -> str:
     return (
-        f'<svg role="img" aria-label="{escape(label)}" width="{width}" height="{height}"'
+        f'<svg role="img" class="drawing" aria-label="{escape(label)}" width="{width}" height="{height}"'
         f' viewBox="0 0 {width} {height}">{inside}</svg>'
     )
 
@@ -95,7 +65,7 @@ def _grid(picture: Picture, panel: Panel, wrong: set[tuple[int, int]]) -> tuple[
         parts.append(_text(MARGIN - 8, y + 15, labels[row], "label", "end"))
         for column, value in enumerate(values):
             x = MARGIN + column * wide
-            parts.append(f'<rect class="cell" x="{x}" y="{y}" width="{wide}" height="{tall}"/>')
+            parts.append(_tile("cell", x, y, wide, tall))
             parts.append(paint(x, y, value))
             if (row, column) in wrong:
                 parts.append(_cross(x, y, wide, tall))
@@ -105,7 +75,7 @@ def _grid(picture: Picture, panel: Panel, wrong: set[tuple[int, int]]) -> tuple[
 def _cell_of_mask(x: int, y: int, value: float) -> str:
     if not value:
         return _text(x + 11, y + 15, "·", "label")  # the cross of a wrong cell stands over it
-    return f'<rect class="plus" x="{x + 3}" y="{y + 3}" width="16" height="16"/>'
+    return _tile("plus", x, y, *CELL["mask"])
 
 
 def _cell_of_matrix(picture: Picture) -> Callable[[int, int, float], str]:
@@ -118,8 +88,7 @@ def _cell_of_matrix(picture: Picture) -> Callable[[int, int, float], str]:
         if not isfinite(value):
             return text
         sign, share = "minus" if value < 0 else "plus", 0.55 * abs(value) / largest
-        ground = f'<rect class="{sign}" fill-opacity="{share:.2f}" x="{x + 1}" y="{y + 1}"'
-        return f'{ground} width="{wide - 2}" height="{tall - 2}"/>{text}'
+        return _tile(sign, x, y, wide, tall, share) + text
 
     return paint
 
@@ -141,7 +110,9 @@ def _bars(picture: Picture, panel: Panel, wrong: set[tuple[int, int]]) -> tuple[
         length = round(BAR * abs(value) / largest) if isfinite(value) else 0
         sign = "minus" if value < 0 else "plus"
         x = MARGIN
-        parts.append(f'<rect class="{sign}" x="{x}" y="{y + 3}" width="{length}" height="{tall - 6}"/>')
+        parts.append(
+            f'<rect class="{sign}" x="{x}" y="{y + 3}" width="{length}" height="{tall - 6}" rx="3"/>'
+        )
         parts.append(_text(x + length + 6, y + 15, _number(value), "", "start"))
         if (0, column) in wrong:
             parts.append(_cross(x, y, BAR + 60, tall))
@@ -160,7 +131,9 @@ def _bars_in_ranges(picture: Picture) -> tuple[str, int, int]:
         length, line, low, high = (round(RANGE * v / largest) if isfinite(v) else 0 for v in ends)
         y = HEAD + column * TALL
         parts.append(_text(MARGIN - 8, y + 15, label, "label", "end"))
-        parts.append(f'<rect class="plus" x="{MARGIN}" y="{y + 4}" width="{length}" height="{TALL - 8}"/>')
+        parts.append(
+            f'<rect class="plus" x="{MARGIN}" y="{y + 4}" width="{length}" height="{TALL - 8}" rx="3"/>'
+        )
         parts.append(
             f'<rect class="range" x="{MARGIN + low}" y="{y + 2}" width="{max(2, high - low)}"'
             f' height="{TALL - 4}"/>'
@@ -176,7 +149,7 @@ def _bars_in_ranges(picture: Picture) -> tuple[str, int, int]:
 def _curves(picture: Picture) -> tuple[str, int, int]:
     """Return a line for each panel, on one scale from 0, with a cross on every wrong point of the last."""
     largest, step = largest_size(picture), PLOT[0] / max(1, len(picture.columns) - 1)
-    parts = [f'<path class="cell" d="M{MARGIN} {HEAD}v{PLOT[1]}h{PLOT[0]}"/>']
+    parts = [f'<path class="axis" d="M{MARGIN} {HEAD}v{PLOT[1]}h{PLOT[0]}"/>']
     parts.append(_text(MARGIN - 8, HEAD + 8, _grouped(largest), "label", "end"))
     parts.append(_text(MARGIN - 8, HEAD + PLOT[1], "0", "label", "end"))
     for panel, kind in zip(picture.panels, ("due", "curve"), strict=True):
@@ -200,8 +173,15 @@ def _curves(picture: Picture) -> tuple[str, int, int]:
 
 
 def _cross(x: int, y: int, wide: int, tall: int) -> str:
-    border = f'<rect class="wrong" x="{x + 1}" y="{y + 1}" width="{wide - 2}" height="{tall - 2}"/>'
-    return border + _text(x + 4, y + 14, "✗", "cross", "start")
+    left = 6 if wide == CELL["mask"][0] else 4  # in the middle of a cell without a number
+    return _tile("wrong", x, y, wide, tall) + _text(x + left, y + 15, "✗", "cross", "start")
+
+
+def _tile(kind: str, x: int, y: int, wide: int, tall: int, opacity: float = 1) -> str:
+    """Return a rounded rectangle with a gap around it."""
+    shade = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+    box = f'x="{x + 1}" y="{y + 1}" width="{wide - 2}" height="{tall - 2}" rx="3"'
+    return f'<rect class="{kind}"{shade} {box}/>'
 
 
 def _text(x: int, y: int, text: str, kind: str, anchor: str = "middle") -> str:

@@ -28,6 +28,11 @@ def wrong(kata: KataReport) -> list[CheckReport]:
     return [check for check in kata.checks if check.status in WRONG]
 
 
+def held(kata: KataReport) -> list[CheckReport]:
+    """Return the other checks: those that passed or were skipped."""
+    return [check for check in kata.checks if check.status not in WRONG]
+
+
 @dataclass(frozen=True)
 class Cause:
     """Checks that fail for one reason: one known mistake, one exception, or one wrong answer. The first check
@@ -100,6 +105,15 @@ def source_line(place: Place, width: int = LONGEST) -> list[str]:
     return [lead + shown]
 
 
+def facts(check: CheckReport) -> list[tuple[str, str]]:
+    """Return the failing call, the arguments and both values by name, beside what pictures show."""
+    rows = [("what", check.message if check.mistake else ""), ("called", check.call)]
+    rows += list((check.counterexample or {}).items())
+    if check.expected is not None and not check.pictures:
+        rows += [("expected", check.expected), ("got", check.got), ("first difference at", check.difference)]
+    return [(name, text) for name, text in rows if text]
+
+
 def of_check(check: CheckReport) -> str:
     """Return all facts about one check that does not hold, one per line."""
     facts = [("what", check.message), ("called", check.call)]
@@ -146,6 +160,12 @@ def summary_of(kata: KataReport) -> str:
     told = kata.mistake.text if kata.mistake else first.message
     passes = "Passes." if kata.status == "passed" else ""
     return " ".join(filter(None, (passes, f"Does not hold: {first.title}", told))) + more
+
+
+def headline(kata: KataReport) -> str:
+    """Return what explains the first cause of the failures, or the kata's status in one sentence."""
+    found = causes(kata)
+    return explanation(found[0].first) or found[0].first.title if found else summary_of(kata)
 
 
 def cost_of(kata: KataReport) -> str:

@@ -1,4 +1,4 @@
-"""Escape texts of a submission for Markdown, HTML and logs.
+"""Escape texts of a submission for Markdown and logs; Jinja2 escapes those of pages.
 
 An error message comes from the code that raised it, so it may contain markup that ends a table or opens a
 tag. Every format escapes such texts here. `report_texts` has already made invisible characters visible.
@@ -48,11 +48,6 @@ def in_markdown(text: str, limit: int = 0) -> str:
     """Return the text escaped for a paragraph or a table cell in Markdown."""
     escaped = html.escape(one_line(text, limit), quote=False)
     return MARKS.sub(lambda mark: f"&#{ord(mark.group())};", escaped.replace("&", "\0")).replace("\0", "&")
-
-
-def in_html(text: str, limit: int = 0) -> str:
-    """Return the text escaped for an HTML element or a quoted attribute."""
-    return html.escape(plain(text, limit))
 
 
 def fenced(text: str, limit: int = 0) -> str:

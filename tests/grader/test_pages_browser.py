@@ -112,7 +112,7 @@ REPORT = Report((mask(), attention(), sampler(), cache(), training(), exception(
 def pages_of_a_class():
     """The page of a student and the page of a class of three."""
     infos = [Course(ROOT).katas[one.name] for one in REPORT.katas]
-    stats, rows = ClassStatistics({info.name: KataStatistics(info) for info in infos}), webpage.Rows(infos)
+    stats, rows = ClassStatistics({info.name: KataStatistics(info) for info in infos}), webpage.Rows()
     for number in range(3):
         graded = StudentReport(Member(f"s{number}", f"Ada {EVIL} {number}"), REPORT, True)
         stats.add(graded)
@@ -183,6 +183,7 @@ def test_what_a_submission_injects_stays_text(show):
 def test_axe_finds_nothing(show, view):
     axe = pytest.importorskip("axe_core_python.selenium", reason="axe-core is not installed").Axe()
     page = show(view)
+    page.set_script_timeout(120)
     page.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
     found = axe.run(page)["violations"]
     assert [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found] == []

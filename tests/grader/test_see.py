@@ -339,7 +339,7 @@ def test_the_policy_allows_the_script_and_the_style_by_their_digests(run):
 
 
 def test_a_token_cannot_end_the_data_of_the_page(run):
-    shown = page.render(SEE, list(run(tokens="</script> %%SCRIPT%%").sections.values()))
+    shown = page.render(SEE, list(run(tokens="</script> {{ script }}").sections.values()))
     assert shown.count("</script>") == 2
     assert json.loads(re.search(r'id="data">(.*?)</script>', shown)[1])[0]["data"]["said"].startswith("</scr")
 

@@ -38,8 +38,8 @@ function badge(parent, part) {
 }
 function tint(node, value, most) {
   if (!finite(value) || !value) return;
-  const strength = (.08 + .6 * Math.min(1, Math.abs(value) / most)).toFixed(3);
-  node.style.backgroundColor = `rgba(var(--${value < 0 ? "orange" : "blue"}-rgb), ${strength})`;
+  const strength = (8 + 60 * Math.min(1, Math.abs(value) / most)).toFixed(1);
+  node.style.backgroundColor = `color-mix(in srgb, var(--${value < 0 ? "minus" : "plus"}) ${strength}%, transparent)`;
 }
 
 function figure(parent, part) {

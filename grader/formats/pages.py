@@ -1,0 +1,90 @@
+"""Fill the templates of pages by Jinja2, which escapes every value; a text is also made harmless and cut.
+
+Markup is only what the project writes itself: templates, styles, scripts and pictures.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from grader.drawing import svg
+from grader.formats import account
+from grader.formats.account import LONGEST
+from grader.formats.escaping import plain, points
+from grader.report import Picture
+
+TEMPLATES = Path(__file__).parent / "templates"
+DRAWN = ("colours.css", "drawings.css")  # what pictures need, on other pages too
+STYLES = (*DRAWN, "page.css")  # of every page
+
+
+def fill(template: Path, **values: object) -> str:
+    """Return what the template makes of the values. It may use those of TEMPLATES and those beside it."""
+    return _environment(template.parent).get_template(template.name).render(values)
+
+
+def page(template: Path, title: str, style: str = "", script: str = "", **values: object) -> str:
+    """Return a whole page. It loads nothing and runs nothing but the script beside the template, if any, and
+    `script`, which follows it."""
+    return fill(template, title=title, **_own_parts(template, style, script), **values)
+
+
+def style_of(*names: str) -> str:
+    """Return these style sheets as one."""
+    return "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
+
+
+@cache
+def _own_parts(template: Path, style: str, script: str) -> dict[str, Markup]:
+    """Return the style, the script and a policy that allows these two alone."""
+    style = style_of(*STYLES) + _beside(template, ".css") + style
+    script = _beside(template, ".js") + script
+    allowed = f" script-src {_digest(script)};" if script else ""
+    policy = f"default-src 'none'; style-src {_digest(style)};{allowed} base-uri 'none'; form-action 'none'"
+    return {"style": Markup(style), "script": Markup(script), "policy": Markup(policy)}
+
+
+def _beside(template: Path, suffix: str) -> str:
+    file = template.with_suffix(suffix)
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader([folder, TEMPLATES]),
+        autoescape=True,
+        finalize=_harmless,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    environment.filters |= {"points": points, "cut": plain, "by_rows": _by_rows, "figure": _figure}
+    environment.globals |= {"account": account}
+    return environment
+
+
+def _harmless(value: object) -> object:
+    """Return what Jinja2 then escapes, unless it is markup."""
+    return plain(value, LONGEST) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _by_rows(text: str) -> str:
+    """Return the text with a line for each row of a nested array."""
+    return plain(text, LONGEST).replace("], [", "],\n [")
+
+
+def _figure(picture: Picture) -> Markup:
+    return Markup(svg.draw(picture))
