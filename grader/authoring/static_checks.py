@@ -279,7 +279,7 @@ def _gaps_of_needs(course: Course, info: KataInfo, part: str) -> list[str]:
 
 def _gaps_of_definitions(course: Course, info: KataInfo) -> list[str]:
     """Return messages about duplicate names, and about mistakes with a wrong name or no docstring."""
-    found = []
+    found = _gaps_of_levels(course, info)
     for part in ("mistakes", "variants"):
         path = course.solution(info, part)
         names = Counter(node.name for node in public_definitions(path))
@@ -294,6 +294,19 @@ def _gaps_of_definitions(course: Course, info: KataInfo) -> list[str]:
             elif part == "mistakes" and not ast.get_docstring(node):
                 found.append(f"{where} has no docstring; say symptom, cause and what to check.")
     return found
+
+
+def _gaps_of_levels(course: Course, info: KataInfo) -> list[str]:
+    """Return a message for each set of names that once said the level of mistakes."""
+    path = course.solution(info, "mistakes")
+    return [
+        f"{place(course, path, node.lineno)}: `{name}` is not read; write @{name.lower()} above each of these"
+        " mistakes, from grader.mistakes."
+        for node in parse(path).body
+        if isinstance(node, ast.Assign)
+        for name in map(ast.unparse, node.targets)
+        if name in ("CRUDE", "SUBTLE")
+    ]
 
 
 def unknown_names(course: Course) -> list[str]:

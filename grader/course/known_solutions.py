@@ -16,6 +16,7 @@ from typing import Any
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.loading import parse
 from grader.kata import KataError
+from grader.mistakes import LEVELS, level_of
 
 
 def public_names(module: types.ModuleType) -> list[str]:
@@ -64,10 +65,6 @@ def importable(reference: types.ModuleType) -> Iterator[None]:
             sys.modules["reference"] = before
 
 
-#: How far from right a mistake is. A file of mistakes lists the first and the last in CRUDE and SUBTLE.
-LEVELS = ("crude", "ordinary", "subtle")
-
-
 Definition = ast.FunctionDef | ast.ClassDef
 OTHER_WAY = "Another way: "  # begins the docstring of a variant that students read about after a pass
 
@@ -102,9 +99,8 @@ class Answers:
         return " ".join((getattr(self._first, name).__doc__ or "").split())
 
     def level(self, name: str) -> str:
-        """Return how far from right a mistake is, one of LEVELS."""
-        lists = {level: getattr(self._first, level.upper(), ()) for level in ("crude", "subtle")}
-        return next((level for level, names in lists.items() if name in names), "ordinary")
+        """Return how far from right a mistake is."""
+        return level_of(getattr(self._first, name))
 
     def fresh(self, name: str) -> types.SimpleNamespace:
         """Return an answer as a new module with all entry points, without state from earlier calls."""
@@ -128,12 +124,24 @@ class Answers:
 
 
 def excerpt(source: str, name: str) -> str:
-    """Return the source without the functions and classes that `name` does not need."""
-    lines = source.splitlines(keepends=True)
-    for node in reversed(_unneeded(ast.parse(source), name)):
-        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        del lines[first - 1 : node.end_lineno]
+    """Return the source without the functions and classes that `name` does not need, and without the level:
+    a worker cannot import the grader."""
+    lines, tree = source.splitlines(keepends=True), ast.parse(source)
+    left_out: list[ast.stmt | ast.expr] = [*_unneeded(tree, name), *_of_levels(tree)]
+    for node in left_out:
+        first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+        last = node.end_lineno or node.lineno
+        lines[first - 1 : last] = [""] * (last - first + 1)
     return "".join(lines)
+
+
+def _of_levels(tree: ast.Module) -> list[ast.stmt | ast.expr]:
+    """Return the imports of `grader.mistakes` and the decorators of levels."""
+    imports: list[ast.stmt | ast.expr] = [
+        n for n in tree.body if isinstance(n, ast.ImportFrom) and n.module == "grader.mistakes"
+    ]
+    definitions = [node for node in tree.body if isinstance(node, Definition)]
+    return imports + [d for n in definitions for d in n.decorator_list if ast.unparse(d) in LEVELS]
 
 
 def excerpted(tree: ast.Module, name: str) -> ast.Module:

@@ -10,7 +10,7 @@ from grader.authoring.mistake_checks import MistakeOutcome
 from grader.authoring.mistake_table import medians, table
 from grader.authoring.verify import verify_course
 from grader.course.catalog import Course
-from grader.course.known_solutions import LEVELS
+from grader.mistakes import LEVELS
 
 from .conftest import DOUBLE
 
@@ -46,7 +46,8 @@ def test_rows_go_from_crude_to_subtle_and_from_few_points_to_many():
 @pytest.mark.slow
 def test_verify_writes_the_table_of_each_kata(tmp_path, write, capsys):
     mistakes = textwrap.dedent(DOUBLE["solutions/attention/double/mistakes.py"])
-    mistakes += '\n\nSUBTLE = {"accepts_text"}\n'
+    mistakes = mistakes.replace("def accepts_text", "@subtle\ndef accepts_text")
+    mistakes = f"from grader.mistakes import subtle\n\n{mistakes}"
     course = Course(write(tmp_path, {**DOUBLE, "solutions/attention/double/mistakes.py": mistakes}))
     verify_course(course, (), tables=True)
     assert "Median points by level: ordinary" in capsys.readouterr().out
