@@ -17,7 +17,7 @@ from grader.authoring.time_limit import limited_time
 from grader.checks.base import PreparedKata
 from grader.checks.questions import agrees, plain
 from grader.course.catalog import Course
-from grader.course.known_solutions import standalone_sources
+from grader.course.known_solutions import general_source, standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.diagnosis.questions import matcher_of
@@ -44,6 +44,7 @@ class MistakeOutcome:
     points: int
     redrawn: Redrawn = field(default_factory=Redrawn)
     twin: str = ""  # the row of a question in which another mistake gives the same answer
+    is_general: bool = False
     raised: str = ""  # what it raises in every case, if its docstring does not mention an error
 
     @property
@@ -88,12 +89,14 @@ class MistakeOutcome:
 
 
 def outcomes(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
-    """Judge every mistake in this process, in file order; the grader then matches against their answers."""
+    """Judge every mistake in this process, in file order; the grader then matches against their answers. A
+    general mistake that cannot be told from another one is left out."""
     judged = list(_judged(course, prepared))
     matcher = matcher_of(prepared.kata, [mistake.recorded for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
     changed = redrawn(course, prepared, judged, matcher)
-    found = [_outcome(mistake, matcher, changed.get(mistake.recorded.id, Redrawn())) for mistake in judged]
+    every = [_outcome(mistake, matcher, changed.get(mistake.recorded.id, Redrawn())) for mistake in judged]
+    found = [outcome for outcome in every if not outcome.is_general or outcome.named == outcome.name]
     if prepared.kata.questions:
         for index, outcome in enumerate(found):
             outcome.twin = _twin(judged[index].recorded, [other.recorded for other in judged[:index]])
@@ -145,7 +148,14 @@ def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher, changed: Redrawn) 
     lost = failed | unearned(mistake.results, mistake.answers).keys()
     points = sum(result.plan.points for result in mistake.results if result.plan.name not in lost)
     return MistakeOutcome(
-        mistake.recorded.id, mistake.level, failed, first, points, changed, raised=_raised(mistake)
+        mistake.recorded.id,
+        mistake.level,
+        failed,
+        first,
+        points,
+        changed,
+        is_general=mistake.is_general,
+        raised=_raised(mistake),
     )
 
 
@@ -153,7 +163,11 @@ def differs_in_a_worker(
     course: Course, grader: Grader, prepared: PreparedKata, here: MistakeOutcome
 ) -> str | None:
     """Return a message if a worker judges the mistake differently, else None."""
-    source = standalone_sources(course, prepared.info, "mistakes")[here.name]
+    source = (
+        general_source(course, prepared.info, here.name)
+        if here.is_general
+        else standalone_sources(course, prepared.info, "mistakes")[here.name]
+    )
     try:
         report = grader.grade(Submission(prepared.info, source, f"the mistake `{here.name}`"))
     except SubmissionRejected as refused:

@@ -22,6 +22,7 @@ from grader.authoring.source_locations import (
 from grader.authoring.verified import record_path
 from grader.checks.builtin import agreement_points
 from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.general_mistakes import GENERAL
 from grader.course.loading import parse
 from grader.course.renamed import FILE as RENAMED
 from grader.course.submission import digest, open_questions
@@ -141,6 +142,7 @@ def _gaps_of_hinted_mistakes(course: Course, info: KataInfo) -> list[str]:
     """Return a message for each mistake that `hint_for` names and that, or whose hint, does not exist."""
     where, path = place(course, info.path), course.solution(info, "mistakes")
     mistakes = {node.name for node in public_definitions(path)} if path.is_file() else set()
+    mistakes |= GENERAL.keys()
     unknown = [name for name in info.hint_for if name not in mistakes]
     beyond = [name for name, number in info.hint_for.items() if not 1 <= number <= len(info.hints)]
     return [

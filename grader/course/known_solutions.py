@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from grader.course import general_mistakes
 from grader.course.catalog import Course, KataInfo, load_file
+from grader.course.general_mistakes import GENERAL
 from grader.course.loading import parse
-from grader.kata import KataError
+from grader.kata import Kata, KataError
 from grader.mistakes import LEVELS, level_of
 
 
@@ -78,7 +80,8 @@ def other_way(course: Course, info: KataInfo) -> str:
 
 
 class Answers:
-    """All public answers in the file `mistakes` or `variants` of one kata."""
+    """All public answers in the file `mistakes` or `variants` of one kata, and the general mistakes, of which
+    one with the name of an answer in the file gives way to it."""
 
     def __init__(self, course: Course, info: KataInfo, part: str) -> None:
         self.info, self.file = info, course.solution(info, part)
@@ -94,19 +97,35 @@ class Answers:
         """The answers' names in the order of the file."""
         return public_names(self._first)
 
+    def general(self, kata: Kata) -> list[str]:
+        """Return the names of the general mistakes that can show in the kata."""
+        entries = [getattr(self.reference, entry) for entry in self.info.entry_points]
+        return [
+            name
+            for name, mistake in GENERAL.items()
+            if name not in self.names and not kata.questions and mistake.when(kata)
+            if any(mistake.in_place_of(entry) is not entry for entry in entries)
+        ]
+
+    def _definition(self, name: str) -> Any:
+        return getattr(self._first, name) if name in self.names else GENERAL[name].answer
+
     def text(self, name: str) -> str:
         """Return an answer's docstring as one paragraph."""
-        return " ".join((getattr(self._first, name).__doc__ or "").split())
+        return " ".join((self._definition(name).__doc__ or "").split())
 
     def level(self, name: str) -> str:
-        """Return how far from right a mistake is."""
-        return level_of(getattr(self._first, name))
+        """Return how far from right a mistake is; the general ones are subtle."""
+        return level_of(self._definition(name)) if name in self.names else "subtle"
 
     def fresh(self, name: str) -> types.SimpleNamespace:
         """Return an answer as a new module with all entry points, without state from earlier calls."""
-        answer = getattr(self._module(name), name)
         entries = {entry: getattr(self.reference, entry) for entry in self.info.entry_points}
-        replaced = replaced_by(answer, self.reference, self.info.entry_points)
+        if name in self.names:
+            answer = getattr(self._module(name), name)
+            replaced = replaced_by(answer, self.reference, self.info.entry_points)
+        else:
+            replaced = {entry: GENERAL[name].in_place_of(right) for entry, right in entries.items()}
         return types.SimpleNamespace(**{**entries, **replaced}, __name__=self.info.name)
 
     def _module(self, name: str) -> types.ModuleType:
@@ -205,6 +224,18 @@ def standalone_sources(course: Course, info: KataInfo, part: str) -> dict[str, s
         )
         for name in public_names(answers)
     }
+
+
+def general_source(course: Course, info: KataInfo, name: str) -> str:
+    """Return the source of a file with all entry points that makes a general mistake."""
+    binding = "{0} = _answers.GENERAL[{1!r}].in_place_of(_reference.{0})"
+    return STANDALONE.format(
+        name=name,
+        part="mistakes",
+        reference=course.solution(info, "reference").read_text(encoding="utf-8"),
+        answers=inspect.getsource(general_mistakes),
+        bindings="\n".join(binding.format(entry, name) for entry in info.entry_points),
+    )
 
 
 def _bindings(answer: object, name: str, reference: object, entry_points: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from grader.answer_keys.answers import Recorded, RecordedMistake, digest
 from grader.answer_keys.file import Entry, KataKey, pack
 from grader.answer_keys.lookup import declaration_digest
 from grader.cases.cache import cached
-from grader.checks.base import CheckContext, PreparedKata
+from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course
 from grader.course.known_solutions import Answers
@@ -31,12 +31,14 @@ IRRELEVANT |= {"edits", "repair.py", "waypoints.py", "locators.py", "tracing.py"
 
 @dataclass
 class JudgedMistake:
-    """A mistake with the result of every check, and its answers to all cases (None where it raised)."""
+    """A mistake with the result of every check, and its answers to all cases (None where it raised).
+    `is_general` is true if it is not the kata's own."""
 
     recorded: RecordedMistake
     level: str
     results: list[CheckResult]
     answers: list[dict[str, Any] | None]
+    is_general: bool
 
 
 def mistakes_of(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
@@ -84,18 +86,29 @@ def judged(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
 
 
 def judge_mistakes(course: Course, prepared: PreparedKata) -> Iterator[JudgedMistake]:
-    """Run all checks on the mistakes, one by one in the order of the file."""
+    """Run all checks on the mistakes, one by one in the order of the file, and then on the general ones. Of
+    these, one that fails no built-in check is left out, without running the laws: it does not show here."""
     if not course.solution(prepared.info, "mistakes").is_file():
         return
     answers = Answers(course, prepared.info, "mistakes")
-    for name in answers.names:
+    laws = [check for check in prepared.checks if check.parameters is not None]
+    others = [check for check in prepared.checks if check.parameters is None]
+    for name in [*answers.names, *answers.general(prepared.kata)]:
+        is_general = name not in answers.names
         session = CheckContext(prepared.kata, prepared.oracle, LocalStudent(answers.fresh(name)))
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # a law may sum wrong answers that overflow
-            findings = [run_check(check, session) for check in prepared.checks]
+        findings = _findings(others, session)
+        if is_general and not any(finding.failures for finding in findings):
+            continue
+        findings += _findings(laws, session)
         outcomes = {finding.plan.name: _outcomes(finding) for finding in findings}
         recorded = RecordedMistake(name, answers.text(name), outcomes)
-        yield JudgedMistake(recorded, answers.level(name), findings, session.answers())
+        yield JudgedMistake(recorded, answers.level(name), findings, session.answers(), is_general)
+
+
+def _findings(checks: list[Check], session: CheckContext) -> list[CheckResult]:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # a law may sum wrong answers that overflow
+        return [run_check(check, session) for check in checks]
 
 
 def _outcomes(finding: CheckResult) -> list[Recorded | None]:
