@@ -186,14 +186,6 @@ def returns_the_scores_as_weights(x_dec, x_enc, w_q, w_k, w_v):
 
 
 @subtle
-def widens_to_float64(x_dec, x_enc, w_q, w_k, w_v):
-    """float32 comes back as float64: np.sqrt of an integer is a float64 scalar, and under NumPy 2 that
-    widens what it divides. A Python float does not.
-    """
-    return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, root=np.sqrt(w_q.shape[1]))
-
-
-@subtle
 def scales_w_q_in_place(x_dec, x_enc, w_q, w_k, w_v):
     """The caller's w_q is smaller after the call, and smaller still after the next: the scale is written
     into the argument by `/=`. Divide into a new array.
@@ -262,10 +254,3 @@ def keeps_an_earlier_source(x_dec, x_enc, w_q, w_k, w_v):
 
 
 _EARLIER: dict = {}
-
-
-@subtle
-def computes_in_float32(x_dec, x_enc, w_q, w_k, w_v):
-    """float64 comes back as float64 with half of its digits: the work was done in float32. Check casts."""
-    narrow = [x.astype(np.float32) for x in (x_dec, x_enc, x_enc, w_q, w_k, w_v)]
-    return tuple(part.astype(x_dec.dtype) for part in _cross(*narrow))

@@ -349,14 +349,6 @@ def forgets_to_subtract_the_max(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=N
 
 
 @subtle
-def widens_to_float64(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
-    """float32 comes back as float64: np.sqrt of an integer is a float64 scalar, and under NumPy 2 that
-    widens what it divides. A Python float does not.
-    """
-    return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, root=lambda q: np.sqrt(q.shape[-1]))
-
-
-@subtle
 def scales_w_q_in_place(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """The caller's w_q is smaller after the call, and smaller still after the next: the scale is written
     into the argument by `/=`. Divide into a new array.

@@ -302,14 +302,6 @@ def adds_epsilon_to_the_sum(q, k, v, mask=None):
 
 
 @subtle
-def widens_to_float64(q, k, v, mask=None):
-    """float32 comes back as float64: np.sqrt(d_k) of an integer is a float64 scalar, and under NumPy 2
-    that widens what it divides. A Python float does not.
-    """
-    return _finish(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]), v, mask)
-
-
-@subtle
 def scales_the_queries_in_place(q, k, v, mask=None):
     """The caller's queries are smaller after the call: `/=` on the argument writes into the caller's
     memory. Divide into a new array.

@@ -130,14 +130,6 @@ def cuts_rows_by_reshape(x, axis=-1):
     return _softmax(x.reshape(-1, x.shape[axis]), -1).reshape(x.shape)
 
 
-@subtle
-def trusts_the_memory_layout(x, axis=-1):
-    """Arrays that are transposed views come out wrong, contiguous ones right: the entries are taken in the
-    order they have in memory. Check what happens to `a.T`, and which `order` the flattening uses.
-    """
-    return _softmax(x.ravel(order="K").reshape(x.shape), axis)
-
-
 def loses_the_summed_axis(x, axis=-1):
     """Arrays with several slices raise a broadcasting error, or are divided by the sums of other slices:
     the maximum and the sum have lost the axis they were taken along. It must stay, with length 1, for
@@ -317,14 +309,6 @@ def computes_in_float32(x, axis=-1):
     input is cast to float32. Floats keep their dtype, and integers become float64.
     """
     return _softmax(x.astype(np.float32), axis)
-
-
-@subtle
-def widens_to_float64(x, axis=-1):
-    """float32 scores come back as float64, twice the memory: the input is cast to float64 whatever it is.
-    Only integers need the cast.
-    """
-    return _softmax(x.astype(np.float64), axis)
 
 
 @subtle

@@ -219,14 +219,6 @@ def refuses_texts_of_full_length(ids, token_table, position_table):
 
 
 @subtle
-def widens_to_float64(ids, token_table, position_table):
-    """float32 tables give float64 vectors: one of them met an array made without a dtype, which is
-    float64. Rows keep the dtype of their table.
-    """
-    return np.zeros(token_table.shape[1]) + _embed(ids, token_table, position_table)
-
-
-@subtle
 def writes_into_the_position_table(ids, token_table, position_table):
     """The position table has other numbers after a call: `+=` writes into a slice of it, and a slice is a
     view. The next call adds to what the first one left. Add into a new array.

@@ -495,21 +495,6 @@ def adds_in_place(x, memory, params, num_heads):
     return x
 
 
-@subtle
-def widens_float32(x, memory, params, num_heads):
-    """The numbers are right and float32 has become float64. np.sqrt of an integer is a float64 scalar, and
-    under NumPy 2 that widens every array it meets. Take the root with math.sqrt or `** 0.5`; check masks
-    made by np.ones or np.zeros as well."""
-    return _layer(x, memory, params, num_heads, attend=_with(_attend, scale=np.sqrt(x.shape[1] // num_heads)))
-
-
-@subtle
-def computes_in_float32(x, memory, params, num_heads):
-    """float64 input comes back as float32, with seven right digits. Somewhere an array was made or cast as
-    float32. Check each dtype= and astype: the result has the dtype of x."""
-    return _layer(x, memory, params, num_heads).astype(np.float32)
-
-
 def _weighed(weigh):
     """The right layer, with other weights."""
 

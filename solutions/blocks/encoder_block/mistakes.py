@@ -313,14 +313,6 @@ def takes_the_parameters_out(x, params, num_heads, mask=None):
 
 
 @subtle
-def widens_to_float64(x, params, num_heads, mask=None):
-    """float32 comes back as float64: something on the way is float64 and widens the rest, and np.sqrt of a
-    Python integer is. The result has the dtype of x."""
-    scale = np.sqrt(params["w_q"].shape[1] // num_heads)
-    return _block(x, params, num_heads, mask, attend=_with(_attend, scale=scale))
-
-
-@subtle
 def subtracts_the_square_of_the_mean(x, params, num_heads, mask=None):
     """Rows around zero are right, and rows far from it come out too large, too small or NaN: the variance is
     the mean of the squares less the square of the mean, two large numbers whose difference is rough.

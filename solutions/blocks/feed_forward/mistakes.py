@@ -171,17 +171,3 @@ def overwrites_x(x, w1, b1, w2, b2):
     there. Check assignments into `x[...]`, `+=` and `out=`."""
     x[...] = _feed(x, w1, b1, w2, b2)
     return x
-
-
-@subtle
-def widens_to_float64(x, w1, b1, w2, b2):
-    """float32 comes back as float64: something on the way is float64, such as an array of zeros made without
-    a dtype, and widens the rest. The result has the dtype of the arguments."""
-    return np.maximum(x @ w1 + b1, np.zeros(b1.shape)) @ w2 + b2
-
-
-@subtle
-def computes_in_float32(x, w1, b1, w2, b2):
-    """float64 input gets results with half of its digits: the work was done in float32. The result has the
-    dtype of x, in its digits too; check casts."""
-    return _feed(*(array.astype(np.float32) for array in (x, w1, b1, w2, b2))).astype(x.dtype)

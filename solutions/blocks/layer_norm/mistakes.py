@@ -191,13 +191,6 @@ def overwrites_x(x, gamma, beta, eps=1e-5):
 
 
 @subtle
-def widens_to_float64(x, gamma, beta, eps=1e-5):
-    """float32 comes back as float64, twice the memory: something on the way is float64 and widens the rest.
-    The result has the dtype of x; check casts, and NumPy scalars such as np.sqrt(2)."""
-    return _norm(x.astype(np.float64), gamma, beta, eps)
-
-
-@subtle
 def computes_in_float32(x, gamma, beta, eps=1e-5):
     """float64 input gets results with half of its digits: the work was done in float32. The result has the
     dtype of x, in its digits too; check casts."""

@@ -183,18 +183,3 @@ def overwrites_the_hidden_state(hidden, output_weight):
     logits = hidden[-1] @ output_weight
     hidden[-1] -= hidden[-1].max()
     return _from_logits(logits)
-
-
-@subtle
-def widens_to_float64(hidden, output_weight):
-    """float32 comes back as float64: something on the way is float64 and widens the rest. Both arrays have
-    the dtype of hidden."""
-    return _from_logits(hidden[-1].astype(np.float64) @ output_weight)
-
-
-@subtle
-def computes_in_float32(hidden, output_weight):
-    """float64 input gets results with half of its digits: the work was done in float32. Both arrays have the
-    dtype of hidden, in their digits too."""
-    logits, probabilities, token_id = _from_logits(np.float32(hidden[-1]) @ np.float32(output_weight))
-    return logits.astype(hidden.dtype), probabilities.astype(hidden.dtype), token_id

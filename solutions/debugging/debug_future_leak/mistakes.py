@@ -199,30 +199,11 @@ def overwrites_the_scores(scores):
 
 
 @subtle
-def widens_float32(scores):
-    """The numbers are right, and float32 becomes float64: the mask is a float64 array that is added or
-    multiplied. Give it the dtype of the scores, or use a boolean mask.
-    """
-    return _before(scores).astype(np.float64)
-
-
-@subtle
 def squeezes_axes_of_length_one(scores):
     """One token, or a batch of one, comes back with fewer axes: those of length 1 are squeezed away. The
     weights have the shape of the scores.
     """
     return np.squeeze(_before(scores))
-
-
-@subtle
-def returns_one_buffer(scores):
-    """Each call is right, and changes the weights that an earlier one returned: all are written into the same
-    memory. Return an array of its own from each call.
-    """
-    weights = _before(scores)
-    kept = _KEPT.setdefault(("buffer", weights.shape, weights.dtype), np.empty_like(weights))
-    kept[...] = weights
-    return kept
 
 
 @subtle

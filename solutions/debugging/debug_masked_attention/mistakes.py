@@ -202,14 +202,6 @@ def mixes_the_tokens_themselves(x, w_q, w_k, w_v):  # noqa: ARG001 - the mistake
 
 
 @subtle
-def widens_float32(x, w_q, w_k, w_v):
-    """The numbers are right, and float32 becomes float64: the root was taken by np.sqrt, whose float64 widens
-    an array under NumPy 2. A Python float does not: use ** 0.5 or math.sqrt, or cast.
-    """
-    return _attend(x, w_q, w_k, w_v) * np.float64(1)
-
-
-@subtle
 def squeezes_axes_of_length_one(x, w_q, w_k, w_v):
     """Several tokens with values of width 1 come back as [T]: axes of length 1 are squeezed away. The output
     is [T, d_v], whatever T and d_v are.

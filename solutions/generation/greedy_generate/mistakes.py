@@ -353,13 +353,3 @@ def compares_rounded_probabilities(model, ids, max_new_tokens, context_length, e
         return logits[:, -1].float().softmax(dim=-1).argmax(dim=-1)
 
     return _generate(model, ids, max_new_tokens, context_length, eos_id, choose=choose)
-
-
-@subtle
-def leaves_gradients_switched_on(model, ids, max_new_tokens, context_length, eos_id=None):
-    """The text is right, and a caller inside torch.no_grad() records gradients from then on: they are
-    switched on at the end, whatever they were before. `with torch.no_grad()` gives back what was there.
-    """
-    text = _generate(model, ids, max_new_tokens, context_length, eos_id)
-    torch.set_grad_enabled(True)
-    return text

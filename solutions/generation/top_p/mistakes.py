@@ -474,22 +474,6 @@ def clamps_p_into_its_range(logits, p):
 
 
 @subtle
-def widens_to_float64(logits, p):
-    """float32 logits come back as float64: the input is cast, and the result is built from the cast one.
-    Compute in any precision, but return the logits that came in.
-    """
-    return _right(logits.double(), p)
-
-
-@subtle
-def narrows_to_float32(logits, p):
-    """float64 logits come back as float32, with half of their digits gone: the result is built from a cast
-    input. Compute in any precision, but return the logits that came in.
-    """
-    return _right(logits.float(), p)
-
-
-@subtle
 def builds_the_verdicts_on_the_cpu(logits, p):
     """The results are right on the CPU, and on a GPU the call raises: the tensor that takes the verdicts, or
     the -inf, is made without a device. Take it from `logits`.

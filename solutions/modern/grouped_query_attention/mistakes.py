@@ -301,17 +301,3 @@ def overwrites_the_queries(q, k, v):
     new array, or scale the scores."""
     q /= q.dtype.type(q.shape[-1]) ** 0.5
     return _right(q, k, v, scale=1)
-
-
-@subtle
-def widens_to_float64(q, k, v):
-    """float32 comes back as float64, twice the memory: the scale is a NumPy float64, as np.sqrt(4) is, or the
-    mask is. A Python float widens nothing."""
-    return _right(q.astype(np.float64), k, v)
-
-
-@subtle
-def computes_in_float32(q, k, v):
-    """float64 arguments get results with half of their digits: the work was done in float32. The result has
-    the dtype of the arguments, in its digits too; check casts."""
-    return _right(*(x.astype(np.float32) for x in (q, k, v))).astype(q.dtype)

@@ -270,20 +270,6 @@ def refuses_p_of_one(logits, p):
 
 
 @subtle
-def widens_to_float64(logits, p):
-    """float32 logits come back as float64: the input is cast, and the result is built from the cast one.
-    Return the logits that came in."""
-    return _right(logits.double(), p)
-
-
-@subtle
-def narrows_to_float32(logits, p):
-    """float64 logits come back as float32, with half of their digits gone: the result is built from a cast
-    input. Return the logits that came in."""
-    return _right(logits.float(), p)
-
-
-@subtle
 def makes_the_threshold_on_the_cpu(logits, p):
     """Right on the CPU, and on a GPU the call raises: the tensor of -inf that fills the result is made
     without a device. Take it from `logits`."""

@@ -411,16 +411,6 @@ class counts_the_shares_in_float32(_Mixture):
 
 
 @subtle
-class widens_to_float64(_Mixture):
-    """float32 comes back as float64, twice the memory: the outputs are collected in a float64 tensor. The
-    output has the dtype of x.
-    """
-
-    def _mix(self, rows, weights, chosen):
-        return super()._mix(rows, weights, chosen).double()
-
-
-@subtle
 class expects_contiguous_tokens(_Mixture):
     """Raises an error where x is a transposed view: `view` joins axes only where memory allows it. `reshape`
     copies where it must.
@@ -500,18 +490,6 @@ class averages_the_shares_of_all_calls(_Mixture):
 
 
 @subtle
-class keeps_the_first_dtype(_Mixture):
-    """After module.double() the results still have the dtype of the first call: it was stored there, or in a
-    tensor that is kept. Take the dtype from the input of each call.
-    """
-
-    def forward(self, x):
-        dtype = vars(self).setdefault("dtype", x.dtype)
-        output, loss = super().forward(x)
-        return output.to(dtype), loss.to(dtype)
-
-
-@subtle
 class keeps_the_routers_first_weights(_Mixture):
     """After an update or a load_state_dict the tokens go where they went before: a copy of the router's
     weights is kept from the first call. Use the parameter in each call.
@@ -521,16 +499,3 @@ class keeps_the_routers_first_weights(_Mixture):
         if "kept" not in vars(self) or self.kept.dtype != rows.dtype:
             vars(self)["kept"] = self.router.weight * 1
         return rows @ self.kept.mT
-
-
-@subtle
-class returns_one_buffer(_Mixture):
-    """Each call is right, and changes the output that an earlier one returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-
-    def forward(self, x):
-        output, loss = super().forward(x)
-        kept = vars(self).setdefault("kept", {}).setdefault((output.shape, output.dtype), output.detach())
-        output.data = kept.copy_(output.detach())
-        return output, loss

@@ -171,13 +171,6 @@ def joins_the_leading_axes(x, gamma, eps=1e-6):
 
 
 @subtle
-def trusts_the_memory_layout(x, gamma, eps=1e-6):
-    """Where x is a transposed view the result is wrong, elsewhere right: its numbers are taken in the order
-    that they have in memory. Check what becomes of x when it is cut or flattened."""
-    return _rms_norm(x.ravel(order="K").reshape(x.shape), gamma, eps)
-
-
-@subtle
 def answers_as_the_first_time(x, gamma, eps=1e-6):
     """The first call is right, and later ones of the same shape get its divisors again: something outlives
     the call. Check what is kept between calls."""
@@ -191,17 +184,3 @@ def overwrites_x(x, gamma, eps=1e-6):
     the residual connection still needs what was there. Make a new array in the first step."""
     x /= np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
     return gamma * x
-
-
-@subtle
-def widens_to_float64(x, gamma, eps=1e-6):
-    """float32 comes back as float64, twice the memory: something on the way is float64 and widens the rest.
-    The result has the dtype of x; check casts, and NumPy scalars such as np.sqrt(2)."""
-    return _rms_norm(x.astype(np.float64), gamma, eps)
-
-
-@subtle
-def computes_in_float32(x, gamma, eps=1e-6):
-    """float64 arguments get results with half of their digits: the work was done in float32. The result has
-    the dtype of x, in its digits too; check casts."""
-    return _rms_norm(x.astype(np.float32), gamma.astype(np.float32), np.float32(eps)).astype(x.dtype)

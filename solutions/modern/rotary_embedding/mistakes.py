@@ -241,31 +241,8 @@ def keeps_the_table_of_an_earlier_call(x, positions, base=10000.0):
 
 
 @subtle
-def trusts_the_memory_layout(x, positions, base=10000.0):
-    """Where x is a transposed view the result is wrong, elsewhere right: its numbers are taken in the order
-    that they have in memory. Check what becomes of x when it is cut or flattened."""
-    return _right(x.ravel(order="K").reshape(x.shape), positions, base)
-
-
-@subtle
 def overwrites_x(x, positions, base=10000.0):
     """The caller's x is turned after the call: the results were written into the argument. Make a new array,
     which also keeps the old pair until both new numbers are made."""
     x[...] = _right(x, positions, base)
     return x
-
-
-@subtle
-def widens_to_float64(x, positions, base=10000.0):
-    """float32 comes back as float64, twice the memory: the angles are float64, and so are their sines and
-    cosines. Cast the two tables to the dtype of x."""
-    return _right(x.astype(np.float64), positions, base)
-
-
-@subtle
-def computes_in_float32(x, positions, base=10000.0):
-    """float64 vectors get results with half of their digits: the tables were made in float32. Make them in
-    the dtype of x, or in float64 and cast."""
-    _require_pairs(x)
-    angles = _angles(x.shape[-1], positions, base).astype(np.float32)
-    return _turn(x.astype(np.float32), angles).astype(x.dtype)

@@ -290,16 +290,6 @@ class computes_silu_in_float32(_SwiGLU):
 
 
 @subtle
-class widens_to_float64(_SwiGLU):
-    """float32 comes back as float64, twice the memory: the work is done in float64 and not cast back. The
-    result has the dtype of x.
-    """
-
-    def forward(self, x):
-        return super().forward(x).double()
-
-
-@subtle
 class detaches_the_gate(_SwiGLU):
     """Every value is right, and gate_proj is never trained: the activated gate is detached, or copied by way
     of `.data` or `torch.tensor`. Gradients flow through both factors of the product.
@@ -363,16 +353,6 @@ class keeps_the_joined_weights(_SwiGLU):
 
 
 @subtle
-class keeps_the_first_dtype(_SwiGLU):
-    """After network.double() the results still have the dtype of the first call: it was stored there, or in a
-    tensor that is kept. Take the dtype from the input of each call.
-    """
-
-    def forward(self, x):
-        return super().forward(x).to(vars(self).setdefault("dtype", x.dtype))
-
-
-@subtle
 class makes_the_result_on_the_cpu(_SwiGLU):
     """Right on the CPU; on a GPU the call raises, or the result is left on the CPU: a tensor is made without
     a device. Make it on the device of x.
@@ -392,17 +372,4 @@ class overwrites_x(_SwiGLU):
         result = super().forward(x)
         with torch.no_grad():
             x.mul_(2)
-        return result
-
-
-@subtle
-class returns_one_buffer(_SwiGLU):
-    """Each call is right, and changes the result that an earlier one returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-
-    def forward(self, x):
-        result = super().forward(x)
-        kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
-        result.data = kept.copy_(result.detach())
         return result

@@ -274,16 +274,6 @@ class keeps_the_first_mask(_Attention):
 
 
 @subtle
-class widens_to_float64(_Attention):
-    """The values are right and float32 comes back as float64: something on the way is cast, or made, as
-    float64. Constants of Python widen nothing; NumPy's and float64 tensors do.
-    """
-
-    def _results(self, output, weights):
-        return output.double(), weights.double()
-
-
-@subtle
 class scales_the_input_in_place(_Attention):
     """The first call changes its argument: x is divided, or multiplied, in place, and a residual outside
     then adds something else. An in-place method ends in an underscore; `/=` and `*=` are in place as well.

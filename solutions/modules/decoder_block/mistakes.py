@@ -385,29 +385,6 @@ class keeps_the_results_of_old_weights(_Block):
         return made - made.detach() + kept
 
 
-@subtle
-class keeps_the_first_dtype(_Block):
-    """After block.double() the results still have the dtype of the first call: it was noted there, or lives
-    on in a tensor that is kept. The dtype is that of the input at hand.
-    """
-
-    def forward(self, x):
-        return super().forward(x).to(vars(self).setdefault("dtype", x.dtype))
-
-
-@subtle
-class returns_one_buffer(_Block):
-    """Each call is right, and changes the result that an earlier one returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-
-    def forward(self, x):
-        result = super().forward(x)
-        kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
-        result.data = kept.copy_(result.detach())
-        return result
-
-
 class _TenThousand(_Attention):
     def _weights(self, scores, later):
         return scores.masked_fill(later, -1e4).softmax(-1)

@@ -430,17 +430,6 @@ class checks_the_length_in_training_only(_GPT):
 
 
 @subtle
-class keeps_the_first_dtype(_GPT):
-    """After model.double() the logits still have the dtype of the first call: it was noted there, or lives on
-    in a tensor that is kept. The dtype is that of the weights.
-    """
-
-    def forward(self, ids):
-        logits = super().forward(ids)
-        return logits.to(vars(self).setdefault("dtype", logits.dtype))
-
-
-@subtle
 class masks_with_minus_ten_thousand(_GPT):
     """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
     number that is not far enough below them. -inf is below everything.

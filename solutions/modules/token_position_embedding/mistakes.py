@@ -330,16 +330,3 @@ class counts_on_from_a_shorter_call(_Embedding):
         last, tokens = vars(self).get("last", ids.shape[1]), ids.shape[1]
         self.last = tokens
         return (super()._positions(ids) + last * (last < tokens)) % self.max_len
-
-
-@subtle
-class returns_one_buffer(_Embedding):
-    """Each call is right, and changes the result that an earlier one returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-
-    def _joined(self, tokens, positions):
-        result = tokens + positions
-        kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
-        result.data = kept.copy_(result.detach())
-        return result

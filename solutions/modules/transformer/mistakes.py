@@ -462,19 +462,6 @@ class hides_the_future_after_training_only(_Transformer):
 
 
 @subtle
-class returns_one_buffer(_Transformer):
-    """Each call is right, and changes the logits that an earlier one returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-
-    def decode(self, tgt, memory, src):
-        logits = super().decode(tgt, memory, src)
-        kept = vars(self).setdefault("kept", {}).setdefault((logits.shape, logits.dtype), logits.detach())
-        logits.data = kept.copy_(logits.detach())
-        return logits
-
-
-@subtle
 class keeps_the_largest_mask(_Transformer):
     """A target is right until a longer one has been shown; after that shorter ones are masked with the end of
     the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
@@ -499,17 +486,6 @@ class begins_the_positions_again(_Transformer):
         more = torch.arange(max(0, tokens - len(kept)), device=ids.device)
         kept = vars(self)["kept"] = torch.cat([kept, more])
         return super().positions(ids, dtype)[kept[:tokens]]
-
-
-@subtle
-class keeps_the_first_dtype(_Transformer):
-    """After model.double() the logits still have the dtype of the first call: it was noted there, or lives on
-    in a tensor that is kept. The dtype is that of the weights.
-    """
-
-    def decode(self, tgt, memory, src):
-        logits = super().decode(tgt, memory, src)
-        return logits.to(vars(self).setdefault("dtype", logits.dtype))
 
 
 @subtle

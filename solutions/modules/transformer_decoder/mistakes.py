@@ -468,17 +468,6 @@ class begins_the_positions_again(_Decoder):
 
 
 @subtle
-class keeps_the_first_dtype(_Decoder):
-    """After model.double() the logits still have the dtype of the first call: it was noted there, or lives on
-    in a tensor that is kept. The dtype is that of the weights.
-    """
-
-    def forward(self, *inputs, **masks):
-        logits = super().forward(*inputs, **masks)
-        return logits.to(vars(self).setdefault("dtype", logits.dtype))
-
-
-@subtle
 class keeps_positions_by_their_length(_Decoder):
     """Right until the model changes its dtype; then a length that was met before raises, since its positions
     are kept from the first call with the dtype and the device of that time. Cut the table in every call.

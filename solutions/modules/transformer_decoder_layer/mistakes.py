@@ -387,17 +387,6 @@ class cuts_the_mask_to_the_shortest_text(_Layer):
         return seen
 
 
-@subtle
-class keeps_the_first_dtype(_Layer):
-    """After layer.double() the results still have the dtype of the first call: the layer stores that dtype,
-    or a tensor that has it. Take the dtype from the input of each call.
-    """
-
-    def forward(self, *inputs, **masks):
-        result = super().forward(*inputs, **masks)
-        return result.to(vars(self).setdefault("dtype", result.dtype))
-
-
 class _TenThousand(_Attention):
     def _weights(self, scores, mask):
         return scores.masked_fill(~mask, -1e4).softmax(-1)

@@ -7,7 +7,6 @@ import torch
 from grader.mistakes import crude, subtle
 
 _SEEN = {}
-_BUFFERS = {}
 
 
 def _require_penalty(penalty):
@@ -316,15 +315,6 @@ def answers_as_the_first_time(logits, ids, penalty):
 
 
 @subtle
-def returns_one_buffer(logits, ids, penalty):
-    """Each result is right, and changes the one that an earlier call returned: all are written into the same
-    memory. Return a tensor of its own from each call."""
-    result = _right(logits, ids, penalty)
-    key = (result.shape, result.dtype, result.device)
-    return _BUFFERS.setdefault(key, result.clone()).copy_(result)
-
-
-@subtle
 def flattens_by_view(logits, ids, penalty):
     """Logits or ids that are a transposed view raise: `view` flattens what is contiguous in memory alone.
     Check how rows and tokens are joined to one index."""
@@ -343,20 +333,6 @@ def makes_the_mask_on_the_cpu(logits, ids, penalty):
     _require_penalty(penalty)
     seen = torch.zeros(logits.shape, dtype=torch.bool).scatter(1, ids, True)
     return torch.where(seen, _by_sign(logits, penalty), logits)
-
-
-@subtle
-def widens_to_float64(logits, ids, penalty):
-    """float32 logits come back as float64: a tensor on the way is float64 and widens the rest. Check casts,
-    and what dtype the penalty has."""
-    return _right(logits.double(), ids, penalty)
-
-
-@subtle
-def narrows_to_float32(logits, ids, penalty):
-    """float64 logits come back as float32, with half of their digits gone: the result is built from a cast
-    input. Return the dtype that came in."""
-    return _right(logits.float(), ids, penalty)
 
 
 @subtle
