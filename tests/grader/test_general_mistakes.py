@@ -1,6 +1,8 @@
 """The general mistakes are tried on every kata, and named in whatever words a student makes them."""
 
+import re
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,6 +118,12 @@ def test_only_what_can_show_is_tried():
     assert set(tried(lambda x: x, library="torch", grades_gradients=True, checks_device=True)) == (
         GENERAL.keys() - {"keeps_the_first_dtype"}
     )
+
+
+def test_the_docs_list_them_with_their_texts():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "mistakes.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|[^|]*\| (.*) \|$", page, re.MULTILINE)
+    assert listed == [(name, " ".join(mistake.answer.__doc__.split())) for name, mistake in GENERAL.items()]
 
 
 def test_their_texts_speak_of_no_kata():
