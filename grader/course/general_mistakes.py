@@ -262,8 +262,9 @@ def _is_array(value: Any) -> bool:
 
 
 def _dtype(value: Any) -> str:
-    """Return the name of an array's dtype; "" for any other value."""
-    return str(value.dtype).removeprefix("torch.") if _is_array(value) else ""
+    """Return the name of the dtype of an array or of a number of NumPy; "" for any other value."""
+    has_dtype = _is_array(value) or isinstance(value, np.generic)
+    return str(value.dtype).removeprefix("torch.") if has_dtype else ""
 
 
 def _is_float(value: Any) -> bool:
@@ -271,7 +272,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _is_number_array(value: Any) -> bool:
-    return _is_float(value) or "int" in _dtype(value)
+    return _is_array(value) and (_is_float(value) or "int" in _dtype(value))
 
 
 def _cast(value: Any, dtype: str) -> Any:
