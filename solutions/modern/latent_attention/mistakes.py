@@ -366,20 +366,6 @@ def hides_with_a_small_penalty(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache)
 
 
 @subtle
-def computes_in_float32(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
-    """float64 arguments get outputs with half of their digits: something on the way is float32."""
-    weights = (w.float() for w in (w_q, w_dkv, w_uk, w_uv, w_o))
-    return _attend(x.float(), *weights, num_heads, cache).to(x.dtype)
-
-
-@subtle
-def widens_to_float64(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
-    """float32 comes back as float64: a tensor on the way is float64 and widens the rest."""
-    weights = (w.double() for w in (w_q, w_dkv, w_uk, w_uv, w_o))
-    return _attend(x.double(), *weights, num_heads, cache)
-
-
-@subtle
 def builds_the_mask_on_the_cpu(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """Right on the CPU; on a GPU the call raises: the mask is made without device=x.device."""
 

@@ -562,24 +562,6 @@ class keeps_the_distances_of_the_first_automaton(_Answer):
 
 
 @subtle
-class widens_to_float64(_Answer):
-    """float32 logits come back as float64: the result is made of Python numbers, or cast. It has the dtype of
-    the logits that came in."""
-
-    def fill(self, logits, kept):
-        return super().fill(logits.double(), kept)
-
-
-@subtle
-class narrows_to_float32(_Answer):
-    """float64 logits come back as float32, with half of their digits gone: the result is a new tensor of the
-    default dtype. It has the dtype of the logits that came in."""
-
-    def fill(self, logits, kept):
-        return super().fill(logits.float(), kept)
-
-
-@subtle
 class remembers_what_a_cycle_cut_short(_Answer):
     """Ways that lead through a cycle are forbidden although a text can be finished: a search from state to
     state takes a state that it has on hand for one without an end, and remembers what it found on the way.

@@ -434,22 +434,6 @@ def hides_with_a_small_penalty(q, k, v, block_size, causal=False):
 
 
 @subtle
-def computes_in_float32(q, k, v, block_size, causal=False):
-    """float64 arguments get results with half of their digits: something on the way is float32. Check where
-    tensors are made without a dtype.
-    """
-    return _flash(q.float(), k.float(), v.float(), block_size, causal).to(q.dtype)
-
-
-@subtle
-def widens_to_float64(q, k, v, block_size, causal=False):
-    """float32 comes back as float64: a tensor on the way is float64 and widens the rest. The result has the
-    dtype of q.
-    """
-    return _flash(q.double(), k.double(), v.double(), block_size, causal)
-
-
-@subtle
 def leaves_the_mask_on_the_cpu(q, k, v, block_size, causal=False):
     """Right on the CPU; on a GPU the call raises: positions, a mask or the running values are made without
     device=q.device.

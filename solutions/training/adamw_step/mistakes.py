@@ -459,30 +459,3 @@ def starts_from_its_own_state(parameter, gradient, m, v, *rest, **options):
     answer = _adamw(parameter, gradient, m, v, *rest, **options)
     _STATE[parameter.shape, parameter.dtype] = answer[1:]
     return answer
-
-
-@subtle
-@_as_adamw_step
-def trusts_the_memory_layout(*arguments, **options):
-    """Where an argument is a transposed view the results are wrong, elsewhere right: numbers are taken in the
-    order that they have in memory. Check what becomes of the arrays when they are flattened."""
-    flat = [array.ravel(order="K").reshape(array.shape) for array in arguments[:4]]
-    return _adamw(*flat, *arguments[4:], **options)
-
-
-@subtle
-@_as_adamw_step
-def widens_to_float64(*arguments, **options):
-    """float32 comes back as float64, twice the memory: something on the way is float64 and widens the rest.
-    The results have the dtype of the arguments; check casts, and NumPy scalars such as np.sqrt(2)."""
-    wide = [array.astype(np.float64) for array in arguments[:4]]
-    return _adamw(*wide, *arguments[4:], **options)
-
-
-@subtle
-@_as_adamw_step
-def computes_in_float32(*arguments, **options):
-    """float64 arguments get results with half of their digits: the work was done in float32. The results have
-    the dtype of the arguments, in their digits too; check casts."""
-    narrow = [array.astype(np.float32) for array in arguments[:4]]
-    return tuple(part.astype(arguments[0].dtype) for part in _adamw(*narrow, *arguments[4:], **options))

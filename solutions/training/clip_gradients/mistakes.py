@@ -340,21 +340,6 @@ def widens_to_float64(gradients, max_norm):
     return [None if g is None else g * np.float64(1) for g in clipped], norm
 
 
-@subtle
-def narrows_to_float32(gradients, max_norm):
-    """float64 comes back as float32. The arrays keep the dtype in which they come; check casts."""
-    clipped, norm = _clip(gradients, max_norm)
-    return [None if g is None else g.astype(np.float32) for g in clipped], norm
-
-
-@subtle
-def trusts_the_memory_layout(gradients, max_norm):
-    """Where an array is a transposed view its entries come back in wrong places, elsewhere right: it was
-    flattened in the order of its memory. Check how arrays are flattened and shaped again."""
-    clipped, norm = _clip(gradients, max_norm)
-    return [None if g is None else g.ravel(order="K").reshape(g.shape) for g in clipped], norm
-
-
 def returns_the_first_norm_again(gradients, max_norm):
     """The first call is right; a later one with as many arrays is clipped by the norm of the first: something
     outlives the call. Check what is kept between calls."""
