@@ -21,6 +21,7 @@ from grader.checks.base import PreparedKata
 from grader.checks.builtin import plan
 from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo
+from grader.course.general_mistakes import GENERAL
 from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
 from grader.grading.report_builder import as_check, as_repair, smallest, unearned
@@ -129,7 +130,8 @@ class Grader:
 
     def locate(self, report: KataReport, options: SearchOptions) -> KataReport:
         """Return the report of the submission graded last with the places that a search finds. It searches
-        only if the submission fails and its mistake has no name; an error of the search ends it."""
+        only if the submission fails and its mistake has no name, or a general one, which says no place; an
+        error of the search ends it."""
         if self._unexplained is None or options.seconds <= 0 or report.digest != self._digest:
             return report
         from grader.diagnosis.repair import RepairSearch  # most gradings do not need it
@@ -168,10 +170,10 @@ class Grader:
         findings: list[CheckResult],
         mistakes: dict[str, Mistake],
     ) -> None:
-        """Keep what `locate` needs, if no mistake is named and every part is written. A search would tell the
-        answer of a question."""
+        """Keep what `locate` needs, if none of the kata's own mistakes is named and every part is written. A
+        search would tell the answer of a question."""
         if (
-            not mistakes
+            all(mistake.id in GENERAL for mistake in mistakes.values())
             and not prepared.kata.questions
             and not _raises_unwritten(submission.source, findings)
         ):
