@@ -16,7 +16,7 @@ from grader.authoring.time_limit import limited_time
 from grader.checks.base import PreparedKata
 from grader.checks.questions import agrees, plain
 from grader.course.catalog import Course
-from grader.course.known_solutions import standalone_sources
+from grader.course.known_solutions import general_source, standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.matcher import MistakeMatcher, matcher_of
 from grader.diagnosis.recording import JudgedMistake, Records, judge_mistakes
@@ -35,6 +35,7 @@ class MistakeOutcome:
     points: int
     redrawn: Redrawn = field(default_factory=Redrawn)
     twin: str = ""  # the row of a question in which another mistake gives the same answer
+    is_general: bool = False
     raised: str = ""  # what it raises in every case, if its docstring does not mention an error
 
     @property
@@ -94,13 +95,14 @@ def outcomes(
     course: Course, grader: Grader, prepared: PreparedKata, records: Records
 ) -> list[MistakeOutcome]:
     """Judge every mistake that is not recorded in this process, in file order, and record them; the grader
-    then matches against their answers."""
+    then matches against their answers. A general mistake that cannot be told from another one is left out."""
     judged = list(_judged(course, prepared, records))
     matcher = matcher_of(prepared.kata, [mistake.recorded for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
     changed = redrawn(course, prepared, judged, matcher)
     records.note_mistakes(judged)
-    found = [_outcome(mistake, matcher, changed.get(mistake.recorded.id, Redrawn())) for mistake in judged]
+    every = [_outcome(mistake, matcher, changed.get(mistake.recorded.id, Redrawn())) for mistake in judged]
+    found = [outcome for outcome in every if not outcome.is_general or outcome.named == outcome.name]
     if prepared.kata.questions:
         for index, outcome in enumerate(found):
             outcome.twin = _twin(judged[index].recorded, [other.recorded for other in judged[:index]])
@@ -139,7 +141,14 @@ def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher, changed: Redrawn) 
     named = matcher.name(mistake.results)
     first = next((named[r.plan.name].id for r in mistake.results if r.plan.name in named), None)
     return MistakeOutcome(
-        mistake.recorded.id, mistake.level, failed, first, mistake.points, changed, raised=mistake.raised
+        mistake.recorded.id,
+        mistake.level,
+        failed,
+        first,
+        mistake.points,
+        changed,
+        is_general=mistake.is_general,
+        raised=mistake.raised,
     )
 
 
@@ -147,7 +156,11 @@ def differs_in_a_worker(
     course: Course, grader: Grader, prepared: PreparedKata, here: MistakeOutcome
 ) -> str | None:
     """Return a message if a worker judges the mistake differently, else None."""
-    source = standalone_sources(course, prepared.info, "mistakes")[here.name]
+    source = (
+        general_source(course, prepared.info, here.name)
+        if here.is_general
+        else standalone_sources(course, prepared.info, "mistakes")[here.name]
+    )
     try:
         report = grader.grade(Submission(prepared.info, source, f"the mistake `{here.name}`")).report
     except SubmissionRejected as refused:

@@ -7,7 +7,7 @@ from statistics import median
 
 from grader.authoring.mistake_checks import MistakeOutcome
 from grader.course.catalog import Course, KataInfo
-from grader.course.known_solutions import LEVELS
+from grader.mistakes import LEVELS
 
 FILE_NAME = "mistakes.md"
 HEAD = "| mistake | level | points | failing checks |\n|---|---|---:|---|"

@@ -69,8 +69,9 @@ def redrawn(
 
 
 def _drawing(course: Course, prepared: PreparedKata, judged: list[JudgedMistake]) -> list[JudgedMistake]:
-    """Return the mistakes that are caught and that draw, by their source, or that of the reference. Dropout
-    in the reference does not count: a check that it passes with any draws does not rest on them."""
+    """Return the kata's own mistakes that are caught and that draw, by their source, or that of the
+    reference. Dropout in the reference does not count: a check that it passes with any draws does not rest on
+    them. The general mistakes change no draw."""
     if not judged:
         return []
     reference, source = (
@@ -79,7 +80,7 @@ def _drawing(course: Course, prepared: PreparedKata, judged: list[JudgedMistake]
     return [
         mistake
         for mistake in judged
-        if not mistake.steady
+        if not (mistake.steady or mistake.is_general)
         and any(result.failures for result in mistake.results)
         and (DRAWING.search(reference) or _draws(excerpt(source, mistake.recorded.id)))
     ]

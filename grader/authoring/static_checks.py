@@ -23,6 +23,7 @@ from grader.authoring.verified import record_path
 from grader.checks.builtin import agreement_points
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.changed_statement import FILE as RENAMED
+from grader.course.general_mistakes import GENERAL
 from grader.course.loading import parse
 from grader.course.submission import digest, open_questions
 from grader.kata import Corner, Kata, KataError, Law
@@ -141,6 +142,7 @@ def _gaps_of_hinted_mistakes(course: Course, info: KataInfo) -> list[str]:
     """Return a message for each mistake that `hint_for` names and that, or whose hint, does not exist."""
     where, path = place(course, info.path), course.solution(info, "mistakes")
     mistakes = {node.name for node in public_definitions(path)} if path.is_file() else set()
+    mistakes |= GENERAL.keys()
     unknown = [name for name in info.hint_for if name not in mistakes]
     beyond = [name for name, number in info.hint_for.items() if not 1 <= number <= len(info.hints)]
     return [
@@ -279,7 +281,7 @@ def _gaps_of_needs(course: Course, info: KataInfo, part: str) -> list[str]:
 
 def _gaps_of_definitions(course: Course, info: KataInfo) -> list[str]:
     """Return messages about duplicate names, and about mistakes with a wrong name or no docstring."""
-    found = []
+    found = _gaps_of_levels(course, info)
     for part in ("mistakes", "variants"):
         path = course.solution(info, part)
         names = Counter(node.name for node in public_definitions(path))
@@ -294,6 +296,19 @@ def _gaps_of_definitions(course: Course, info: KataInfo) -> list[str]:
             elif part == "mistakes" and not ast.get_docstring(node):
                 found.append(f"{where} has no docstring; say symptom, cause and what to check.")
     return found
+
+
+def _gaps_of_levels(course: Course, info: KataInfo) -> list[str]:
+    """Return a message for each set of names that once said the level of mistakes."""
+    path = course.solution(info, "mistakes")
+    return [
+        f"{place(course, path, node.lineno)}: `{name}` is not read; write @{name.lower()} above each of these"
+        " mistakes, from grader.mistakes."
+        for node in parse(path).body
+        if isinstance(node, ast.Assign)
+        for name in map(ast.unparse, node.targets)
+        if name in ("CRUDE", "SUBTLE")
+    ]
 
 
 def unknown_names(course: Course) -> list[str]:

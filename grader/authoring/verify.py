@@ -292,8 +292,9 @@ def _add_outcomes(
     result.caught = sum(bool(outcome.failed) for outcome in found)
     result.named = sum(outcome.is_named for outcome in found)
     result.named_by_chance = sum(outcome.redrawn.named_by_chance for outcome in found)
-    if len(found) < MISTAKES_DUE:
-        where, there = place(course, path, last_line(path)), counted(len(found), "mistake")
+    own = [outcome for outcome in found if not outcome.is_general]
+    if len(own) < MISTAKES_DUE:
+        where, there = place(course, path, last_line(path)), counted(len(own), "mistake")
         result.gaps.append(f"{where}: {there}; {MISTAKES_DUE} are due.")
     for outcome in found:
         if outcome.gap or outcome.note:

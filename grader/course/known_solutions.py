@@ -13,9 +13,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from grader.course import general_mistakes
 from grader.course.catalog import Course, KataInfo, load_file
+from grader.course.general_mistakes import GENERAL
 from grader.course.loading import parse, read
-from grader.kata import KataError
+from grader.kata import Kata, KataError
+from grader.mistakes import LEVELS, level_of
 
 
 def public_names(module: types.ModuleType) -> list[str]:
@@ -64,10 +67,6 @@ def importable(reference: types.ModuleType) -> Iterator[None]:
             sys.modules["reference"] = before
 
 
-#: How far from right a mistake is. A file of mistakes lists the first and the last in CRUDE and SUBTLE.
-LEVELS = ("crude", "ordinary", "subtle")
-
-
 Definition = ast.FunctionDef | ast.ClassDef
 OTHER_WAY = "Another way: "  # begins the docstring of a variant that students read about after a pass
 
@@ -81,7 +80,8 @@ def other_way(course: Course, info: KataInfo) -> str:
 
 
 class Answers:
-    """All public answers in the file `mistakes` or `variants` of one kata."""
+    """All public answers in the file `mistakes` or `variants` of one kata, and the general mistakes, of which
+    one with the name of an answer in the file gives way to it."""
 
     def __init__(self, course: Course, info: KataInfo, part: str) -> None:
         self.info, self.file = info, course.solution(info, part)
@@ -102,25 +102,43 @@ class Answers:
         """Return an answer as the file defines it."""
         return getattr(self._first, name)
 
+    def general(self, kata: Kata) -> list[str]:
+        """Return the names of the general mistakes that can show in the kata."""
+        entries = [getattr(self.reference, entry) for entry in self.info.entry_points]
+        return [
+            name
+            for name, mistake in GENERAL.items()
+            if name not in self.names and not kata.questions and mistake.when(kata)
+            if any(mistake.in_place_of(entry) is not entry for entry in entries)
+        ]
+
+    def _definition(self, name: str) -> Any:
+        return self.answer(name) if name in self.names else GENERAL[name].answer
+
     def text(self, name: str) -> str:
         """Return an answer's docstring as one paragraph."""
-        return " ".join((getattr(self._first, name).__doc__ or "").split())
+        return " ".join((self._definition(name).__doc__ or "").split())
 
     def level(self, name: str) -> str:
-        """Return how far from right a mistake is, one of LEVELS."""
-        lists = {level: getattr(self._first, level.upper(), ()) for level in ("crude", "subtle")}
-        return next((level for level, names in lists.items() if name in names), "ordinary")
+        """Return how far from right a mistake is; the general ones are subtle."""
+        return level_of(self._definition(name)) if name in self.names else "subtle"
 
     def fresh(self, name: str) -> types.SimpleNamespace:
         """Return an answer as a new module with all entry points, without state from earlier calls."""
-        answer = getattr(self._module(name), name)
         entries = {entry: getattr(self.reference, entry) for entry in self.info.entry_points}
-        replaced = replaced_by(answer, self.reference, self.info.entry_points)
+        if name in self.names:
+            answer = getattr(self._module(name), name)
+            replaced = replaced_by(answer, self.reference, self.info.entry_points)
+        else:
+            replaced = {entry: GENERAL[name].in_place_of(right) for entry, right in entries.items()}
         return types.SimpleNamespace(**{**entries, **replaced}, __name__=self.info.name)
 
-    def excerpt(self, name: str) -> ast.Module:
-        """Return the part of the file that the answer needs."""
-        return excerpted(self.tree, name)
+    def code(self, name: str) -> str:
+        """Return what the outcome of an answer rests on: the code that it needs, without comments and level.
+        A general mistake has no code of the kata's."""
+        if name not in self.names:
+            return name
+        return ast.dump(ast.parse(_excerpt(self.source, self.tree, name)))
 
     def _module(self, name: str) -> types.ModuleType:
         """Execute the part of the file that the answer needs; the file may contain sixty other answers."""
@@ -135,16 +153,28 @@ class Answers:
 
 
 def excerpt(source: str, name: str) -> str:
-    """Return the source without the functions and classes that `name` does not need."""
-    return _without(source, _unneeded(ast.parse(source), name))
+    """Return the source without the functions and classes that `name` does not need, and without the level:
+    a worker cannot import the grader."""
+    return _excerpt(source, ast.parse(source), name)
 
 
-def _without(source: str, nodes: list[Definition]) -> str:
+def _excerpt(source: str, tree: ast.Module, name: str) -> str:
     lines = source.splitlines(keepends=True)
-    for node in reversed(nodes):
-        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        del lines[first - 1 : node.end_lineno]
+    left_out: list[ast.stmt | ast.expr] = [*_unneeded(tree, name), *_of_levels(tree)]
+    for node in left_out:
+        first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+        last = node.end_lineno or node.lineno
+        lines[first - 1 : last] = [""] * (last - first + 1)
     return "".join(lines)
+
+
+def _of_levels(tree: ast.Module) -> list[ast.stmt | ast.expr]:
+    """Return the imports of `grader.mistakes` and the decorators of levels."""
+    imports: list[ast.stmt | ast.expr] = [
+        n for n in tree.body if isinstance(n, ast.ImportFrom) and n.module == "grader.mistakes"
+    ]
+    definitions = [node for node in tree.body if isinstance(node, Definition)]
+    return imports + [d for n in definitions for d in n.decorator_list if ast.unparse(d) in LEVELS]
 
 
 def excerpted(tree: ast.Module, name: str) -> ast.Module:
@@ -206,7 +236,7 @@ class _StandaloneSources(Mapping[str, str]):
             name=name,
             part=self._part,
             reference=self._reference,
-            answers=_without(self._answers.source, _unneeded(self._answers.tree, name)),
+            answers=_excerpt(self._answers.source, self._answers.tree, name),
             bindings=_bindings(answer, name, self._answers.reference, entry_points)
             + "\nSTUDENT = None" * bool(self._info.questions),  # questions are then judged on all rows
         )
@@ -221,6 +251,18 @@ class _StandaloneSources(Mapping[str, str]):
 def standalone_sources(course: Course, info: KataInfo, part: str) -> Mapping[str, str]:
     """Return, for each answer in `mistakes` or `variants`, the source of a file with all entry points."""
     return _StandaloneSources(course, info, part)
+
+
+def general_source(course: Course, info: KataInfo, name: str) -> str:
+    """Return the source of a file with all entry points that makes a general mistake."""
+    binding = "{0} = _answers.GENERAL[{1!r}].in_place_of(_reference.{0})"
+    return STANDALONE.format(
+        name=name,
+        part="mistakes",
+        reference=course.solution(info, "reference").read_text(encoding="utf-8"),
+        answers=inspect.getsource(general_mistakes),
+        bindings="\n".join(binding.format(entry, name) for entry in info.entry_points),
+    )
 
 
 def _bindings(answer: object, name: str, reference: object, entry_points: tuple[str, ...]) -> str:

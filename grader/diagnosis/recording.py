@@ -7,7 +7,6 @@ same. Another mistake in the same file may change.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import platform
 import re
@@ -30,7 +29,7 @@ from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckResult, run_check
 from grader.checks.unearned import unearned
 from grader.course.catalog import Course, KataInfo
-from grader.course.known_solutions import LEVELS, Answers
+from grader.course.known_solutions import Answers
 from grader.diagnosis.matcher import FailedCheck
 from grader.diagnosis.similarity import RecordedFailure, record
 from grader.report import CheckStatus
@@ -57,6 +56,7 @@ JUDGING = (
     "expect.py",
     "grading",
     "kata.py",
+    "mistakes.py",
     "report.py",
     "report_texts.py",
     "strategies.py",
@@ -77,8 +77,9 @@ TYPOS = tuple(
 class JudgedMistake:
     """A mistake with the result of every check and its points in hundredths.
 
-    `code` is a digest of the code that it needs. `raised` is what it raises in every case, if its docstring
-    does not mention an error. `steady` is true if other random numbers are known to change nothing.
+    `code` is a digest of the code that it needs. `is_general` is true if it is not the kata's own. `raised`
+    is what it raises in every case, if its docstring does not mention an error. `steady` is true if other
+    random numbers are known to change nothing.
     """
 
     recorded: RecordedMistake
@@ -88,6 +89,7 @@ class JudgedMistake:
     code: str
     raised: str = ""
     steady: bool = False
+    is_general: bool = False
 
 
 @dataclass(frozen=True)
@@ -289,33 +291,35 @@ def entry_of(course: Course, prepared: PreparedKata) -> Entry:
 def judge_mistakes(
     course: Course, prepared: PreparedKata, records: Records | None = None
 ) -> Iterator[JudgedMistake]:
-    """Yield the mistakes one by one in the order of the file: as recorded, or after running all checks."""
+    """Yield the mistakes in the order of the file, and then the general ones that show in this kata: as
+    recorded, or after running all checks."""
     if not course.solution(prepared.info, "mistakes").is_file():
         return
     answers = Answers(course, prepared.info, "mistakes")
-    for name in answers.names:
-        code = _text_digest([_code_of(answers.excerpt(name))])
-        before = records.mistake(code, answers.level(name), prepared.checks) if records else None
-        yield before or _judge(prepared, answers, name, code)
+    general = answers.general(prepared.kata)
+    for name in [*answers.names, *general]:
+        code, is_general = _text_digest([answers.code(name)]), name in general
+        if records and is_general and records.has_passed("general mistake", name):
+            continue
+        found = records.mistake(code, answers.level(name), prepared.checks) if records else None
+        found = found or _judge(prepared, answers, name, code, is_general)
+        if found:
+            yield replace(found, is_general=is_general)
+        elif records:
+            records.note_passed("general mistake", name)
 
 
-def _code_of(excerpt: ast.Module) -> str:
-    """Return what the result of an answer rests on, without comments and the lists of levels."""
-    levels = {level.upper() for level in LEVELS}
-    kept = [
-        node
-        for node in excerpt.body
-        if not (isinstance(node, ast.Assign) and {ast.unparse(target) for target in node.targets} <= levels)
-    ]
-    return ast.dump(ast.Module(kept, []))
-
-
-def _judge(prepared: PreparedKata, answers: Answers, name: str, code: str) -> JudgedMistake:
-    """Run all checks on one mistake."""
+def _judge(
+    prepared: PreparedKata, answers: Answers, name: str, code: str, is_general: bool = False
+) -> JudgedMistake | None:
+    """Run all checks on one mistake; the laws of a general one only if it fails a built-in check, else the
+    result is None."""
     session = CheckContext(prepared.kata, prepared.oracle, LocalStudent(answers.fresh(name)))
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # a law may sum wrong answers that overflow
-        findings = [run_check(check, session) for check in prepared.checks]
+    laws = [check for check in prepared.checks if check.parameters is not None]
+    findings = _findings([check for check in prepared.checks if check.parameters is None], session)
+    if is_general and not any(finding.failures for finding in findings):
+        return None
+    findings += _findings(laws, session)
     outcomes = {finding.plan.name: _outcomes(finding) for finding in findings}
     lost = {finding.plan.name for finding in findings if finding.failures}
     lost |= unearned(findings, session.answers()).keys()
@@ -323,6 +327,12 @@ def _judge(prepared: PreparedKata, answers: Answers, name: str, code: str) -> Ju
     recorded = RecordedMistake(name, answers.text(name), outcomes)
     raised = _raised(recorded.text, findings[0])
     return JudgedMistake(recorded, answers.level(name), findings, points, code, raised)
+
+
+def _findings(checks: list[Check], session: CheckContext) -> list[CheckResult]:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # a law may sum wrong answers that overflow
+        return [run_check(check, session) for check in checks]
 
 
 def _raised(text: str, agreement: CheckResult) -> str:

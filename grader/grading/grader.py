@@ -24,6 +24,7 @@ from grader.checks.runner import CheckResult
 from grader.checks.unearned import unearned
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import read_file
+from grader.course.general_mistakes import GENERAL
 from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
 from grader.grading.report_builder import as_check, as_repair, smallest
@@ -214,7 +215,10 @@ class Grader:
                 )
                 for f in findings
             ]
-            explained = not failed or mistakes or _raises_unwritten(source, findings)
+            own = [mistake for mistake in mistakes.values() if mistake.id not in GENERAL]
+            explained = (
+                not failed or own or _raises_unwritten(source, findings)
+            )  # a general name says no place
             return _Judged(checks, attempt.printed, cost, [] if explained else findings)
 
 

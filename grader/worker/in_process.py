@@ -33,15 +33,17 @@ class LocalStudent(Student):
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # warnings are not graded
-                return self._executor.run(request)
+                outcome = self._executor.run(request)
         except Exception as error:
             told = describe_error(error, self._filename)
             message = in_one_line(told["message"])  # as for an error from a worker
             raise SubmissionFailed(tuple(told["kinds"]), message, told["line"], told["columns"]) from error
+        outcome.value = _copied(outcome.value)  # a later call may write into the same memory
+        return outcome
 
 
 def _copied(value: Any) -> Any:
-    """Copy arguments as sending them to a worker would: arrays keep their strides, functions are shared."""
+    """Copy arguments and results as sending them would: arrays keep their strides, functions are shared."""
     kind = type(value)
     if kind is list:
         return [_copied(item) for item in value]

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from grader import formats
 from grader.cli.grade import grade
 from grader.cli.kata import kata
+from grader.course.general_mistakes import GENERAL
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -175,7 +176,7 @@ def test_the_figures_of_the_readme_are_those_of_the_tables():
     katas = re.findall(row, text_of(DOCS / "katas.md"), re.MULTILINE)
     _, _, mistakes, variants = numbers(*katas)
     assert f"in {len(katas)} katas" in readme
-    assert f"know {mistakes} wrong answers" in readme
+    assert f"know {mistakes} wrong answers of their own, and {len(GENERAL)} general ones" in readme
     assert f"{variants} variants" in readme
     strength = r"^\| `\w+` \| (\d+) \| (\d+) \| [^|]* \| (\d+) \|"
     mutants, caught, right = numbers(*re.findall(strength, text_of(DOCS / "strength.md"), re.MULTILINE))

@@ -16,7 +16,7 @@ from grader.worker.protocol.codec import Malformed, encode
 from grader.worker.student import Student
 
 ROOT = Path(__file__).parents[2]
-AUTHORS_IMPORT = ["kata", "expect", "strategies", "report"]
+AUTHORS_IMPORT = ["kata", "expect", "strategies", "mistakes", "report"]
 
 
 def undocumented(source):

@@ -7,6 +7,7 @@ import pytest
 
 from grader.course.catalog import Course
 from grader.course.known_solutions import excerpt, excerpted, other_way
+from grader.mistakes import crude, level_of, subtle
 
 MODULE = """
 import numpy as np
@@ -63,6 +64,36 @@ def test_a_tree_keeps_the_same_and_the_numbers_of_its_lines(name):
     lines = MODULE.splitlines()
     definitions = [node for node in kept.body if isinstance(node, ast.FunctionDef)]
     assert all(lines[node.lineno - 1].startswith(f"def {node.name}") for node in definitions)
+
+
+LEVELLED = """
+from grader.mistakes import (
+    crude,
+    subtle,
+)
+
+@crude
+@cache
+def wanted(x): return x
+
+@subtle
+class unwanted: pass
+"""
+
+
+def test_a_worker_gets_a_mistake_without_its_level():
+    assert excerpt(LEVELLED, "wanted").split() == ["@cache", "def", "wanted(x):", "return", "x"]
+
+
+def test_a_level_is_that_of_the_decorator_and_not_of_the_base():
+    class base:
+        pass
+
+    class ordinary(crude(base)):
+        pass
+
+    levels = [level_of(answer) for answer in (base, ordinary, subtle(lambda x: x))]
+    assert levels == ["crude", "ordinary", "subtle"]
 
 
 def test_a_way_for_students_is_the_first_line_of_a_variant_that_says_so(tiny_course):

@@ -10,9 +10,10 @@ from grader.checks.base import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.course.known_solutions import public_names, replaced_by
 from grader.diagnosis.matcher import MistakeMatcher
-from grader.diagnosis.similarity import record
+from grader.diagnosis.similarity import ComparedFailure, record
 from grader.kata import KataError
 from grader.values.comparison import Difference
+from grader.values.tolerance import FLOAT32_SOURCES, LOST_DIGITS
 from grader.worker.student import Call
 
 
@@ -73,6 +74,30 @@ def mistake(name, *factors):
     for failure in found(*factors).failures:
         outcomes[order[id(failure.case)]] = record(failure)
     return RecordedMistake(name, f"It {name}.", {"agrees": outcomes})
+
+
+def compared(message, *factors, dtype="float64"):
+    """Return whether two failures of one case match, whose answers are x times a factor each."""
+    case, difference = {"x": np.arange(1.0, 4.0, dtype=dtype)}, Difference("value", lambda: ("1", "2"), "[0]")
+    one, other = (
+        Failure(
+            case, "failed", message, difference, [Call("f", [case["x"]], {}, factor * np.arange(1.0, 4.0))]
+        )
+        for factor in factors
+    )
+    return ComparedFailure(one).matches(record(other))
+
+
+def test_the_last_digits_of_float32_do_not_tell_two_answers_apart_that_lost_those_of_float64():
+    lost = LOST_DIGITS + FLOAT32_SOURCES["numpy"]
+    assert compared(lost, 1.0, 1.0 + 1e-7)
+    assert not compared("", 1.0, 1.0 + 1e-7)
+    assert not compared(lost, 1.0, 1.01)
+
+
+def test_the_digits_of_float64_do_not_tell_two_answers_to_float32_apart():
+    assert compared("", 1.0, 1.0 + 1e-7, dtype="float32")
+    assert not compared("", 1.0, 1.01, dtype="float32")
 
 
 @pytest.mark.parametrize(

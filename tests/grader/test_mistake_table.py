@@ -10,7 +10,8 @@ from grader.authoring.mistake_checks import MistakeOutcome
 from grader.authoring.mistake_table import medians, table
 from grader.authoring.verify import verify_course
 from grader.course.catalog import Course
-from grader.course.known_solutions import LEVELS
+from grader.course.general_mistakes import GENERAL
+from grader.mistakes import LEVELS
 
 from .conftest import DOUBLE
 
@@ -46,20 +47,24 @@ def test_rows_go_from_crude_to_subtle_and_from_few_points_to_many():
 @pytest.mark.slow
 def test_verify_writes_the_table_of_each_kata(tmp_path, write, capsys):
     mistakes = textwrap.dedent(DOUBLE["solutions/attention/double/mistakes.py"])
-    mistakes += '\n\nSUBTLE = {"accepts_text"}\n'
+    mistakes = mistakes.replace("def accepts_text", "@subtle\ndef accepts_text")
+    mistakes = f"from grader.mistakes import subtle\n\n{mistakes}"
     course = Course(write(tmp_path, {**DOUBLE, "solutions/attention/double/mistakes.py": mistakes}))
     verify_course(course, (), tables=True)
     assert "Median points by level: ordinary" in capsys.readouterr().out
     rows = ROW.findall((tmp_path / "solutions" / "attention" / "double" / "mistakes.md").read_text())
-    assert rows[-1] == ("accepts_text", "subtle")
-    assert len(rows) == 4
+    own = [row for row in rows if row[0] not in GENERAL]
+    assert own[-1] == ("accepts_text", "subtle")
+    assert len(own) == 4
+    assert {level for name, level in rows if name in GENERAL} == {"subtle"}
 
 
 @pytest.mark.parametrize("name", COURSE.katas)
 def test_every_kata_has_a_table_of_its_mistakes(name):
     folder = COURSE.folder(COURSE.kata_info(name))
     rows = ROW.findall((folder / "mistakes.md").read_text())
-    assert sorted(row[0] for row in rows) == sorted(
-        DEFINITION.findall((folder / "mistakes.py").read_text())
-    ), f"run: kata verify {name} --tables"
+    own = DEFINITION.findall((folder / "mistakes.py").read_text())
+    assert sorted(row[0] for row in rows if row[0] in own or row[0] not in GENERAL) == sorted(own), (
+        f"run: kata verify {name} --tables"
+    )
     assert {level for _, level in rows} <= set(LEVELS)

@@ -17,6 +17,7 @@ from grader.authoring.verify import verify_course, verify_kata
 from grader.cases import cache
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
+from grader.course.general_mistakes import GENERAL
 from grader.diagnosis import recording
 from grader.diagnosis.recording import JUDGING, Records
 from grader.grading.grader import Grader
@@ -28,6 +29,8 @@ MISTAKES = "solutions/attention/double/mistakes.py"
 READY = {
     **DOUBLE,
     MISTAKES: '''
+        from grader.mistakes import crude, subtle
+
         LOST = 1
 
         def _checked(x):
@@ -58,11 +61,10 @@ READY = {
             """One too many."""
             return 2 * _checked(x) + 1
 
+        @subtle
         def accepts_text(x):
             """Text is doubled as well: refuse it with ValueError."""
             return x * 2
-
-        SUBTLE = {"accepts_text"}
     ''',
     "solutions/attention/double/variants.py": '''
         def _checked(x):
@@ -100,9 +102,9 @@ def judged(monkeypatch):
     names = []
     judge, grade = recording._judge, Grader.grade
 
-    def judging(prepared, answers, name, code):
-        names.append(name)
-        return judge(prepared, answers, name, code)
+    def judging(prepared, answers, name, code, is_general):
+        names.extend([name] * (not is_general))
+        return judge(prepared, answers, name, code, is_general)
 
     def grading(self, submission):
         names.append(submission.label)
@@ -252,7 +254,7 @@ def test_a_new_judging_module_counts(tmp_path):
 def test_nothing_is_judged_twice_and_the_same_is_told(course, judged):
     first = verified(course)
     assert judged == EVERYTHING
-    assert "double                              9      6/6      6/6       3/3" in first[0]
+    assert "double                              9    11/11    11/11       3/3" in first[0]
     judged.clear()
     assert verified(course) == first
     assert judged == []
@@ -269,7 +271,8 @@ def test_other_options_and_seeds_have_records_of_their_own(course, judged):
     first = verified(course)
     judged.clear()
     assert verified(course, isolated=True) == first
-    assert judged == [f"the mistake `{name}`" for name in EVERYTHING[4:10]]
+    assert judged[:6] == [f"the mistake `{name}`" for name in EVERYTHING[4:10]]
+    assert {name[13:-1] for name in judged[6:]} <= set(GENERAL)
     judged.clear()
     verified(course, seed=5)
     assert judged == EVERYTHING
@@ -308,7 +311,7 @@ def test_with_another_judging_module_all_is_judged(course, judged, monkeypatch):
         ('"""Half of x."""', '"""The half of x."""', ["halves"]),
         ("def negates", "# The sign.\ndef negates", []),
         ("def negates", "def turns", ["turns"]),
-        ('{"accepts_text"}', '{"accepts_text", "copies"}', []),
+        ("@subtle\ndef accepts", "@crude\ndef accepts", []),
     ],
 )
 def test_a_changed_mistake_is_judged_alone(course, judged, old, new, again):
@@ -449,7 +452,7 @@ def test_two_verifications_at_once_tell_the_same(course, tmp_path):
     ]
     texts = [re.sub(r" +\d+\.\d\n", "\n", process.communicate()[0]) for process in both]
     assert texts[0] == texts[1]
-    assert "6/6      6/6       3/3" in texts[0]
+    assert "11/11    11/11       3/3" in texts[0]
     info = course.kata_info("double")
     assert Records(course, info, SEED).verified("False") is not None
     assert {path.suffix for path in store().iterdir()} <= {".judged", ".key", ".lock"}  # no draft

@@ -153,6 +153,13 @@ IN_PLACE = """
 """
 
 
+def test_the_place_of_a_general_mistake_is_found_although_it_has_a_name(locate):
+    found = locate(double("(x + x).astype('float64')"))
+    assert found.mistake.id == "widens_to_float64"
+    assert [repair.place.line for repair in found.repairs] == [4]
+    assert locate(double("x + x + x")).repairs == ()
+
+
 @pytest.mark.parametrize(
     ("code", "spots", "fact"),
     [

@@ -98,9 +98,9 @@ def test_a_width_is_divisible_by_the_number_of_heads(tmp_path):
 
 
 def test_only_mistakes_that_apply_are_drafted(tmp_path):
-    _, mistakes = drafted(tmp_path, "dot", "dot(x: 'n', y: 'n') -> float")
+    _, mistakes = drafted(tmp_path, "dot", "dot(x: 'n', y: 'n', scale=1.0) -> float")
     found = [line for line in mistakes.splitlines() if line.startswith("def ")]
-    assert found == ["def overwrites_the_argument(x, y):", "def answers_as_the_first_time(x, y):"]
+    assert found == ["def ignores_the_scale_given(x, y, scale=1.0):  # noqa: ARG001 - the mistake"]
     declaration, mistakes = drafted(tmp_path, "count", "count(n: int, p: float)")
     assert "def " not in mistakes
     assert (
@@ -156,9 +156,10 @@ def test_a_drafted_law_counts_the_entries_of_an_array(tmp_path, result, drawn):
 
 
 def test_a_draft_imports_what_it_uses(tmp_path):
-    _, mistakes = drafted(tmp_path, "f", "f(x: 'tokens d_model')", library="torch")
+    signature = "f(logits: 'vocab', rng)"
+    _, mistakes = drafted(tmp_path, "f", signature, library="torch", kind="sampler")
     assert "import torch\n" in mistakes
-    _, mistakes = drafted(tmp_path, "g", "g(x: 'tokens') -> float", library="torch")
+    _, mistakes = drafted(tmp_path, "g", "g(x: 'tokens', p=0.5) -> float", library="torch")
     assert "import torch" not in mistakes
     drafted(tmp_path, "count", "count(n: int)")
     variants = (tmp_path / "solutions" / "a" / "count" / "variants.py").read_text()

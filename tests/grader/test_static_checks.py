@@ -63,6 +63,8 @@ def test_a_kata_that_can_be_judged_has_no_gaps(messages):
         (MISTAKES, "def takes_the_size", "def triples", f"{MISTAKES}:6: `triples` is defined 2 times; the last hides the others. Rename."),
         (MISTAKES, "def triples", "def double", f"{MISTAKES}:6: `double` is the name of an entry point; name the mistake by what goes wrong."),
         (MISTAKES, '"""The first row stays as it was."""', "", f"{MISTAKES}:15: `forgets_the_first_row` has no docstring; say symptom, cause and what to check."),
+        (MISTAKES, "def _checked", 'SUBTLE = {"accepts_text"}\n\n        def _checked',
+         f"{MISTAKES}:1: `SUBTLE` is not read; write @subtle above each of these mistakes, from grader.mistakes."),
         (REFERENCE, "return x + x", "raise NotImplementedError  # TODO: write it", f"{REFERENCE}:4: write it."),
     ],
 )  # fmt: skip

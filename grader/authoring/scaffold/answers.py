@@ -1,4 +1,4 @@
-"""Drafts of mistakes and variants: those that can be made from the reference, whatever the kata is about."""
+"""Drafts of mistakes and variants: those that can be made from the reference and its signature."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DraftedAnswer:
 
 def mistakes(draft: Draft) -> str:
     """Return the draft of mistakes.py: wrong answers that call the reference."""
-    found = [*_mistakes_of_kind(draft), *_mistakes_of_arrays(draft), *_mistakes_of_defaults(draft)]
+    found = [*_mistakes_of_kind(draft), *_mistakes_of_defaults(draft)]
     kind = "class" if draft.entries[0].is_class else "function"
     return _file(draft, MISTAKES.format(name=draft.name, kind=kind), found, MISTAKES_DUE)
 
@@ -73,16 +73,11 @@ def _mistakes_of_kind(draft: Draft) -> list[DraftedAnswer]:
 
 
 def _mistakes_of_modules(draft: Draft) -> list[DraftedAnswer]:
-    if draft.array is None:
+    if not draft.weights:
         return []
-    x, constructor = draft.array.name, draft.entries[0].callee
-    detached = _call(draft, **{x: f"{x}.detach()"})
-    found = [DraftedAnswer("detaches_the_argument", DETACHES.format(x=x), (f"return {detached}",))]
-    if draft.weights:
-        made = f"super().__init__({constructor.passed})"
-        frozen = (made, "self.requires_grad_(False)")
-        found.append(DraftedAnswer("freezes_its_parameters", FREEZES, frozen, _constructor(draft)))
-    return found
+    made = f"super().__init__({draft.entries[0].callee.passed})"
+    frozen = (made, "self.requires_grad_(False)")
+    return [DraftedAnswer("freezes_its_parameters", FREEZES, frozen, _constructor(draft))]
 
 
 def _constructor(draft: Draft) -> Callee:
@@ -126,39 +121,6 @@ def _one_hot(draft: Draft, array: Parameter) -> str:
     if draft.library == "torch":
         return f"likely = {scale}torch.eye({x}.shape[-1], dtype={x}.dtype)[{x}.argmax(-1)]"
     return f"likely = {scale}np.eye({x}.shape[-1], dtype={x}.dtype)[{x}.argmax(axis=-1)]"
-
-
-def _mistakes_of_arrays(draft: Draft) -> list[DraftedAnswer]:
-    """Return the mistakes with dtypes, memory and state that the kind and the shapes allow."""
-    if draft.array is None or draft.kind == "sampler":
-        return []
-    x, snippets = draft.array.name, draft.snippets
-    found = [*_mistakes_of_dtypes(draft)]
-    if len(draft.axes_of(draft.array)) > 1:
-        laid_out = _call(draft, **{x: snippets.in_memory_order.format(x=x)})
-        found.append(DraftedAnswer("trusts_the_memory_layout", LAYOUT.format(x=x), (f"return {laid_out}",)))
-    changed = f"{x}.data.mul_(2)" if draft.library == "torch" else f"{x} *= 2"
-    overwrites = (f"answer_ = {_call(draft)}", changed, "return answer_")
-    found.append(DraftedAnswer("overwrites_the_argument", OVERWRITES.format(x=x), overwrites))
-    if draft.kind != "object":
-        kept = f"return _SEEN.setdefault(({x}.shape, {x}.dtype), {_call(draft)})"
-        found.append(DraftedAnswer("answers_as_the_first_time", REMEMBERS, (kept,)))
-    return found
-
-
-def _mistakes_of_dtypes(draft: Draft) -> list[DraftedAnswer]:
-    """Return the mistakes with dtypes; a module cannot take wider arguments than its parameters."""
-    x, snippets = str(draft.array and draft.array.name), draft.snippets
-    if draft.kind == "object" or not draft.returns_array:
-        return []
-    narrow = snippets.back.format(_call(draft, **{x: snippets.narrow.format(x=x)}), x=x)
-    wide = _call(draft, **{x: snippets.wide.format(x=x)})
-    if draft.kind == "module":
-        wide, narrow = f"{_call(draft)}.double()", f"{_call(draft)}.float().to({x}.dtype)"
-    return [
-        DraftedAnswer("widens_to_float64", WIDENS.format(x=x), (f"return {wide}",)),
-        DraftedAnswer("computes_in_float32", NARROWS.format(x=x), (f"return {narrow}",)),
-    ]
 
 
 def _mistakes_of_defaults(draft: Draft) -> list[DraftedAnswer]:
@@ -217,33 +179,9 @@ def _documented(text: str, indent: int) -> list[str]:
     return [*lines[:-1], lines[-1] + '"""']
 
 
-WIDENS = (
-    "float32 comes back as float64, twice the memory: something on the way is float64 and widens the rest."
-    " The result has the dtype of {x}; check casts, and NumPy scalars such as np.sqrt(2)."
-)
-NARROWS = (
-    "float64 arguments get results with half of their digits: the work was done in float32. The result has"
-    " the dtype of {x}, in its digits too; check casts."
-)
-LAYOUT = (
-    "Where {x} is a transposed view the result is wrong, elsewhere right: its numbers are taken in the"
-    " order that they have in memory. Check what becomes of {x} when it is cut or flattened."
-)
-OVERWRITES = (
-    "The caller's {x} holds something else after the call: an operation in place writes into the caller's"
-    " memory. Make a new array in the first step."
-)
-REMEMBERS = (
-    "The first call is right, and later ones of the same shape get its answer again: something outlives the"
-    " call. Check what is kept between calls."
-)
 IGNORES = (
     "Right where {name} is left out; another {name} changes nothing: the number {default} is written into"
     " the code. Check that the argument is what the formula uses."
-)
-DETACHES = (
-    "The results are right, and no gradient reaches {x}: it was detached on the way. Check for detach, .data,"
-    " no_grad, and tensors that are made anew from numbers."
 )
 FREEZES = (
     "The results are right, and no gradient reaches the parameters: they do not require one. Check how they"

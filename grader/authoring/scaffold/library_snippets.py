@@ -21,9 +21,7 @@ class LibrarySnippets:
     array: str
     drawn: str
     wide: str
-    narrow: str
     back: str
-    in_memory_order: str
     rng: str
     seeded: str
     next_number: str
@@ -34,9 +32,7 @@ NUMPY = LibrarySnippets(
     array="np.ndarray",
     drawn="draw({})",
     wide="{x}.astype(np.float64)",
-    narrow="{x}.astype(np.float32)",
     back="{}.astype({x}.dtype)",
-    in_memory_order='{x}.ravel(order="K").reshape({x}.shape)',
     rng="np.random.Generator",
     seeded="np.random.default_rng({})",
     next_number="rng.random()",
@@ -46,9 +42,7 @@ TORCH = LibrarySnippets(
     array="torch.Tensor",
     drawn="draw(st.tensors({}))",
     wide="{x}.double()",
-    narrow="{x}.float()",
     back="{}.to({x}.dtype)",
-    in_memory_order="{x}.as_strided({x}.shape, torch.empty({x}.shape).stride())",
     rng="torch.Generator",
     seeded="torch.Generator().manual_seed({})",
     next_number="torch.rand((), generator=rng).item()",

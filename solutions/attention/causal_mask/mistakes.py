@@ -2,21 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"allows_everything", "looks_forward", "marks_the_future", "sees_only_itself"}
-SUBTLE = {
-    "accepts_too_few_keys",
-    "counts_positions_in_bytes",
-    "drops_the_axis_of_one_query",
-    "leaves_the_triangle_as_floats",
-    "raises_another_kind_of_error",
-    "refuses_an_empty_cache",
-    "refuses_only_zero_keys",
-    "remembers_only_the_query_length",
-    "returns_zeros_and_ones",
-    "sees_only_itself_as_one_query",
-    "takes_zero_for_none",
-}
+from grader.mistakes import crude, subtle
 
 
 def _key_len(query_len, key_len):
@@ -31,6 +17,7 @@ def _mask(query_len, key_len, further=0):
     return np.tri(query_len, key_len, key_len - query_len + further, dtype=bool)
 
 
+@crude
 def marks_the_future(query_len, key_len=None):
     """The mask is inverted: it is True where the key lies ahead of the query. Here True means that the
     query MAY attend, as in PyTorch's scaled_dot_product_attention; a mask of what to block is its opposite.
@@ -59,6 +46,7 @@ def looks_back_only_one_token(query_len, key_len=None):
     return _mask(query_len, key_len) & ~_mask(query_len, key_len, further=-2)
 
 
+@crude
 def sees_only_itself(query_len, key_len=None):
     """Each query may attend to its own position and to nothing else: the mask is a diagonal. The past is
     allowed as well; only the future is hidden.
@@ -66,6 +54,7 @@ def sees_only_itself(query_len, key_len=None):
     return _mask(query_len, key_len) & ~_mask(query_len, key_len, further=-1)
 
 
+@crude
 def looks_forward(query_len, key_len=None):
     """Each query sees itself and what comes after it: the triangle is the upper one. Check the last row: the
     last token has everything in its past, and may attend to all of it.
@@ -154,6 +143,7 @@ def takes_new_tokens_for_one(query_len, key_len=None):
     return _mask(query_len, None) if key_len == query_len else np.ones((query_len, key_len), dtype=bool)
 
 
+@crude
 def allows_everything(query_len, key_len=None):
     """Every query may attend to every key, the future among them: nothing is masked. Check the first row: the
     first token has no past but itself.
@@ -161,6 +151,7 @@ def allows_everything(query_len, key_len=None):
     return np.ones((query_len, _key_len(query_len, key_len)), dtype=bool)
 
 
+@subtle
 def refuses_only_zero_keys(query_len, key_len=None):
     """No keys at all raise an error, but one key for two queries gives a mask with an empty row: every length
     below that of the queries has to be refused, not 0 alone.
@@ -170,6 +161,7 @@ def refuses_only_zero_keys(query_len, key_len=None):
     return accepts_too_few_keys(query_len, key_len)
 
 
+@subtle
 def accepts_too_few_keys(query_len, key_len=None):
     """Fewer keys than queries give a mask with empty rows instead of an error: the first queries would have
     no position. The length of the keys has to be checked, and a ValueError raised.
@@ -178,6 +170,7 @@ def accepts_too_few_keys(query_len, key_len=None):
     return np.tri(query_len, key_len, key_len - query_len, dtype=bool)
 
 
+@subtle
 def takes_zero_for_none(query_len, key_len=None):
     """key_len=0 gives a square mask instead of an error: 0 is as false as None, and so it counts as not
     given. Ask whether the argument is None.
@@ -185,6 +178,7 @@ def takes_zero_for_none(query_len, key_len=None):
     return _mask(query_len, key_len or None)
 
 
+@subtle
 def refuses_an_empty_cache(query_len, key_len=None):
     """As many keys as queries raise an error when the length is given: nothing is in the cache yet, as in
     the first step of every generation, and that is legal. Check the comparison for equality.
@@ -194,6 +188,7 @@ def refuses_an_empty_cache(query_len, key_len=None):
     return _mask(query_len, key_len)
 
 
+@subtle
 def raises_another_kind_of_error(query_len, key_len=None):
     """Too few keys do raise an error, but not a ValueError: who calls this code cannot catch what the
     statement promises. Check the class of the exception.
@@ -203,6 +198,7 @@ def raises_another_kind_of_error(query_len, key_len=None):
     return _mask(query_len, key_len)
 
 
+@subtle
 def counts_positions_in_bytes(query_len, key_len=None):
     """Right for short caches; beyond 127 keys the mask has holes: positions are integers of 8 bits, which
     wrap round. Check the dtype of the positions.
@@ -212,6 +208,7 @@ def counts_positions_in_bytes(query_len, key_len=None):
     return positions <= positions[key_len - query_len :, None]
 
 
+@subtle
 def drops_the_axis_of_one_query(query_len, key_len=None):
     """For one query the mask is [key_len]: an axis of length 1 was taken off. The mask always has two
     axes.
@@ -220,6 +217,7 @@ def drops_the_axis_of_one_query(query_len, key_len=None):
     return mask[0] if query_len == 1 else mask
 
 
+@subtle
 def sees_only_itself_as_one_query(query_len, key_len=None):
     """One query with a cache sees nothing but itself: the case is treated apart, as if there were no cache.
     Its position is the last one, and it may attend to all keys.
@@ -228,6 +226,7 @@ def sees_only_itself_as_one_query(query_len, key_len=None):
     return _mask(query_len, key_len) & ((query_len > 1) | (np.arange(key_len) == key_len - 1))
 
 
+@subtle
 def returns_zeros_and_ones(query_len, key_len=None):
     """The mask is made of numbers, 0 and 1: as an index, or under `~`, they mean something else than False
     and True. Check the dtype of the result.
@@ -235,6 +234,7 @@ def returns_zeros_and_ones(query_len, key_len=None):
     return _mask(query_len, key_len).astype(np.int64)
 
 
+@subtle
 def leaves_the_triangle_as_floats(query_len, key_len=None):
     """The mask is made of floats, 1.0 and 0.0: np.tri and np.ones give float64 unless told otherwise, and `~`
     refuses floats. Check the dtype of the result.
@@ -259,6 +259,7 @@ def adds_axes_for_batch_and_heads(query_len, key_len=None):
 _masks = {}
 
 
+@subtle
 def remembers_only_the_query_length(query_len, key_len=None):
     """A second call gets the mask of an earlier one: masks are kept under `query_len`, although they depend
     on `key_len` as well. Check two calls with the same number of queries and different caches.

@@ -7,19 +7,7 @@ import math
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"attends_to_itself", "normalises_over_all_pairs", "normalises_over_the_target"}
-SUBTLE = {
-    "clips_large_scores",
-    "computes_in_float32",
-    "forgets_to_subtract_the_max",
-    "hides_source_tokens_of_zeros",
-    "keeps_an_earlier_source",
-    "scales_w_q_in_place",
-    "subtracts_the_max_of_the_whole_array",
-    "subtracts_the_mean",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 def _softmax(scores, axis=-1):
@@ -33,6 +21,7 @@ def _cross(x_q, x_k, x_v, w_q, w_k, w_v, root=None, weigh=_softmax):
     return weights @ v, weights
 
 
+@crude
 def attends_to_itself(x_dec, x_enc, w_q, w_k, w_v):  # noqa: ARG001 - the mistake
     """x_enc has no effect: keys and values are made from the decoder, which is self-attention. The
     weights must have a column for each source token.
@@ -124,6 +113,7 @@ def hides_later_source_tokens(x_dec, x_enc, w_q, w_k, w_v):
     return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, weigh=weigh)
 
 
+@subtle
 def hides_source_tokens_of_zeros(x_dec, x_enc, w_q, w_k, w_v):
     """A source token whose features are all 0 gets no weight: it is taken for padding. Nothing is masked
     here, and a score of 0 is a score like any other.
@@ -136,6 +126,7 @@ def hides_source_tokens_of_zeros(x_dec, x_enc, w_q, w_k, w_v):
     return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, weigh=weigh)
 
 
+@crude
 def normalises_over_the_target(x_dec, x_enc, w_q, w_k, w_v):
     """The columns of the weights sum to one, their rows do not: the softmax runs along the target tokens.
     It runs along the source, the last axis.
@@ -147,6 +138,7 @@ def normalises_over_the_target(x_dec, x_enc, w_q, w_k, w_v):
     return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, weigh=weigh)
 
 
+@crude
 def normalises_over_all_pairs(x_dec, x_enc, w_q, w_k, w_v):
     """All weights of a sequence together sum to one: one softmax is taken of the whole rectangle. Each
     target token has a softmax of its own.
@@ -193,13 +185,7 @@ def returns_the_scores_as_weights(x_dec, x_enc, w_q, w_k, w_v):
     return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v)[0], scores
 
 
-def widens_to_float64(x_dec, x_enc, w_q, w_k, w_v):
-    """float32 comes back as float64: np.sqrt of an integer is a float64 scalar, and under NumPy 2 that
-    widens what it divides. A Python float does not.
-    """
-    return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, root=np.sqrt(w_q.shape[1]))
-
-
+@subtle
 def scales_w_q_in_place(x_dec, x_enc, w_q, w_k, w_v):
     """The caller's w_q is smaller after the call, and smaller still after the next: the scale is written
     into the argument by `/=`. Divide into a new array.
@@ -218,6 +204,7 @@ def _powers_over(statistic):
     return weigh
 
 
+@subtle
 def forgets_to_subtract_the_max(x_dec, x_enc, w_q, w_k, w_v):
     """Large scores give NaN: exp overflows above 88 in float32 and above 709 in float64. The softmax needs
     the largest score of each row taken away first.
@@ -225,6 +212,7 @@ def forgets_to_subtract_the_max(x_dec, x_enc, w_q, w_k, w_v):
     return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, weigh=_powers_over(np.zeros_like))
 
 
+@subtle
 def subtracts_the_max_of_the_whole_array(x_dec, x_enc, w_q, w_k, w_v):
     """A target token whose scores lie far below those of another gets NaN, 0 / 0: the number taken away is
     the largest of all scores. Each row needs its own.
@@ -232,6 +220,7 @@ def subtracts_the_max_of_the_whole_array(x_dec, x_enc, w_q, w_k, w_v):
     return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, weigh=_powers_over(np.max))
 
 
+@subtle
 def subtracts_the_mean(x_dec, x_enc, w_q, w_k, w_v):
     """A score that stands out gives NaN: the mean of its row is taken away, and the score is still far above
     0. Which number leaves nothing above 0?
@@ -243,6 +232,7 @@ def subtracts_the_mean(x_dec, x_enc, w_q, w_k, w_v):
     return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, weigh=_powers_over(mean))
 
 
+@subtle
 def clips_large_scores(x_dec, x_enc, w_q, w_k, w_v):
     """Different large scores get equal weights: the scores are clipped to a range, which removes the
     differences between them. Check two scores beyond the bounds of the clipping.
@@ -254,6 +244,7 @@ def clips_large_scores(x_dec, x_enc, w_q, w_k, w_v):
     return _cross(x_dec, x_enc, x_enc, w_q, w_k, w_v, weigh=weigh)
 
 
+@subtle
 def keeps_an_earlier_source(x_dec, x_enc, w_q, w_k, w_v):
     """Another source of the same shape is read as the first one was: keys and values are kept from an earlier
     call. Nothing may be left over from one call to the next.
@@ -263,9 +254,3 @@ def keeps_an_earlier_source(x_dec, x_enc, w_q, w_k, w_v):
 
 
 _EARLIER: dict = {}
-
-
-def computes_in_float32(x_dec, x_enc, w_q, w_k, w_v):
-    """float64 comes back as float64 with half of its digits: the work was done in float32. Check casts."""
-    narrow = [x.astype(np.float32) for x in (x_dec, x_enc, x_enc, w_q, w_k, w_v)]
-    return tuple(part.astype(x_dec.dtype) for part in _cross(*narrow))

@@ -6,25 +6,7 @@ replaces both.
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"adds_the_heads_up", "gives_every_head_all_columns", "splits_the_tokens"}
-SUBTLE = {
-    "answers_as_the_first_time",
-    "drops_a_batch_of_one",
-    "drops_the_columns_left_over",
-    "lets_reshape_find_the_tokens",
-    "merges_in_the_order_of_memory",
-    "merges_into_float64",
-    "overwrites_the_merged_heads",
-    "pads_the_columns",
-    "raises_another_kind_of_error",
-    "refuses_one_column_a_head",
-    "remembers_the_number_of_heads",
-    "returns_none_for_an_impossible_split",
-    "splits_in_the_order_of_memory",
-    "splits_into_float32",
-    "splits_into_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 def _refuse(d_model, num_heads):
@@ -156,6 +138,7 @@ def copies_the_first_sequence(x):
     return np.repeat(_merge(x[:1]), len(x), axis=0)
 
 
+@subtle
 def drops_a_batch_of_one(x):
     """A batch of one loses its axis, [T, d_model]: squeeze removes every axis of length 1, and a single token
     or a single column as well. Name the axes that are to be joined.
@@ -170,6 +153,7 @@ def merges_the_batch_away(x):
     return _merge(x).reshape(-1, x.shape[1] * x.shape[3])
 
 
+@crude
 def splits_the_tokens(x, num_heads):
     """Each head gets some tokens with all of their columns, where it is due some columns of all tokens: the
     cut runs along the wrong axis. Check which axis is d_model.
@@ -177,6 +161,7 @@ def splits_the_tokens(x, num_heads):
     return np.stack(np.split(x, num_heads, axis=1), axis=1)
 
 
+@crude
 def gives_every_head_all_columns(x, num_heads):
     """Each head holds the whole vector of every token: x was repeated, not cut. The heads share the width,
     d_head = d_model / num_heads.
@@ -200,6 +185,7 @@ def numbers_the_heads_backwards(x, num_heads):
     return _split(x, num_heads)[:, ::-1]
 
 
+@crude
 def adds_the_heads_up(x):
     """The merged width is d_head: the heads were added up. They are put side by side, so that the width is
     H * d_head and nothing is lost.
@@ -207,6 +193,7 @@ def adds_the_heads_up(x):
     return x.sum(axis=1, dtype=x.dtype)
 
 
+@subtle
 def splits_in_the_order_of_memory(x, num_heads):
     """Contiguous arrays come out right, transposed views do not: the numbers are read in the order in which
     they lie in memory. Check a view such as `a.swapaxes(0, 1)`, and the `order` of the flattening.
@@ -214,6 +201,7 @@ def splits_in_the_order_of_memory(x, num_heads):
     return _split(x.ravel(order="K").reshape(x.shape), num_heads)
 
 
+@subtle
 def merges_in_the_order_of_memory(x):
     """A transposed view is merged as though nobody had transposed it: the numbers are read in the order in
     which they lie in memory, so the result depends on where the heads came from. Check the `order` of the
@@ -222,6 +210,7 @@ def merges_in_the_order_of_memory(x):
     return x.transpose(0, 2, 1, 3).ravel(order="K").reshape(x.shape[0], x.shape[2], -1)
 
 
+@subtle
 def drops_the_columns_left_over(x, num_heads):
     """A width that num_heads does not divide is accepted, and the columns left over vanish: d_head is rounded
     down. Check the remainder first, and raise a ValueError if there is one.
@@ -230,6 +219,7 @@ def drops_the_columns_left_over(x, num_heads):
     return _split(x[:, :, : num_heads * d_head], num_heads)
 
 
+@subtle
 def lets_reshape_find_the_tokens(x, num_heads):
     """A width that num_heads does not divide is sometimes accepted: with -1 for the tokens, reshape finds any
     number that fits, and tokens and columns are mixed. Check the remainder first, and raise a ValueError
@@ -239,6 +229,7 @@ def lets_reshape_find_the_tokens(x, num_heads):
     return x.reshape(x.shape[0], -1, num_heads, d_head).transpose(0, 2, 1, 3)
 
 
+@subtle
 def pads_the_columns(x, num_heads):
     """A width that num_heads does not divide is accepted, and filled up with zeros: the heads then hold
     columns that nobody asked for. It is an error here; raise a ValueError.
@@ -247,6 +238,7 @@ def pads_the_columns(x, num_heads):
     return _split(np.pad(x, [(0, 0), (0, 0), (0, missing)]), num_heads)
 
 
+@subtle
 def refuses_one_column_a_head(x, num_heads):
     """As many heads as columns raise an error, although d_head = 1 is a width like any other. Check the
     condition: only a remainder is a reason to refuse.
@@ -256,6 +248,7 @@ def refuses_one_column_a_head(x, num_heads):
     return _split(x, num_heads)
 
 
+@subtle
 def raises_another_kind_of_error(x, num_heads):
     """A width that num_heads does not divide does raise an error, but not a ValueError: who calls this code
     cannot catch what the statement promises. Check the class of the exception.
@@ -265,6 +258,7 @@ def raises_another_kind_of_error(x, num_heads):
     return _split(x, num_heads)
 
 
+@subtle
 def returns_none_for_an_impossible_split(x, num_heads):
     """A width that num_heads does not divide gives None, and the failure shows up later, somewhere else.
     Raise a ValueError where the problem is known.
@@ -272,6 +266,7 @@ def returns_none_for_an_impossible_split(x, num_heads):
     return None if x.shape[2] % num_heads else _split(x, num_heads)
 
 
+@subtle
 def splits_into_float64(x, num_heads):
     """Integers and float32 come out as float64: the heads are copied into an array made without a dtype,
     which is float64. Nothing is computed here, so the dtype of `x` is kept.
@@ -279,6 +274,7 @@ def splits_into_float64(x, num_heads):
     return _split(x, num_heads).astype(np.float64)
 
 
+@subtle
 def merges_into_float64(x):
     """Integers and float32 are merged into float64: the array made for the result has NumPy's default dtype.
     Nothing is computed here, so the dtype of `x` is kept.
@@ -286,6 +282,7 @@ def merges_into_float64(x):
     return _merge(x).astype(np.float64)
 
 
+@subtle
 def splits_into_float32(x, num_heads):
     """float64 loses half of its digits and integers become floats: the heads are cast to float32. The dtype
     of `x` is kept, whatever it is.
@@ -293,6 +290,7 @@ def splits_into_float32(x, num_heads):
     return _split(x, num_heads).astype(np.float32)
 
 
+@subtle
 def overwrites_the_merged_heads(x):
     """The caller's heads hold something else after the call: the merged numbers are written back into the
     argument's own memory. Let reshape make the copy it needs.
@@ -302,6 +300,7 @@ def overwrites_the_merged_heads(x):
     return merged
 
 
+@subtle
 class remembers_the_number_of_heads:
     """merge_heads takes the number of heads from the last call of split_heads, and fails or mixes columns
     where other heads are merged. All that it needs stands in the shape of its argument.
@@ -325,6 +324,7 @@ class remembers_the_number_of_heads:
 _FIRST: dict = {}
 
 
+@subtle
 class answers_as_the_first_time:
     """Heads are right once, and later arrays of the same shape get the same heads again: something outlives
     the call. Check what is kept between calls.

@@ -7,26 +7,7 @@ import math
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"attends_with_one_head", "ignores_the_mask"}
-SUBTLE = {
-    "adds_a_penalty_that_is_too_small",
-    "clips_large_scores",
-    "expects_d_model_columns",
-    "expects_values_as_wide_as_keys",
-    "forgets_to_subtract_the_max",
-    "hides_the_same_from_every_head",
-    "keeps_an_earlier_mask",
-    "leaves_blind_queries_nan",
-    "lets_hidden_tokens_set_the_maximum",
-    "masks_with_minus_ten_thousand",
-    "scales_w_q_in_place",
-    "spreads_blind_queries_evenly",
-    "subtracts_the_max_of_all_heads",
-    "subtracts_the_mean",
-    "takes_three_axes_for_those_of_the_batch",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 def _split(x, num_heads):
@@ -128,6 +109,7 @@ def deals_columns_out_in_turn(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=Non
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, split=split)
 
 
+@crude
 def attends_with_one_head(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):  # noqa: ARG001 - the mistake
     """num_heads changes nothing: one set of weights serves all columns. Each head has a softmax of its
     own, over scores from its own columns.
@@ -137,6 +119,7 @@ def attends_with_one_head(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None): 
     )
 
 
+@subtle
 def expects_values_as_wide_as_keys(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """An error where d_v differs from d_k: the values are cut by the width of the keys. w_v has a width
     of its own.
@@ -149,6 +132,7 @@ def expects_values_as_wide_as_keys(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mas
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, split=split)
 
 
+@subtle
 def expects_d_model_columns(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """An error where the projections are not as wide as the tokens: a head is taken to have d_model / H
     columns. How wide a head is, w_q and w_v say.
@@ -201,11 +185,13 @@ def reads_true_as_hidden(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, None if mask is None else ~mask)
 
 
+@crude
 def ignores_the_mask(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):  # noqa: ARG001 - the mistake
     """Hidden tokens are read: the mask has no effect. Check where it meets the scores."""
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, None)
 
 
+@subtle
 def hides_the_same_from_every_head(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """Masks that differ from head to head do not work: that of the first head is used for all. The mask
     broadcasts against [B, H, Tq, Tk] as it comes.
@@ -214,6 +200,7 @@ def hides_the_same_from_every_head(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mas
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, one)
 
 
+@subtle
 def takes_three_axes_for_those_of_the_batch(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """A mask of three axes is read as [B, Tq, Tk]: an axis is put in for the heads. By broadcasting, its
     axes are those of heads, queries and keys.
@@ -222,6 +209,7 @@ def takes_three_axes_for_those_of_the_batch(x_q, x_kv, w_q, w_k, w_v, w_o, num_h
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, moved)
 
 
+@subtle
 def lets_hidden_tokens_set_the_maximum(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """A hidden token with a large score leaves nothing for the visible ones: it takes part in the
     maximum, and beside that their exponentials are 0. Mask the scores before anything else is computed
@@ -236,6 +224,7 @@ def lets_hidden_tokens_set_the_maximum(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads,
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
 
 
+@subtle
 def masks_with_minus_ten_thousand(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """A hidden token is read where the visible scores are below -10000: it got the score -1e4, and theirs are
     lower. Which number is below all scores?
@@ -249,6 +238,7 @@ def masks_with_minus_ten_thousand(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
 
 
+@subtle
 def adds_a_penalty_that_is_too_small(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """A hidden token whose score is larger than the others by more than 10000 is read: -1e4 was added to its
     score, and that is not enough. Check a hidden score of 20000.
@@ -262,6 +252,7 @@ def adds_a_penalty_that_is_too_small(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, m
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
 
 
+@subtle
 def clips_large_scores(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """Different large scores get equal weights: the scores are clipped to a range, which removes the
     differences between them. Check two scores beyond the bounds of the clipping.
@@ -273,6 +264,7 @@ def clips_large_scores(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
 
 
+@subtle
 def subtracts_the_max_of_all_heads(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """A query whose scores lie far below those of another head or query reads nothing: the number taken away
     is the largest of all scores. Each query needs its own, in each head.
@@ -287,6 +279,7 @@ def subtracts_the_max_of_all_heads(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mas
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
 
 
+@subtle
 def subtracts_the_mean(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """A score that stands out gives NaN: the mean of the scores is taken away, and the largest is still far
     above 0. Which number leaves nothing above 0?
@@ -300,6 +293,7 @@ def subtracts_the_mean(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
 
 
+@subtle
 def keeps_an_earlier_mask(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """A call without a mask hides tokens: the mask of an earlier call is still there. Nothing may be left
     over from one call to the next.
@@ -315,6 +309,7 @@ def keeps_an_earlier_mask(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
 _EARLIER: dict = {}
 
 
+@subtle
 def leaves_blind_queries_nan(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """A query that may attend to nothing in some head comes out as NaN: a row of -inf has no finite
     maximum, and its sum is 0. What it reads in that head must be 0.
@@ -327,6 +322,7 @@ def leaves_blind_queries_nan(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
 
 
+@subtle
 def spreads_blind_queries_evenly(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """A query that may attend to nothing in some head reads everything there alike: all its scores are
     the same low number, and softmax sees only differences. It must read 0.
@@ -338,6 +334,7 @@ def spreads_blind_queries_evenly(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
 
 
+@subtle
 def forgets_to_subtract_the_max(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """Large scores give NaN: exp overflows above 88 in float32 and above 709 in float64. The softmax
     needs the largest score of each query taken away first.
@@ -351,13 +348,7 @@ def forgets_to_subtract_the_max(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=N
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, weigh=weigh)
 
 
-def widens_to_float64(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
-    """float32 comes back as float64: np.sqrt of an integer is a float64 scalar, and under NumPy 2 that
-    widens what it divides. A Python float does not.
-    """
-    return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, root=lambda q: np.sqrt(q.shape[-1]))
-
-
+@subtle
 def scales_w_q_in_place(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """The caller's w_q is smaller after the call, and smaller still after the next: the scale is written
     into the argument by `/=`. Divide into a new array.

@@ -5,21 +5,7 @@ Some are wrong about what is real, and carry that into all three masks; the othe
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"marks_the_padding"}
-SUBTLE = {
-    "casts_the_padding_id",
-    "counts_real_tokens_from_the_left",
-    "finds_a_token_in_every_sequence",
-    "keeps_the_padding_of_an_earlier_call",
-    "lets_padded_targets_be_read",
-    "refuses_a_negative_pad_id",
-    "returns_numbers",
-    "stops_at_the_first_padding",
-    "takes_a_negative_pad_id_for_none",
-    "trims_the_ends_only",
-    "writes_the_mask_over_the_ids",
-}
+from grader.mistakes import crude, subtle
 
 
 def _real(ids, pad_id):
@@ -47,6 +33,7 @@ def _all_masks(real):
     )
 
 
+@crude
 class marks_the_padding:
     """The masks are inverted at their root: True stands at the padding. Real tokens are to be True, so
     that they may be attended to.
@@ -71,6 +58,7 @@ class takes_larger_ids_for_real:
     padding_mask, decoder_self_mask, cross_mask = _all_masks(lambda ids, pad_id: ids > pad_id)
 
 
+@subtle
 class stops_at_the_first_padding:
     """Real tokens after a padded position count as padding: a row is taken to be over at the first one.
     Padding may stand anywhere, at the beginning of a row too.
@@ -81,6 +69,7 @@ class stops_at_the_first_padding:
     )
 
 
+@subtle
 class counts_real_tokens_from_the_left:
     """The right number of tokens is real, but always the first ones: the mask is made from the length of
     each sequence, as if padding were at the end. It may stand anywhere.
@@ -91,6 +80,7 @@ class counts_real_tokens_from_the_left:
     )
 
 
+@subtle
 class trims_the_ends_only:
     """Padding between real tokens counts as real: only what comes after the last real token is taken off.
     Padding may stand anywhere; look at each position by itself.
@@ -111,6 +101,7 @@ class pads_every_sequence_like_the_first:
     )
 
 
+@subtle
 class keeps_the_padding_of_an_earlier_call:
     """A second batch of the same shape is masked like the first: masks are kept and found again by shape.
     They depend on the ids.
@@ -124,6 +115,7 @@ class keeps_the_padding_of_an_earlier_call:
 _EARLIER: dict = {}
 
 
+@subtle
 class finds_a_token_in_every_sequence:
     """A sequence of padding alone has a real token, its first: a length of 0 was raised to 1, so that some
     key is left. Attention gives a query that sees nothing weights of 0, and the mask needs no exception.
@@ -136,6 +128,7 @@ class finds_a_token_in_every_sequence:
     )
 
 
+@subtle
 class takes_a_negative_pad_id_for_none:
     """With a negative pad_id everything counts as real: it is read as "no padding". pad_id may be any int;
     compare the ids with it.
@@ -152,12 +145,14 @@ def _not_negative(ids, pad_id):
     return ids != pad_id
 
 
+@subtle
 class refuses_a_negative_pad_id:
     """A negative pad_id raises an error. Any integer may stand for padding; check what the code refuses."""
 
     padding_mask, decoder_self_mask, cross_mask = _all_masks(_not_negative)
 
 
+@subtle
 class returns_numbers:
     """The masks hold 0 and 1 instead of False and True: `~mask`, `np.where` and indexing then do
     something else. A mask is boolean here.
@@ -166,6 +161,7 @@ class returns_numbers:
     padding_mask, decoder_self_mask, cross_mask = _all_masks(lambda ids, pad_id: (ids != pad_id).astype(int))
 
 
+@subtle
 class writes_the_mask_over_the_ids:
     """The caller's ids are 0 and 1 after the call: the comparison is written into the argument. Make a
     new array.
@@ -218,6 +214,7 @@ class lets_padded_targets_read:
         return _real(ids, pad_id)[:, None, None, :] & _causal(ids)
 
 
+@subtle
 class lets_padded_targets_be_read:
     """In the decoder's mask the columns of padded keys are not empty: only queries are checked, so real
     tokens read padding. The keys matter most.
@@ -319,6 +316,7 @@ def hides_later_source_tokens(tgt_ids, src_ids, pad_id):
     return _cross(tgt_ids, src_ids, pad_id) & np.tri(tgt_ids.shape[1], src_ids.shape[1], dtype=bool)
 
 
+@subtle
 class casts_the_padding_id:
     """Real tokens of a small dtype are hidden where nothing is padding: pad_id was brought to the dtype of
     the ids, and -1 in uint8 is 255, a token like any other. Compare the ids with the number as it is.

@@ -4,26 +4,7 @@ import math
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"ignores_the_mask", "normalises_over_the_queries"}
-SUBTLE = {
-    "adds_a_penalty_that_is_too_small",
-    "adds_epsilon_to_the_sum",
-    "clears_the_output_of_blind_queries_only",
-    "clips_large_scores",
-    "forgets_to_subtract_the_max",
-    "keeps_an_earlier_mask",
-    "leaves_blind_queries_nan",
-    "lets_hidden_keys_set_the_maximum",
-    "masks_as_in_the_first_call",
-    "masks_with_a_number_that_is_not_low_enough",
-    "masks_with_minus_ten_thousand",
-    "scales_the_queries_in_place",
-    "spreads_blind_queries_evenly",
-    "subtracts_the_max_of_the_whole_array",
-    "subtracts_the_mean",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 def _scores(q, k):
@@ -85,6 +66,7 @@ def reads_true_as_hidden(q, k, v, mask=None):
     return _attend(q, k, v, None if mask is None else ~mask)
 
 
+@crude
 def ignores_the_mask(q, k, v, mask=None):  # noqa: ARG001 - the mistake
     """Hidden keys get weight: the mask has no effect at all. Check where it meets the scores."""
     return _attend(q, k, v, None)
@@ -107,6 +89,7 @@ def gives_hidden_keys_a_score_of_zero(q, k, v, mask=None):
     return weights @ v, weights
 
 
+@subtle
 def masks_with_a_number_that_is_not_low_enough(q, k, v, mask=None):
     """A hidden key takes over where the visible scores are very negative: it got a low score, but theirs
     are lower still. Scores may reach 1e8 in size; which number is below all of them?
@@ -118,6 +101,7 @@ def masks_with_a_number_that_is_not_low_enough(q, k, v, mask=None):
     return weights @ v, weights
 
 
+@subtle
 def masks_with_minus_ten_thousand(q, k, v, mask=None):
     """A hidden key takes over where the visible scores are below -10000: it got the score -1e4, and theirs
     are lower. Which number is below all scores?
@@ -129,6 +113,7 @@ def masks_with_minus_ten_thousand(q, k, v, mask=None):
     return weights @ v, weights
 
 
+@subtle
 def adds_a_penalty_that_is_too_small(q, k, v, mask=None):
     """A hidden key whose score is larger than the others by more than 10000 takes over: -1e4 was added to
     its score, and that is not enough. Check a score of 20000 that is hidden.
@@ -140,6 +125,7 @@ def adds_a_penalty_that_is_too_small(q, k, v, mask=None):
     return weights @ v, weights
 
 
+@subtle
 def lets_hidden_keys_set_the_maximum(q, k, v, mask=None):
     """A hidden key with a large score makes the weights of the visible ones 0 or NaN: it takes part in
     the maximum, or in the whole softmax, and is removed afterwards, when nothing of the others is left.
@@ -153,6 +139,7 @@ def lets_hidden_keys_set_the_maximum(q, k, v, mask=None):
     return weights @ v, weights
 
 
+@subtle
 def leaves_blind_queries_nan(q, k, v, mask=None):
     """A query that may attend to nothing gets NaN: all its scores are -inf, -inf minus -inf is NaN, and
     so is 0 / 0. Such rows need a rule of their own: weights 0 and output 0.
@@ -163,6 +150,7 @@ def leaves_blind_queries_nan(q, k, v, mask=None):
     return weights @ v, weights
 
 
+@subtle
 def spreads_blind_queries_evenly(q, k, v, mask=None):
     """A query that may attend to nothing attends to everything alike: all its scores are the same low
     number, and softmax sees only differences. Its weights must be 0; check rows in which the mask is
@@ -173,6 +161,7 @@ def spreads_blind_queries_evenly(q, k, v, mask=None):
     return weights @ v, weights
 
 
+@subtle
 def clears_the_output_of_blind_queries_only(q, k, v, mask=None):
     """A query that may attend to nothing has output 0, but its weights are not 0: only the output was
     repaired. Clear the weights, and the output follows by itself.
@@ -183,6 +172,7 @@ def clears_the_output_of_blind_queries_only(q, k, v, mask=None):
     return output, weights
 
 
+@subtle
 def forgets_to_subtract_the_max(q, k, v, mask=None):
     """Large scores give NaN: exp overflows above 88 in float32 and above 709 in float64, and very
     negative scores give 0 / 0. The softmax needs the largest visible score of each query taken away
@@ -194,6 +184,7 @@ def forgets_to_subtract_the_max(q, k, v, mask=None):
     return weights @ v, weights
 
 
+@subtle
 def clips_large_scores(q, k, v, mask=None):
     """Different large scores get equal weights: the scores are clipped to a range, which removes the
     differences between them. Check two scores beyond the bounds of the clipping.
@@ -201,6 +192,7 @@ def clips_large_scores(q, k, v, mask=None):
     return _finish(np.clip(_scores(q, k), -50, 50), v, mask)
 
 
+@subtle
 def subtracts_the_max_of_the_whole_array(q, k, v, mask=None):
     """A query whose scores lie far below those of another gets weights 0 or NaN: the number taken away is
     the largest of all queries. Each query needs its own.
@@ -212,6 +204,7 @@ def subtracts_the_max_of_the_whole_array(q, k, v, mask=None):
     return weights @ v, weights
 
 
+@subtle
 def subtracts_the_mean(q, k, v, mask=None):
     """A score that stands out gives NaN: the mean of the scores is taken away, and the largest is still far
     above 0. Which number leaves nothing above 0?
@@ -224,6 +217,7 @@ def subtracts_the_mean(q, k, v, mask=None):
     return weights @ v, weights
 
 
+@crude
 def normalises_over_the_queries(q, k, v, mask=None):
     """The weights of a key sum to one, those of a query do not: the softmax runs along the queries. It
     runs along the keys, the last axis of the scores.
@@ -268,6 +262,7 @@ def hides_the_same_keys_from_every_query(q, k, v, mask=None):
     return _attend(q, k, v, mask[..., :1, :] if mask is not None and mask.ndim > 1 else mask)
 
 
+@subtle
 def keeps_an_earlier_mask(q, k, v, mask=None):
     """A call without a mask hides keys: the mask of an earlier call is still there. Nothing may be left
     over from one call to the next.
@@ -283,6 +278,7 @@ def keeps_an_earlier_mask(q, k, v, mask=None):
 _EARLIER: dict = {}
 
 
+@subtle
 def masks_as_in_the_first_call(q, k, v, mask=None):
     """A second call of the same shape is masked as the first one was: the mask is kept and found again by
     its shape. Nothing may be left over from one call to the next.
@@ -293,6 +289,7 @@ def masks_as_in_the_first_call(q, k, v, mask=None):
 _FIRST: dict = {}
 
 
+@subtle
 def adds_epsilon_to_the_sum(q, k, v, mask=None):
     """In float64 the weights sum to slightly less than one: a small number in the denominator keeps empty
     rows from dividing by zero, and shortens all others too. Treat those rows apart.
@@ -304,13 +301,7 @@ def adds_epsilon_to_the_sum(q, k, v, mask=None):
     return weights @ v, weights
 
 
-def widens_to_float64(q, k, v, mask=None):
-    """float32 comes back as float64: np.sqrt(d_k) of an integer is a float64 scalar, and under NumPy 2
-    that widens what it divides. A Python float does not.
-    """
-    return _finish(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]), v, mask)
-
-
+@subtle
 def scales_the_queries_in_place(q, k, v, mask=None):
     """The caller's queries are smaller after the call: `/=` on the argument writes into the caller's
     memory. Divide into a new array.

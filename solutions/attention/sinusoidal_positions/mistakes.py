@@ -2,20 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"takes_sines_only"}
-SUBTLE = {
-    "computes_the_powers_in_float32",
-    "adds_a_column_to_an_odd_width",
-    "computes_angles_in_float32",
-    "counts_positions_in_bytes",
-    "drops_the_last_odd_column",
-    "fails_for_an_odd_width",
-    "keeps_an_earlier_table",
-    "returns_float32",
-    "rounds_an_odd_width_down",
-    "rounds_an_odd_width_up",
-}
+from grader.mistakes import crude, subtle
 
 
 def _pairs(d_model):
@@ -96,6 +83,7 @@ def begins_with_the_cosine(seq_len, d_model):
     return np.where(np.arange(d_model) % 2 == 0, np.cos(angles), np.sin(angles))
 
 
+@crude
 def takes_sines_only(seq_len, d_model):
     """The odd columns hold sines too, so pairs tell no direction, and row 0 is all 0. They hold the
     cosine.
@@ -124,6 +112,7 @@ def measures_angles_in_degrees(seq_len, d_model):
     return _table(np.deg2rad(np.arange(seq_len)), _pairs(d_model) / d_model)
 
 
+@subtle
 def rounds_an_odd_width_up(seq_len, d_model):
     """Right for an even d_model; with an odd one, the exponents are divided by d_model + 1: the table of
     the next even width was cut. The formula divides by d_model itself.
@@ -131,6 +120,7 @@ def rounds_an_odd_width_up(seq_len, d_model):
     return _right(seq_len, d_model + d_model % 2)[:, :d_model]
 
 
+@subtle
 def rounds_an_odd_width_down(seq_len, d_model):
     """Right for an even d_model; with an odd one, the exponents are divided by d_model - 1, or by twice
     the number of whole pairs. The formula divides by d_model itself.
@@ -138,11 +128,13 @@ def rounds_an_odd_width_down(seq_len, d_model):
     return _table(np.arange(seq_len), _pairs(d_model) / max(d_model - d_model % 2, 1))
 
 
+@subtle
 def drops_the_last_odd_column(seq_len, d_model):
     """With an odd d_model a column is missing: only whole pairs are made. The last sine stands alone."""
     return _right(seq_len, d_model)[:, : max(d_model - d_model % 2, 1)]
 
 
+@subtle
 def adds_a_column_to_an_odd_width(seq_len, d_model):
     """With an odd d_model there is a column too many: the last pair is complete. The table has d_model
     columns, so the last sine stands alone.
@@ -150,6 +142,7 @@ def adds_a_column_to_an_odd_width(seq_len, d_model):
     return _table(np.arange(seq_len), _pairs(d_model + d_model % 2) / d_model)
 
 
+@subtle
 def fails_for_an_odd_width(seq_len, d_model):
     """An odd d_model raises an error: there is one column fewer for cosines than for sines, and as many
     cosines as sines are written. Cut their angles to the columns there are.
@@ -161,11 +154,13 @@ def fails_for_an_odd_width(seq_len, d_model):
     return table
 
 
+@subtle
 def returns_float32(seq_len, d_model):
     """The table is float32: half of the digits are gone. float64 is asked for, NumPy's own."""
     return _right(seq_len, d_model).astype(np.float32)
 
 
+@subtle
 def computes_angles_in_float32(seq_len, d_model):
     """Entries differ in the seventh digit, more so in late rows: positions or angles are float32,
     whatever the result. In float32 the angle of position 500 is known to 0.00003 only.
@@ -175,6 +170,7 @@ def computes_angles_in_float32(seq_len, d_model):
     return np.where(np.arange(d_model) % 2 == 0, np.sin(angles), np.cos(angles)).astype(np.float64)
 
 
+@subtle
 def counts_positions_in_bytes(seq_len, d_model):
     """Right up to row 255; then the table begins again: positions are integers of 8 bits, which wrap round.
     Check the dtype of the positions.
@@ -192,6 +188,7 @@ def adds_a_batch_axis(seq_len, d_model):
     return _right(seq_len, d_model)[None]
 
 
+@subtle
 def keeps_an_earlier_table(seq_len, d_model):
     """A second call gets rows that are missing, or columns of another width: the first table is kept and
     cut. Nothing may be left over from one call to the next.
@@ -202,6 +199,7 @@ def keeps_an_earlier_table(seq_len, d_model):
 _EARLIER: dict = {}
 
 
+@subtle
 def computes_the_powers_in_float32(seq_len, d_model):
     """The table is float64 and right to some 7 digits: the powers of 10000 are float32, and what they lost
     does not come back. Make the exponents float64 before anything is computed from them.

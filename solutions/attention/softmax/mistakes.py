@@ -2,36 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "divides_scores_by_the_max",
-    "divides_the_scores_by_their_sum",
-    "favours_the_smallest_score",
-    "squashes_each_score_alone",
-    "takes_one_softmax_of_the_whole_array",
-}
-SUBTLE = {
-    "adds_epsilon_to_the_sum",
-    "answers_as_the_first_time",
-    "clips_large_scores",
-    "computes_in_float32",
-    "forgets_to_subtract_the_max",
-    "forgets_to_subtract_the_max_after_widening",
-    "hides_nan_behind_zero",
-    "overwrites_the_scores",
-    "reads_a_negative_axis_as_the_last",
-    "replaces_minus_infinity_by_a_fixed_number",
-    "replaces_minus_infinity_by_a_small_number",
-    "subtracts_before_leaving_the_integers",
-    "subtracts_the_first_score",
-    "subtracts_the_largest_magnitude",
-    "subtracts_the_max_of_the_whole_array",
-    "subtracts_the_mean",
-    "subtracts_the_min",
-    "trusts_the_memory_layout",
-    "widens_to_float64",
-    "writes_probabilities_into_integers",
-}
+from grader.mistakes import crude, subtle
 
 
 def _as_floats(x):
@@ -47,6 +18,7 @@ def _softmax(x, axis=-1):
     return _shares(np.exp(scores - scores.max(axis=axis, keepdims=True)), axis)
 
 
+@subtle
 def forgets_to_subtract_the_max(x, axis=-1):
     """Large scores give NaN: exp overflows to inf above 88 in float32 and 709 in float64, and inf / inf is
     NaN; scores that are all very negative give 0 / 0. Which number can be taken from every score of a
@@ -55,6 +27,7 @@ def forgets_to_subtract_the_max(x, axis=-1):
     return _shares(np.exp(x), axis)
 
 
+@subtle
 def forgets_to_subtract_the_max_after_widening(x, axis=-1):
     """Integers are widened, and yet large scores give NaN: exp overflows to inf above 709 in float64, and
     inf / inf is NaN; scores that are all very negative give 0 / 0. Which number can be taken from every
@@ -63,6 +36,7 @@ def forgets_to_subtract_the_max_after_widening(x, axis=-1):
     return _shares(np.exp(_as_floats(x)), axis)
 
 
+@subtle
 def hides_nan_behind_zero(x, axis=-1):
     """Where exp overflows, the most likely entry gets probability 0, and the slice sums to less than one:
     inf / inf is NaN, and NaN is replaced by 0 afterwards. The overflow has to be prevented, since what it
@@ -71,6 +45,7 @@ def hides_nan_behind_zero(x, axis=-1):
     return np.nan_to_num(forgets_to_subtract_the_max_after_widening(x, axis), nan=0.0)
 
 
+@subtle
 def clips_large_scores(x, axis=-1):
     """Different large scores get equal probabilities: clipping them to a range prevents the overflow, but
     it also removes the differences between them, and only the differences count. Check two scores beyond
@@ -81,6 +56,7 @@ def clips_large_scores(x, axis=-1):
     return _shares(np.exp(np.clip(scores, -bound, bound)), axis)
 
 
+@subtle
 def subtracts_the_max_of_the_whole_array(x, axis=-1):
     """A slice whose scores lie far below those of another slice becomes NaN, 0 / 0: the number subtracted
     is the largest of the whole array. Each slice along the axis needs its own.
@@ -99,6 +75,7 @@ def divides_by_the_sum_of_the_whole_array(x, axis=-1):
     return powers / powers.sum()
 
 
+@crude
 def takes_one_softmax_of_the_whole_array(x, axis=-1):  # noqa: ARG001 - the mistake
     """The whole array is treated as one long slice, in its maximum and in its sum, so that entries of
     other rows compete with each other. Check that both are taken along `axis`.
@@ -108,6 +85,7 @@ def takes_one_softmax_of_the_whole_array(x, axis=-1):  # noqa: ARG001 - the mist
     return powers / powers.sum()
 
 
+@subtle
 def reads_a_negative_axis_as_the_last(x, axis=-1):
     """axis=-2 gives the result of axis=-1: every negative axis is taken for the last one. A negative axis
     counts from the end, and NumPy's reductions already read it so.
@@ -152,13 +130,6 @@ def cuts_rows_by_reshape(x, axis=-1):
     return _softmax(x.reshape(-1, x.shape[axis]), -1).reshape(x.shape)
 
 
-def trusts_the_memory_layout(x, axis=-1):
-    """Arrays that are transposed views come out wrong, contiguous ones right: the entries are taken in the
-    order they have in memory. Check what happens to `a.T`, and which `order` the flattening uses.
-    """
-    return _softmax(x.ravel(order="K").reshape(x.shape), axis)
-
-
 def loses_the_summed_axis(x, axis=-1):
     """Arrays with several slices raise a broadcasting error, or are divided by the sums of other slices:
     the maximum and the sum have lost the axis they were taken along. It must stay, with length 1, for
@@ -169,6 +140,7 @@ def loses_the_summed_axis(x, axis=-1):
     return powers / powers.sum(axis=axis)
 
 
+@subtle
 def subtracts_the_mean(x, axis=-1):
     """Widely spread scores give NaN: after the mean is subtracted the largest score is still above 0, and
     its exponential overflows; with -inf in the slice the mean itself is -inf. Which statistic of the slice
@@ -178,6 +150,7 @@ def subtracts_the_mean(x, axis=-1):
     return _shares(np.exp(scores - scores.mean(axis=axis, keepdims=True)), axis)
 
 
+@subtle
 def subtracts_the_min(x, axis=-1):
     """Widely spread scores give NaN: with the smallest score subtracted, all exponents are above 0 and the
     largest overflows; a -inf in the slice makes every difference NaN or inf. Check the sign of what goes
@@ -187,6 +160,7 @@ def subtracts_the_min(x, axis=-1):
     return _shares(np.exp(scores - scores.min(axis=axis, keepdims=True)), axis)
 
 
+@subtle
 def subtracts_the_first_score(x, axis=-1):
     """The result depends on the order of the scores: the first one of each slice is subtracted, which
     helps only where it happens to be large, and is NaN where it is -inf. Check a slice whose largest score
@@ -196,6 +170,7 @@ def subtracts_the_first_score(x, axis=-1):
     return _shares(np.exp(scores - np.take(scores, [0], axis=axis)), axis)
 
 
+@subtle
 def subtracts_the_largest_magnitude(x, axis=-1):
     """Slices of very negative scores give 0 / 0: the number subtracted is the largest absolute value, which
     for them is far above the largest score. Signs count: it is the largest score itself that must end
@@ -206,6 +181,7 @@ def subtracts_the_largest_magnitude(x, axis=-1):
     return _shares(np.exp(scores - np.abs(finite).max(axis=axis, keepdims=True)), axis)
 
 
+@crude
 def divides_scores_by_the_max(x, axis=-1):
     """The probabilities are far too even, and a slice whose largest score is 0 or below breaks: scores are
     divided by their maximum. Division changes the differences between scores; which operation leaves
@@ -215,6 +191,7 @@ def divides_scores_by_the_max(x, axis=-1):
     return _shares(np.exp(scores / scores.max(axis=axis, keepdims=True)), axis)
 
 
+@subtle
 def adds_epsilon_to_the_sum(x, axis=-1):
     """Slices sum to slightly less than one in float64: a small constant stands in the denominator. It
     guards against a division by zero that cannot happen, since the largest entry contributes exp(0) = 1.
@@ -241,6 +218,7 @@ def scales_the_scores_as_well(x, axis=-1):
     return _softmax(scores / scores.dtype.type(scores.shape[axis] ** 0.5), axis)
 
 
+@crude
 def favours_the_smallest_score(x, axis=-1):
     """The smallest score gets the largest probability: the sign inside exp is turned, max - x in place of
     x - max. Check the larger of two scores.
@@ -249,6 +227,7 @@ def favours_the_smallest_score(x, axis=-1):
     return _softmax(-np.where(np.isneginf(scores), np.inf, scores), axis)
 
 
+@crude
 def divides_the_scores_by_their_sum(x, axis=-1):
     """Negative scores give negative weights, and a slice that sums to zero breaks: the scores themselves
     are divided by their sum. Check where the exponential is taken.
@@ -256,6 +235,7 @@ def divides_the_scores_by_their_sum(x, axis=-1):
     return _shares(_as_floats(x), axis)
 
 
+@crude
 def squashes_each_score_alone(x, axis=-1):  # noqa: ARG001 - the mistake
     """Slices do not sum to one: every score goes through a logistic function by itself, as for independent
     yes-or-no questions. In a softmax the scores of one slice compete for a sum of one.
@@ -279,6 +259,7 @@ def rounds_the_probabilities(x, axis=-1):
     return np.round(_softmax(x, axis), 3)
 
 
+@subtle
 def replaces_minus_infinity_by_a_fixed_number(x, axis=-1):
     """Masked entries win where the real scores lie below -1e9: -inf is replaced by a number that is low,
     but not lower than every score. Nothing has to be replaced: exp(-inf) is 0, as long as the number
@@ -288,6 +269,7 @@ def replaces_minus_infinity_by_a_fixed_number(x, axis=-1):
     return _softmax(np.where(np.isneginf(scores), -1e9, scores), axis)
 
 
+@subtle
 def replaces_minus_infinity_by_a_small_number(x, axis=-1):
     """Masked entries win where the real scores lie below -10000: -inf is replaced by -1e4, and scores may be
     lower than that. Nothing has to be replaced: exp(-inf) is 0, as long as the number subtracted is finite.
@@ -304,6 +286,7 @@ def gives_masked_entries_a_score_of_zero(x, axis=-1):
     return _softmax(np.where(np.isneginf(scores), 0, scores), axis)
 
 
+@subtle
 def subtracts_before_leaving_the_integers(x, axis=-1):
     """Integer scores wrap round: in uint8, 3 - 5 is 254, and in int8, -100 - 100 is 56, so the subtraction
     makes small scores huge; exp of int8 is float16 besides. Check in which dtype the subtraction
@@ -312,6 +295,7 @@ def subtracts_before_leaving_the_integers(x, axis=-1):
     return _shares(np.exp(x - x.max(axis=axis, keepdims=True)), axis)
 
 
+@subtle
 def writes_probabilities_into_integers(x, axis=-1):
     """Integer scores give only zeros and ones: the result is stored in an array of the dtype of `x`, which
     cuts the fractions off. Probabilities need a float dtype.
@@ -319,6 +303,7 @@ def writes_probabilities_into_integers(x, axis=-1):
     return _softmax(x, axis).astype(x.dtype)
 
 
+@subtle
 def computes_in_float32(x, axis=-1):
     """float64 scores come back as float32, and large integers lose the digits in which they differ: the
     input is cast to float32. Floats keep their dtype, and integers become float64.
@@ -326,13 +311,7 @@ def computes_in_float32(x, axis=-1):
     return _softmax(x.astype(np.float32), axis)
 
 
-def widens_to_float64(x, axis=-1):
-    """float32 scores come back as float64, twice the memory: the input is cast to float64 whatever it is.
-    Only integers need the cast.
-    """
-    return _softmax(x.astype(np.float64), axis)
-
-
+@subtle
 def overwrites_the_scores(x, axis=-1):
     """The caller's array holds something else after the call: `-=` on the argument writes into the
     caller's memory, and a second call sees shifted scores. Make a new array in the first step.
@@ -343,6 +322,7 @@ def overwrites_the_scores(x, axis=-1):
     return _shares(np.exp(x), axis)
 
 
+@subtle
 def answers_as_the_first_time(x, axis=-1):
     """The first call is right, and later ones of the same shape get its answer again: something outlives the
     call. Check what is kept between calls.

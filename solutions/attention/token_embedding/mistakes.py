@@ -4,29 +4,7 @@ import math
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "forgets_the_positions",
-    "gives_every_token_the_first_position",
-    "joins_token_and_position",
-    "looks_positions_up_by_id",
-    "multiplies_token_and_position",
-}
-SUBTLE = {
-    "adds_into_the_kept_positions",
-    "clips_the_ids",
-    "keeps_a_batch_axis",
-    "keeps_an_earlier_table",
-    "leaves_large_ids_to_indexing",
-    "leaves_long_texts_to_broadcasting",
-    "leaves_long_texts_to_indexing",
-    "reads_negative_ids_from_the_end",
-    "refuses_texts_of_full_length",
-    "refuses_the_last_token",
-    "starts_positions_over",
-    "widens_to_float64",
-    "writes_into_the_position_table",
-}
+from grader.mistakes import crude, subtle
 
 
 def _require_ids(ids, token_table):
@@ -49,12 +27,14 @@ def _embed(ids, token_table, position_table):
     return token_table[ids] + position_table[: ids.shape[-1]]
 
 
+@crude
 def forgets_the_positions(ids, token_table, position_table):
     """A token has the same vector wherever it stands: the position table is not used. Add its rows."""
     _require(ids, token_table, position_table)
     return token_table[ids]
 
 
+@crude
 def joins_token_and_position(ids, token_table, position_table):
     """The vectors are twice as wide as the tables: the row of the position is put beside that of the
     token. It is added to it.
@@ -64,6 +44,7 @@ def joins_token_and_position(ids, token_table, position_table):
     return np.concatenate([token_table[ids], positions], axis=-1)
 
 
+@crude
 def multiplies_token_and_position(ids, token_table, position_table):
     """Rows whose position is all zeros vanish: token and position are multiplied. They are added."""
     _require(ids, token_table, position_table)
@@ -78,6 +59,7 @@ def scales_the_tokens(ids, token_table, position_table):
     return token_table[ids] * math.sqrt(token_table.shape[1]) + position_table[: ids.shape[-1]]
 
 
+@crude
 def gives_every_token_the_first_position(ids, token_table, position_table):
     """Order makes no difference: every token gets the row of position 0. The row goes by the place in the
     text.
@@ -102,6 +84,7 @@ def counts_positions_from_the_end(ids, token_table, position_table):
     return token_table[ids] + position_table[len(position_table) - ids.shape[-1] :]
 
 
+@crude
 def looks_positions_up_by_id(ids, token_table, position_table):
     """The position's row follows the token: both tables are indexed with the ids. The position is the
     place in the text, 0, 1, 2 and so on.
@@ -140,6 +123,7 @@ def counts_on_through_the_batch(ids, token_table, position_table):
     return token_table[ids] + position_table[positions]
 
 
+@subtle
 def keeps_a_batch_axis(ids, token_table, position_table):
     """Ids without a batch come back with one, [1, T, d_model]: an axis was added and stays. Every axis of
     ids is one of the result, and no other but d_model.
@@ -147,6 +131,7 @@ def keeps_a_batch_axis(ids, token_table, position_table):
     return _embed(np.atleast_2d(ids), token_table, position_table)
 
 
+@subtle
 def reads_negative_ids_from_the_end(ids, token_table, position_table):
     """The id -1 is accepted, and gives the last token of the vocabulary: a negative index counts from the
     end in NumPy. Such an id has to be refused with a ValueError.
@@ -157,6 +142,7 @@ def reads_negative_ids_from_the_end(ids, token_table, position_table):
     return token_table[ids] + position_table[: ids.shape[-1]]
 
 
+@subtle
 def leaves_large_ids_to_indexing(ids, token_table, position_table):
     """An id of V or more raises an IndexError, which is no ValueError: NumPy's own complaint comes first.
     Check the ids before the lookup, and take care of V itself.
@@ -167,6 +153,7 @@ def leaves_large_ids_to_indexing(ids, token_table, position_table):
     return token_table[ids] + position_table[: ids.shape[-1]]
 
 
+@subtle
 def clips_the_ids(ids, token_table, position_table):
     """An id outside the vocabulary is accepted, and gives the first or the last token: the ids are
     clipped. Raise a ValueError, so that the fault is found where it was made.
@@ -175,6 +162,7 @@ def clips_the_ids(ids, token_table, position_table):
     return token_table[np.clip(ids, 0, len(token_table) - 1)] + position_table[: ids.shape[-1]]
 
 
+@subtle
 def refuses_the_last_token(ids, token_table, position_table):
     """The id V - 1 raises an error, although it is the last row of the table: the comparison is off by
     one.
@@ -193,6 +181,7 @@ def compares_ids_with_max_len(ids, token_table, position_table):
     return token_table[ids] + position_table[: ids.shape[-1]]
 
 
+@subtle
 def leaves_long_texts_to_broadcasting(ids, token_table, position_table):
     """Texts that are too long are refused by accident, as the shapes do not fit, but for max_len = 1: a
     table of one row is added to any number of tokens. Compare T with max_len.
@@ -201,6 +190,7 @@ def leaves_long_texts_to_broadcasting(ids, token_table, position_table):
     return token_table[ids] + position_table[: ids.shape[-1]]
 
 
+@subtle
 def leaves_long_texts_to_indexing(ids, token_table, position_table):
     """A text that is too long raises an IndexError, which is no ValueError. Compare T with max_len before
     the lookup.
@@ -209,6 +199,7 @@ def leaves_long_texts_to_indexing(ids, token_table, position_table):
     return token_table[ids] + position_table[np.arange(ids.shape[-1])]
 
 
+@subtle
 def starts_positions_over(ids, token_table, position_table):
     """A text that is too long is accepted: its positions begin again at 0, or stay at the last one. Raise
     a ValueError.
@@ -217,6 +208,7 @@ def starts_positions_over(ids, token_table, position_table):
     return token_table[ids] + position_table[np.arange(ids.shape[-1]) % len(position_table)]
 
 
+@subtle
 def refuses_texts_of_full_length(ids, token_table, position_table):
     """A text of exactly max_len tokens raises an error, although there is a row for each: the comparison
     is off by one.
@@ -226,13 +218,7 @@ def refuses_texts_of_full_length(ids, token_table, position_table):
     return _embed(ids, token_table, position_table)
 
 
-def widens_to_float64(ids, token_table, position_table):
-    """float32 tables give float64 vectors: one of them met an array made without a dtype, which is
-    float64. Rows keep the dtype of their table.
-    """
-    return np.zeros(token_table.shape[1]) + _embed(ids, token_table, position_table)
-
-
+@subtle
 def writes_into_the_position_table(ids, token_table, position_table):
     """The position table has other numbers after a call: `+=` writes into a slice of it, and a slice is a
     view. The next call adds to what the first one left. Add into a new array.
@@ -248,6 +234,7 @@ def writes_into_the_position_table(ids, token_table, position_table):
 _KEPT: dict = {}
 
 
+@subtle
 def keeps_an_earlier_table(ids, token_table, position_table):
     """Other tables of the same shape give the vectors of the first ones: a table is kept from an earlier
     call. The tables are learnt, and change from step to step; use those of the call.
@@ -260,6 +247,7 @@ def keeps_an_earlier_table(ids, token_table, position_table):
 _SUMS: dict = {}
 
 
+@subtle
 def adds_into_the_kept_positions(ids, token_table, position_table):
     """The first text without a batch is right; in a second call with the same tables its tokens are still in
     the vectors: they were added into rows that are kept for later calls. Add into a new array.

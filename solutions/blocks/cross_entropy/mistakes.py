@@ -2,21 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"asks_for_the_most_likely_token", "forgets_the_softmax", "takes_the_softmax_over_the_tokens"}
-SUBTLE = {
-    "casts_the_ignored_index",
-    "adds_a_little_inside_the_logarithm",
-    "clips_the_logits",
-    "computes_in_float32",
-    "ignores_negative_targets",
-    "knows_no_ignore_index_but_minus_100",
-    "lets_exp_overflow",
-    "overwrites_the_targets",
-    "subtracts_one_maximum_for_all",
-    "subtracts_the_mean",
-    "takes_the_logarithm_of_zero",
-}
+from grader.mistakes import crude, subtle
 
 
 def _log_softmax(logits, axis=-1):
@@ -41,12 +27,14 @@ def divides_by_all_positions(logits, targets, ignore_index=-100):
     return _losses(logits, targets, targets != ignore_index).mean()
 
 
+@subtle
 def knows_no_ignore_index_but_minus_100(logits, targets, ignore_index=-100):  # noqa: ARG001 - the mistake
     """Right by default; another ignore_index is counted, or is an index error. The number -100 is written
     into the code. Check that the parameter is what targets are compared with."""
     return _mean(logits, targets, -100)
 
 
+@subtle
 def ignores_negative_targets(logits, targets, ignore_index=-100):  # noqa: ARG001 - the mistake
     """Right where ignore_index is negative; where it is a token's id, that token is counted. Whatever is
     below zero was dropped. Compare targets with ignore_index itself."""
@@ -110,6 +98,7 @@ def takes_the_binary_logarithm(logits, targets, ignore_index=-100):
     return _mean(logits, targets, ignore_index) / np.log(2)
 
 
+@subtle
 def lets_exp_overflow(logits, targets, ignore_index=-100):
     """NaN or infinity for large logits, which are as legal as small ones: exp overflows above 88 in float32
     and above 709 in float64. Adding one number to all logits of a position changes no probability: use that
@@ -121,24 +110,28 @@ def lets_exp_overflow(logits, targets, ignore_index=-100):
     return _mean(logits, targets, ignore_index, log_softmax)
 
 
+@subtle
 def takes_the_logarithm_of_zero(logits, targets, ignore_index=-100):
     """Infinity where the target is very unlikely: its probability was rounded to 0 before the logarithm. The
     logarithm of a quotient is a difference; take it on paper, and neither rounding is left."""
     return _mean(logits, targets, ignore_index, lambda rows: np.log(np.exp(_log_softmax(rows))))
 
 
+@subtle
 def adds_a_little_inside_the_logarithm(logits, targets, ignore_index=-100):
     """No loss exceeds about 20.7: 1e-9 was added to the probability so that its logarithm exists. That hides
     how wrong the model is, and its gradient. Work with the logarithm of the softmax from the start."""
     return _mean(logits, targets, ignore_index, lambda rows: np.log(np.exp(_log_softmax(rows)) + 1e-9))
 
 
+@subtle
 def clips_the_logits(logits, targets, ignore_index=-100):
     """Right for logits up to 50; no loss exceeds 100, and levels beyond 50 vanish: the logits were clipped
     against the overflow of exp. Subtract each position's maximum instead, and nothing is lost."""
     return _mean(np.clip(logits, -50, 50), targets, ignore_index)
 
 
+@subtle
 def subtracts_one_maximum_for_all(logits, targets, ignore_index=-100):
     """Infinity or NaN where one position's logits are far below another's: the largest logit of the whole
     array was subtracted, and exp of the others is 0. Every position has its own maximum."""
@@ -150,6 +143,7 @@ def subtracts_one_maximum_for_all(logits, targets, ignore_index=-100):
     return _mean(logits, targets, ignore_index, log_softmax)
 
 
+@crude
 def takes_the_softmax_over_the_tokens(logits, targets, ignore_index=-100):
     """The probabilities of a token sum to one over the positions, so each position's loss changes with its
     neighbours. The softmax belongs to the vocabulary, the last axis. Check `axis`."""
@@ -164,12 +158,14 @@ def takes_the_softmax_twice(logits, targets, ignore_index=-100):
     return _mean(logits, targets, ignore_index, lambda rows: _log_softmax(np.exp(_log_softmax(rows))))
 
 
+@crude
 def forgets_the_softmax(logits, targets, ignore_index=-100):
     """The loss can be negative and has no lower bound: the target's logit was taken for its log-probability.
     The other tokens' logits count too. Check what the target is compared with."""
     return _mean(logits, targets, ignore_index, lambda rows: rows)
 
 
+@crude
 def asks_for_the_most_likely_token(logits, targets, ignore_index=-100):
     """The targets have no effect but for being ignored: the loss is that of the model's own favourite. Check
     which token's log-probability is picked."""
@@ -187,6 +183,7 @@ def looks_at_the_first_sequence(logits, targets, ignore_index=-100):
     return _mean(logits[:1], targets[:1], ignore_index)
 
 
+@subtle
 def overwrites_the_targets(logits, targets, ignore_index=-100):
     """The caller's ignored targets are 0 after the call, and the next epoch counts them. The assignment wrote
     into the caller's array; work on a copy, or choose with np.where."""
@@ -195,11 +192,13 @@ def overwrites_the_targets(logits, targets, ignore_index=-100):
     return _losses(logits, targets, counted).sum() / counted.sum()
 
 
+@subtle
 def computes_in_float32(logits, targets, ignore_index=-100):
     """float64 logits give a loss with half of its digits: the work was done in float32. Check casts."""
     return _mean(logits.astype(np.float32), targets, ignore_index)
 
 
+@subtle
 def subtracts_the_mean(logits, targets, ignore_index=-100):
     """Infinity where one logit is far above the rest of its position: the mean is subtracted, and exp of what
     is left overflows all the same. Only the maximum leaves nothing above 0."""
@@ -211,6 +210,7 @@ def subtracts_the_mean(logits, targets, ignore_index=-100):
     return _mean(logits, targets, ignore_index, log_softmax)
 
 
+@subtle
 def casts_the_ignored_index(logits, targets, ignore_index=-100):
     """Right where the dtype of the targets can hold ignore_index. Elsewhere some token is ignored: cast to
     uint8, 256 is 0 and -1 is 255. Compare the targets with the number as it is."""

@@ -4,20 +4,7 @@ import math
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"forgets_the_causal_mask", "reads_keys_and_values_from_x", "skips_the_cross_attention"}
-SUBTLE = {
-    "takes_the_maximum_of_hidden_scores_too",
-    "subtracts_one_maximum_for_all_heads",
-    "adds_in_place",
-    "clips_the_scores",
-    "computes_in_float32",
-    "forgets_eps",
-    "keeps_the_first_mask",
-    "puts_eps_outside_the_root",
-    "takes_a_smaller_eps",
-    "widens_float32",
-}
+from grader.mistakes import crude, subtle
 
 
 def _with(function, **options):
@@ -102,6 +89,7 @@ def _layer(
     return after(kept[2] * x + hidden @ params["feed_forward"]["w2"])
 
 
+@crude
 def forgets_the_causal_mask(x, memory, params, num_heads):
     """Changing a later target token changes earlier rows. The self-attention reads the whole target, so in
     training each position sees its own answer. Check that the softmax
@@ -148,6 +136,7 @@ def masks_with_zero_scores(x, memory, params, num_heads):
     return _layer(x, memory, params, num_heads, attend=_with(_attend, weigh=weigh))
 
 
+@subtle
 def clips_the_scores(x, memory, params, num_heads):
     """Right for small scores; keys with scores above 50 share the attention evenly, however far apart they
     are. The scores were clipped against the overflow of exp. Subtract the maximum of each row instead."""
@@ -155,6 +144,7 @@ def clips_the_scores(x, memory, params, num_heads):
     return _layer(x, memory, params, num_heads, attend=attend)
 
 
+@subtle
 def keeps_the_first_mask(x, memory, params, num_heads):
     """The first call is right, and calls with fewer tokens are; with more, later tokens are hidden from
     themselves. The causal mask was made for the first call's length and kept. Make it for each length."""
@@ -276,6 +266,7 @@ def normalises_x_once(x, memory, params, num_heads):
     return _layer(x, memory, params, num_heads, norms=(lambda _: once,) * 3)
 
 
+@crude
 def reads_keys_and_values_from_x(x, memory, params, num_heads):
     """The result does not depend on the memory at all, and earlier rows see later tokens. The
     cross-attention's keys and values are made from the target. Check which rows k and v are products of."""
@@ -297,6 +288,7 @@ def asks_with_the_memory(x, memory, params, num_heads):
     return _layer(x, memory, params, num_heads, attend=attend)
 
 
+@crude
 def skips_the_cross_attention(x, memory, params, num_heads):
     """The result does not depend on the memory: this is a decoder-only layer. The middle sublayer, which
     reads the source, is missing. Check that all three lines of the statement are there."""
@@ -431,6 +423,7 @@ def takes_the_unbiased_variance(x, memory, params, num_heads):
     return _layer(x, memory, params, num_heads, norm=_with(_norm, ddof=1))
 
 
+@subtle
 def puts_eps_outside_the_root(x, memory, params, num_heads):
     """Results differ in the fifth or sixth digit. The 1e-5 was added to the standard deviation; it belongs
     to the variance, under the root. Check the order of the root and the addition in the norm."""
@@ -441,12 +434,14 @@ def _norm_with_eps_outside(x):
     return (x - x.mean(-1, keepdims=True)) / (x.std(-1, keepdims=True) + 1e-5)
 
 
+@subtle
 def forgets_eps(x, memory, params, num_heads):
     """Results differ in the fifth or sixth digit, and a row of equal numbers gives NaN. Nothing was added
     to the variance. Check the root's argument in the norm."""
     return _layer(x, memory, params, num_heads, norm=_with(_norm, eps=0.0))
 
 
+@subtle
 def takes_a_smaller_eps(x, memory, params, num_heads):
     """Results differ in the fifth or sixth digit: the norm's eps is 1e-6 here, a value that some libraries
     use. The statement names 1e-5; check the constant."""
@@ -492,24 +487,12 @@ def forgets_relu(x, memory, params, num_heads):
     return _layer(x, memory, params, num_heads, activate=_plain)
 
 
+@subtle
 def adds_in_place(x, memory, params, num_heads):
     """The numbers are right and the caller's x is overwritten. `x += …` writes into the array that came in;
     `x = x + …` makes a new one. Check every operation that changes an array instead of making one."""
     x[...] = _layer(x, memory, params, num_heads)
     return x
-
-
-def widens_float32(x, memory, params, num_heads):
-    """The numbers are right and float32 has become float64. np.sqrt of an integer is a float64 scalar, and
-    under NumPy 2 that widens every array it meets. Take the root with math.sqrt or `** 0.5`; check masks
-    made by np.ones or np.zeros as well."""
-    return _layer(x, memory, params, num_heads, attend=_with(_attend, scale=np.sqrt(x.shape[1] // num_heads)))
-
-
-def computes_in_float32(x, memory, params, num_heads):
-    """float64 input comes back as float32, with seven right digits. Somewhere an array was made or cast as
-    float32. Check each dtype= and astype: the result has the dtype of x."""
-    return _layer(x, memory, params, num_heads).astype(np.float32)
 
 
 def _weighed(weigh):
@@ -522,6 +505,7 @@ def _weighed(weigh):
     return layer
 
 
+@subtle
 def subtracts_one_maximum_for_all_heads(x, memory, params, num_heads):
     """Scores of ordinary size are right; where those of one head lie far above those of another, the latter's
     rows are NaN. One maximum is subtracted from all heads. Check the axis of the maximum."""
@@ -534,6 +518,7 @@ def subtracts_one_maximum_for_all_heads(x, memory, params, num_heads):
     return _weighed(weigh)(x, memory, params, num_heads)
 
 
+@subtle
 def takes_the_maximum_of_hidden_scores_too(x, memory, params, num_heads):
     """Scores of ordinary size are right; where a hidden one lies far above those that are seen, rows are NaN.
     The maximum was taken before the mask, and every exp that counts is 0. Check their order."""

@@ -4,31 +4,8 @@ import math
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "forgets_the_causal_mask",
-    "reads_keys_and_values_from_x",
-    "skips_the_cross_attention",
-    "starts_every_layer_from_x",
-}
-SUBTLE = {
-    "takes_the_maximum_of_hidden_scores_too",
-    "subtracts_one_maximum_for_all_heads",
-    "empties_the_list_of_layers",
-    "fails_without_layers",
-    "forgets_eps",
-    "keeps_the_first_mask",
-    "keeps_the_memory_of_an_earlier_call",
-    "keeps_the_states_of_earlier_calls",
-    "normalises_the_memory_again",
-    "puts_eps_outside_the_root",
-    "returns_nothing_without_layers",
-    "returns_one_stacked_array",
-    "takes_a_smaller_eps",
-    "widens_float32",
-    "writes_into_x",
-    "writes_the_states_into_one_buffer",
-}
+from grader.mistakes import crude, subtle
+
 _BUFFERS = {}
 
 
@@ -140,6 +117,7 @@ def applies_the_layers_in_reverse(x, memory, layers, num_heads):
     return _stack(x, memory, layers[::-1], num_heads)
 
 
+@subtle
 def keeps_the_first_mask(x, memory, layers, num_heads):
     """The first call is right, and calls with fewer tokens are; with more, later tokens are hidden from
     themselves. The causal mask was made for the first call's length and kept. Make it for each length."""
@@ -156,6 +134,7 @@ def keeps_the_first_mask(x, memory, layers, num_heads):
 _MASKS = {}
 
 
+@subtle
 def keeps_the_memory_of_an_earlier_call(x, memory, layers, num_heads):
     """The first call is right; later ones of the same size read its memory. What was made of the memory
     outlives the call, as a cache would that is never emptied. Every call brings its own memory."""
@@ -166,6 +145,7 @@ def keeps_the_memory_of_an_earlier_call(x, memory, layers, num_heads):
 _MEMORIES = {}
 
 
+@crude
 def starts_every_layer_from_x(x, memory, layers, num_heads):
     """h_1 is right, and h_2 knows nothing of it: each layer is given x, so they stand side by side and not
     on each other. Check what the layer is called with on the second turn of the loop."""
@@ -190,12 +170,14 @@ def returns_the_last_state_alone(x, memory, layers, num_heads):
     return _stack(x, memory, layers, num_heads)[-1]
 
 
+@subtle
 def returns_one_stacked_array(x, memory, layers, num_heads):
     """The states are right and come as one array [N + 1, T_tgt, d_model], where a list of arrays is due.
     Check the last line for a stack or an array call around the list."""
     return np.stack(_stack(x, memory, layers, num_heads))
 
 
+@subtle
 def fails_without_layers(x, memory, layers, num_heads):
     """An empty list of layers breaks the call. Something looks at layers[0] before it is known to be there;
     a stack of no layers is legal and gives [h_0]. Check what is read outside the loop."""
@@ -203,6 +185,7 @@ def fails_without_layers(x, memory, layers, num_heads):
     return _stack(x, memory, layers, num_heads)
 
 
+@subtle
 def returns_nothing_without_layers(x, memory, layers, num_heads):
     """No layers give an empty list, while one or more are right. h_0 enters the list along with the first
     layer only. Check where x is put into the list."""
@@ -263,6 +246,7 @@ def updates_one_array_in_place(x, memory, layers, num_heads):
     return _stack(x, memory, layers, num_heads)[-1:] * (len(layers) + 1)
 
 
+@subtle
 def writes_into_x(x, memory, layers, num_heads):
     """The states are right and the caller's x is overwritten: it holds h_N after the call. The loop adds to
     x in place and records copies. Check every operation that changes an array instead of making one."""
@@ -271,6 +255,7 @@ def writes_into_x(x, memory, layers, num_heads):
     return states
 
 
+@subtle
 def empties_the_list_of_layers(x, memory, layers, num_heads):
     """The states are right and the caller's list of layers is empty afterwards: the loop takes the params
     out of it. Check for pop or remove; walking along a list leaves it as it is."""
@@ -280,6 +265,7 @@ def empties_the_list_of_layers(x, memory, layers, num_heads):
     return states
 
 
+@subtle
 def keeps_the_states_of_earlier_calls(x, memory, layers, num_heads):
     """The first call is right; the second returns its own states behind those of the first. The list lives
     longer than the call, as a default argument or a global does. Check where the list is made."""
@@ -301,6 +287,7 @@ def reads_the_state_as_memory(x, memory, layers, num_heads):
     return states
 
 
+@subtle
 def normalises_the_memory_again(x, memory, layers, num_heads):
     """h_1 is right and later states differ in the fifth or sixth digit: the memory is normalised anew in
     each layer, on top of the norm of the layer before. With eps under the root, a second norm is not quite
@@ -328,6 +315,7 @@ def adds_to_the_normalised_input(x, memory, layers, num_heads):
     return _stack(x, memory, layers, num_heads, layer=layer)
 
 
+@crude
 def skips_the_cross_attention(x, memory, layers, num_heads):
     """No state depends on the memory: these are decoder-only layers. The middle sublayer, which reads the
     source, is missing. Check that all three lines of the statement are there."""
@@ -374,6 +362,7 @@ def normalises_x_once(x, memory, layers, num_heads):
     return _stack(x, memory, layers, num_heads, layer=layer)
 
 
+@crude
 def forgets_the_causal_mask(x, memory, layers, num_heads):
     """Changing a later target token changes earlier rows. The self-attention reads the whole target, so in
     training each position sees its own answer. Check that the softmax
@@ -448,6 +437,7 @@ def forgets_the_norm_before_the_feed_forward(x, memory, layers, num_heads):
     return _stack(x, memory, layers, num_heads, norms=(_norm, _norm, _plain))
 
 
+@crude
 def reads_keys_and_values_from_x(x, memory, layers, num_heads):
     """The result does not depend on the memory at all, and earlier rows see later tokens. The
     cross-attention's keys and values are made from the target. Check which rows k and v are products of."""
@@ -552,6 +542,7 @@ def takes_the_unbiased_variance(x, memory, layers, num_heads):
     return _stack(x, memory, layers, num_heads, norm=_with(_norm, ddof=1))
 
 
+@subtle
 def puts_eps_outside_the_root(x, memory, layers, num_heads):
     """Results differ in the fifth or sixth digit. The 1e-5 was added to the standard deviation; it belongs
     to the variance, under the root. Check the order of the root and the addition in the norm."""
@@ -562,12 +553,14 @@ def _norm_with_eps_outside(x):
     return (x - x.mean(-1, keepdims=True)) / (x.std(-1, keepdims=True) + 1e-5)
 
 
+@subtle
 def forgets_eps(x, memory, layers, num_heads):
     """Results differ in the fifth or sixth digit, and a row of equal numbers gives NaN. Nothing was added
     to the variance. Check the root's argument in the norm."""
     return _stack(x, memory, layers, num_heads, norm=_with(_norm, eps=0.0))
 
 
+@subtle
 def takes_a_smaller_eps(x, memory, layers, num_heads):
     """Results differ in the fifth or sixth digit: the norm's eps is 1e-6 here, a value that some libraries
     use. The statement names 1e-5; check the constant."""
@@ -603,6 +596,7 @@ def forgets_relu(x, memory, layers, num_heads):
     return _stack(x, memory, layers, num_heads, activate=_plain)
 
 
+@subtle
 def widens_float32(x, memory, layers, num_heads):
     """The numbers are right and float32 has become float64. np.sqrt of an integer is a float64 scalar, and
     under NumPy 2 that widens every array it meets. Take the root with math.sqrt or `** 0.5`; check masks
@@ -620,6 +614,7 @@ def _weighed(weigh):
     return stack
 
 
+@subtle
 def subtracts_one_maximum_for_all_heads(x, memory, layers, num_heads):
     """Scores of ordinary size are right; where those of one head lie far above those of another, the latter's
     rows are NaN. One maximum is subtracted from all heads. Check the axis of the maximum."""
@@ -632,6 +627,7 @@ def subtracts_one_maximum_for_all_heads(x, memory, layers, num_heads):
     return _weighed(weigh)(x, memory, layers, num_heads)
 
 
+@subtle
 def takes_the_maximum_of_hidden_scores_too(x, memory, layers, num_heads):
     """Scores of ordinary size are right; where a hidden one lies far above those that are seen, rows are NaN.
     The maximum was taken before the mask, and every exp that counts is 0. Check their order."""
@@ -643,6 +639,7 @@ def takes_the_maximum_of_hidden_scores_too(x, memory, layers, num_heads):
     return _weighed(weigh)(x, memory, layers, num_heads)
 
 
+@subtle
 def writes_the_states_into_one_buffer(x, memory, layers, num_heads):
     """A second call with inputs of the same shape changes the result of the first: both are written into one
     array that is kept between the calls. Make the result anew in every call."""

@@ -4,23 +4,7 @@ import math
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"ignores_the_mask"}
-SUBTLE = {
-    "subtracts_the_square_of_the_mean",
-    "adds_into_x",
-    "clips_the_scores",
-    "divides_zero_by_zero",
-    "expects_values_as_wide_as_keys",
-    "keeps_the_first_mask",
-    "lets_exp_overflow",
-    "lowers_hidden_scores_by_ten_thousand",
-    "shares_where_nothing_is_visible",
-    "subtracts_one_maximum_for_all",
-    "takes_the_maximum_of_hidden_keys_too",
-    "takes_the_parameters_out",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 def _with(function, **options):
@@ -72,6 +56,7 @@ def _block(
     return second(kept[1] * h + feed(h, p), p, "norm2")
 
 
+@crude
 def ignores_the_mask(x, params, num_heads, mask=None):  # noqa: ARG001 - the mistake
     """Hidden tokens are read all the same; padding leaks into every real token. The mask never reaches the
     scores. Follow the parameter from the signature to the softmax."""
@@ -105,6 +90,7 @@ def masks_after_the_softmax(x, params, num_heads, mask=None):
     )
 
 
+@subtle
 def shares_where_nothing_is_visible(x, params, num_heads, mask=None):
     """A token that may attend to nothing gets the average of all values: where every score is -1e9, softmax
     makes them equal. Its weights, and so its attention, must be 0. Check a mask with an empty row."""
@@ -115,6 +101,7 @@ def shares_where_nothing_is_visible(x, params, num_heads, mask=None):
     return _block(x, params, num_heads, mask, attend=_with(_attend, weigh=weigh))
 
 
+@subtle
 def divides_zero_by_zero(x, params, num_heads, mask=None):
     """A token that may attend to nothing comes out as NaN, and in the next block the whole sequence does:
     -inf minus -inf, or 0 / 0. Its weights must be 0. Check a mask with an empty row."""
@@ -125,6 +112,7 @@ def divides_zero_by_zero(x, params, num_heads, mask=None):
     return _block(x, params, num_heads, mask, attend=_with(_attend, weigh=weigh))
 
 
+@subtle
 def subtracts_one_maximum_for_all(x, params, num_heads, mask=None):
     """Right for small tokens; among large ones, queries with low scores gather nothing: the largest score of
     the whole batch was subtracted, and exp of the others is 0. Each query has a maximum of its own."""
@@ -137,6 +125,7 @@ def subtracts_one_maximum_for_all(x, params, num_heads, mask=None):
     return _block(x, params, num_heads, mask, attend=_with(_attend, weigh=weigh))
 
 
+@subtle
 def takes_the_maximum_of_hidden_keys_too(x, params, num_heads, mask=None):
     """Right for small tokens; where a hidden score is far above the visible ones, the query gathers nothing:
     the softmax ran over all keys, and the visible ones were rounded to 0. Hide the scores first, then take
@@ -150,6 +139,7 @@ def _shares_of_all(scores, seen):
     return exps / np.where(total == 0, 1, total)
 
 
+@subtle
 def clips_the_scores(x, params, num_heads, mask=None):
     """Right for small tokens; keys with scores above 50 share the attention evenly, however far apart they
     are: the scores were clipped against the overflow of exp. Subtract their maximum instead."""
@@ -160,6 +150,7 @@ def clips_the_scores(x, params, num_heads, mask=None):
     return _block(x, params, num_heads, mask, attend=attend)
 
 
+@subtle
 def lowers_hidden_scores_by_ten_thousand(x, params, num_heads, mask=None):
     """Right for small tokens; a hidden key whose score is 10,000 above the visible ones is read: the mask
     subtracts too little. Put -inf, or -1e9, in the place of hidden scores."""
@@ -172,6 +163,7 @@ def lowers_hidden_scores_by_ten_thousand(x, params, num_heads, mask=None):
     return _block(x, params, num_heads, mask, attend=_with(_attend, weigh=weigh))
 
 
+@subtle
 def keeps_the_first_mask(x, params, num_heads, mask=None):
     """The first call is right; later ones of the same shape are masked as it was. The mask outlives the call,
     though every call brings its own. Check what is kept between calls."""
@@ -181,6 +173,7 @@ def keeps_the_first_mask(x, params, num_heads, mask=None):
 _MASKS = {}
 
 
+@subtle
 def lets_exp_overflow(x, params, num_heads, mask=None):
     """Large tokens come out as NaN: exp overflows at scores above 88 in float32 and 709 in float64. Softmax
     is the same for scores minus their maximum, and then no exponent is above 0. Check the line with exp."""
@@ -278,6 +271,7 @@ def deals_columns_out_in_turn(x, params, num_heads, mask=None):
     return _block(x, params, num_heads, mask, attend=_with(_attend, split=split))
 
 
+@subtle
 def expects_values_as_wide_as_keys(x, params, num_heads, mask=None):
     """Right where d_v equals d_k; elsewhere the reshape of the values fails or mixes tokens. The width of a
     head of v is that of w_v divided by num_heads. Check where each width comes from."""
@@ -301,6 +295,7 @@ def normalises_over_the_tokens(x, params, num_heads, mask=None):
     return _block(x, params, num_heads, mask, norm=_with(_norm, axis=(-2, -1)))
 
 
+@subtle
 def adds_into_x(x, params, num_heads, mask=None):
     """The caller's x is another one after the call: `+=` on an argument writes into the caller's memory.
     Make a new array of the first sum."""
@@ -309,6 +304,7 @@ def adds_into_x(x, params, num_heads, mask=None):
     return _norm(h + _feed(h, params), params, "norm2")
 
 
+@subtle
 def takes_the_parameters_out(x, params, num_heads, mask=None):
     """The dict of parameters is empty after the call, and the next call fails: `pop` removes what it returns.
     The caller still needs its params; read them, or work on a copy."""
@@ -316,13 +312,7 @@ def takes_the_parameters_out(x, params, num_heads, mask=None):
     return _block(x, p, num_heads, mask)
 
 
-def widens_to_float64(x, params, num_heads, mask=None):
-    """float32 comes back as float64: something on the way is float64 and widens the rest, and np.sqrt of a
-    Python integer is. The result has the dtype of x."""
-    scale = np.sqrt(params["w_q"].shape[1] // num_heads)
-    return _block(x, params, num_heads, mask, attend=_with(_attend, scale=scale))
-
-
+@subtle
 def subtracts_the_square_of_the_mean(x, params, num_heads, mask=None):
     """Rows around zero are right, and rows far from it come out too large, too small or NaN: the variance is
     the mean of the squares less the square of the mean, two large numbers whose difference is rough.

@@ -4,16 +4,7 @@ import math
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"forgets_the_relu"}
-SUBTLE = {
-    "computes_in_float32",
-    "cuts_off_at_a_hundred",
-    "cuts_off_at_six",
-    "keeps_the_first_weights",
-    "overwrites_x",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 def _relu(h):
@@ -28,6 +19,7 @@ def _feed(x, w1, b1, w2, b2, *, before=_plain, activate=_relu, after=_plain):
     return after(activate(before(x) @ w1 + b1) @ w2 + b2)
 
 
+@crude
 def forgets_the_relu(x, w1, b1, w2, b2):
     """The network is linear: two matrices without anything between them are one. Negative hidden numbers
     reach the second product. Check what happens between the two products."""
@@ -88,12 +80,14 @@ def takes_the_size(x, w1, b1, w2, b2):
     return _feed(x, w1, b1, w2, b2, activate=np.abs)
 
 
+@subtle
 def cuts_off_at_six(x, w1, b1, w2, b2):
     """Large hidden numbers are lost: the activation is bounded from above as well (ReLU6). There is one
     bound, 0, from below. Check the activation with an input of 100."""
     return _feed(x, w1, b1, w2, b2, activate=lambda h: np.clip(h, 0, 6))
 
 
+@subtle
 def cuts_off_at_a_hundred(x, w1, b1, w2, b2):
     """Activations above 100 come out as 100: they are clipped at both ends. ReLU has one bound, 0, from
     below; check what clips the activations."""
@@ -160,6 +154,7 @@ def normalises_the_input(x, w1, b1, w2, b2):
     return _feed(x, w1, b1, w2, b2, before=norm)
 
 
+@subtle
 def keeps_the_first_weights(x, w1, b1, w2, b2):
     """The first call is right; later ones of the same widths work with its weights. Every call brings its
     own. Check what outlives the call."""
@@ -170,20 +165,9 @@ def keeps_the_first_weights(x, w1, b1, w2, b2):
 _WEIGHTS = {}
 
 
+@subtle
 def overwrites_x(x, w1, b1, w2, b2):
     """The caller's x holds the result after the call, and the residual connection still needs what was
     there. Check assignments into `x[...]`, `+=` and `out=`."""
     x[...] = _feed(x, w1, b1, w2, b2)
     return x
-
-
-def widens_to_float64(x, w1, b1, w2, b2):
-    """float32 comes back as float64: something on the way is float64, such as an array of zeros made without
-    a dtype, and widens the rest. The result has the dtype of the arguments."""
-    return np.maximum(x @ w1 + b1, np.zeros(b1.shape)) @ w2 + b2
-
-
-def computes_in_float32(x, w1, b1, w2, b2):
-    """float64 input gets results with half of its digits: the work was done in float32. The result has the
-    dtype of x, in its digits too; check casts."""
-    return _feed(*(array.astype(np.float32) for array in (x, w1, b1, w2, b2))).astype(x.dtype)

@@ -2,20 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"normalises_over_the_first_axis", "normalises_over_tokens_too", "normalises_the_whole_array"}
-SUBTLE = {
-    "adds_eps_to_the_standard_deviation",
-    "computes_in_float32",
-    "forgets_eps",
-    "has_another_default",
-    "ignores_the_eps_given",
-    "keeps_the_statistics_of_an_earlier_call",
-    "overwrites_x",
-    "subtracts_one_number_for_all_rows",
-    "subtracts_the_square_of_the_mean",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 def _norm(x, gamma, beta, eps=1e-5, *, axis=-1, ddof=0):
@@ -29,6 +16,7 @@ def takes_the_unbiased_variance(x, gamma, beta, eps=1e-5):
     return _norm(x, gamma, beta, eps, ddof=1)
 
 
+@subtle
 def adds_eps_to_the_standard_deviation(x, gamma, beta, eps=1e-5):
     """Rows with a large spread come out nearly right, rows with a small one do not. The eps was added after
     the root had been taken. It belongs to the variance; check the order of the root and the addition."""
@@ -36,6 +24,7 @@ def adds_eps_to_the_standard_deviation(x, gamma, beta, eps=1e-5):
     return gamma * centred / (x.std(axis=-1, keepdims=True) + eps) + beta
 
 
+@subtle
 def forgets_eps(x, gamma, beta, eps=1e-5):  # noqa: ARG001 - the mistake
     """Rows with a small spread come out too large, and a row of equal numbers would be 0 / 0. Nothing is
     added to the variance. Check what stands under the root."""
@@ -49,12 +38,14 @@ def takes_eps_as_a_lower_bound(x, gamma, beta, eps=1e-5):
     return _norm(x, gamma, beta, np.maximum(eps - variance, 0).astype(x.dtype))
 
 
+@subtle
 def ignores_the_eps_given(x, gamma, beta, eps=1e-5):  # noqa: ARG001 - the mistake
     """Right by default; another eps changes nothing. The number 1e-5 is written into the formula. Check that
     the parameter is what is added to the variance."""
     return _norm(x, gamma, beta, 1e-5)
 
 
+@subtle
 def has_another_default(x, gamma, beta, eps=1e-8):
     """Right where eps is given; without it, rows with a small spread come out too large. The default of eps
     is not the 1e-5 of the statement. Check the signature."""
@@ -86,6 +77,7 @@ def measures_the_spread_from_zero(x, gamma, beta, eps=1e-5):
     return gamma * centred / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) + beta
 
 
+@crude
 def normalises_over_the_first_axis(x, gamma, beta, eps=1e-5):
     """A token's result changes with the other rows: mean and variance run over the batch, as in batch norm.
     Right for a single vector only. Check the axis of both averages."""
@@ -98,12 +90,14 @@ def normalises_the_second_axis(x, gamma, beta, eps=1e-5):
     return _norm(x, gamma, beta, eps, axis=min(1, x.ndim - 1))
 
 
+@crude
 def normalises_over_tokens_too(x, gamma, beta, eps=1e-5):
     """Right for a single token; with more, all tokens of a sequence share one mean and one variance. Check
     over how many axes the averages run: it is the last one alone."""
     return _norm(x, gamma, beta, eps, axis=tuple(range(x.ndim))[-2:])
 
 
+@crude
 def normalises_the_whole_array(x, gamma, beta, eps=1e-5):
     """Right for a single vector; with more, one mean and one variance are shared by the whole batch. An
     average without an axis runs over everything. Check `axis`."""
@@ -148,6 +142,7 @@ def scales_before_normalising(x, gamma, beta, eps=1e-5):
     return _norm(scaled, np.ones_like(gamma), np.zeros_like(beta), eps)
 
 
+@subtle
 def subtracts_the_square_of_the_mean(x, gamma, beta, eps=1e-5):
     """Right near zero; float32 rows around 10000 come out as noise or NaN. "Mean of the squares minus square
     of the mean" takes the difference of two numbers near 1e8, which float32 cannot tell apart. Check that
@@ -157,6 +152,7 @@ def subtracts_the_square_of_the_mean(x, gamma, beta, eps=1e-5):
     return gamma * ((x - mean) / np.sqrt(variance + eps)) + beta
 
 
+@subtle
 def subtracts_one_number_for_all_rows(x, gamma, beta, eps=1e-5):
     """Right where all rows have one level, even 10000; noise or NaN where one row is around 10000 and the
     next around -10000. The mean of the whole array was subtracted before the squares were taken. Every row
@@ -173,6 +169,7 @@ def joins_the_leading_axes(x, gamma, beta, eps=1e-5):
     return _norm(x.reshape(-1, x.shape[-1]), gamma, beta, eps)
 
 
+@subtle
 def keeps_the_statistics_of_an_earlier_call(x, gamma, beta, eps=1e-5):
     """The first call is right; later ones of the same shape are normalised with its mean and variance. Layer
     norm has no running averages. Check what outlives the call."""
@@ -185,6 +182,7 @@ def keeps_the_statistics_of_an_earlier_call(x, gamma, beta, eps=1e-5):
 _STATISTICS = {}
 
 
+@subtle
 def overwrites_x(x, gamma, beta, eps=1e-5):
     """The caller's x is centred after the call: `-=` on an argument writes into the caller's memory, and the
     residual connection still needs what was there. Make a new array in the first step."""
@@ -192,12 +190,7 @@ def overwrites_x(x, gamma, beta, eps=1e-5):
     return gamma * (x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)) + beta
 
 
-def widens_to_float64(x, gamma, beta, eps=1e-5):
-    """float32 comes back as float64, twice the memory: something on the way is float64 and widens the rest.
-    The result has the dtype of x; check casts, and NumPy scalars such as np.sqrt(2)."""
-    return _norm(x.astype(np.float64), gamma, beta, eps)
-
-
+@subtle
 def computes_in_float32(x, gamma, beta, eps=1e-5):
     """float64 input gets results with half of its digits: the work was done in float32. The result has the
     dtype of x, in its digits too; check casts."""

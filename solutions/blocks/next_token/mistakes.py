@@ -2,18 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"forgets_the_softmax", "takes_the_softmax_over_the_positions"}
-SUBTLE = {
-    "clips_the_logits",
-    "computes_in_float32",
-    "lets_exp_overflow",
-    "overwrites_the_hidden_state",
-    "returns_the_id_in_an_array",
-    "squeezes_a_single_position_away",
-    "subtracts_one_maximum_for_all_positions",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 def _softmax(logits, axis=-1):
@@ -57,6 +46,7 @@ def searches_all_positions(hidden, output_weight):
     return logits[-1], _softmax(logits)[-1], int(logits.argmax())
 
 
+@crude
 def takes_the_softmax_over_the_positions(hidden, output_weight):
     """The probabilities do not sum to one; with one position they are all 1. The softmax ran along the
     positions. It belongs to the vocabulary; check `axis`."""
@@ -64,6 +54,7 @@ def takes_the_softmax_over_the_positions(hidden, output_weight):
     return logits[-1], _softmax(logits, axis=0)[-1], int(logits[-1].argmax())
 
 
+@subtle
 def squeezes_a_single_position_away(hidden, output_weight):
     """Fails for a text of one token: squeeze removes the axis of the positions, and the last entry is then a
     number and not a vector. Name the row that you want."""
@@ -89,6 +80,7 @@ def transposes_the_output_matrix(hidden, output_weight):
     return _from_logits(hidden[-1] @ output_weight.T)
 
 
+@crude
 def forgets_the_softmax(hidden, output_weight):
     """The probabilities are the logits themselves: some are negative, and they do not sum to one. Check the
     second entry of the tuple."""
@@ -110,6 +102,7 @@ def divides_by_the_largest(hidden, output_weight):
     return logits, np.exp(logits - logits.max()), int(logits.argmax())
 
 
+@subtle
 def lets_exp_overflow(hidden, output_weight):
     """NaN where a logit is large: exp overflows above 88 in float32 and above 709 in float64. Softmax is the
     same for logits minus their maximum, and then no exponent is above 0."""
@@ -117,6 +110,7 @@ def lets_exp_overflow(hidden, output_weight):
     return logits, np.exp(logits) / np.exp(logits).sum(), int(logits.argmax())
 
 
+@subtle
 def clips_the_logits(hidden, output_weight):
     """Right for logits up to 50; above, the likely tokens share the probability evenly: the logits were
     clipped before exp, against its overflow. Softmax is the same for logits minus their maximum, and nothing
@@ -125,6 +119,7 @@ def clips_the_logits(hidden, output_weight):
     return logits, _softmax(np.clip(logits, -50, 50)), int(logits.argmax())
 
 
+@subtle
 def subtracts_one_maximum_for_all_positions(hidden, output_weight):
     """NaN or zeros where the last position's logits are far below another's: the largest logit of all
     positions was subtracted, and exp of what is left is 0. Subtract the last position's own maximum."""
@@ -167,6 +162,7 @@ def returns_the_largest_probability(hidden, output_weight):
     return logits, probabilities, probabilities.max()
 
 
+@subtle
 def returns_the_id_in_an_array(hidden, output_weight):
     """token_id is an array with one number, and not a number. A slice of one position keeps its axis; take
     the number out of it."""
@@ -180,22 +176,10 @@ def counts_tokens_from_one(hidden, output_weight):
     return logits, probabilities, token_id + 1
 
 
+@subtle
 def overwrites_the_hidden_state(hidden, output_weight):
     """The caller's hidden states are others after the call: `-=` on a row of hidden writes into the caller's
     memory, since a row is a view. Make a new array in the first step."""
     logits = hidden[-1] @ output_weight
     hidden[-1] -= hidden[-1].max()
     return _from_logits(logits)
-
-
-def widens_to_float64(hidden, output_weight):
-    """float32 comes back as float64: something on the way is float64 and widens the rest. Both arrays have
-    the dtype of hidden."""
-    return _from_logits(hidden[-1].astype(np.float64) @ output_weight)
-
-
-def computes_in_float32(hidden, output_weight):
-    """float64 input gets results with half of its digits: the work was done in float32. Both arrays have the
-    dtype of hidden, in their digits too."""
-    logits, probabilities, token_id = _from_logits(np.float32(hidden[-1]) @ np.float32(output_weight))
-    return logits.astype(hidden.dtype), probabilities.astype(hidden.dtype), token_id

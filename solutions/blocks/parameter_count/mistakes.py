@@ -2,14 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = set()
-SUBTLE = {
-    "counts_in_32_bits",
-    "counts_in_float32",
-    "remembers_the_counts_without_tied",
-    "takes_d_ff_for_four_times_d_model",
-}
+from grader.mistakes import subtle
 
 
 def _linear(inputs, outputs):
@@ -68,6 +61,7 @@ def counts_one_way_of_the_feed_forward(vocab_size, d_model, num_heads, d_ff, num
     return _count(vocab_size, d_model, d_ff, num_layers, tied, feed_forward=_linear(d_model, d_ff))
 
 
+@subtle
 def takes_d_ff_for_four_times_d_model(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):  # noqa: ARG001
     """Right where d_ff is 4 * d_model, the usual ratio, and nowhere else. The parameter d_ff has no effect;
     check the feed-forward."""
@@ -169,6 +163,7 @@ def adds_positions(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):
     return {**counts, "position_embedding": 0}
 
 
+@subtle
 def counts_in_32_bits(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):  # noqa: ARG001
     """Right for small models; large ones get negative or far too small counts: an int32 ends at 2,147,483,647
     and begins again below zero. Python's integers have no end, and int64 suffices."""
@@ -176,6 +171,7 @@ def counts_in_32_bits(vocab_size, d_model, num_heads, d_ff, num_layers, tied=Tru
     return {name: (count + 2**31) % 2**32 - 2**31 for name, count in counts.items()}
 
 
+@subtle
 def counts_in_float32(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):  # noqa: ARG001
     """Right for small models; counts of large ones end in the wrong digits: a float32 holds whole numbers up
     to 16,777,216 and rounds the others. Count in integers from beginning to end."""
@@ -183,6 +179,7 @@ def counts_in_float32(vocab_size, d_model, num_heads, d_ff, num_layers, tied=Tru
     return {name: int(np.float32(count)) for name, count in counts.items()}
 
 
+@subtle
 def remembers_the_counts_without_tied(vocab_size, d_model, num_heads, d_ff, num_layers, tied=True):
     """The first call is right; the same sizes with another `tied` get the counts of the earlier call. A cache
     needs every argument in its key. Check what outlives the call."""

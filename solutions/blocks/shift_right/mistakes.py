@@ -5,26 +5,7 @@ A function replaces `shift_right` (it takes `start_id`) or `next_token_pairs` (i
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "cuts_the_batch",
-    "predicts_the_input",
-    "replaces_the_first_token",
-    "shifts_left",
-    "shifts_the_batch",
-}
-SUBTLE = {
-    "accepts_a_single_token",
-    "cuts_off_what_is_padded",
-    "looks_at_the_number_of_sequences",
-    "raises_an_index_error",
-    "refuses_two_tokens",
-    "shifts_in_place",
-    "shifts_into_floats",
-    "shifts_into_int64",
-    "takes_a_start_of_zero_for_none",
-    "turns_minus_100_into_zero",
-}
+from grader.mistakes import crude, subtle
 
 
 def _shift(ids, start_id):
@@ -37,6 +18,7 @@ def _pairs(ids):
     return ids[:, :-1], ids[:, 1:]
 
 
+@crude
 def shifts_left(ids, start_id):
     """Every position holds the token after it, the very one that it has to predict: the sequence moved the
     wrong way. The start token comes first, and the last token drops out."""
@@ -61,6 +43,7 @@ def _at_the_end(ids, start_id):
     return changed
 
 
+@crude
 def shifts_the_batch(ids, start_id):
     """The sequences moved and not their tokens: the first one is all start tokens, and the last is lost. The
     shift goes along the tokens, axis 1."""
@@ -73,6 +56,7 @@ def keeps_the_last_token(ids, start_id):
     return np.concatenate([np.full_like(ids[:, :1], start_id), ids], axis=1)
 
 
+@crude
 def replaces_the_first_token(ids, start_id):
     """Every position but the first holds its own target: the start token was written over the first token,
     and nothing moved. Check the second column."""
@@ -87,18 +71,21 @@ def starts_with_zero(ids, start_id):  # noqa: ARG001 - the mistake
     return _shift(ids, 0)
 
 
+@subtle
 def takes_a_start_of_zero_for_none(ids, start_id):
     """Right but for a start_id of 0, which is taken for "not given": 0 is false in a condition. Every integer
     is a legal id."""
     return _shift(ids, start_id) if start_id else ids.copy()
 
 
+@subtle
 def turns_minus_100_into_zero(ids, start_id):
     """Right for ids from 0 on; a -100 comes back as 0. Some libraries replace ignored targets when they
     make inputs of labels; this kata only shifts. Check what is done with negative numbers."""
     return np.maximum(_shift(ids, start_id), 0)
 
 
+@subtle
 def cuts_off_what_is_padded(ids):
     """Right for ids from 0 on; -100 becomes 0 among the inputs. The two results are slices of the text, and
     nothing in them is replaced."""
@@ -120,6 +107,7 @@ def starts_only_the_first_sequence(ids, start_id):
     return shifted
 
 
+@subtle
 def shifts_in_place(ids, start_id):
     """The caller's ids are shifted after the call, and they are still needed as targets: the assignment wrote
     into the argument. Make a new array first."""
@@ -127,12 +115,14 @@ def shifts_in_place(ids, start_id):
     return ids
 
 
+@subtle
 def shifts_into_int64(ids, start_id):
     """Small integers come back as int64: a start column made without a dtype has NumPy's default one, and
     widens the rest. The dtype of ids is kept."""
     return _shift(ids.astype(np.int64), start_id)
 
 
+@subtle
 def shifts_into_floats(ids, start_id):
     """The ids come back as floats, which cannot index an embedding table: np.zeros and np.ones make floats
     unless told otherwise. The dtype of ids is kept."""
@@ -146,6 +136,7 @@ def swaps_inputs_and_targets(ids):
     return targets, inputs
 
 
+@crude
 def predicts_the_input(ids):
     """Inputs and targets are the same tokens, and a model that copies is perfect. The targets begin with the
     second token. Check both slices."""
@@ -174,6 +165,7 @@ def skips_a_token(ids):
     return ids[:, :-2], ids[:, 2:]
 
 
+@crude
 def cuts_the_batch(ids):
     """Inputs lack the last sequence and targets the first: the slices went along the batch. Tokens are axis
     1."""
@@ -181,12 +173,14 @@ def cuts_the_batch(ids):
     return ids[:-1], ids[1:]
 
 
+@subtle
 def accepts_a_single_token(ids):
     """A text of one token gives two empty arrays, and the loss over them is NaN, much later. Raise a
     ValueError where the problem is known."""
     return ids[:, :-1], ids[:, 1:]
 
 
+@subtle
 def refuses_two_tokens(ids):
     """A text of two tokens raises an error, although it holds one pair. Check the bound: only T < 2 is
     refused."""
@@ -195,6 +189,7 @@ def refuses_two_tokens(ids):
     return _pairs(ids)
 
 
+@subtle
 def looks_at_the_number_of_sequences(ids):
     """A batch of one raises an error and texts of one token do not: len(ids) is the number of sequences. T is
     the length of axis 1."""
@@ -203,6 +198,7 @@ def looks_at_the_number_of_sequences(ids):
     return ids[:, :-1], ids[:, 1:]
 
 
+@subtle
 def raises_an_index_error(ids):
     """A text of one token does raise an error, but not a ValueError: who calls this code cannot catch what
     the statement promises. Check the class of the exception."""

@@ -2,26 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"shows_the_start_alone", "takes_the_least_likely"}
-SUBTLE = {
-    "rounds_the_probabilities",
-    "appends_floats",
-    "asks_once_more_at_the_end",
-    "asks_twice_a_step",
-    "clips_the_logits",
-    "expects_a_positive_logit",
-    "has_another_default",
-    "keeps_the_ids_of_earlier_calls",
-    "lets_exp_overflow",
-    "remembers_the_logits_of_earlier_calls",
-    "returns_an_array",
-    "stops_at_a_repetition",
-    "takes_a_limit_of_zero_for_none",
-    "takes_an_end_of_zero_for_none",
-    "takes_one_step_at_least",
-    "takes_the_start_for_the_end",
-}
+from grader.mistakes import crude, subtle
 
 
 def _translate(next_logits, start_id, end_id, max_steps, *, shown=list, choose=np.argmax, ends=None):
@@ -33,6 +14,7 @@ def _translate(next_logits, start_id, end_id, max_steps, *, shown=list, choose=n
     return ids
 
 
+@subtle
 def takes_the_start_for_the_end(next_logits, start_id, end_id, max_steps=10):
     """Nothing is generated where start_id equals end_id: the loop asks whether the last id is the end before
     it has generated one. Only generated ids end the loop. Check where the condition stands."""
@@ -46,6 +28,7 @@ def drops_the_end(next_logits, start_id, end_id, max_steps=10):
     return ids[:-1] if len(ids) > 1 and ids[-1] == end_id else ids
 
 
+@subtle
 def takes_an_end_of_zero_for_none(next_logits, start_id, end_id, max_steps=10):
     """The sentence runs on past an end_id of 0, which is taken for "no end token": 0 is false in a condition,
     but it is an id like any other."""
@@ -77,12 +60,14 @@ def takes_a_step_too_many(next_logits, start_id, end_id, max_steps=10):
     return _translate(next_logits, start_id, end_id, max_steps + 1)
 
 
+@subtle
 def takes_one_step_at_least(next_logits, start_id, end_id, max_steps=10):
     """With max_steps=0 one id is generated all the same: the limit is looked at after the step. Check it
     before the model is asked."""
     return _translate(next_logits, start_id, end_id, max(max_steps, 1))
 
 
+@subtle
 def takes_a_limit_of_zero_for_none(next_logits, start_id, end_id, max_steps=10):
     """With max_steps=0 ten ids are generated: 0 was taken for "not given", as it is false in a condition. It
     is a limit like any other."""
@@ -95,6 +80,7 @@ def ignores_the_limit(next_logits, start_id, end_id, max_steps=10):  # noqa: ARG
     return _translate(next_logits, start_id, end_id, 10)
 
 
+@subtle
 def has_another_default(next_logits, start_id, end_id, max_steps=20):
     """Right where max_steps is given; without it, long sentences are longer than 10 ids. Check the default in
     the signature."""
@@ -113,6 +99,7 @@ def shows_the_last_id_alone(next_logits, start_id, end_id, max_steps=10):
     return _translate(next_logits, start_id, end_id, max_steps, shown=lambda ids: ids[-1:])
 
 
+@crude
 def shows_the_start_alone(next_logits, start_id, end_id, max_steps=10):
     """The same id comes again and again: the model is shown the start at every step. It takes the list of all
     ids so far; check that what is appended is also what is shown."""
@@ -131,6 +118,7 @@ def shows_the_ids_backwards(next_logits, start_id, end_id, max_steps=10):
     return _translate(next_logits, start_id, end_id, max_steps, shown=lambda ids: ids[::-1])
 
 
+@subtle
 def asks_once_more_at_the_end(next_logits, start_id, end_id, max_steps=10):
     """The list is right, but the model is asked once more after it is complete: the next logits are computed
     before the loop knows whether they are needed. The model is the expensive part; ask it after looking."""
@@ -143,6 +131,7 @@ def asks_once_more_at_the_end(next_logits, start_id, end_id, max_steps=10):
     return ids
 
 
+@subtle
 def asks_twice_a_step(next_logits, start_id, end_id, max_steps=10):
     """The list is right, but takes twice as long as it should: the model is asked two times in every step.
     Keep its answer under a name."""
@@ -154,11 +143,13 @@ def asks_twice_a_step(next_logits, start_id, end_id, max_steps=10):
     return _translate(next_logits, start_id, end_id, max_steps, shown=shown)
 
 
+@crude
 def takes_the_least_likely(next_logits, start_id, end_id, max_steps=10):
     """Every id is that of the smallest logit. An argsort goes upwards; check which end is taken."""
     return _translate(next_logits, start_id, end_id, max_steps, choose=np.argmin)
 
 
+@subtle
 def expects_a_positive_logit(next_logits, start_id, end_id, max_steps=10):
     """Where all logits are negative, the id is 0: the search for the largest began at 0. Logits are of any
     sign; begin with the first of them."""
@@ -169,6 +160,7 @@ def expects_a_positive_logit(next_logits, start_id, end_id, max_steps=10):
     return _translate(next_logits, start_id, end_id, max_steps, choose=choose)
 
 
+@subtle
 def lets_exp_overflow(next_logits, start_id, end_id, max_steps=10):
     """Large logits give id 0 or the wrong one: their softmax is NaN, for exp overflows above 88 in float32
     and above 709 in float64. The largest logit has the largest probability; no softmax is needed."""
@@ -179,6 +171,7 @@ def lets_exp_overflow(next_logits, start_id, end_id, max_steps=10):
     return _translate(next_logits, start_id, end_id, max_steps, choose=choose)
 
 
+@subtle
 def clips_the_logits(next_logits, start_id, end_id, max_steps=10):
     """Right for logits up to 50; of several larger ones the first is taken: the logits were clipped, and are
     alike afterwards. The largest logit needs neither clipping nor a softmax."""
@@ -189,6 +182,7 @@ def clips_the_logits(next_logits, start_id, end_id, max_steps=10):
     return _translate(next_logits, start_id, end_id, max_steps, choose=choose)
 
 
+@subtle
 def remembers_the_logits_of_earlier_calls(next_logits, start_id, end_id, max_steps=10):
     """The first call is right; later ones with another model get the first model's logits for the same ids.
     The table of answers outlives the call. Ask the model that was given, once a step."""
@@ -207,6 +201,7 @@ def remembers_the_logits_of_earlier_calls(next_logits, start_id, end_id, max_ste
 _ANSWERS = {}
 
 
+@subtle
 def stops_at_a_repetition(next_logits, start_id, end_id, max_steps=10):
     """The sentence ends as soon as an id comes twice in a row. Some words do; only end_id and the limit end
     the loop."""
@@ -215,6 +210,7 @@ def stops_at_a_repetition(next_logits, start_id, end_id, max_steps=10):
     )
 
 
+@subtle
 def keeps_the_ids_of_earlier_calls(next_logits, start_id, end_id, max_steps=10):
     """The first call is right; later ones begin with the sentences of earlier ones. The list outlives the
     call: a default argument or a global is made only once. Make the list inside the function."""
@@ -226,6 +222,7 @@ def keeps_the_ids_of_earlier_calls(next_logits, start_id, end_id, max_steps=10):
 _IDS = []
 
 
+@subtle
 def appends_floats(next_logits, start_id, end_id, max_steps=10):
     """The generated ids are floats, 2.0 for 2, which index no vocabulary. Check the type of what is appended:
     argmax gives an integer, and arrays of zeros are floats unless told otherwise."""
@@ -233,11 +230,13 @@ def appends_floats(next_logits, start_id, end_id, max_steps=10):
     return [*ids[:1], *map(float, ids[1:])]
 
 
+@subtle
 def returns_an_array(next_logits, start_id, end_id, max_steps=10):
     """The ids are right, but they come as an array. A list is asked for; next_logits takes one, too."""
     return np.array(_translate(next_logits, start_id, end_id, max_steps))
 
 
+@subtle
 def rounds_the_probabilities(next_logits, start_id, end_id, max_steps=10):
     """Logits of ordinary distances are right; of some that lie close together the first is taken: they become
     probabilities in float32, which are equal. The largest logit is known without any exp."""

@@ -2,19 +2,7 @@
 
 import math
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"forgets_to_split", "sees_everything"}
-SUBTLE = {
-    "adds_the_query_to_its_window",
-    "compares_only_new_with_cached",
-    "forgets_the_cached_keys",
-    "has_a_distribution_for_each_key",
-    "hides_one_word_too_many",
-    "hides_the_query_from_itself",
-    "numbers_the_padding_too",
-    "scales_by_the_model_width",
-    "sees_the_next_token",
-}
+from grader.mistakes import crude, subtle
 
 
 class gives_each_head_the_whole_width:
@@ -33,6 +21,7 @@ class leaves_the_heads_behind_the_tokens:
         return (batch, queries, heads, d_model // heads)
 
 
+@crude
 class forgets_to_split:
     """That is the shape before the split into heads. What becomes of the last axis?"""
 
@@ -48,6 +37,7 @@ class projects_the_cached_tokens_again:
         return (batch, heads, cached + queries, d_model // heads)
 
 
+@subtle
 class forgets_the_cached_keys:
     """You counted the new keys alone. The cached keys are there as well: that is what the cache is
     for."""
@@ -71,6 +61,7 @@ class adds_up_the_heads:
         return (batch, queries, cached + queries)
 
 
+@subtle
 class compares_only_new_with_cached:
     """You counted the cached keys alone. The new tokens also see themselves and each other."""
 
@@ -78,6 +69,7 @@ class compares_only_new_with_cached:
         return (batch, heads, queries, cached)
 
 
+@subtle
 class scales_by_the_model_width:
     """That is the root of d_model. A dot product of one head sums d_head terms."""
 
@@ -107,6 +99,7 @@ class has_one_distribution_for_all_heads:
         return batch * queries
 
 
+@subtle
 class has_a_distribution_for_each_key:
     """You counted the columns. A column says how much all queries attend to one key, and it sums to
     nothing in particular."""
@@ -137,6 +130,7 @@ class puts_the_triangle_into_the_first_corner:
         return tuple(range(query + 1))
 
 
+@subtle
 class hides_the_query_from_itself:
     """The query's own position is missing. A token sees itself; it must not see the next one."""
 
@@ -144,6 +138,7 @@ class hides_the_query_from_itself:
         return tuple(range(cached + query))
 
 
+@subtle
 class sees_the_next_token:
     """One key too many: the query sees the token after it, which is the one that it should predict."""
 
@@ -151,6 +146,7 @@ class sees_the_next_token:
         return tuple(range(cached + query + 2))
 
 
+@crude
 class sees_everything:
     """The query sees tokens after its own position: nothing is masked."""
 
@@ -165,6 +161,7 @@ class turns_the_triangle_over:
         return tuple(range(cached + query, cached + queries))
 
 
+@subtle
 class adds_the_query_to_its_window:
     """Your window holds one key too many: the query's own position is one of the `window` positions."""
 
@@ -215,6 +212,7 @@ class takes_the_padding_for_the_end:
         return tuple(range(cached + query + 1 - pads))
 
 
+@subtle
 class hides_one_word_too_many:
     """One key too few: `pads` tokens of padding stand at 0 to pads - 1, so the first word stands at
     `pads`."""
@@ -223,6 +221,7 @@ class hides_one_word_too_many:
         return tuple(range(pads + 1, cached + query + 1))
 
 
+@subtle
 class numbers_the_padding_too:
     """You counted the padding. The same prompt would then get other positions in a batch with longer
     ones."""

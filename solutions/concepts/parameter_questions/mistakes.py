@@ -2,17 +2,7 @@
 
 from reference import _attention, _block
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"counts_the_weights_alone", "forgets_the_width", "learns_two_numbers"}
-SUBTLE = {
-    "forgets_the_biases_of_attention",
-    "forgets_the_biases_of_the_feed_forward",
-    "forgets_the_last_norm",
-    "gives_both_biases_the_inner_width",
-    "groups_the_keys_alone",
-    "has_one_norm_in_a_block",
-    "keeps_one_moment",
-}
+from grader.mistakes import crude, subtle
 
 
 class forgets_the_positions:
@@ -23,6 +13,7 @@ class forgets_the_positions:
         return vocab * d_model
 
 
+@crude
 class forgets_the_width:
     """You counted the entries of the tables. Each entry is a vector of d_model numbers."""
 
@@ -38,6 +29,7 @@ class multiplies_the_tables:
         return vocab * positions * d_model
 
 
+@subtle
 class forgets_the_biases_of_attention:
     """The biases are missing: each of the four layers has d_model of them."""
 
@@ -61,6 +53,7 @@ class counts_each_head:
         return heads * _attention(d_model)
 
 
+@subtle
 class forgets_the_biases_of_the_feed_forward:
     """The biases are missing: d_ff in the first layer, d_model in the second."""
 
@@ -68,6 +61,7 @@ class forgets_the_biases_of_the_feed_forward:
         return 2 * d_model * d_ff
 
 
+@subtle
 class gives_both_biases_the_inner_width:
     """Both biases have the length d_ff in your count. A bias is as long as its layer's output."""
 
@@ -89,6 +83,7 @@ class forgets_the_shift:
         return d_model
 
 
+@crude
 class learns_two_numbers:
     """You counted one scale and one shift in all. Each feature has its own."""
 
@@ -104,6 +99,7 @@ class stores_the_statistics:
         return 4 * d_model
 
 
+@subtle
 class has_one_norm_in_a_block:
     """One layer norm is missing: there is one before the attention and one before the feed-forward."""
 
@@ -133,6 +129,7 @@ class counts_the_tied_matrix_twice:
         return (2 * vocab + positions) * d_model + layers * _block(d_model, d_ff) + 2 * d_model
 
 
+@subtle
 class forgets_the_last_norm:
     """The layer norm after the last block is missing."""
 
@@ -161,6 +158,7 @@ class has_as_many_key_heads_as_queries:
         return 4 * d_model * d_model
 
 
+@subtle
 class groups_the_keys_alone:
     """You made the keys narrower and left the values whole. Values have kv_heads heads too."""
 
@@ -183,6 +181,7 @@ class narrows_the_output_too:
         return d_model * d_model + 3 * d_model * kv_heads * (d_model // heads)
 
 
+@crude
 class counts_the_weights_alone:
     """Those are the bytes of the weights. Training also holds gradients and AdamW's moments."""
 
@@ -197,6 +196,7 @@ class forgets_the_moments:
         return 8 * weights
 
 
+@subtle
 class keeps_one_moment:
     """One number for each parameter is missing: AdamW keeps a first and a second moment, besides weight
     and gradient."""

@@ -3,23 +3,7 @@
 import numpy as np
 from reference import _nucleus_size, _ranked, _softmax
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "forgets_to_normalise",
-    "ignores_the_temperature",
-    "leaves_the_seen_token",
-    "lists_what_is_removed",
-    "takes_the_least_likely",
-}
-SUBTLE = {
-    "compares_with_min_p_itself",
-    "drops_the_token_that_crosses_p",
-    "keeps_a_token_behind_the_nucleus",
-    "keeps_one_more_than_k",
-    "leaves_a_gap_after_top_k",
-    "rewards_negative_logits",
-    "rewards_positive_logits",
-}
+from grader.mistakes import crude, subtle
 
 
 class counts_tokens_from_one:
@@ -36,6 +20,7 @@ class returns_the_logit:
         return max(logits)
 
 
+@crude
 class takes_the_least_likely:
     """That token has the smallest logit, and is the least likely one."""
 
@@ -43,6 +28,7 @@ class takes_the_least_likely:
         return _ranked(logits)[-1]
 
 
+@crude
 class forgets_to_normalise:
     """That is exp of the logit. A probability is its share of the sum of all of them."""
 
@@ -82,6 +68,7 @@ class divides_the_probability:
         return float(_softmax(logits).max()) / temperature
 
 
+@crude
 class ignores_the_temperature:
     """That is the probability at temperature 1."""
 
@@ -89,6 +76,7 @@ class ignores_the_temperature:
         return float(_softmax(logits).max())
 
 
+@subtle
 class leaves_a_gap_after_top_k:
     """You left out the normalising: what was removed is missing from the sum."""
 
@@ -104,6 +92,7 @@ class removes_k_tokens:
         return float(probabilities[0] / probabilities[: len(logits) - k].sum())
 
 
+@subtle
 class keeps_one_more_than_k:
     """You kept one token more than k."""
 
@@ -112,6 +101,7 @@ class keeps_one_more_than_k:
         return float(probabilities[0] / probabilities[: k + 1].sum())
 
 
+@subtle
 class drops_the_token_that_crosses_p:
     """The token that takes the sum past p is missing: without it the set has less mass than p."""
 
@@ -119,6 +109,7 @@ class drops_the_token_that_crosses_p:
         return sorted(_ranked(logits)[: _nucleus_size(logits, p) - 1])
 
 
+@subtle
 class keeps_a_token_behind_the_nucleus:
     """One token too many: the set had enough mass without it."""
 
@@ -141,6 +132,7 @@ class lists_the_nucleus_by_rank:
         return tuple(_ranked(logits)[: _nucleus_size(logits, p)].tolist())
 
 
+@subtle
 class compares_with_min_p_itself:
     """You compared with min_p itself. The threshold is min_p times the largest probability."""
 
@@ -156,6 +148,7 @@ class compares_logits:
         return np.flatnonzero(np.asarray(logits) >= min_p * max(logits))
 
 
+@crude
 class lists_what_is_removed:
     """Those are the tokens that the filter removes."""
 
@@ -164,6 +157,7 @@ class lists_what_is_removed:
         return np.flatnonzero(probabilities < min_p * probabilities.max())
 
 
+@subtle
 class rewards_negative_logits:
     """You divided a negative logit, which brings it closer to zero: the repeated token becomes more
     likely."""
@@ -172,6 +166,7 @@ class rewards_negative_logits:
         return logits[seen] / penalty
 
 
+@subtle
 class rewards_positive_logits:
     """You multiplied a positive logit, which makes it larger: the repeated token becomes more
     likely."""
@@ -187,6 +182,7 @@ class subtracts_the_penalty:
         return logits[seen] - penalty
 
 
+@crude
 class leaves_the_seen_token:
     """That is the logit as it was."""
 

@@ -1,16 +1,6 @@
 """Wrong answers to serving_questions: each is wrong in one question, and its docstring is the reason."""
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"divides_by_the_magnitude_alone", "has_a_page_for_each_token", "keeps_a_window_besides"}
-SUBTLE = {
-    "accepts_more_than_always",
-    "caches_every_query_head",
-    "cuts_the_fraction_off",
-    "deals_the_heads_out",
-    "fills_the_window_before_its_time",
-    "scales_to_128",
-    "swaps_the_models",
-}
+from grader.mistakes import crude, subtle
 
 
 class forgets_the_values:
@@ -20,6 +10,7 @@ class forgets_the_values:
         return layers * batch * tokens * (heads // group) * d_head
 
 
+@subtle
 class caches_every_query_head:
     """You counted all query heads. A group of them shares one head of keys and values."""
 
@@ -48,6 +39,7 @@ class keeps_what_no_query_sees:
         return 2 * layers * batch * tokens * (heads // group) * d_head
 
 
+@subtle
 class fills_the_window_before_its_time:
     """You counted a full window. The texts are shorter than that."""
 
@@ -55,6 +47,7 @@ class fills_the_window_before_its_time:
         return 2 * layers * batch * window * (heads // group) * d_head
 
 
+@crude
 class keeps_a_window_besides:
     """You added the window to the tokens. The window limits how many of them are kept."""
 
@@ -69,6 +62,7 @@ class drops_the_begun_page:
         return tokens // page
 
 
+@crude
 class has_a_page_for_each_token:
     """That is one page for each token. A page holds `page` tokens."""
 
@@ -104,6 +98,7 @@ class wastes_to_the_longest_text:
         return (batch - 1) * tokens + -tokens % page
 
 
+@subtle
 class deals_the_heads_out:
     """You dealt the query heads out one by one. Neighbouring heads share: the first `group` of them
     read head 0."""
@@ -141,6 +136,7 @@ class scales_to_the_whole_byte:
         return round(value / largest * 255)
 
 
+@subtle
 class scales_to_128:
     """You scaled by 128, which int8 cannot hold: its largest value is 127."""
 
@@ -148,6 +144,7 @@ class scales_to_128:
         return round(value / largest * 128)
 
 
+@subtle
 class cuts_the_fraction_off:
     """You cut the fraction off. Rounding to the nearest halves the error."""
 
@@ -155,6 +152,7 @@ class cuts_the_fraction_off:
         return int(value / largest * 127)
 
 
+@crude
 class divides_by_the_magnitude_alone:
     """That is the value as a part of the largest magnitude. 127 steps have to lie between 0 and 1."""
 
@@ -170,6 +168,7 @@ class accepts_with_the_target_alone:
         return target
 
 
+@subtle
 class swaps_the_models:
     """You swapped the models. A token that the draft proposes too often must be refused at times."""
 
@@ -184,6 +183,7 @@ class multiplies_the_models:
         return target * draft
 
 
+@subtle
 class accepts_more_than_always:
     """A probability is at most 1: a token that the target likes better is always accepted."""
 

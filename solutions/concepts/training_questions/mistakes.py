@@ -4,9 +4,7 @@ import math
 
 from reference import CAUSES
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"predicts_one_token_of_each_sequence", "takes_the_loss_for_the_perplexity"}
-SUBTLE = {"predicts_the_first_token", "stretches_small_gradients"}
+from grader.mistakes import crude, subtle
 
 
 def _blame(symptom, fault):
@@ -58,6 +56,7 @@ class inverts_the_perplexity:
         return math.exp(-loss)
 
 
+@crude
 class takes_the_loss_for_the_perplexity:
     """That is the loss itself."""
 
@@ -65,6 +64,7 @@ class takes_the_loss_for_the_perplexity:
         return loss
 
 
+@subtle
 class predicts_the_first_token:
     """You counted `tokens` targets for each sequence. The first id has nothing before it to be
     predicted from."""
@@ -80,6 +80,7 @@ class averages_the_padding:
         return batch * (tokens - 1)
 
 
+@crude
 class predicts_one_token_of_each_sequence:
     """You counted one prediction for each sequence. A decoder predicts the next token at every
     position."""
@@ -116,6 +117,7 @@ class rises_with_the_root:
         return peak * math.sqrt(step / warmup)
 
 
+@subtle
 class stretches_small_gradients:
     """You enlarged gradients whose norm is below the limit. Clipping leaves them as they are."""
 

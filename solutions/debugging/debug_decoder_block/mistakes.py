@@ -5,20 +5,7 @@ import math
 import torch
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"loses_the_stream_twice", "masks_nothing"}
-SUBTLE = {
-    "adds_in_place",
-    "adds_the_stream_in_training_only",
-    "clips_the_scores",
-    "hides_the_future_in_training_only",
-    "keeps_the_first_mask",
-    "masks_with_minus_ten_thousand",
-    "overflows_on_large_scores",
-    "returns_one_buffer",
-    "subtracts_one_maximum_for_all",
-    "uses_one_norm_twice",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Attention(nn.Module):
@@ -77,6 +64,7 @@ class _Block(nn.Module):
         return x + self.ffn(self.norm2(x))
 
 
+@crude
 class loses_the_stream_twice(_Block):
     """The result is that of the code as it came: nothing of x reaches it but by way of norms and sublayers.
     Two additions carry the stream past the sublayers; look at what stands on both sides of each.
@@ -177,6 +165,7 @@ class runs_the_sublayers_in_parallel(_Block):
         return x + self.attention(self.norm1(x)) + self.ffn(self.norm2(x))
 
 
+@subtle
 class uses_one_norm_twice(_Block):
     """The second sublayer reads through norm1, and norm2 is never called. With fresh weights the two are
     alike, so it shows only once they are trained or loaded.
@@ -207,6 +196,7 @@ class normalises_what_a_sublayer_gives(_Block):
         return x + self.norm2(self.ffn(x))
 
 
+@subtle
 class adds_in_place(_Block):
     """The caller's x is changed: `x += ...` and `add_` write into the tensor that they are given, and raise
     where it is a leaf that needs a gradient. A sum has to be a new tensor.
@@ -222,6 +212,7 @@ class _Unmasked(_Attention):
         return torch.zeros_like(super()._later(x))
 
 
+@crude
 class masks_nothing(_Block):
     """Tokens read later tokens: the attention has no causal mask. Change the last token and see which rows
     of the result move.
@@ -230,6 +221,7 @@ class masks_nothing(_Block):
     attention_class = _Unmasked
 
 
+@subtle
 class adds_the_stream_in_training_only(_Block):
     """In training all is right, and after `eval()` the second sum is missing: it depends on the mode. The
     stream passes in both.
@@ -240,23 +232,12 @@ class adds_the_stream_in_training_only(_Block):
         return x * self.training + self.ffn(self.norm2(x))
 
 
-class returns_one_buffer(_Block):
-    """Each call is right, and changes the result that an earlier one returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-
-    def forward(self, x):
-        result = super().forward(x)
-        kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
-        result.data = kept.copy_(result.detach())
-        return result
-
-
 class _MaskedInTraining(_Attention):
     def _later(self, x):
         return super()._later(x) & self.training
 
 
+@subtle
 class hides_the_future_in_training_only(_Block):
     """In training all is right, and after `eval()` every token reads the whole sequence: the mask depends on
     the mode. The attention was right as it stood.
@@ -270,6 +251,7 @@ class _FirstMask(_Attention):
         return vars(self).setdefault("first", super()._later(x))[: x.shape[1], : x.shape[1]]
 
 
+@subtle
 class keeps_the_first_mask(_Block):
     """The first sequence comes out right, and a longer one later raises: the attention keeps the mask of the
     first call. It was made in every call, as it should be.
@@ -283,6 +265,7 @@ class _Clipped(_Attention):
         return super()._weights(scores.clamp(-50, 50), later)
 
 
+@subtle
 class clips_the_scores(_Block):
     """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
     overflow. The softmax as it stood needs no bounds.
@@ -297,6 +280,7 @@ class _Overflowing(_Attention):
         return powers / powers.sum(-1, keepdim=True)
 
 
+@subtle
 class overflows_on_large_scores(_Block):
     """The result is NaN where scores are large: exp overflows from 89 on in float32. The softmax as it stood
     subtracts each row's maximum first.
@@ -311,6 +295,7 @@ class _OneMaximum(_Attention):
         return powers / powers.sum(-1, keepdim=True)
 
 
+@subtle
 class subtracts_one_maximum_for_all(_Block):
     """Small scores come out right, and where scores are far apart some rows are NaN or zero: one maximum is
     subtracted from all of them, and exp of the others is 0. Each row needs a maximum of its own.
@@ -324,6 +309,7 @@ class _MaskedWithLittle(_Attention):
         return scores.masked_fill(later, -10_000).softmax(-1)
 
 
+@subtle
 class masks_with_minus_ten_thousand(_Block):
     """Scores of ordinary size are right; where those of a query lie below -10,000, it sees the future, whose
     scores are set to -10,000. The mask was right before.

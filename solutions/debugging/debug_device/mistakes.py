@@ -5,21 +5,7 @@ import math
 import torch
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"drops_the_mask"}
-SUBTLE = {
-    "keeps_the_triangle_in_a_dict",
-    "makes_the_mask_in_float32",
-    "answers_in_float32",
-    "clips_the_scores",
-    "hides_the_future_in_training_only",
-    "keeps_the_first_mask",
-    "makes_the_triangle_a_parameter",
-    "masks_with_minus_ten_thousand",
-    "overflows_on_large_scores",
-    "returns_one_buffer",
-    "subtracts_one_maximum_for_all",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Attention(nn.Module):
@@ -66,6 +52,7 @@ class makes_the_mask_on_the_cpu(_Attention):
         return torch.zeros(tokens, tokens).masked_fill(~self.visible[:tokens, :tokens], float("-inf"))
 
 
+@subtle
 class keeps_the_triangle_in_a_dict(_Attention):
     """The triangle is in a dict, which `.to(...)` does not look into, so it stays on the CPU and every call
     brings it to x again. A tensor that belongs to the module and is not trained is registered as a buffer.
@@ -79,6 +66,7 @@ class keeps_the_triangle_in_a_dict(_Attention):
         return torch.zeros(tokens, tokens, dtype=x.dtype, device=x.device).masked_fill(hidden, float("-inf"))
 
 
+@subtle
 class makes_the_mask_in_float32(_Attention):
     """The mask is where x is, and always float32: added to scores of bfloat16 it makes them float32, and the
     product with v fails. Whoever makes a tensor beside x tells it the device and the dtype.
@@ -89,6 +77,7 @@ class makes_the_mask_in_float32(_Attention):
         return zeros.masked_fill(~self.visible[:tokens, :tokens], float("-inf"))
 
 
+@subtle
 class makes_the_triangle_a_parameter(_Attention):
     """The triangle moves with the module, and it is a parameter now: it counts among the weights and is
     handed to the optimiser. What moves and is not trained is a buffer.
@@ -113,6 +102,7 @@ class answers_on_the_cpu(_Attention):
         return self._scores(q, k).masked_fill(~visible, float("-inf")).softmax(-1) @ v
 
 
+@crude
 class drops_the_mask(_Attention):
     """No tensor is left behind since there is no mask any more: every token reads the whole sequence. The
     numbers were right; only the place was wrong.
@@ -181,6 +171,7 @@ class forgets_to_scale(_Attention):
         return q @ k.mT
 
 
+@subtle
 class answers_in_float32(_Attention):
     """A float64 module answers in float32: the result is cast where only the mask had to be moved. `.to` with
     another tensor, or with a dtype, casts as well as moves.
@@ -190,6 +181,7 @@ class answers_in_float32(_Attention):
         return super().forward(x).float()
 
 
+@subtle
 class clips_the_scores(_Attention):
     """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
     overflow. The softmax as it stood needs no bounds.
@@ -199,6 +191,7 @@ class clips_the_scores(_Attention):
         return super()._scores(q, k).clamp(-50, 50)
 
 
+@subtle
 class masks_with_minus_ten_thousand(_Attention):
     """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
     number that is not far enough below them. -inf is below everything, as it was.
@@ -208,6 +201,7 @@ class masks_with_minus_ten_thousand(_Attention):
         return scores.masked_fill(mask != 0, -1e4).softmax(-1)
 
 
+@subtle
 class overflows_on_large_scores(_Attention):
     """The result is NaN where scores are large: exp overflows from 89 on in float32. The softmax as it stood
     subtracts each row's maximum first.
@@ -218,6 +212,7 @@ class overflows_on_large_scores(_Attention):
         return powers / powers.sum(-1, keepdim=True)
 
 
+@subtle
 class subtracts_one_maximum_for_all(_Attention):
     """Small scores come out right, and where scores are far apart some rows are NaN or zero: one maximum is
     subtracted from all of them, and exp of the others is 0. Each row needs a maximum of its own.
@@ -228,6 +223,7 @@ class subtracts_one_maximum_for_all(_Attention):
         return powers / powers.sum(-1, keepdim=True)
 
 
+@subtle
 class keeps_the_first_mask(_Attention):
     """The first sequence comes out right, and a longer one later raises: the mask of the first call is kept
     where x was and cut for every length. Register the triangle for max_len, or make it in every call.
@@ -237,6 +233,7 @@ class keeps_the_first_mask(_Attention):
         return vars(self).setdefault("first", super()._mask(x, tokens))[:tokens, :tokens]
 
 
+@subtle
 class hides_the_future_in_training_only(_Attention):
     """In training all is right, and after `eval()` every token reads the whole sequence: the mask depends on
     the mode. It is due in both.
@@ -246,6 +243,7 @@ class hides_the_future_in_training_only(_Attention):
         return super()._weights(scores, mask if self.training else torch.zeros_like(mask))
 
 
+@subtle
 class returns_one_buffer(_Attention):
     """Each call is right, and changes the result that an earlier one returned: all are written into the same
     memory, which stays where x is. Return a tensor of its own from each call.

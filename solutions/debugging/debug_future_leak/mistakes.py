@@ -2,33 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "has_both_faults_still",
-    "hides_each_token_from_itself_after_the_softmax",
-    "hides_the_past",
-    "loses_the_mask",
-    "multiplies_zero_with_infinity",
-    "normalises_the_columns",
-    "takes_one_softmax_of_the_whole_matrix",
-}
-SUBTLE = {
-    "adds_minus_ten_thousand",
-    "forgets_the_maximum",
-    "keeps_the_weights_of_a_length",
-    "masks_the_first_matrix_only",
-    "masks_with_a_small_number",
-    "masks_with_minus_ten_thousand",
-    "normalises_axis_one",
-    "overwrites_the_scores",
-    "returns_one_buffer",
-    "squeezes_axes_of_length_one",
-    "subtracts_a_small_number",
-    "takes_the_length_from_the_first_axis",
-    "takes_the_maximum_before_the_mask",
-    "takes_the_maximum_of_the_whole_matrix",
-    "widens_float32",
-}
+from grader.mistakes import crude, subtle
 
 _KEPT = {}
 
@@ -53,6 +27,7 @@ def _after(scores, diagonal=0):
     return np.where(_visible(scores, diagonal), _softmax(scores), 0)
 
 
+@crude
 def has_both_faults_still(scores):
     """Nothing is mended yet, and there are two faults. Print the first row, which must be [1, 0, 0, ...]: why
     has its second entry any weight, and where is the mass of the entries that were set to 0?
@@ -90,6 +65,7 @@ def hides_each_token_from_itself_with_a_finite_mask(scores):
     return _before(scores, diagonal=-1, fill=-1e9)
 
 
+@crude
 def hides_each_token_from_itself_after_the_softmax(scores):
     """The first row is all 0 and no row has its own token: the diagonal of the mask was moved too far. And
     the other fault is untouched: rows do not sum to 1.
@@ -104,11 +80,13 @@ def hides_nan_behind_zero(scores):
     return np.nan_to_num(_before(scores, diagonal=-1), nan=0.0)
 
 
+@crude
 def loses_the_mask(scores):
     """The whole future is seen: no mask is applied any more, or one that hides nothing."""
     return _softmax(scores)
 
 
+@crude
 def hides_the_past(scores):
     """Each token sees itself and the future, not the past: the mask was turned round, or its truth values
     exchanged.
@@ -124,6 +102,7 @@ def masks_with_zero(scores):
     return _before(scores, fill=0)
 
 
+@subtle
 def masks_with_a_small_number(scores):
     """The future has little weight, not none: its scores are set to a number that is not low enough. The
     weight must be exactly 0, whatever the other scores of the row are.
@@ -131,6 +110,7 @@ def masks_with_a_small_number(scores):
     return _before(scores, fill=-10)
 
 
+@subtle
 def subtracts_a_small_number(scores):
     """The future has little weight, not none: a number is taken from its scores that is not large enough, and
     what the scores were still counts. The weight must be exactly 0.
@@ -138,6 +118,7 @@ def subtracts_a_small_number(scores):
     return _softmax(np.where(_visible(scores), scores, scores - 20).astype(scores.dtype))
 
 
+@crude
 def multiplies_zero_with_infinity(scores):
     """Everything is NaN: 0 and 1 are multiplied with -inf and added, and 0 * inf is NaN. Choose between the
     score and -inf, in place of computing with them.
@@ -145,6 +126,7 @@ def multiplies_zero_with_infinity(scores):
     return _softmax((scores + (~_visible(scores)) * -np.inf).astype(scores.dtype))
 
 
+@crude
 def normalises_the_columns(scores):
     """The columns sum to 1, not the rows: the softmax runs over the queries. A row belongs to one query, and
     the keys lie along the last axis.
@@ -152,6 +134,7 @@ def normalises_the_columns(scores):
     return _before(scores, axis=-2)
 
 
+@subtle
 def normalises_axis_one(scores):
     """One matrix is right, a batch of them is not: the softmax runs along axis 1, which is the last one only
     where there are two. The keys lie along the last axis, whatever comes before.
@@ -159,6 +142,7 @@ def normalises_axis_one(scores):
     return _before(scores, axis=1)
 
 
+@crude
 def takes_one_softmax_of_the_whole_matrix(scores):
     """All rows together sum to 1: the sum in the softmax runs over everything. Each query has its own."""
     masked = np.where(_visible(scores), scores, -np.inf).astype(scores.dtype)
@@ -166,6 +150,7 @@ def takes_one_softmax_of_the_whole_matrix(scores):
     return powers / powers.sum()
 
 
+@subtle
 def takes_the_length_from_the_first_axis(scores):
     """One matrix is right, a batch of them raises or is masked by the wrong number of tokens: T was read off
     the first axis. It is the length of the last one.
@@ -175,6 +160,7 @@ def takes_the_length_from_the_first_axis(scores):
     return _softmax(np.where(visible, scores, -np.inf).astype(scores.dtype))
 
 
+@subtle
 def masks_the_first_matrix_only(scores):
     """One matrix is right; of a batch the first is masked, and the others see the future. The mask applies
     to all leading axes.
@@ -203,6 +189,7 @@ def spreads_the_lost_mass_evenly(scores):
     return (kept + visible * share).astype(scores.dtype)
 
 
+@subtle
 def overwrites_the_scores(scores):
     """The weights are right, and the caller's scores hold -inf after the call: they are masked in place. Mask
     a copy.
@@ -211,13 +198,7 @@ def overwrites_the_scores(scores):
     return _softmax(scores)
 
 
-def widens_float32(scores):
-    """The numbers are right, and float32 becomes float64: the mask is a float64 array that is added or
-    multiplied. Give it the dtype of the scores, or use a boolean mask.
-    """
-    return _before(scores).astype(np.float64)
-
-
+@subtle
 def squeezes_axes_of_length_one(scores):
     """One token, or a batch of one, comes back with fewer axes: those of length 1 are squeezed away. The
     weights have the shape of the scores.
@@ -225,16 +206,7 @@ def squeezes_axes_of_length_one(scores):
     return np.squeeze(_before(scores))
 
 
-def returns_one_buffer(scores):
-    """Each call is right, and changes the weights that an earlier one returned: all are written into the same
-    memory. Return an array of its own from each call.
-    """
-    weights = _before(scores)
-    kept = _KEPT.setdefault(("buffer", weights.shape, weights.dtype), np.empty_like(weights))
-    kept[...] = weights
-    return kept
-
-
+@subtle
 def keeps_the_weights_of_a_length(scores):
     """The first matrix of a size comes out right, and later ones get its weights again: something that was
     computed in one call is kept for the next. Only a mask can be kept, by its length.
@@ -242,6 +214,7 @@ def keeps_the_weights_of_a_length(scores):
     return _KEPT.setdefault((scores.shape, scores.dtype), _before(scores)).copy()
 
 
+@subtle
 def masks_with_minus_ten_thousand(scores):
     """Scores of ordinary size are right; where those of a row lie below -10,000, the future has weight again:
     its scores are set to -10,000, and are the largest. What lies below every number?
@@ -257,6 +230,7 @@ def _from(scores, largest):
         return powers / powers.sum(axis=-1, keepdims=True)
 
 
+@subtle
 def takes_the_maximum_of_the_whole_matrix(scores):
     """The weights are right until rows lie some hundreds apart; then the lower ones are NaN. One maximum is
     subtracted from all rows, and each exp of a row far below it is 0. Each row has a maximum of its own.
@@ -265,6 +239,7 @@ def takes_the_maximum_of_the_whole_matrix(scores):
     return _from(scores, masked.max(axis=(-2, -1), keepdims=True).astype(scores.dtype))
 
 
+@subtle
 def forgets_the_maximum(scores):
     """Scores of ordinary size are right; large ones give NaN: exp overflows, or all of its values are 0.
     The largest score of a row was subtracted in the code that was given. Keep that.
@@ -272,6 +247,7 @@ def forgets_the_maximum(scores):
     return _from(scores, 0)
 
 
+@subtle
 def adds_minus_ten_thousand(scores):
     """Scores of ordinary size are right; where one of the future lies 10,000 above those that may be seen, it
     has weight again: -10,000 is added to it, and it is still the largest. What lies below every number,
@@ -280,6 +256,7 @@ def adds_minus_ten_thousand(scores):
     return _softmax(np.where(_visible(scores), scores, scores - 10_000).astype(scores.dtype))
 
 
+@subtle
 def takes_the_maximum_before_the_mask(scores):
     """Rows are NaN where a score of the future lies far above those that may be seen: the maximum, or the
     first of two sums, is taken with the future in it, each visible exp is 0, and 0 is divided by 0. Does any

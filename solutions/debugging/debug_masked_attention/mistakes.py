@@ -2,27 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "divides_columns_by_the_sums_of_rows_at_the_old_scale",
-    "forgets_to_scale_before_the_old_softmax",
-    "has_both_faults_still",
-    "loses_the_mask",
-    "normalises_the_columns",
-    "normalises_the_columns_at_the_old_scale",
-}
-SUBTLE = {
-    "adds_minus_ten_thousand",
-    "clips_the_scores",
-    "forgets_the_maximum",
-    "keeps_the_largest_mask",
-    "masks_with_minus_ten_thousand",
-    "overwrites_the_queries_weights",
-    "squeezes_axes_of_length_one",
-    "subtracts_the_maximum_of_the_whole_matrix",
-    "takes_the_maximum_before_the_mask",
-    "widens_float32",
-}
+from grader.mistakes import crude, subtle
 
 _KEPT = []
 
@@ -64,6 +44,7 @@ def _weights(x, w_q, w_k):
     return _over_rows(np.where(_future(len(x)), -np.inf, scores).astype(x.dtype))
 
 
+@crude
 def has_both_faults_still(x, w_q, w_k, w_v):
     """Nothing is mended yet, and there are two faults. Print weights.sum(axis=-1): is it 1 for every query?
     And give x a feature that is always 0, with any weights: d_model grows, q, k and v do not change; what
@@ -88,6 +69,7 @@ def divides_by_the_root_of_d_model(x, w_q, w_k, w_v):
     return _attend(x, w_q, w_k, w_v, width=x.shape[1])
 
 
+@crude
 def normalises_the_columns(x, w_q, w_k, w_v):
     """The scale is right. The weights sum to 1 for each key, not for each query: the sum runs down the
     columns. A row of the scores belongs to one query; which axis runs along it?
@@ -95,6 +77,7 @@ def normalises_the_columns(x, w_q, w_k, w_v):
     return _attend(x, w_q, w_k, w_v, softmax=_over_columns)
 
 
+@crude
 def normalises_the_columns_at_the_old_scale(x, w_q, w_k, w_v):
     """The sum in the softmax now runs down the columns, so the weights sum to 1 for each key and not for each
     query. And another fault is untouched: what is the width that the scores are divided by the root of?
@@ -109,6 +92,7 @@ def divides_columns_by_the_sums_of_rows(x, w_q, w_k, w_v):
     return _attend(x, w_q, w_k, w_v, softmax=_without_keepdims)
 
 
+@crude
 def divides_columns_by_the_sums_of_rows_at_the_old_scale(x, w_q, w_k, w_v):
     """The sums are taken along the rows, and laid along the columns, because they have lost an axis; the
     matrix is square, so nothing raises. And another fault is untouched: check the scale with d_k other than
@@ -124,6 +108,7 @@ def forgets_to_scale(x, w_q, w_k, w_v):
     return _attend(x, w_q, w_k, w_v, width=1)
 
 
+@crude
 def forgets_to_scale_before_the_old_softmax(x, w_q, w_k, w_v):
     """The wrong scale is gone, and the right one is missing. And another fault is untouched: print
     weights.sum(axis=-1).
@@ -159,6 +144,7 @@ def multiplies_by_the_root_of_d_k(x, w_q, w_k, w_v):
     return _attend(x, w_q, w_k, w_v, width=1 / w_k.shape[1])
 
 
+@crude
 def loses_the_mask(x, w_q, w_k, w_v):
     """Earlier rows of the output change with later tokens: the mask is gone, or is made and not used. It was
     right before.
@@ -215,13 +201,7 @@ def mixes_the_tokens_themselves(x, w_q, w_k, w_v):  # noqa: ARG001 - the mistake
     return _weights(x, w_q, w_k) @ x
 
 
-def widens_float32(x, w_q, w_k, w_v):
-    """The numbers are right, and float32 becomes float64: the root was taken by np.sqrt, whose float64 widens
-    an array under NumPy 2. A Python float does not: use ** 0.5 or math.sqrt, or cast.
-    """
-    return _attend(x, w_q, w_k, w_v) * np.float64(1)
-
-
+@subtle
 def squeezes_axes_of_length_one(x, w_q, w_k, w_v):
     """Several tokens with values of width 1 come back as [T]: axes of length 1 are squeezed away. The output
     is [T, d_v], whatever T and d_v are.
@@ -230,6 +210,7 @@ def squeezes_axes_of_length_one(x, w_q, w_k, w_v):
     return output[:, 0] if output.shape[1] == 1 < len(x) else output
 
 
+@subtle
 def overwrites_the_queries_weights(x, w_q, w_k, w_v):
     """The output is right and the caller's w_q is not what it was: it is divided by the root of d_k in place,
     and the next call divides it again. Scale the scores, or a new array.
@@ -238,6 +219,7 @@ def overwrites_the_queries_weights(x, w_q, w_k, w_v):
     return _attend(x, w_q, w_k, w_v, width=1)
 
 
+@subtle
 def keeps_the_largest_mask(x, w_q, w_k, w_v):
     """A sequence is right until a longer one has been shown; after that shorter ones are masked with the end
     of the large mask and see their future. Make the mask for the sequence at hand.
@@ -247,6 +229,7 @@ def keeps_the_largest_mask(x, w_q, w_k, w_v):
     return _attend(x, w_q, w_k, w_v, hidden=_KEPT[-1][-len(x) :, : len(x)])
 
 
+@subtle
 def masks_with_minus_ten_thousand(x, w_q, w_k, w_v):
     """Scores of ordinary size are right; where those of a query lie below -10,000, the future has weight
     again: its scores are set to -10,000, and are the largest. The mask was right before.
@@ -259,6 +242,7 @@ def _of_powers(powers):
         return powers / powers.sum(axis=-1, keepdims=True)
 
 
+@subtle
 def subtracts_the_maximum_of_the_whole_matrix(x, w_q, w_k, w_v):
     """The sums are taken along the rows, and the maximum is still that of the whole matrix: where rows lie
     some hundreds apart, each exp of the lower ones is 0, and they are NaN. Which steps of the softmax know
@@ -267,6 +251,7 @@ def subtracts_the_maximum_of_the_whole_matrix(x, w_q, w_k, w_v):
     return _attend(x, w_q, w_k, w_v, softmax=lambda scores: _of_powers(np.exp(scores - scores.max())))
 
 
+@subtle
 def forgets_the_maximum(x, w_q, w_k, w_v):
     """Scores of ordinary size are right; large ones give NaN: exp overflows, or all of its values are 0.
     A maximum was subtracted in the code that was given: keep that, a maximum for each row.
@@ -275,6 +260,7 @@ def forgets_the_maximum(x, w_q, w_k, w_v):
         return _attend(x, w_q, w_k, w_v, softmax=lambda scores: _of_powers(np.exp(scores)))
 
 
+@subtle
 def clips_the_scores(x, w_q, w_k, w_v):
     """Scores of ordinary size are right; keys whose scores lie far apart get the same weight, since the
     scores are clipped before exp. The row's maximum, subtracted, keeps exp in range and changes no weight.
@@ -282,6 +268,7 @@ def clips_the_scores(x, w_q, w_k, w_v):
     return _attend(x, w_q, w_k, w_v, softmax=lambda scores: _of_powers(np.exp(scores.clip(-50, 50))))
 
 
+@subtle
 def adds_minus_ten_thousand(x, w_q, w_k, w_v):
     """Scores of ordinary size are right; where one of the future lies 10,000 above those that may be seen, it
     has weight again: -10,000 is added to it, and it is still the largest. The mask was right before.
@@ -290,6 +277,7 @@ def adds_minus_ten_thousand(x, w_q, w_k, w_v):
     return _over_rows((scores - 10_000 * _future(len(x))).astype(x.dtype)) @ (x @ w_v)
 
 
+@subtle
 def takes_the_maximum_before_the_mask(x, w_q, w_k, w_v):
     """Rows are NaN where a score of the future lies far above those that may be seen: the maximum, or the
     first of two sums, is taken with the future in it, each visible exp is 0, and 0 is divided by 0. The mask

@@ -4,19 +4,7 @@ import math
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"adds_up_probabilities", "is_greedy", "ranks_by_the_last_token"}
-SUBTLE = {
-    "counts_tokens_in_sixteen_bits",
-    "extends_the_prompt_in_place",
-    "gives_ended_beams_a_place_for_ever",
-    "ignores_an_eos_of_zero",
-    "multiplies_probabilities",
-    "narrows_the_beams_to_the_vocabulary",
-    "raises_where_beams_exceed_the_vocabulary",
-    "reads_numbers_by_numpy",
-    "sets_ended_beams_aside",
-}
+from grader.mistakes import crude, subtle
 
 
 def _by_total(beams, start):  # noqa: ARG001 - a ranking may look at the length
@@ -65,6 +53,7 @@ def _search(
     return (final or rank)(beams, start)[0]
 
 
+@crude
 def is_greedy(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):  # noqa: ARG001 - the mistake
     """The beam size changes nothing, the result is the greedy one: only one beam is grown, or all beams are
     copies of each other because the search began with several copies of the prompt. It begins with one, and
@@ -73,6 +62,7 @@ def is_greedy(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):  
     return _search(next_log_probs, prompt, 1, max_new_tokens, eos_id)
 
 
+@crude
 def ranks_by_the_last_token(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
     """The beams whose last token was likely survive, and the total is that token's alone: what the parent had
     gathered is not carried on. A candidate's total is its parent's total plus its token's log-probability.
@@ -81,6 +71,7 @@ def ranks_by_the_last_token(next_log_probs, prompt, beam_size, max_new_tokens, e
     return _search(next_log_probs, prompt, beam_size, max_new_tokens, eos_id, total_of=total_of)
 
 
+@crude
 def adds_up_probabilities(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
     """Totals are positive: probabilities are added. The probability of a sequence is a product, and it is
     their logarithms that are added.
@@ -89,6 +80,7 @@ def adds_up_probabilities(next_log_probs, prompt, beam_size, max_new_tokens, eos
     return _search(next_log_probs, prompt, beam_size, max_new_tokens, eos_id, total_of=total_of)
 
 
+@subtle
 def multiplies_probabilities(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
     """Short sequences are right; after some hundred tokens all beams tie and the log-probability is -inf:
     probabilities are multiplied until the product is rounded to 0, and its logarithm is taken in the end.
@@ -159,6 +151,7 @@ def never_prunes(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None)
     return _by_total(beams, start)[0]
 
 
+@subtle
 def raises_where_beams_exceed_the_vocabulary(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
     """A beam size above the number of candidates raises: topk cannot return more values than there are. The
     first step has V candidates; keep all of them then.
@@ -167,6 +160,7 @@ def raises_where_beams_exceed_the_vocabulary(next_log_probs, prompt, beam_size, 
     return _search(next_log_probs, prompt, beam_size, max_new_tokens, eos_id)
 
 
+@subtle
 def narrows_the_beams_to_the_vocabulary(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
     """A beam size above V finds less than it should: it was cut to V, once and for all. Only the first step
     has no more than V candidates.
@@ -241,6 +235,7 @@ def leaves_the_prompt_out(next_log_probs, prompt, beam_size, max_new_tokens, eos
     return ids[len(prompt) :], total
 
 
+@subtle
 def extends_the_prompt_in_place(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
     """The caller's prompt holds the new tokens after the call: they were appended to that very list. Work on
     a copy.
@@ -263,6 +258,7 @@ def grows_ended_beams(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=
     return _search(next_log_probs, prompt, beam_size, max_new_tokens, None)
 
 
+@subtle
 def ignores_an_eos_of_zero(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
     """With eos_id=0 no beam ends: 0 is false where it stands as a condition. Compare with None."""
     return _search(next_log_probs, prompt, beam_size, max_new_tokens, eos_id or None)
@@ -312,6 +308,7 @@ def loses_ended_beams(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=
     return beams[0]
 
 
+@subtle
 def sets_ended_beams_aside(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
     """An ended beam is returned that better ones had pushed out: it was put aside, where it is safe for ever.
     It stays among the candidates, and needs one of the `beam_size` places at every step.
@@ -326,6 +323,7 @@ def sets_ended_beams_aside(next_log_probs, prompt, beam_size, max_new_tokens, eo
     return _by_total(aside + live, start)[0]
 
 
+@subtle
 def gives_ended_beams_a_place_for_ever(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
     """Fewer and fewer beams are grown: one that has ended keeps its place for ever, even where others are
     better. It competes with all candidates, and may be pushed out.
@@ -364,6 +362,7 @@ def returns_tensors(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=No
     return torch.tensor(ids), torch.tensor(total)
 
 
+@subtle
 def reads_numbers_by_numpy(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
     """A model that records gradients raises: what it returns carries a graph, and `.numpy()` refuses that.
     Call `.detach()` first, or read the numbers by `.tolist()`, or disable gradients around the loop.
@@ -375,6 +374,7 @@ def reads_numbers_by_numpy(next_log_probs, prompt, beam_size, max_new_tokens, eo
     return _search(read, prompt, beam_size, max_new_tokens, eos_id)
 
 
+@subtle
 def counts_tokens_in_sixteen_bits(next_log_probs, prompt, beam_size, max_new_tokens, eos_id=None):
     """Small vocabularies are right; of 50,257 tokens those beyond 32,767 come back as other ids, negative
     ones too: ids are held in int16, which ends there. Ids are int64.

@@ -4,25 +4,7 @@ import contextlib
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"reads_the_first_position", "shows_the_prompt_at_every_step"}
-SUBTLE = {
-    "compares_rounded_probabilities",
-    "always_writes_a_token",
-    "chooses_in_sixteen_bits",
-    "forgets_the_mode_when_all_rows_end",
-    "leaves_dropout_on",
-    "leaves_gradients_switched_on",
-    "leaves_the_model_in_evaluation_mode",
-    "leaves_the_model_in_training_mode",
-    "lets_the_last_id_of_the_prompt_end_a_row",
-    "lets_the_prompt_end_a_row",
-    "records_gradients",
-    "runs_on_and_cuts_afterwards",
-    "starts_the_flags_from_the_mode",
-    "switches_the_outer_module_alone",
-    "takes_eos_of_zero_for_none",
-}
+from grader.mistakes import crude, subtle
 
 
 def _last_ids(ids, context_length):
@@ -128,6 +110,7 @@ def shows_one_id_too_few(model, ids, max_new_tokens, context_length, eos_id=None
     return _generate(model, ids, max_new_tokens, context_length, eos_id, window=window)
 
 
+@crude
 def shows_the_prompt_at_every_step(model, ids, max_new_tokens, context_length, eos_id=None):
     """The same token is appended again and again: the window is cut once, before the loop, so the model
     never sees what it has written. Cut it anew from the longer text at every step.
@@ -136,6 +119,7 @@ def shows_the_prompt_at_every_step(model, ids, max_new_tokens, context_length, e
     return _generate(model, ids, max_new_tokens, context_length, eos_id, window=lambda *_: prompt)
 
 
+@crude
 def reads_the_first_position(model, ids, max_new_tokens, context_length, eos_id=None):
     """The choice does not depend on the end of the text: it is read at position 0, whose logits are about
     the second token. The next token's logits stand at the last position.
@@ -165,6 +149,7 @@ def writes_one_token_too_many(model, ids, max_new_tokens, context_length, eos_id
     return _generate(model, ids, max_new_tokens + 1, context_length, eos_id)
 
 
+@subtle
 def always_writes_a_token(model, ids, max_new_tokens, context_length, eos_id=None):
     """With max_new_tokens of 0 a token is appended all the same: the count is looked at after the first
     step. Zero new tokens give back the prompt.
@@ -172,6 +157,7 @@ def always_writes_a_token(model, ids, max_new_tokens, context_length, eos_id=Non
     return _generate(model, ids, max(max_new_tokens, 1), context_length, eos_id)
 
 
+@subtle
 def leaves_dropout_on(model, ids, max_new_tokens, context_length, eos_id=None):
     """A model that comes in training mode generates in training mode: with dropout the text differs from run
     to run. Switch to evaluation mode before the loop.
@@ -183,6 +169,7 @@ def leaves_dropout_on(model, ids, max_new_tokens, context_length, eos_id=None):
     return _generate(model, ids, max_new_tokens, context_length, eos_id, switch_off=switch_off)
 
 
+@subtle
 def switches_the_outer_module_alone(model, ids, max_new_tokens, context_length, eos_id=None):
     """The model says that it is in evaluation mode, and its dropout layers are still in training mode: the
     attribute `training` was set on the outermost module alone. Which method reaches all submodules?
@@ -194,6 +181,7 @@ def switches_the_outer_module_alone(model, ids, max_new_tokens, context_length, 
     return _generate(model, ids, max_new_tokens, context_length, eos_id, switch_off=switch_off)
 
 
+@subtle
 def leaves_the_model_in_evaluation_mode(model, ids, max_new_tokens, context_length, eos_id=None):
     """After a sample the model is in evaluation mode, and whoever goes on training it trains without
     dropout. Note `model.training` before you switch, and bring that mode back.
@@ -205,6 +193,7 @@ def leaves_the_model_in_evaluation_mode(model, ids, max_new_tokens, context_leng
     return _generate(model, ids, max_new_tokens, context_length, eos_id, switch_back=switch_back)
 
 
+@subtle
 def leaves_the_model_in_training_mode(model, ids, max_new_tokens, context_length, eos_id=None):
     """A model that came in evaluation mode is in training mode afterwards: training mode is switched on at
     the end, whatever it was. Bring back the mode noted at the beginning.
@@ -216,6 +205,7 @@ def leaves_the_model_in_training_mode(model, ids, max_new_tokens, context_length
     return _generate(model, ids, max_new_tokens, context_length, eos_id, switch_back=switch_back)
 
 
+@subtle
 def forgets_the_mode_when_all_rows_end(model, ids, max_new_tokens, context_length, eos_id=None):
     """The mode is brought back after a full loop, and not when all rows have ended before: a `return` inside
     the loop passes by the line that restores it.
@@ -226,6 +216,7 @@ def forgets_the_mode_when_all_rows_end(model, ids, max_new_tokens, context_lengt
     return result
 
 
+@subtle
 def records_gradients(model, ids, max_new_tokens, context_length, eos_id=None):
     """Memory grows with every token: autograd records each step, for a backward pass that never comes. Run
     the model with gradients disabled; evaluation mode alone does not do that.
@@ -233,6 +224,7 @@ def records_gradients(model, ids, max_new_tokens, context_length, eos_id=None):
     return _generate(model, ids, max_new_tokens, context_length, eos_id, quiet=contextlib.nullcontext)
 
 
+@subtle
 def takes_eos_of_zero_for_none(model, ids, max_new_tokens, context_length, eos_id=None):
     """Nothing ends if eos_id is 0: a condition asks whether eos_id is true, and 0 is not. Compare it with
     None.
@@ -240,6 +232,7 @@ def takes_eos_of_zero_for_none(model, ids, max_new_tokens, context_length, eos_i
     return _generate(model, ids, max_new_tokens, context_length, eos_id or None)
 
 
+@subtle
 def lets_the_prompt_end_a_row(model, ids, max_new_tokens, context_length, eos_id=None):
     """A prompt that holds eos_id gets no text: the whole row is searched for it. Separators in a prompt are
     often the same token; only a generated one ends the row.
@@ -251,6 +244,7 @@ def lets_the_prompt_end_a_row(model, ids, max_new_tokens, context_length, eos_id
     return _generate(model, ids, max_new_tokens, context_length, eos_id, ended_at_first=ended_at_first)
 
 
+@subtle
 def lets_the_last_id_of_the_prompt_end_a_row(model, ids, max_new_tokens, context_length, eos_id=None):
     """A prompt whose last id is eos_id gets no text: each step looks at the text's last id to see whether the
     row has ended, the first step at the prompt's. Only a generated eos_id ends a row.
@@ -276,6 +270,7 @@ def runs_on_after_all_rows_have_ended(model, ids, max_new_tokens, context_length
     return _generate(model, ids, max_new_tokens, context_length, eos_id, is_over=lambda _: False)
 
 
+@subtle
 def runs_on_and_cuts_afterwards(model, ids, max_new_tokens, context_length, eos_id=None):
     """The text is right, and the model ran max_new_tokens times for it: the rows are searched for eos_id when
     all is written. End the loop with the last row.
@@ -322,6 +317,7 @@ def drops_the_last_eos(model, ids, max_new_tokens, context_length, eos_id=None):
     return text[:, :-1] if over else text
 
 
+@subtle
 def starts_the_flags_from_the_mode(model, ids, max_new_tokens, context_length, eos_id=None):
     """With an eos_id, a model that comes in training mode writes eos_id at once, and one in evaluation mode
     is right: the flags of ended rows take up the mode that was noted. They are false at first.
@@ -334,6 +330,7 @@ def starts_the_flags_from_the_mode(model, ids, max_new_tokens, context_length, e
     return _generate(model, ids, max_new_tokens, context_length, eos_id, ended_at_first=ended_at_first)
 
 
+@subtle
 def chooses_in_sixteen_bits(model, ids, max_new_tokens, context_length, eos_id=None):
     """Small vocabularies are right, and of 50,257 tokens a wrong one is chosen where others are nearly as
     likely: the logits are compared in float16 or bfloat16. Take the argmax in the dtype they come in.
@@ -345,6 +342,7 @@ def chooses_in_sixteen_bits(model, ids, max_new_tokens, context_length, eos_id=N
     return _generate(model, ids, max_new_tokens, context_length, eos_id, choose=choose)
 
 
+@subtle
 def compares_rounded_probabilities(model, ids, max_new_tokens, context_length, eos_id=None):
     """Logits of ordinary distances are right; of some that lie close together another than the largest is
     taken: they become probabilities, which are rounded to the same number. The largest logit is known
@@ -355,12 +353,3 @@ def compares_rounded_probabilities(model, ids, max_new_tokens, context_length, e
         return logits[:, -1].float().softmax(dim=-1).argmax(dim=-1)
 
     return _generate(model, ids, max_new_tokens, context_length, eos_id, choose=choose)
-
-
-def leaves_gradients_switched_on(model, ids, max_new_tokens, context_length, eos_id=None):
-    """The text is right, and a caller inside torch.no_grad() records gradients from then on: they are
-    switched on at the end, whatever they were before. `with torch.no_grad()` gives back what was there.
-    """
-    text = _generate(model, ids, max_new_tokens, context_length, eos_id)
-    torch.set_grad_enabled(True)
-    return text

@@ -4,37 +4,7 @@ import math
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "forgets_the_past",
-    "hides_the_past",
-    "joins_along_the_batch",
-    "joins_along_the_features",
-    "joins_along_the_heads",
-    "never_fills_the_cache",
-    "returns_only_the_new_tokens",
-    "takes_no_softmax",
-    "takes_the_softmax_over_the_heads",
-    "takes_the_softmax_over_the_queries",
-}
-SUBTLE = {
-    "builds_a_square_mask",
-    "clips_the_scores",
-    "hides_with_a_small_penalty",
-    "keeps_at_most_1024_tokens",
-    "keeps_the_history_in_float32",
-    "keeps_the_history_in_float64",
-    "keeps_the_history_on_the_cpu",
-    "leaves_the_mask_on_the_cpu",
-    "overflows_on_large_scores",
-    "projects_the_history_again",
-    "renormalises_after_the_softmax",
-    "returns_one_buffer",
-    "scales_the_weights_in_place",
-    "scores_every_query_again",
-    "shares_one_history",
-    "subtracts_one_maximum_for_all",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Cache:
@@ -84,6 +54,7 @@ def _attend(
     return merge(weights @ all_v) @ w_out
 
 
+@crude
 class forgets_the_past(_Cache):
     """After every append the cache holds the newest piece alone: the new keys and values take the place of
     the old ones and are not joined to them. Compare len(cache) after two appends with the sum of the
@@ -94,6 +65,7 @@ class forgets_the_past(_Cache):
         return new
 
 
+@subtle
 class shares_one_history(_Cache):
     """A new cache is not empty: it holds the tokens of another one. The history belongs to the class (or to
     a mutable default argument, or to the module), so all caches write into the same one. Check where it
@@ -113,6 +85,7 @@ class shares_one_history(_Cache):
         return tuple(torch.cat(parts, dim=-2) for parts in zip(*self.pieces, strict=True))
 
 
+@crude
 class joins_along_the_batch(_Cache):
     """all_k has more sequences than the batch and no more tokens than the piece: the pieces are joined along
     axis 0. Print all_k.shape after two appends; which of the four axes should have grown?
@@ -122,6 +95,7 @@ class joins_along_the_batch(_Cache):
         return new if old is None else torch.cat([old, new], dim=0)
 
 
+@crude
 class joins_along_the_heads(_Cache):
     """all_k has more heads after every append, and no more tokens: the pieces are joined along axis 1. That
     is the token axis of [B, T, ...], but in [B, H, T, d_head] the heads come first.
@@ -131,6 +105,7 @@ class joins_along_the_heads(_Cache):
         return new if old is None else torch.cat([old, new], dim=1)
 
 
+@crude
 class joins_along_the_features(_Cache):
     """all_k grows wider than d_head, or append raises where two pieces differ in length: the pieces are
     joined along the last axis. Tokens lie along the one before it.
@@ -150,6 +125,7 @@ class puts_new_tokens_in_front(_Cache):
         return new if old is None else torch.cat([new, old], dim=-2)
 
 
+@crude
 class returns_only_the_new_tokens(_Cache):
     """append returns what it was given, although the cache holds more: the new queries then meet no key of
     the past. Return what is held after the append.
@@ -227,6 +203,7 @@ class keeps_a_window_of_tokens(_Cache):
         return super()._join(old, new)[..., -4:, :]
 
 
+@subtle
 class keeps_at_most_1024_tokens(_Cache):
     """Past 1024 tokens the oldest fall out of the cache, or the new ones find no place: the buffer has a
     fixed size. Let it grow with what it is given.
@@ -245,6 +222,7 @@ class keeps_one_sequence_of_the_batch(_Cache):
         return super()._join(old, new[:1])
 
 
+@subtle
 class keeps_the_history_in_float32(_Cache):
     """float64 keys come back as float32, with half of their digits gone: the cache has a dtype of its own.
     Keep the tensors in the dtype they come in.
@@ -254,6 +232,7 @@ class keeps_the_history_in_float32(_Cache):
         return super()._join(old, new.float())
 
 
+@subtle
 class keeps_the_history_in_float64(_Cache):
     """float32 keys come back as float64, and the outputs with them: the cache has a dtype of its own, and
     takes twice the memory. Keep the tensors in the dtype they come in.
@@ -263,6 +242,7 @@ class keeps_the_history_in_float64(_Cache):
         return super()._join(old, new.double())
 
 
+@subtle
 class keeps_the_history_on_the_cpu(_Cache):
     """The results are right on the CPU, and on a GPU the step raises: the cache starts from an empty tensor,
     or from a buffer, that was made on the CPU. Take device and dtype from the first keys.
@@ -386,6 +366,7 @@ def masks_the_first_piece_only(x, w_qkv, w_out, num_heads, cache):
     return _attend(x, w_qkv, w_out, num_heads, cache, visible=visible)
 
 
+@crude
 def hides_the_past(x, w_qkv, w_out, num_heads, cache):
     """New tokens attend to their own piece alone: the mask hides everything older, or the scores are taken
     with the new keys and not with what append returns. Tokens in the cache are visible to every new one.
@@ -441,6 +422,7 @@ def gives_hidden_tokens_a_score_of_zero(x, w_qkv, w_out, num_heads, cache):
     return _merge((scores * _visible(past, new, x.device)).softmax(dim=-1) @ all_v) @ w_out
 
 
+@subtle
 def leaves_the_mask_on_the_cpu(x, w_qkv, w_out, num_heads, cache):
     """The results are right on the CPU, and on a GPU the step raises: the mask is made without a device.
     Take the device from `x` or from the scores.
@@ -477,6 +459,7 @@ def forgets_to_scale(x, w_qkv, w_out, num_heads, cache):
     return _attend(x, w_qkv, w_out, num_heads, cache, divisor=1.0)
 
 
+@subtle
 def scales_the_weights_in_place(x, w_qkv, w_out, num_heads, cache):
     """The caller's w_qkv is smaller after every call: its query columns are divided by sqrt(d_head) in place.
     The first call is right, and each later one scales again. Scale the queries or the scores.
@@ -590,6 +573,7 @@ def uses_one_head(x, w_qkv, w_out, num_heads, cache):
     return scores.masked_fill(hidden, float("-inf")).softmax(dim=-1) @ all_v @ w_out
 
 
+@crude
 def takes_the_softmax_over_the_queries(x, w_qkv, w_out, num_heads, cache):
     """With one new token every weight is 1: the softmax runs along the queries. The weights of one query sum
     to one over the keys, the last axis of the scores.
@@ -597,6 +581,7 @@ def takes_the_softmax_over_the_queries(x, w_qkv, w_out, num_heads, cache):
     return _attend(x, w_qkv, w_out, num_heads, cache, axis=-2)
 
 
+@crude
 def takes_the_softmax_over_the_heads(x, w_qkv, w_out, num_heads, cache):
     """With one head every weight is 1, hidden ones are NaN: the softmax runs along the heads. The weights of
     one query sum to one over the keys, the last axis of the scores.
@@ -613,6 +598,7 @@ def _attend_by(x, w_qkv, w_out, num_heads, cache, weigh):
     return _merge(weigh(scores, ~_visible(past, new, x.device)) @ all_v) @ w_out
 
 
+@subtle
 def overflows_on_large_scores(x, w_qkv, w_out, num_heads, cache):
     """Right for moderate scores; large ones give NaN: exp overflows, and inf / inf is NaN. Take the softmax
     in its stable form, with each row's largest score moved to 0.
@@ -625,6 +611,7 @@ def overflows_on_large_scores(x, w_qkv, w_out, num_heads, cache):
     return _attend_by(x, w_qkv, w_out, num_heads, cache, weigh)
 
 
+@subtle
 def renormalises_after_the_softmax(x, w_qkv, w_out, num_heads, cache):
     """Right for moderate scores; where a later token of the piece has a much larger score than all visible
     ones, the result is NaN: the softmax ran over all keys, and what was left was divided by its sum, which
@@ -638,6 +625,7 @@ def renormalises_after_the_softmax(x, w_qkv, w_out, num_heads, cache):
     return _attend_by(x, w_qkv, w_out, num_heads, cache, weigh)
 
 
+@subtle
 def clips_the_scores(x, w_qkv, w_out, num_heads, cache):
     """Right for moderate scores; large ones are cut at 50, to keep exp from overflowing, and share the weight
     where the largest should have it all. Leave the scores as they are; the softmax does not overflow.
@@ -649,6 +637,7 @@ def clips_the_scores(x, w_qkv, w_out, num_heads, cache):
     return _attend_by(x, w_qkv, w_out, num_heads, cache, weigh)
 
 
+@subtle
 def hides_with_a_small_penalty(x, w_qkv, w_out, num_heads, cache):
     """Right for moderate scores; a later token gets weight where its score is by far larger than the visible
     ones: hidden scores were lowered by 10,000, which is not enough. Use -inf.
@@ -660,6 +649,7 @@ def hides_with_a_small_penalty(x, w_qkv, w_out, num_heads, cache):
     return _attend_by(x, w_qkv, w_out, num_heads, cache, weigh)
 
 
+@crude
 def takes_no_softmax(x, w_qkv, w_out, num_heads, cache):
     """The outputs grow with the scores: values are mixed by the scores themselves. Weights come from a
     softmax over the keys.
@@ -712,6 +702,7 @@ def appends_once_a_head(x, w_qkv, w_out, num_heads, cache):
     return output
 
 
+@crude
 def never_fills_the_cache(x, w_qkv, w_out, num_heads, cache):  # noqa: ARG001 - the mistake
     """len(cache) stays 0, and later pieces see none before them: nothing is appended to the cache that is
     passed in. Every call must leave its tokens there.
@@ -748,6 +739,7 @@ def returns_all_tokens_so_far(x, w_qkv, w_out, num_heads, cache):
     return _attend(cache.earlier, w_qkv, w_out, num_heads, _Cache())
 
 
+@subtle
 def projects_the_history_again(x, w_qkv, w_out, num_heads, cache):
     """The outputs are right, but each step costs more than the one before by two whole projections a token:
     the inputs are kept, and keys and values of all tokens are computed from them at every step. Keep the
@@ -762,6 +754,7 @@ def projects_the_history_again(x, w_qkv, w_out, num_heads, cache):
     return _merge(scores.masked_fill(hidden, float("-inf")).softmax(dim=-1) @ v) @ w_out
 
 
+@subtle
 def scores_every_query_again(x, w_qkv, w_out, num_heads, cache):
     """The outputs are right, but the work of a step grows with the square of the length: queries are kept
     besides keys and values, all T x T scores are taken, and all rows but the last are thrown away. Only
@@ -777,6 +770,7 @@ def scores_every_query_again(x, w_qkv, w_out, num_heads, cache):
     return _merge(mixed[:, :, past:]) @ w_out
 
 
+@subtle
 def builds_a_square_mask(x, w_qkv, w_out, num_heads, cache):
     """The outputs are right, and each step makes a mask of all tokens against all to use its last rows: with
     4000 tokens in the cache, 16 million entries a token. Make the rows of the new tokens alone.
@@ -788,6 +782,7 @@ def builds_a_square_mask(x, w_qkv, w_out, num_heads, cache):
     return _attend(x, w_qkv, w_out, num_heads, cache, visible=visible)
 
 
+@subtle
 def subtracts_one_maximum_for_all(x, w_qkv, w_out, num_heads, cache):
     """Small scores come out right, and where the scores of heads or queries lie far apart some outputs are
     NaN: one maximum is subtracted from all of them, and exp of the others is 0. Each query of each head needs
@@ -800,14 +795,3 @@ def subtracts_one_maximum_for_all(x, w_qkv, w_out, num_heads, cache):
     scores = scores.masked_fill(~_visible(past, new, x.device), float("-inf"))
     powers = (scores - scores.amax(dim=(1, 2, 3), keepdim=True)).exp()
     return _merge(powers / powers.sum(dim=-1, keepdim=True) @ all_v) @ w_out
-
-
-_OUTPUTS = {}
-
-
-def returns_one_buffer(x, w_qkv, w_out, num_heads, cache):
-    """Each output is right, and changes the one that an earlier call returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-    output = _attend(x, w_qkv, w_out, num_heads, cache)
-    return _OUTPUTS.setdefault((output.shape, output.dtype, output.device), output.clone()).copy_(output)

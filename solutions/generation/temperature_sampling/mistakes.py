@@ -2,29 +2,7 @@
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"adds_uniform_noise", "ignores_the_temperature", "is_always_greedy", "normalises_down_the_batch"}
-SUBTLE = {
-    "accepts_a_negative_temperature",
-    "clips_the_logits",
-    "compares_probabilities_at_zero",
-    "divides_by_zero",
-    "divides_the_logits_in_place",
-    "counts_tokens_in_sixteen_bits",
-    "draws_from_the_fifty_likeliest",
-    "draws_one_number_for_two_rows",
-    "ignores_the_generator",
-    "is_greedy_at_low_temperatures",
-    "lifts_low_temperatures",
-    "overflows_at_low_temperatures",
-    "refuses_zero",
-    "returns_a_column_when_greedy",
-    "seeds_the_generator_anew",
-    "squeezes_a_single_row_away",
-    "subtracts_one_maximum_for_all",
-    "takes_a_negative_temperature_for_greedy",
-    "takes_zero_for_a_tiny_temperature",
-}
+from grader.mistakes import crude, subtle
 
 
 def _require(temperature):
@@ -49,6 +27,7 @@ def _sampled(logits, temperature, generator, scaled=None, draw=_draw):
     return draw(scaled.softmax(dim=-1), generator)
 
 
+@crude
 def ignores_the_temperature(logits, temperature, generator=None):
     """Every temperature but 0 gives the distribution of T = 1: it is not used, or it divides probabilities,
     which are then normalised again, so that it falls out. It must divide the logits.
@@ -63,6 +42,7 @@ def multiplies_by_the_temperature(logits, temperature, generator=None):
     return _sampled(logits, temperature, generator, scaled=logits * temperature)
 
 
+@crude
 def is_always_greedy(logits, temperature, generator=None):  # noqa: ARG001 - the mistake
     """The same tokens come in every draw, the most likely ones: nothing is drawn. Dividing by the temperature
     never changes which logit is the largest; a draw from the probabilities is due.
@@ -71,6 +51,7 @@ def is_always_greedy(logits, temperature, generator=None):  # noqa: ARG001 - the
     return logits.argmax(dim=-1)
 
 
+@subtle
 def is_greedy_at_low_temperatures(logits, temperature, generator=None):
     """Below some temperature only the most likely token comes: low temperatures are taken for 0. Only 0
     itself is greedy; the softmax knows what 0.01 means.
@@ -79,6 +60,7 @@ def is_greedy_at_low_temperatures(logits, temperature, generator=None):
     return _right(logits, temperature if temperature >= 0.02 else 0, generator)
 
 
+@subtle
 def lifts_low_temperatures(logits, temperature, generator=None):
     """Low temperatures draw too boldly: the temperature is held above some smallest value, to keep the
     exponents small. The softmax in its stable form needs no such help.
@@ -87,6 +69,7 @@ def lifts_low_temperatures(logits, temperature, generator=None):
     return _right(logits, max(temperature, 0.02) if temperature else 0, generator)
 
 
+@subtle
 def divides_by_zero(logits, temperature, generator=None):
     """Temperature 0 raises, or gives nonsense: the logits are divided by it, and inf / inf is NaN. It has
     to be told apart before the division: greedy, the largest logit.
@@ -95,6 +78,7 @@ def divides_by_zero(logits, temperature, generator=None):
     return _draw((logits / temperature).softmax(dim=-1), generator)
 
 
+@subtle
 def takes_zero_for_a_tiny_temperature(logits, temperature, generator=None):
     """Temperature 0 draws now and then a token that is not the most likely: 0 is replaced by a tiny number,
     which is not small enough where logits lie nearer still. The largest logit needs no division.
@@ -103,6 +87,7 @@ def takes_zero_for_a_tiny_temperature(logits, temperature, generator=None):
     return _draw((logits / max(temperature, 1e-8)).softmax(dim=-1), generator)
 
 
+@subtle
 def compares_probabilities_at_zero(logits, temperature, generator=None):
     """At temperature 0 the first of several tokens is taken where logits lie so near that their
     probabilities are rounded to the same number. Compare the logits.
@@ -111,6 +96,7 @@ def compares_probabilities_at_zero(logits, temperature, generator=None):
     return _right(logits, temperature, generator) if temperature else logits.softmax(dim=-1).argmax(dim=-1)
 
 
+@subtle
 def refuses_zero(logits, temperature, generator=None):
     """Temperature 0 raises a ValueError: it is counted among the negative ones. It is legal, and greedy."""
     if temperature <= 0:
@@ -118,6 +104,7 @@ def refuses_zero(logits, temperature, generator=None):
     return _right(logits, temperature, generator)
 
 
+@subtle
 def overflows_at_low_temperatures(logits, temperature, generator=None):
     """Low temperatures or large logits raise, as the probabilities are NaN: exp overflows before the division
     by the sum. Take the softmax in its stable form, with the largest logit moved to 0.
@@ -129,11 +116,13 @@ def overflows_at_low_temperatures(logits, temperature, generator=None):
     return _draw(powers / powers.sum(dim=-1, keepdim=True), generator)
 
 
+@subtle
 def accepts_a_negative_temperature(logits, temperature, generator=None):
     """A negative temperature draws the unlikely tokens most often, without a word. A ValueError is due."""
     return _right(logits, temperature, generator)
 
 
+@subtle
 def takes_a_negative_temperature_for_greedy(logits, temperature, generator=None):
     """A negative temperature decodes greedily, as 0 does. A ValueError is due: the caller has made a mistake,
     and should learn of it.
@@ -141,6 +130,7 @@ def takes_a_negative_temperature_for_greedy(logits, temperature, generator=None)
     return _right(logits, max(temperature, 0), generator)
 
 
+@subtle
 def ignores_the_generator(logits, temperature, generator=None):  # noqa: ARG001 - the mistake
     """The same seed gives different draws: the random numbers come from PyTorch's own generator. Hand the
     given one on to whatever draws.
@@ -148,6 +138,7 @@ def ignores_the_generator(logits, temperature, generator=None):  # noqa: ARG001 
     return _sampled(logits, temperature, None)
 
 
+@subtle
 def seeds_the_generator_anew(logits, temperature, generator=None):
     """A second draw with the same generator equals the first: each call sets the generator back to its
     seed. It is the caller who seeds; a draw moves the state on.
@@ -178,6 +169,7 @@ def draws_one_number_for_all_rows(logits, temperature, generator=None):
     return _sampled(logits, temperature, generator, draw=draw)
 
 
+@subtle
 def draws_one_number_for_two_rows(logits, temperature, generator=None):
     """Rows are not independent: two of them share one random number, so they agree more often than chance
     allows, although each row alone has the right distribution.
@@ -201,6 +193,7 @@ def draws_every_row_from_the_first(logits, temperature, generator=None):
     return _sampled(logits, temperature, generator, scaled=first)
 
 
+@crude
 def normalises_down_the_batch(logits, temperature, generator=None):
     """Tokens of a single row are all equally likely, and in a batch the rows compete, not the tokens: the
     softmax runs along the first axis. Probabilities sum to one over the vocabulary, the last axis.
@@ -219,6 +212,7 @@ def returns_a_column(logits, temperature, generator=None):
     return torch.multinomial((logits / temperature).softmax(dim=-1), 1, generator=generator)
 
 
+@subtle
 def returns_a_column_when_greedy(logits, temperature, generator=None):
     """At temperature 0 the ids come as [B, 1]: argmax has kept the axis of the vocabulary. [B] is asked
     for.
@@ -227,6 +221,7 @@ def returns_a_column_when_greedy(logits, temperature, generator=None):
     return _right(logits, temperature, generator) if temperature else logits.argmax(dim=-1, keepdim=True)
 
 
+@subtle
 def squeezes_a_single_row_away(logits, temperature, generator=None):
     """A batch of one row comes without its axis: squeeze() takes off every axis of length 1. Name the one
     that is to go.
@@ -234,6 +229,7 @@ def squeezes_a_single_row_away(logits, temperature, generator=None):
     return _sampled(logits, temperature, generator).squeeze()
 
 
+@crude
 def adds_uniform_noise(logits, temperature, generator=None):
     """Tokens come too often or too seldom: uniform noise is added to the logits and the largest taken. That
     is a draw from the softmax with Gumbel noise only, which is -log(-log(u)).
@@ -287,6 +283,7 @@ def returns_the_rank(logits, temperature, generator=None):
     return _right(ordered, temperature, generator)
 
 
+@subtle
 def divides_the_logits_in_place(logits, temperature, generator=None):
     """The caller's logits are divided after the call, and its next draw divides them again. Divide a copy."""
     _require(temperature)
@@ -295,6 +292,7 @@ def divides_the_logits_in_place(logits, temperature, generator=None):
     return _draw(logits.div_(temperature).softmax(dim=-1), generator)
 
 
+@subtle
 def subtracts_one_maximum_for_all(logits, temperature, generator=None):
     """Rows far below the others are drawn from evenly, or raise: one maximum is subtracted from the whole
     batch, and exp of their logits is 0. Each row needs a maximum of its own.
@@ -307,6 +305,7 @@ def subtracts_one_maximum_for_all(logits, temperature, generator=None):
     return _draw(powers, generator)
 
 
+@subtle
 def clips_the_logits(logits, temperature, generator=None):
     """At low temperatures tokens far apart are drawn alike: the divided logits are clipped, so that exp does
     not overflow. The softmax in its stable form needs no bounds.
@@ -317,6 +316,7 @@ def clips_the_logits(logits, temperature, generator=None):
     return _draw((logits / temperature).clamp(-80, 80).softmax(dim=-1), generator)
 
 
+@subtle
 def draws_from_the_fifty_likeliest(logits, temperature, generator=None):
     """Small vocabularies are right; of 50,257 tokens no more than 50 are ever drawn: the others are cut off
     before the softmax. Top-k is a filter of its own; here every token keeps its probability.
@@ -329,6 +329,7 @@ def draws_from_the_fifty_likeliest(logits, temperature, generator=None):
     return likeliest.indices.gather(-1, places[:, None])[:, 0]
 
 
+@subtle
 def counts_tokens_in_sixteen_bits(logits, temperature, generator=None):
     """Small vocabularies are right; of 50,257 tokens those beyond 32,767 come back as other ids, negative
     ones too: ids are held in int16, which ends there. Ids are int64.

@@ -2,29 +2,7 @@
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "keeps_the_first_k_of_the_vocabulary",
-    "keeps_the_least_likely",
-    "returns_k_columns",
-    "sorts_down_the_batch",
-}
-SUBTLE = {
-    "accepts_every_k",
-    "counts_distinct_logits",
-    "counts_tokens_in_sixteen_bits",
-    "keeps_at_most_fifty_tokens",
-    "keeps_at_most_three_hundred_tokens",
-    "keeps_the_verdicts_of_an_earlier_call",
-    "makes_the_result_in_float32",
-    "overwrites_the_logits",
-    "raises_k_to_one",
-    "raises_where_k_exceeds_the_vocabulary",
-    "ranks_by_probability",
-    "ranks_in_float32",
-    "reads_k_of_zero_as_no_filter",
-    "sorts_along_the_second_axis",
-}
+from grader.mistakes import crude, subtle
 
 _verdicts = {}
 
@@ -72,6 +50,7 @@ def keeps_one_token_too_many(logits, k):
     return _cut(logits, _sorted(logits)[..., min(k, logits.shape[-1] - 1), None])
 
 
+@crude
 def keeps_the_least_likely(logits, k):
     """The k smallest logits stay: the sort runs upwards, or topk was asked for the smallest. Check it with
     k=1, which must keep the argmax.
@@ -79,6 +58,7 @@ def keeps_the_least_likely(logits, k):
     return _ranked_by(-logits, logits, k)
 
 
+@crude
 def keeps_the_first_k_of_the_vocabulary(logits, k):
     """The tokens 0 to k - 1 stay, whatever their logits: the verdict follows the place in the vocabulary, or
     the sorted order was never brought back to the tokens. topk and sort also return where each logit was.
@@ -95,6 +75,7 @@ def leaves_the_logits_sorted(logits, k):
     return _sorted(_right(logits, k))
 
 
+@crude
 def returns_k_columns(logits, k):
     """The result has k columns, the values that topk returns, and nothing says any more which token each
     belongs to. The result has the shape of `logits`, with -inf in the place of the others.
@@ -103,6 +84,7 @@ def returns_k_columns(logits, k):
     return logits.topk(min(k, logits.shape[-1]), dim=-1).values
 
 
+@subtle
 def counts_distinct_logits(logits, k):
     """Rows with equal logits keep too many tokens: k different values stay, with every token that has one of
     them. Equal tokens count one each.
@@ -115,6 +97,7 @@ def counts_distinct_logits(logits, k):
     return _cut(logits, ordered.masked_fill(~within, float("inf")).amin(dim=-1, keepdim=True))
 
 
+@subtle
 def ranks_by_probability(logits, k):
     """Widely spread logits lose the wrong tokens: the probabilities are compared, and those of unlikely
     tokens are all rounded to 0, where they tie. Logits are in the same order, and do not round.
@@ -122,6 +105,7 @@ def ranks_by_probability(logits, k):
     return _ranked_by(logits.softmax(dim=-1), logits, k)
 
 
+@subtle
 def ranks_in_float32(logits, k):
     """float64 logits that differ by less than float32 can tell are taken for equal, and the wrong one stays:
     they are compared in float32. Compare them in the dtype they come in.
@@ -155,6 +139,7 @@ def uses_the_lowest_threshold(logits, k):
     return _cut(logits, logits.topk(min(k, logits.shape[-1]), dim=-1).values.min())
 
 
+@crude
 def sorts_down_the_batch(logits, k):
     """Logits without leading axes are right, batches are not: the largest are sought along the first axis, so
     rows compete with each other and tokens do not. The vocabulary is the last axis.
@@ -162,6 +147,7 @@ def sorts_down_the_batch(logits, k):
     return _right(logits.transpose(0, -1), k).transpose(0, -1)
 
 
+@subtle
 def sorts_along_the_second_axis(logits, k):
     """A batch of rows is right, one row raises, and three axes are cut across the rows: the vocabulary is
     taken for axis 1. It is the last one, whatever comes before.
@@ -171,6 +157,7 @@ def sorts_along_the_second_axis(logits, k):
     return _cut(logits, threshold)
 
 
+@subtle
 def makes_the_result_in_float32(logits, k):
     """float64 logits raise or come back as float32: the tensor that receives what is kept was made without
     their dtype, and without their device too. What dtype does torch.full give?
@@ -211,11 +198,13 @@ def returns_probabilities(logits, k):
     return _right(logits, k).softmax(dim=-1)
 
 
+@subtle
 def overwrites_the_logits(logits, k):
     """The caller's logits hold -inf after the call: they are filled in place. Fill a copy."""
     return logits.copy_(_right(logits, k))
 
 
+@subtle
 def raises_where_k_exceeds_the_vocabulary(logits, k):
     """k larger than the vocabulary raises: topk cannot return more values than a row has, and an index beyond
     its end does not exist. From k = V on everything is kept.
@@ -224,6 +213,7 @@ def raises_where_k_exceeds_the_vocabulary(logits, k):
     return _cut(logits, logits.topk(k, dim=-1).values[..., -1:])
 
 
+@subtle
 def keeps_at_most_fifty_tokens(logits, k):
     """Right up to k = 50; a larger k in a larger vocabulary keeps 50 tokens all the same: some limit on k, or
     on the candidates, is built in. The caller's k is the only limit, besides V.
@@ -232,6 +222,7 @@ def keeps_at_most_fifty_tokens(logits, k):
     return _right(logits, min(k, 50))
 
 
+@subtle
 def accepts_every_k(logits, k):
     """k = 0 drops every token, and the softmax after it is NaN: nothing is refused. Where k is below 1, a
     ValueError is due.
@@ -241,6 +232,7 @@ def accepts_every_k(logits, k):
     return logits.masked_fill(~kept, float("-inf"))
 
 
+@subtle
 def raises_k_to_one(logits, k):
     """k = 0 keeps one token without a word: k is raised to 1. A call that asks for no token is a mistake of
     its caller, who has to learn of it: a ValueError is due.
@@ -248,11 +240,13 @@ def raises_k_to_one(logits, k):
     return _right(logits, max(k, 1))
 
 
+@subtle
 def reads_k_of_zero_as_no_filter(logits, k):
     """k = 0 keeps every token, as in libraries where 0 turns the filter off. Here a ValueError is due."""
     return _right(logits, k) if k else logits.clone()
 
 
+@subtle
 def keeps_the_verdicts_of_an_earlier_call(logits, k):
     """The first call is right, a later one of the same shape keeps the tokens of the first: verdicts are
     remembered by shape and k. They depend on the logits.
@@ -263,6 +257,7 @@ def keeps_the_verdicts_of_an_earlier_call(logits, k):
     return logits.masked_fill(_verdicts[key], float("-inf"))
 
 
+@subtle
 def keeps_at_most_three_hundred_tokens(logits, k):
     """Small vocabularies come out right, and with 50,257 tokens never more than 300 are kept: a sort is cut
     short to save work. k may be any number up to V.
@@ -270,6 +265,7 @@ def keeps_at_most_three_hundred_tokens(logits, k):
     return _right(logits, min(k, 300))
 
 
+@subtle
 def counts_tokens_in_sixteen_bits(logits, k):
     """Small vocabularies come out right, and with 50,257 tokens the wrong ones are kept: their places are
     held in int16, which ends at 32,767. Indices are int64.

@@ -2,37 +2,7 @@
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "adds_up_in_the_order_of_the_vocabulary",
-    "adds_up_the_logits",
-    "compares_each_probability_with_p",
-    "compares_with_a_share_of_the_top",
-    "compares_with_what_may_be_missing",
-    "forgets_to_normalise",
-    "keeps_a_share_of_the_vocabulary",
-    "keeps_the_first_token_only",
-    "normalises_down_the_batch",
-    "sorts_down_the_batch",
-    "sorts_upwards",
-}
-SUBTLE = {
-    "accepts_every_p",
-    "builds_the_verdicts_on_the_cpu",
-    "clamps_p_into_its_range",
-    "cuts_the_tail_at_one",
-    "empties_every_row_at_zero",
-    "expects_two_axes",
-    "filters_the_first_of_the_beams",
-    "looks_at_the_first_hundred",
-    "looks_at_the_first_thousand",
-    "narrows_to_float32",
-    "overflows_on_large_logits",
-    "overwrites_the_logits",
-    "refuses_p_above_one",
-    "refuses_p_of_one",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 def _require_mass(p):
@@ -117,6 +87,7 @@ def keeps_at_least_two_tokens(logits, p):
     return _keep(logits, p, rule)
 
 
+@crude
 def keeps_the_first_token_only(logits, p):
     """Rows keep one token, their most likely, and never a second: the comparison ends at the first one. Where
     it happens with large logits alone, the sums are NaN, and no comparison with NaN is true. Follow p=0.8
@@ -162,6 +133,7 @@ def undoes_the_sort_by_sorting_again(logits, p):
     return logits.masked_fill(~kept, float("-inf"))
 
 
+@crude
 def sorts_upwards(logits, p):
     """The unlikely tokens are kept: the sum starts at the least likely one. The nucleus is filled from the
     most likely token down; check the direction of the sort.
@@ -175,6 +147,7 @@ def sorts_upwards(logits, p):
     return _filter(logits, _before_is_less(before, probabilities, p), order)
 
 
+@crude
 def adds_up_in_the_order_of_the_vocabulary(logits, p):
     """The first tokens of the vocabulary are kept until they hold p, however unlikely each is: nothing is
     sorted. The sum goes from the most likely token down.
@@ -187,6 +160,7 @@ def adds_up_in_the_order_of_the_vocabulary(logits, p):
     return logits.masked_fill(before >= p, float("-inf"))
 
 
+@crude
 def compares_each_probability_with_p(logits, p):
     """Unless one token holds more than p, the row keeps nothing or only its first: single probabilities are
     compared with p. The nucleus is about their sum.
@@ -199,6 +173,7 @@ def compares_each_probability_with_p(logits, p):
     return logits.masked_fill((probabilities < p) & (probabilities < top), float("-inf"))
 
 
+@crude
 def compares_with_a_share_of_the_top(logits, p):
     """What is kept depends on the most likely token alone: each probability is compared with p times the
     largest, which is min-p filtering. The nucleus is filled until the sum reaches p.
@@ -210,6 +185,7 @@ def compares_with_a_share_of_the_top(logits, p):
     return logits.masked_fill(probabilities < p * probabilities.amax(dim=-1, keepdim=True), float("-inf"))
 
 
+@crude
 def compares_with_what_may_be_missing(logits, p):
     """Each token less likely than 1 - p is dropped, even where many small ones together matter: single
     probabilities are compared with the mass that may be left out. The nucleus is about their sum.
@@ -222,6 +198,7 @@ def compares_with_what_may_be_missing(logits, p):
     return logits.masked_fill((probabilities < 1 - p) & (probabilities < top), float("-inf"))
 
 
+@crude
 def keeps_a_share_of_the_vocabulary(logits, p):
     """Every row keeps the same number of tokens, p times the vocabulary: p is read as a share of the tokens.
     It is a share of the probability.
@@ -266,6 +243,7 @@ def pours_all_rows_together(logits, p):
     return _right(logits.reshape(-1), p).reshape(logits.shape)
 
 
+@crude
 def normalises_down_the_batch(logits, p):
     """A single row is right, several are not: the softmax runs along the first axis. Probabilities sum to
     one over the vocabulary, the last axis.
@@ -277,6 +255,7 @@ def normalises_down_the_batch(logits, p):
     return _filter(logits, _before_is_less(ordered.cumsum(dim=-1) - ordered, ordered, p), order)
 
 
+@crude
 def sorts_down_the_batch(logits, p):
     """Logits without leading axes are right, batches are not: sort, softmax and sum run along the first axis,
     so rows compete with each other and tokens do not. The vocabulary is the last axis.
@@ -317,6 +296,7 @@ def cuts_all_rows_after_the_same_number(logits, p):
     return _filter(logits, kept.reshape(-1, logits.shape[-1]).any(dim=0).expand(kept.shape), order)
 
 
+@subtle
 def expects_two_axes(logits, p):
     """Logits of one axis or of three raise: their shape is unpacked into batch and vocabulary. Any leading
     axes may come, or none; the last one is the vocabulary.
@@ -326,6 +306,7 @@ def expects_two_axes(logits, p):
     return _right(logits, p)
 
 
+@subtle
 def filters_the_first_of_the_beams(logits, p):
     """With three axes, only the first of the middle ones is filtered, and the others stay whole: the code
     goes through the first axis and takes what it finds for a row. Rows lie along the last axis, whatever
@@ -338,6 +319,7 @@ def filters_the_first_of_the_beams(logits, p):
     return result
 
 
+@crude
 def adds_up_the_logits(logits, p):
     """Adding a number to all logits changes what is kept: the cumulative sum is of logits. They may be
     negative and sum to anything; the mass is a sum of probabilities.
@@ -350,6 +332,7 @@ def adds_up_the_logits(logits, p):
     return _filter(logits, _before_is_less(ordered.cumsum(dim=-1) - ordered, ordered, p), order)
 
 
+@crude
 def forgets_to_normalise(logits, p):
     """Adding a number to all logits changes what is kept: exponentials are added up without division by their
     sum. p is a share of the whole.
@@ -362,6 +345,7 @@ def forgets_to_normalise(logits, p):
     return _filter(logits, _before_is_less(powers.cumsum(dim=-1) - powers, powers, p), order)
 
 
+@subtle
 def overflows_on_large_logits(logits, p):
     """Logits of large size keep all tokens: exp overflows to inf, or every exponential is 0, sums are NaN,
     and no comparison with NaN is true. Take the softmax in its stable form.
@@ -421,11 +405,13 @@ def multiplies_by_the_verdicts(logits, p):
     return logits + dropped * float("-inf")
 
 
+@subtle
 def overwrites_the_logits(logits, p):
     """The caller's logits hold -inf after the call: they are filled in place. Fill a copy."""
     return logits.copy_(_right(logits, p))
 
 
+@subtle
 def cuts_the_tail_at_one(logits, p):
     """p = 1 drops the most unlikely tokens: the rounded sum reaches 1.0 before the tail, whose probabilities
     are too small to count. p of 1 or more keeps everything, and needs no sum.
@@ -433,6 +419,7 @@ def cuts_the_tail_at_one(logits, p):
     return _keep(logits, p, _before_is_less, whole=False)
 
 
+@subtle
 def looks_at_the_first_hundred(logits, p):
     """p = 1 keeps a hundred tokens of a large vocabulary: the candidates were cut before the nucleus was
     sought, to sort fewer of them. The nucleus may be of any size.
@@ -442,6 +429,7 @@ def looks_at_the_first_hundred(logits, p):
     return result.masked_fill(result < hundredth, float("-inf"))
 
 
+@subtle
 def refuses_p_of_one(logits, p):
     """p = 1 raises: it is taken for out of range. p of 1 or more is a nucleus of all tokens."""
     if p >= 1:
@@ -449,6 +437,7 @@ def refuses_p_of_one(logits, p):
     return _right(logits, p)
 
 
+@subtle
 def refuses_p_above_one(logits, p):
     """p = 1.5 raises, p = 1 does not: values above 1 are taken for out of range. p of 1 or more keeps all
     tokens.
@@ -458,6 +447,7 @@ def refuses_p_above_one(logits, p):
     return _right(logits, p)
 
 
+@subtle
 def accepts_every_p(logits, p):
     """p = 0 is answered with the most likely token, and no error: the check is missing, or lets 0 or negative
     values through. A nucleus without mass is no request that makes sense, and a clear ValueError says so.
@@ -465,6 +455,7 @@ def accepts_every_p(logits, p):
     return _right(logits, p if p > 0 else 1e-9)
 
 
+@subtle
 def empties_every_row_at_zero(logits, p):
     """p = 0 gives rows of nothing but -inf, and a softmax after them NaN: the check refuses negative values
     alone, and no token has a mass below 0 before it. 0 is refused too.
@@ -474,6 +465,7 @@ def empties_every_row_at_zero(logits, p):
     return _right(logits, p)
 
 
+@subtle
 def clamps_p_into_its_range(logits, p):
     """p <= 0 returns everything: a p out of range is replaced by 1 and not refused. A clear ValueError tells
     the caller.
@@ -481,20 +473,7 @@ def clamps_p_into_its_range(logits, p):
     return _right(logits, p if p > 0 else 1.0)
 
 
-def widens_to_float64(logits, p):
-    """float32 logits come back as float64: the input is cast, and the result is built from the cast one.
-    Compute in any precision, but return the logits that came in.
-    """
-    return _right(logits.double(), p)
-
-
-def narrows_to_float32(logits, p):
-    """float64 logits come back as float32, with half of their digits gone: the result is built from a cast
-    input. Compute in any precision, but return the logits that came in.
-    """
-    return _right(logits.float(), p)
-
-
+@subtle
 def builds_the_verdicts_on_the_cpu(logits, p):
     """The results are right on the CPU, and on a GPU the call raises: the tensor that takes the verdicts, or
     the -inf, is made without a device. Take it from `logits`.
@@ -507,6 +486,7 @@ def builds_the_verdicts_on_the_cpu(logits, p):
     return logits.masked_fill(~kept, float("-inf"))
 
 
+@subtle
 def looks_at_the_first_thousand(logits, p):
     """Small vocabularies come out right, and with 50,257 tokens the nucleus falls short of p: only the 1,000
     most likely tokens are looked at, to save work. A flat row needs more of them.

@@ -5,31 +5,7 @@ Some have wrong slopes, and carry them into the bias; the others are about the b
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "divides_by_the_slope",
-    "leaves_the_heads_at_the_end",
-    "puts_queries_in_columns",
-    "rewards_distance_in_both",
-}
-SUBTLE = {
-    "accepts_no_heads",
-    "accepts_too_few_keys",
-    "computes_slopes_in_float32",
-    "counts_distances_in_bytes",
-    "drops_the_axis_of_one_query",
-    "negates_the_kept_slopes",
-    "raises_another_kind_of_error",
-    "refuses_an_empty_cache",
-    "refuses_only_zero_keys",
-    "remembers_only_the_lengths",
-    "returns_float32",
-    "sorts_the_slopes",
-    "takes_the_even_slopes_between",
-    "takes_the_first_slopes_of_twice_as_many",
-    "takes_the_formula_for_every_number",
-    "takes_zero_for_none",
-}
+from grader.mistakes import crude, subtle
 
 
 def _formula(num_heads):
@@ -86,6 +62,7 @@ def _checked(slopes_of):
     return _both(alibi_slopes)
 
 
+@subtle
 class takes_the_formula_for_every_number:
     """Right for powers of two; for other numbers of heads the slopes are 2^(-8 h / H), as the paper's formula
     reads. The list of the statement begins with the slopes of a power of two.
@@ -94,6 +71,7 @@ class takes_the_formula_for_every_number:
     alibi_slopes, alibi_bias = _checked(_formula)
 
 
+@subtle
 class sorts_the_slopes:
     """Right for powers of two; for other numbers the right slopes stand in falling order. The slopes of P
     heads come first, and those of 2P heads are appended as they are.
@@ -102,6 +80,7 @@ class sorts_the_slopes:
     alibi_slopes, alibi_bias = _both(lambda num_heads: np.sort(_joined(num_heads))[::-1])
 
 
+@subtle
 class takes_the_first_slopes_of_twice_as_many:
     """Right for powers of two; for others, what follows the slopes of P heads are the 1st, 2nd, 3rd … slope
     of 2P heads, and every second of them is there already. Which of them lie between?
@@ -110,6 +89,7 @@ class takes_the_first_slopes_of_twice_as_many:
     alibi_slopes, alibi_bias = _both(lambda num_heads: _joined(num_heads, step=1))
 
 
+@subtle
 class takes_the_even_slopes_between:
     """Right for powers of two; for others some slopes come twice: after the slopes of P heads their list
     begins again, which the 2nd, 4th … slope of 2P heads are too. The 1st, 3rd, 5th … lie between.
@@ -212,6 +192,7 @@ class takes_e_for_two:
     alibi_slopes, alibi_bias = _both(_slopes)
 
 
+@crude
 class rewards_distance_in_both:
     """The slopes are negative, and the bias, minus the slope times the distance, rewards distance. Slopes are
     positive; the minus stands in the bias.
@@ -220,6 +201,7 @@ class rewards_distance_in_both:
     alibi_slopes, alibi_bias = _both(lambda num_heads: -_joined(num_heads))
 
 
+@subtle
 class computes_slopes_in_float32:
     """Right for few heads; for 16 or 12 the slopes have half of their digits: they were computed in float32.
     Check the dtype of the exponents.
@@ -230,6 +212,7 @@ class computes_slopes_in_float32:
     )
 
 
+@subtle
 class returns_float32:
     """The slopes and the bias are float32: half of the digits are gone. float64 is asked for, NumPy's own."""
 
@@ -240,6 +223,7 @@ class returns_float32:
         return _right(num_heads, query_len, key_len).astype(np.float32)
 
 
+@subtle
 class accepts_no_heads:
     """A number of heads below 1 gives an empty array and no error. Check it in both functions and raise a
     ValueError.
@@ -309,6 +293,7 @@ def squares_the_distance(num_heads, query_len, key_len=None):
     return _bias(_joined(num_heads), _distance(query_len, _key_len(query_len, key_len)) ** 2)
 
 
+@crude
 def divides_by_the_slope(num_heads, query_len, key_len=None):
     """Every step costs far too much: the distance is divided by the slope. It is multiplied; the first of
     four heads loses 1/4 a step.
@@ -316,11 +301,13 @@ def divides_by_the_slope(num_heads, query_len, key_len=None):
     return _bias(1 / _joined(num_heads), _distance(query_len, _key_len(query_len, key_len)))
 
 
+@crude
 def leaves_the_heads_at_the_end(num_heads, query_len, key_len=None):
     """The heads are the last axis. They are the first, [H, query_len, key_len], as in the scores."""
     return np.moveaxis(_right(num_heads, query_len, key_len), 0, -1)
 
 
+@crude
 def puts_queries_in_columns(num_heads, query_len, key_len=None):
     """Keys run down the rows: each head's bias is transposed. Rows are queries, columns are keys, as in the
     scores q k^T.
@@ -335,6 +322,7 @@ def adds_an_axis_for_the_batch(num_heads, query_len, key_len=None):
     return _right(num_heads, query_len, key_len)[None]
 
 
+@subtle
 def drops_the_axis_of_one_query(num_heads, query_len, key_len=None):
     """For one query the bias is [H, key_len]: an axis of length 1 was taken off. The bias always has three
     axes.
@@ -343,6 +331,7 @@ def drops_the_axis_of_one_query(num_heads, query_len, key_len=None):
     return bias[:, 0] if query_len == 1 else bias
 
 
+@subtle
 def counts_distances_in_bytes(num_heads, query_len, key_len=None):
     """Right for short caches; beyond 127 keys the bias jumps: positions are integers of 8 bits, which wrap
     round. Check the dtype of the positions.
@@ -351,6 +340,7 @@ def counts_distances_in_bytes(num_heads, query_len, key_len=None):
     return _bias(_joined(num_heads), distance)
 
 
+@subtle
 def accepts_too_few_keys(num_heads, query_len, key_len=None):
     """Fewer keys than queries give a bias and no error: the first queries would have no position. Check the
     length of the keys and raise a ValueError.
@@ -359,6 +349,7 @@ def accepts_too_few_keys(num_heads, query_len, key_len=None):
     return _bias(_joined(num_heads), _distance(query_len, key_len))
 
 
+@subtle
 def refuses_only_zero_keys(num_heads, query_len, key_len=None):
     """No keys at all raise an error, but one key for two queries gives a bias: every length below that of the
     queries has to be refused, not 0 alone.
@@ -368,6 +359,7 @@ def refuses_only_zero_keys(num_heads, query_len, key_len=None):
     return accepts_too_few_keys(num_heads, query_len, key_len)
 
 
+@subtle
 def takes_zero_for_none(num_heads, query_len, key_len=None):
     """key_len=0 gives a square bias and no error: 0 is as false as None, and so it counts as not given. Ask
     whether the argument is None.
@@ -375,6 +367,7 @@ def takes_zero_for_none(num_heads, query_len, key_len=None):
     return _right(num_heads, query_len, key_len or None)
 
 
+@subtle
 def refuses_an_empty_cache(num_heads, query_len, key_len=None):
     """As many keys as queries raise an error when the length is given: nothing is in the cache yet, and that
     is legal. Check the comparison for equality.
@@ -384,6 +377,7 @@ def refuses_an_empty_cache(num_heads, query_len, key_len=None):
     return _right(num_heads, query_len, key_len)
 
 
+@subtle
 def raises_another_kind_of_error(num_heads, query_len, key_len=None):
     """Too few keys do raise an error, but not a ValueError: the caller cannot catch what the statement
     promises. Check the class of the exception.
@@ -396,6 +390,7 @@ def raises_another_kind_of_error(num_heads, query_len, key_len=None):
 _kept: dict = {}
 
 
+@subtle
 def negates_the_kept_slopes(num_heads, query_len, key_len=None):
     """The first call is right, and the second with as many heads rewards distance: the slopes are kept, and
     their sign is changed in place in every call. Make a new array for the sign.
@@ -405,6 +400,7 @@ def negates_the_kept_slopes(num_heads, query_len, key_len=None):
     return slopes[:, None, None] * _distance(query_len, _key_len(query_len, key_len))
 
 
+@subtle
 def remembers_only_the_lengths(num_heads, query_len, key_len=None):
     """A later call gets the slopes of an earlier one: biases are kept under their lengths, although they
     depend on the number of heads as well. Check two calls with the same lengths.

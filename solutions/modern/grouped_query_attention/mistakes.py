@@ -3,29 +3,7 @@ told."""
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "averages_the_key_heads",
-    "expects_as_many_key_heads",
-    "hides_the_earlier_keys",
-    "leaves_the_sharing_to_broadcasting",
-    "masks_nothing",
-    "shares_the_first_head_with_all",
-    "takes_the_softmax_over_the_queries",
-}
-SUBTLE = {
-    "accepts_uneven_groups",
-    "clips_the_scores",
-    "computes_in_float32",
-    "hides_with_a_small_penalty",
-    "overflows_on_large_scores",
-    "overwrites_the_queries",
-    "renormalises_after_the_softmax",
-    "scales_by_the_width_of_the_values",
-    "shifts_all_rows_alike",
-    "trusts_the_memory_layout",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 def _require_groups(q, k):
@@ -91,6 +69,7 @@ def puts_the_heads_back_in_another_order(q, k, v):
     return by_group.swapaxes(1, 2).reshape(result.shape)
 
 
+@crude
 def shares_the_first_head_with_all(q, k, v):
     """Right with one group: all query heads read the first head of keys and values, as in multi-query
     attention. The other heads are there to be read by their groups."""
@@ -98,6 +77,7 @@ def shares_the_first_head_with_all(q, k, v):
     return _weights(q, k[:, :1]) @ v[:, :1]
 
 
+@crude
 def averages_the_key_heads(q, k, v):
     """Right with one group: the heads of keys, and those of values, are averaged into one. That is how a
     checkpoint is converted; in the attention each group has a head of its own."""
@@ -127,6 +107,7 @@ def adds_up_the_heads_of_a_group(q, k, v):
     return result.reshape(result.shape[0], k.shape[1], members, *result.shape[2:]).sum(axis=2)
 
 
+@crude
 def expects_as_many_key_heads(q, k, v):
     """Right where G = H; fewer heads of keys raise: they are not shared. Each is to serve a group of query
     heads."""
@@ -135,6 +116,7 @@ def expects_as_many_key_heads(q, k, v):
     return _right(q, k, v)
 
 
+@crude
 def leaves_the_sharing_to_broadcasting(q, k, v):
     """Right with one group and with H groups; else shapes do not fit, since broadcasting stretches only an
     axis of length 1. Give the groups an axis of their own, or repeat the heads."""
@@ -142,6 +124,7 @@ def leaves_the_sharing_to_broadcasting(q, k, v):
     return _weights(q, k) @ v
 
 
+@subtle
 def accepts_uneven_groups(q, k, v):
     """Three query heads and two of keys are answered: the heads are shared as far as they go. There is no
     even share; a clear ValueError says so."""
@@ -167,12 +150,14 @@ def scales_by_the_full_width(q, k, v):
     return _right(q, k, v, scale=(q.shape[1] * q.shape[-1]) ** 0.5)
 
 
+@subtle
 def scales_by_the_width_of_the_values(q, k, v):
     """Right where d_v and d_head are equal: the scale is the root of d_v. A score is a sum of d_head
     products; the values have no part in it."""
     return _right(q, k, v, scale=v.shape[-1] ** 0.5)
 
 
+@crude
 def masks_nothing(q, k, v):
     """Queries read keys that come after them: nothing is hidden. Right for the last query alone. Check which
     keys the first of two queries sees."""
@@ -192,6 +177,7 @@ def hides_the_token_itself(q, k, v):
     return _right(q, k, v, later=np.arange(keys) >= np.arange(keys - q.shape[2], keys)[:, None])
 
 
+@crude
 def hides_the_earlier_keys(q, k, v):
     """Queries read what comes after them and not what came before: the triangle is turned over. Key j is
     hidden from query i where j is the later position."""
@@ -217,6 +203,7 @@ def hides_with_a_zero(q, k, v):
     return _right(q, k, v, softmax=softmax)
 
 
+@subtle
 def overflows_on_large_scores(q, k, v):
     """Large scores give NaN: exp overflows, and inf / inf is NaN. Subtract each row's largest score first."""
 
@@ -227,6 +214,7 @@ def overflows_on_large_scores(q, k, v):
     return _right(q, k, v, softmax=softmax)
 
 
+@subtle
 def shifts_all_rows_alike(q, k, v):
     """Right for scores of like size; a row whose scores all lie far below another row's gives NaN: the
     largest score of the whole array was subtracted. Each row has a largest score of its own."""
@@ -238,6 +226,7 @@ def shifts_all_rows_alike(q, k, v):
     return _right(q, k, v, softmax=softmax)
 
 
+@subtle
 def renormalises_after_the_softmax(q, k, v):
     """Right for moderate scores; where a later key has a much larger score than all that are seen, the result
     is NaN: the softmax ran over all keys, and what was left was divided by its sum, which is 0. Hide in the
@@ -248,6 +237,7 @@ def renormalises_after_the_softmax(q, k, v):
     return weights / weights.sum(axis=-1, keepdims=True) @ _shared(v, members)
 
 
+@subtle
 def clips_the_scores(q, k, v):
     """Right for moderate scores; large ones are cut at 50, to keep exp from overflowing, and share the weight
     where the largest should have it all. Subtract the row's largest score instead."""
@@ -258,6 +248,7 @@ def clips_the_scores(q, k, v):
     return _right(q, k, v, softmax=softmax)
 
 
+@subtle
 def hides_with_a_small_penalty(q, k, v):
     """Right for moderate scores; a later key gets weight where its score is by far larger than those that are
     seen: hidden scores were lowered by 10,000, which is not enough. Use -inf."""
@@ -266,6 +257,7 @@ def hides_with_a_small_penalty(q, k, v):
     return _softmax(scores - 10_000 * _later(q, k).astype(q.dtype)) @ _shared(v, members)
 
 
+@crude
 def takes_the_softmax_over_the_queries(q, k, v):
     """The weights of a query do not sum to one: the softmax runs down the queries. Each query shares its
     attention among the keys, the last axis."""
@@ -296,26 +288,16 @@ def merges_the_heads(q, k, v):
     return result.reshape(*result.shape[:2], -1)
 
 
+@subtle
 def trusts_the_memory_layout(q, k, v):
     """Where q is a transposed view the result is wrong, elsewhere right: its numbers are taken in the order
     that they have in memory. Check what becomes of q when its heads are cut into groups."""
     return _right(q.ravel(order="K").reshape(q.shape), k, v)
 
 
+@subtle
 def overwrites_the_queries(q, k, v):
     """The caller's q is scaled after the call: `/=` on an argument writes into the caller's memory. Make a
     new array, or scale the scores."""
     q /= q.dtype.type(q.shape[-1]) ** 0.5
     return _right(q, k, v, scale=1)
-
-
-def widens_to_float64(q, k, v):
-    """float32 comes back as float64, twice the memory: the scale is a NumPy float64, as np.sqrt(4) is, or the
-    mask is. A Python float widens nothing."""
-    return _right(q.astype(np.float64), k, v)
-
-
-def computes_in_float32(q, k, v):
-    """float64 arguments get results with half of their digits: the work was done in float32. The result has
-    the dtype of the arguments, in its digits too; check casts."""
-    return _right(*(x.astype(np.float32) for x in (q, k, v))).astype(q.dtype)

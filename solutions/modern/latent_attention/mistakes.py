@@ -4,28 +4,7 @@ import math
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "forgets_the_past",
-    "leaves_out_w_uk",
-    "swaps_the_up_projections",
-    "takes_no_softmax",
-    "takes_one_head",
-    "takes_the_softmax_over_the_queries",
-}
-SUBTLE = {
-    "appends_twice",
-    "builds_the_mask_on_the_cpu",
-    "caches_keys_and_values",
-    "clips_the_scores",
-    "computes_in_float32",
-    "hides_with_a_small_penalty",
-    "keeps_its_own_history",
-    "makes_all_keys_again",
-    "overflows_on_large_scores",
-    "scales_the_queries_weight_in_place",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 def _split(matrix, num_heads):
@@ -67,6 +46,7 @@ def _attend(
     return merge(weights @ latents @ split_v(w_uv, num_heads)) @ w_o
 
 
+@crude
 def takes_one_head(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):  # noqa: ARG001 - the mistake
     """Right for one head: the columns are not cut into heads, so all heads share one distribution of
     weights.
@@ -74,6 +54,7 @@ def takes_one_head(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):  # noqa: A
     return _attend(x, w_q, w_dkv, w_uk, w_uv, w_o, 1, cache)
 
 
+@crude
 def forgets_the_past(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """New tokens attend to their own piece alone: the latents that append returns are not used. It returns
     those of all tokens so far.
@@ -218,6 +199,7 @@ def joins_heads_before_tokens(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     return _attend(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache, merge=merge)
 
 
+@crude
 def swaps_the_up_projections(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """Scores are made with w_uv and values with w_uk, and where d_v differs from d_head the call raises: the
     two matrices have changed places.
@@ -225,6 +207,7 @@ def swaps_the_up_projections(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     return _attend(x, w_q, w_dkv, w_uv, w_uk, w_o, num_heads, cache)
 
 
+@crude
 def leaves_out_w_uk(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """The call raises, or w_uk has no influence: queries are multiplied with latents as they are. Between
     them stands w_uk of the head.
@@ -237,6 +220,7 @@ def leaves_out_w_uk(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     return _attend(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache, split_k=split)
 
 
+@crude
 def takes_no_softmax(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """The scores are used as weights: the softmax is missing."""
 
@@ -246,6 +230,7 @@ def takes_no_softmax(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     return _attend(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache, softmax=softmax)
 
 
+@crude
 def takes_the_softmax_over_the_queries(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """The weights of a query do not sum to 1: the softmax runs over axis -2. In [..., queries, keys] it runs
     over the keys.
@@ -278,6 +263,7 @@ def reads_the_first_sequence_alone(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, ca
     )
 
 
+@subtle
 def makes_all_keys_again(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """The outputs are right, and each step takes longer than it should: the keys, or the values, of all
     cached tokens are made from their latents again. Bring the few queries to the latents, and mix latents.
@@ -289,6 +275,7 @@ def makes_all_keys_again(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     return _merge(_hide(scores, past).softmax(-1) @ latents @ _split(w_uv, num_heads)) @ w_o
 
 
+@subtle
 def caches_keys_and_values(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """The outputs are right, and the cache holds keys and values of all heads, which is what latents are to
     save. It is given the latents alone.
@@ -306,6 +293,7 @@ def caches_keys_and_values(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
 _HISTORY = []
 
 
+@subtle
 def keeps_its_own_history(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """One sequence is right, and two side by side mix: the latents are kept outside of the cache, in a
     variable that all sequences share. What append returns belongs to one sequence.
@@ -323,6 +311,7 @@ def keeps_its_own_history(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     return _attend(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache, append=append)
 
 
+@subtle
 def appends_twice(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """The cache holds every token twice: append is called twice in one call, for the keys and for the
     values. The latents are the same for both.
@@ -346,6 +335,7 @@ def appends_token_by_token(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     return _attend(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache, append=append)
 
 
+@subtle
 def overflows_on_large_scores(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """NaN for scores of a hundred and more: exp is taken of scores as they are. Subtract the largest."""
 
@@ -356,6 +346,7 @@ def overflows_on_large_scores(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     return _attend(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache, softmax=softmax)
 
 
+@subtle
 def clips_the_scores(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """Large scores are too alike: they are cut to a range before the softmax."""
     return _attend(
@@ -364,6 +355,7 @@ def clips_the_scores(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     )  # fmt: skip
 
 
+@subtle
 def hides_with_a_small_penalty(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """Later tokens are seen where scores are in the hundreds: the number that hides them is too small."""
 
@@ -373,18 +365,7 @@ def hides_with_a_small_penalty(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache)
     return _attend(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache, hide=hide)
 
 
-def computes_in_float32(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
-    """float64 arguments get outputs with half of their digits: something on the way is float32."""
-    weights = (w.float() for w in (w_q, w_dkv, w_uk, w_uv, w_o))
-    return _attend(x.float(), *weights, num_heads, cache).to(x.dtype)
-
-
-def widens_to_float64(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
-    """float32 comes back as float64: a tensor on the way is float64 and widens the rest."""
-    weights = (w.double() for w in (w_q, w_dkv, w_uk, w_uv, w_o))
-    return _attend(x.double(), *weights, num_heads, cache)
-
-
+@subtle
 def builds_the_mask_on_the_cpu(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """Right on the CPU; on a GPU the call raises: the mask is made without device=x.device."""
 
@@ -395,6 +376,7 @@ def builds_the_mask_on_the_cpu(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache)
     return _attend(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache, hide=hide)
 
 
+@subtle
 def scales_the_queries_weight_in_place(x, w_q, w_dkv, w_uk, w_uv, w_o, num_heads, cache):
     """The caller's w_q is smaller after each call: the scale is multiplied into it in place."""
     w_q /= math.sqrt(w_q.shape[1] // num_heads)

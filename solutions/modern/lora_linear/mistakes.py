@@ -6,38 +6,7 @@ import math
 import torch
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "forgets_the_base",
-    "forgets_the_update",
-    "leaves_the_factors_frozen",
-    "multiplies_base_and_update",
-    "names_the_factors_otherwise",
-    "turns_the_factors_round",
-}
-SUBTLE = {
-    "accepts_any_rank",
-    "adds_the_update_to_merged_weights",
-    "adds_when_it_should_subtract",
-    "changes_x_in_place",
-    "computes_the_update_when_merged",
-    "copies_the_base",
-    "follows_the_base_in_what_is_trained",
-    "forgets_what_was_merged",
-    "leaves_out_that_it_is_merged_already",
-    "makes_the_factors_in_float32",
-    "merges_into_the_rows",
-    "merges_with_gradients",
-    "merges_without_the_scale",
-    "multiplies_the_factors_first",
-    "puts_a_new_parameter",
-    "starts_both_factors_at_random",
-    "starts_both_factors_at_zero",
-    "stays_merged_after_unmerge",
-    "subtracts_without_a_merge",
-    "takes_the_first_update_again",
-    "unmerges_by_the_flag_alone",
-}
+from grader.mistakes import crude, subtle
 
 
 class _LoRA(nn.Module):
@@ -88,6 +57,7 @@ class _LoRA(nn.Module):
         self.merged = False
 
 
+@crude
 class forgets_the_base(_LoRA):
     """A new layer gives zeros: the result of the base is missing. The update is added to it."""
 
@@ -95,6 +65,7 @@ class forgets_the_base(_LoRA):
         return self.base(x) if self.merged else self.update(x)
 
 
+@crude
 class forgets_the_update(_LoRA):
     """The factors have no effect before merge(): the layer gives what its base gives, whatever they hold."""
 
@@ -102,6 +73,7 @@ class forgets_the_update(_LoRA):
         return self.base(x)
 
 
+@crude
 class multiplies_base_and_update(_LoRA):
     """A new layer gives zeros: the update is multiplied with the base's result and not added to it."""
 
@@ -109,6 +81,7 @@ class multiplies_base_and_update(_LoRA):
         return self.base(x) if self.merged else self.base(x) * self.update(x)
 
 
+@crude
 class turns_the_factors_round(_LoRA):
     """The weights cannot be loaded: lora_a is [d_in, rank], or lora_b is [rank, d_out]. They have the
     orientation of an nn.Linear's weight, with what comes out first.
@@ -124,6 +97,7 @@ class turns_the_factors_round(_LoRA):
         return self.scale * (self.lora_a @ self.lora_b).T
 
 
+@crude
 class names_the_factors_otherwise(nn.Module):
     """The weights cannot be loaded: the factors have other names than `lora_a` and `lora_b`, such as PEFT's
     lora_A.weight and lora_B.weight.
@@ -142,6 +116,7 @@ class names_the_factors_otherwise(nn.Module):
         return self.base(x) + self.scale * self.lora_B(self.lora_A(x))
 
 
+@crude
 class leaves_the_factors_frozen(_LoRA):
     """Nothing learns: the factors do not require gradients. They are frozen together with the base, or are
     tensors and no trainable Parameters.
@@ -248,6 +223,7 @@ class detaches_the_input_of_the_update(_LoRA):
         return super().update(x.detach())
 
 
+@subtle
 class follows_the_base_in_what_is_trained(_LoRA):
     """Where the base came frozen, the factors do not learn either: their requires_grad is taken from the
     base's weight. The factors are always trainable.
@@ -260,6 +236,7 @@ class follows_the_base_in_what_is_trained(_LoRA):
         self.lora_b.requires_grad_(trainable)
 
 
+@subtle
 class copies_the_base(_LoRA):
     """`base` is a copy of the layer that was given: merge leaves the original as it was, and there are two
     weights in memory. Keep the object itself.
@@ -269,6 +246,7 @@ class copies_the_base(_LoRA):
         return copy.deepcopy(base).requires_grad_(False)
 
 
+@subtle
 class starts_both_factors_at_random(_LoRA):
     """A new layer does not give what its base gives, or lora_a is the factor that is zero: lora_b begins with
     random numbers. It is the one that begins as zeros.
@@ -279,6 +257,7 @@ class starts_both_factors_at_random(_LoRA):
         return a, b + 0.1
 
 
+@subtle
 class starts_both_factors_at_zero(_LoRA):
     """Nothing ever learns: where both factors are zero, both have the gradient zero. Only lora_b begins as
     zeros.
@@ -288,6 +267,7 @@ class starts_both_factors_at_zero(_LoRA):
         return [0 * factor for factor in super().factors(weight, rank)]
 
 
+@subtle
 class makes_the_factors_in_float32(_LoRA):
     """A base in float16 gets float32 factors, and a call raises: they are made without the base's dtype and
     device.
@@ -297,6 +277,7 @@ class makes_the_factors_in_float32(_LoRA):
         return torch.randn(rank, weight.shape[1]), torch.zeros(len(weight), rank)
 
 
+@subtle
 class adds_the_update_to_merged_weights(_LoRA):
     """After merge() the update counts twice: it is in the weight, and forward adds it once more."""
 
@@ -304,6 +285,7 @@ class adds_the_update_to_merged_weights(_LoRA):
         return self.base(x) + self.update(x)
 
 
+@subtle
 class leaves_out_that_it_is_merged_already(_LoRA):
     """A second merge() adds the update again. A merged layer stays as it is."""
 
@@ -312,6 +294,7 @@ class leaves_out_that_it_is_merged_already(_LoRA):
         self.merged = True
 
 
+@subtle
 class subtracts_without_a_merge(_LoRA):
     """unmerge() without a merge() changes the weight: the update is taken out although it is not in there."""
 
@@ -320,6 +303,7 @@ class subtracts_without_a_merge(_LoRA):
         self.merged = False
 
 
+@subtle
 class unmerges_by_the_flag_alone(_LoRA):
     """After unmerge() the update counts twice: the layer says that it is not merged, and the weight still
     holds the update.
@@ -329,6 +313,7 @@ class unmerges_by_the_flag_alone(_LoRA):
         self.merged = False
 
 
+@subtle
 class stays_merged_after_unmerge(_LoRA):
     """After unmerge() the update is missing: it is taken out of the weight, and forward still leaves it
     out.
@@ -340,6 +325,7 @@ class stays_merged_after_unmerge(_LoRA):
             self.scale = 0.0 * self.scale
 
 
+@subtle
 class adds_when_it_should_subtract(_LoRA):
     """After unmerge() the weight holds the update twice: it is added again where it must be subtracted."""
 
@@ -349,6 +335,7 @@ class adds_when_it_should_subtract(_LoRA):
         self.merged = False
 
 
+@subtle
 class merges_without_the_scale(_LoRA):
     """Merged results differ by the factor alpha / rank in the update: the scale is applied in forward and
     not in merge.
@@ -358,6 +345,7 @@ class merges_without_the_scale(_LoRA):
         return self.lora_b @ self.lora_a
 
 
+@subtle
 class puts_a_new_parameter(_LoRA):
     """After merge() base.weight is another Parameter, and whoever holds the old one, such as an optimizer or
     a tied layer, no longer has the layer's weight. Change it in place.
@@ -368,6 +356,7 @@ class puts_a_new_parameter(_LoRA):
         self.base.weight = nn.Parameter(self.base.weight + sign * self.product(), requires_grad=False)
 
 
+@subtle
 class merges_with_gradients(_LoRA):
     """After merge() the base's weight requires gradients and drags the graph of the factors along: the sum
     is recorded by autograd. The base stays frozen.
@@ -377,6 +366,7 @@ class merges_with_gradients(_LoRA):
         self.base.weight += sign * self.product()
 
 
+@subtle
 class forgets_what_was_merged(_LoRA):
     """After unmerge() the weight is not what it was: it is set to zeros, or to a new initialisation, and the
     old numbers are gone.
@@ -389,6 +379,7 @@ class forgets_what_was_merged(_LoRA):
         self.merged = False
 
 
+@subtle
 class takes_the_first_update_again(_LoRA):
     """The first merge() is right, and a later one, after the factors have changed, adds the old update: the
     product is computed once and kept.
@@ -400,6 +391,7 @@ class takes_the_first_update_again(_LoRA):
         return self.kept
 
 
+@subtle
 class merges_into_the_rows(_LoRA):
     """merge() raises where d_in and d_out differ, and else adds the transpose: the product is
     lora_a^T lora_b^T. base.weight is [d_out, d_in].
@@ -409,6 +401,7 @@ class merges_into_the_rows(_LoRA):
         return super().product().T
 
 
+@subtle
 class multiplies_the_factors_first(_LoRA):
     """The result is right, and a call costs more than the base: lora_b lora_a, a matrix of the base's size,
     is made at every call. Multiply x by one factor after the other.
@@ -418,6 +411,7 @@ class multiplies_the_factors_first(_LoRA):
         return x @ self.product().T
 
 
+@subtle
 class computes_the_update_when_merged(_LoRA):
     """The merged layer is right and saves nothing: the update is computed and then not used. Leave it out
     where it is in the weight already.
@@ -427,6 +421,7 @@ class computes_the_update_when_merged(_LoRA):
         return self.base(x) + (0.0 if self.merged else 1.0) * self.update(x)
 
 
+@subtle
 class accepts_any_rank(_LoRA):
     """rank=0 raises no ValueError, or raises only a ZeroDivisionError: the rank is not checked."""
 
@@ -445,6 +440,7 @@ class refuses_a_rank_above_the_widths(_LoRA):
             raise ValueError("rank")
 
 
+@subtle
 class changes_x_in_place(_LoRA):
     """The caller's x is multiplied by the scale: the scaling is done in place. Make a new tensor."""
 

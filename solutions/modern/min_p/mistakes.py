@@ -4,34 +4,7 @@ import math
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "compares_logits",
-    "compares_with_the_mean",
-    "drops_the_likely_tokens",
-    "keeps_a_mass_of_p",
-    "keeps_the_best_only",
-    "normalises_down_the_batch",
-    "takes_p_for_a_distance",
-    "takes_the_best_down_the_batch",
-}
-SUBTLE = {
-    "accepts_negative_p",
-    "accepts_p_above_one",
-    "answers_as_the_first_time",
-    "asks_for_more_than_the_threshold",
-    "drops_rounded_tails_at_zero",
-    "drops_what_is_rarer_than_one_in_a_million",
-    "drops_what_ties_with_the_best",
-    "expects_two_axes",
-    "makes_the_threshold_on_the_cpu",
-    "narrows_to_float32",
-    "overflows_on_large_logits",
-    "overwrites_the_logits",
-    "refuses_p_of_one",
-    "refuses_p_of_zero",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 _SEEN = {}
 
@@ -71,6 +44,7 @@ def leaves_unsure_rows_empty(logits, p):
     return _fill(logits, logits.softmax(dim=-1) < p)
 
 
+@subtle
 def asks_for_more_than_the_threshold(logits, p):
     """p = 1 leaves rows of nothing but -inf: the comparison is strict, and the best is exactly at the
     threshold. A probability that equals it is kept; compare with >=."""
@@ -79,6 +53,7 @@ def asks_for_more_than_the_threshold(logits, p):
     return _fill(logits, (probabilities <= p * probabilities.amax(dim=-1, keepdim=True)) & (p > 0))
 
 
+@subtle
 def drops_what_ties_with_the_best(logits, p):
     """p = 1 keeps one token a row, or none, where several tie: the comparison is strict and only the first of
     the best is spared. What is as likely as the best is kept as well."""
@@ -89,6 +64,7 @@ def drops_what_ties_with_the_best(logits, p):
     return _fill(logits, dropped & ~first)
 
 
+@crude
 def keeps_a_mass_of_p(logits, p):
     """What is kept depends on all tokens: the most likely ones are added up until they hold p. That is top-p;
     here each token is compared with the best alone."""
@@ -99,6 +75,7 @@ def keeps_a_mass_of_p(logits, p):
     return _fill(logits, torch.zeros_like(dropped).scatter(-1, order, dropped))
 
 
+@crude
 def compares_with_the_mean(logits, p):
     """What is kept depends on the size of the vocabulary: the threshold is p times the mean probability. It
     is p times the largest."""
@@ -107,6 +84,7 @@ def compares_with_the_mean(logits, p):
     return _fill(logits, probabilities < p * probabilities.mean(dim=-1, keepdim=True))
 
 
+@crude
 def compares_logits(logits, p):
     """Adding a number to all logits changes what is kept: the logits are compared with p times the largest
     logit. A share makes sense of probabilities alone, and logits may be negative."""
@@ -114,6 +92,7 @@ def compares_logits(logits, p):
     return _fill(logits, (logits < p * logits.amax(dim=-1, keepdim=True)) & (logits < logits.amax(-1, True)))
 
 
+@crude
 def takes_p_for_a_distance(logits, p):
     """Nearly everything is dropped: a logit is kept if it lies at most p below the largest. A share of the
     probability is a distance of -log(p) between logits."""
@@ -129,6 +108,7 @@ def takes_the_logarithm_to_base_ten(logits, p):
     return _fill(logits, logits < logits.amax(dim=-1, keepdim=True) + distance)
 
 
+@crude
 def drops_the_likely_tokens(logits, p):
     """The best are gone and the unlikely stay: the comparison is turned round. What lies below the threshold
     is dropped."""
@@ -137,6 +117,7 @@ def drops_the_likely_tokens(logits, p):
     return _fill(logits, probabilities >= p * probabilities.amax(dim=-1, keepdim=True))
 
 
+@crude
 def keeps_the_best_only(logits, p):
     """Every row keeps its most likely token and those that tie with it, whatever p: that is p = 1. Check
     whether p reaches the comparison."""
@@ -166,6 +147,7 @@ def uses_the_verdicts_of_the_first_row(logits, p):
     return _fill(logits, first.expand(logits.shape))
 
 
+@crude
 def normalises_down_the_batch(logits, p):
     """A single row is right, several are not: softmax and maximum run along the first axis. A row lies along
     the last one, the vocabulary."""
@@ -174,6 +156,7 @@ def normalises_down_the_batch(logits, p):
     return _fill(logits, probabilities < p * probabilities.amax(dim=0, keepdim=True))
 
 
+@crude
 def takes_the_best_down_the_batch(logits, p):
     """A single row keeps everything, several are compared with each other: the maximum runs along the first
     axis. It runs along the vocabulary, the last."""
@@ -188,6 +171,7 @@ def pours_all_rows_together(logits, p):
     return _right(logits.reshape(-1), p).reshape(logits.shape)
 
 
+@subtle
 def expects_two_axes(logits, p):
     """Logits of one axis or of three raise: their shape is unpacked into batch and vocabulary. Any leading
     axes may come, or none."""
@@ -195,6 +179,7 @@ def expects_two_axes(logits, p):
     return _right(logits, p)
 
 
+@subtle
 def overflows_on_large_logits(logits, p):
     """Large logits are all kept, or all dropped: exp overflows to inf, and no comparison with NaN is true.
     Take the softmax in its stable form, or compare differences of logits."""
@@ -204,6 +189,7 @@ def overflows_on_large_logits(logits, p):
     return _fill(logits, probabilities < p * probabilities.amax(dim=-1, keepdim=True))
 
 
+@subtle
 def drops_rounded_tails_at_zero(logits, p):
     """p = 0 drops what is very unlikely: tokens whose probability is rounded to 0 are taken out. p = 0 keeps
     everything; 0 is not below 0."""
@@ -235,17 +221,20 @@ def multiplies_by_the_verdicts(logits, p):
     return logits + _dropped(logits, p).to(logits.dtype) * float("-inf")
 
 
+@subtle
 def overwrites_the_logits(logits, p):
     """The caller's logits hold -inf after the call: they are filled in place. Fill a copy."""
     return logits.copy_(_right(logits, p))
 
 
+@subtle
 def answers_as_the_first_time(logits, p):
     """The first call is right, and later ones of the same shape get its verdicts again: something outlives
     the call. Check what is kept between calls."""
     return _fill(logits, _SEEN.setdefault((logits.shape, logits.dtype, p), _dropped(logits, p)))
 
 
+@subtle
 def accepts_p_above_one(logits, p):
     """p = 2 is answered, with rows of nothing but -inf: only p below 0 is refused. No token is twice as
     likely as the best; a ValueError is due."""
@@ -255,6 +244,7 @@ def accepts_p_above_one(logits, p):
     return _fill(logits, probabilities < p * probabilities.amax(dim=-1, keepdim=True))
 
 
+@subtle
 def accepts_negative_p(logits, p):
     """p = -1 is answered, with everything: only p above 1 is refused. A negative share makes no sense; a
     ValueError is due."""
@@ -263,6 +253,7 @@ def accepts_negative_p(logits, p):
     return _right(logits, max(p, 0.0))
 
 
+@subtle
 def refuses_p_of_zero(logits, p):
     """p = 0 raises: it is taken for out of range. It keeps everything."""
     if p == 0:
@@ -270,6 +261,7 @@ def refuses_p_of_zero(logits, p):
     return _right(logits, p)
 
 
+@subtle
 def refuses_p_of_one(logits, p):
     """p = 1 raises: it is taken for out of range. It keeps the best, and what ties with it."""
     if p == 1:
@@ -277,18 +269,7 @@ def refuses_p_of_one(logits, p):
     return _right(logits, p)
 
 
-def widens_to_float64(logits, p):
-    """float32 logits come back as float64: the input is cast, and the result is built from the cast one.
-    Return the logits that came in."""
-    return _right(logits.double(), p)
-
-
-def narrows_to_float32(logits, p):
-    """float64 logits come back as float32, with half of their digits gone: the result is built from a cast
-    input. Return the logits that came in."""
-    return _right(logits.float(), p)
-
-
+@subtle
 def makes_the_threshold_on_the_cpu(logits, p):
     """Right on the CPU, and on a GPU the call raises: the tensor of -inf that fills the result is made
     without a device. Take it from `logits`."""
@@ -296,6 +277,7 @@ def makes_the_threshold_on_the_cpu(logits, p):
     return torch.where(dropped, torch.full(logits.shape, -math.inf, dtype=logits.dtype), logits)
 
 
+@subtle
 def drops_what_is_rarer_than_one_in_a_million(logits, p):
     """Small vocabularies come out right, and with 50,257 tokens too few are kept: whatever has a probability
     below 1e-6 is dropped, to be safe. In a large vocabulary even likely tokens have little.

@@ -4,34 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "chooses_the_smallest_logits",
-    "gives_the_router_a_bias",
-    "leaves_tokens_in_the_order_of_experts",
-    "mixes_without_weights",
-    "returns_the_output_alone",
-    "runs_one_expert_for_all",
-    "takes_the_softmax_over_the_tokens",
-}
-SUBTLE = {
-    "accepts_any_top_k",
-    "accepts_a_top_k_beyond_the_experts",
-    "adds_noise_in_training",
-    "averages_the_shares_of_all_calls",
-    "computes_the_softmax_in_float32",
-    "counts_the_shares_in_float32",
-    "detaches_the_probabilities",
-    "detaches_the_weights",
-    "expects_contiguous_tokens",
-    "keeps_the_first_dtype",
-    "keeps_the_routers_first_weights",
-    "makes_the_output_on_the_cpu",
-    "overwrites_x",
-    "returns_one_buffer",
-    "runs_all_experts_on_all_tokens",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Mixture(nn.Module):
@@ -118,6 +91,7 @@ class weighs_all_chosen_alike(_Mixture):
         return torch.zeros_like(top).softmax(-1) + 0 * top, chosen
 
 
+@crude
 class mixes_without_weights(_Mixture):
     """The outputs of the chosen experts are added up as they are, so the output grows with top_k. Each is
     multiplied by its weight.
@@ -146,6 +120,7 @@ class weighs_by_normalised_sigmoids(_Mixture):
         return top.sigmoid() / top.sigmoid().sum(-1, keepdim=True), chosen
 
 
+@crude
 class takes_the_softmax_over_the_tokens(_Mixture):
     """A token's weights depend on the other tokens: the softmax runs over the tokens. It runs over the chosen
     experts, the last axis.
@@ -175,6 +150,7 @@ class weighs_what_the_experts_read(_Mixture):
         return expert(rows * weights)
 
 
+@crude
 class chooses_the_smallest_logits(_Mixture):
     """Each token goes to the experts that suit it least: the smallest logits are chosen. Check the direction
     of the sort.
@@ -206,6 +182,7 @@ class routes_whole_sequences(_Mixture):
         return self._mix(rows, weights, chosen).view(x.shape), self._loss(logits, chosen)
 
 
+@crude
 class runs_one_expert_for_all(_Mixture):
     """All tokens run through the first expert: the loop over the experts calls the same one each time. Check
     which member of `experts` is called.
@@ -215,6 +192,7 @@ class runs_one_expert_for_all(_Mixture):
         return (self.experts[0](rows)[:, None] * weights[..., None]).sum(1)
 
 
+@crude
 class leaves_tokens_in_the_order_of_experts(_Mixture):
     """The outputs stand in the order in which the experts ran, those of the first expert first. Each output
     belongs where its token stood.
@@ -265,6 +243,7 @@ class adds_the_input(_Mixture):
         return rows + super()._mix(rows, weights, chosen)
 
 
+@crude
 class gives_the_router_a_bias(_Mixture):
     """The router has a bias that the statement does not name. A linear layer has one unless it is told not
     to.
@@ -273,6 +252,7 @@ class gives_the_router_a_bias(_Mixture):
     bias = True
 
 
+@crude
 class returns_the_output_alone(_Mixture):
     """The result is one tensor, and the loss is missing. forward returns a pair, the output and the loss."""
 
@@ -377,6 +357,7 @@ class balances_in_training_only(_Mixture):
         return super()._loss(logits, chosen) * float(self.training)
 
 
+@subtle
 class adds_noise_in_training(_Mixture):
     """In evaluation mode all is right, in training mode every call gives another result: noise is added to
     the router's logits. The statement has none.
@@ -387,6 +368,7 @@ class adds_noise_in_training(_Mixture):
         return logits + torch.randn_like(logits) if self.training else logits
 
 
+@subtle
 class detaches_the_weights(_Mixture):
     """Every value is right, and the router learns nothing from the output: the weights are detached, or made
     under no_grad. Gradients flow through them to the chosen logits.
@@ -397,6 +379,7 @@ class detaches_the_weights(_Mixture):
         return weights.detach(), chosen
 
 
+@subtle
 class detaches_the_probabilities(_Mixture):
     """Every value is right, and the loss trains nothing: P is detached, or made under no_grad. f is a count
     and has no gradient; P has one.
@@ -406,6 +389,7 @@ class detaches_the_probabilities(_Mixture):
         return super()._probabilities(logits).detach() + 0 * logits.sum()
 
 
+@subtle
 class computes_the_softmax_in_float32(_Mixture):
     """float64 arguments get results with half of their digits: the weights are computed in float32 and cast
     back. Work in the dtype of x, or in a wider one.
@@ -416,6 +400,7 @@ class computes_the_softmax_in_float32(_Mixture):
         return top.float().softmax(-1).to(logits.dtype), chosen
 
 
+@subtle
 class counts_the_shares_in_float32(_Mixture):
     """For float64 the loss has half of its digits: the counts are divided in float32, as `.float()` makes it.
     A third is rounded; take the dtype of x.
@@ -425,15 +410,7 @@ class counts_the_shares_in_float32(_Mixture):
         return F.one_hot(chosen, logits.shape[-1]).float().mean((0, 1)).to(logits.dtype)
 
 
-class widens_to_float64(_Mixture):
-    """float32 comes back as float64, twice the memory: the outputs are collected in a float64 tensor. The
-    output has the dtype of x.
-    """
-
-    def _mix(self, rows, weights, chosen):
-        return super()._mix(rows, weights, chosen).double()
-
-
+@subtle
 class expects_contiguous_tokens(_Mixture):
     """Raises an error where x is a transposed view: `view` joins axes only where memory allows it. `reshape`
     copies where it must.
@@ -444,6 +421,7 @@ class expects_contiguous_tokens(_Mixture):
         return output.view(x.shape), loss
 
 
+@subtle
 class makes_the_output_on_the_cpu(_Mixture):
     """Right on the CPU; on a GPU the call raises: the tensor that collects the outputs is made without a
     device. Make it on the device of x.
@@ -453,6 +431,7 @@ class makes_the_output_on_the_cpu(_Mixture):
         return super()._logits(rows) + torch.zeros(len(rows), 1, dtype=rows.dtype)
 
 
+@subtle
 class overwrites_x(_Mixture):
     """The caller's x is changed: the outputs are written into it, and the residual connection still needs
     what was there. Collect them in a new tensor.
@@ -465,6 +444,7 @@ class overwrites_x(_Mixture):
         return output, loss
 
 
+@subtle
 class accepts_any_top_k(_Mixture):
     """A top_k of 0, or one above num_experts, makes a module, and fails later or gives zeros. Check it in the
     constructor and raise a ValueError.
@@ -474,6 +454,7 @@ class accepts_any_top_k(_Mixture):
         pass
 
 
+@subtle
 class accepts_a_top_k_beyond_the_experts(_Mixture):
     """A top_k above num_experts makes a module, and topk fails later: only the lower border is checked.
     Refuse it in the constructor with a ValueError.
@@ -484,6 +465,7 @@ class accepts_a_top_k_beyond_the_experts(_Mixture):
             raise ValueError("1 <= top_k")
 
 
+@subtle
 class runs_all_experts_on_all_tokens(_Mixture):
     """The numbers are right, and the work grows with num_experts: every expert runs on every token, and most
     of the results are multiplied by zero. Run each on the tokens that chose it.
@@ -495,6 +477,7 @@ class runs_all_experts_on_all_tokens(_Mixture):
         return sum(dense[:, e, None] * expert(rows) for e, expert in enumerate(self.experts))
 
 
+@subtle
 class averages_the_shares_of_all_calls(_Mixture):
     """The first loss is right, and later ones depend on earlier calls: the counts are added up over the calls
     and never cleared. f belongs to the tokens of one call.
@@ -506,17 +489,7 @@ class averages_the_shares_of_all_calls(_Mixture):
         return counts.to(logits.dtype) / counts.sum()
 
 
-class keeps_the_first_dtype(_Mixture):
-    """After module.double() the results still have the dtype of the first call: it was stored there, or in a
-    tensor that is kept. Take the dtype from the input of each call.
-    """
-
-    def forward(self, x):
-        dtype = vars(self).setdefault("dtype", x.dtype)
-        output, loss = super().forward(x)
-        return output.to(dtype), loss.to(dtype)
-
-
+@subtle
 class keeps_the_routers_first_weights(_Mixture):
     """After an update or a load_state_dict the tokens go where they went before: a copy of the router's
     weights is kept from the first call. Use the parameter in each call.
@@ -526,15 +499,3 @@ class keeps_the_routers_first_weights(_Mixture):
         if "kept" not in vars(self) or self.kept.dtype != rows.dtype:
             vars(self)["kept"] = self.router.weight * 1
         return rows @ self.kept.mT
-
-
-class returns_one_buffer(_Mixture):
-    """Each call is right, and changes the output that an earlier one returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-
-    def forward(self, x):
-        output, loss = super().forward(x)
-        kept = vars(self).setdefault("kept", {}).setdefault((output.shape, output.dtype), output.detach())
-        output.data = kept.copy_(output.detach())
-        return output, loss

@@ -2,21 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"divides_by_the_largest", "normalises_over_the_first_axis"}
-SUBTLE = {
-    "adds_eps_after_the_root",
-    "adds_eps_to_the_sum",
-    "answers_as_the_first_time",
-    "computes_in_float32",
-    "forgets_eps",
-    "has_another_default",
-    "ignores_the_eps_given",
-    "overwrites_x",
-    "raises_small_rows_to_eps",
-    "trusts_the_memory_layout",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 _SEEN = {}
 
@@ -44,36 +30,42 @@ def subtracts_the_mean_above_the_line_only(x, gamma, eps=1e-6):
     return gamma * centred / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
 
 
+@subtle
 def forgets_eps(x, gamma, eps=1e-6):  # noqa: ARG001 - the mistake
     """A row of zeros gives NaN, and rows of very small numbers come out too large: nothing is added under the
     root. Check a row of zeros; it is to stay one."""
     return _rms_norm(x, gamma, 0.0)
 
 
+@subtle
 def adds_eps_after_the_root(x, gamma, eps=1e-6):
     """Large rows come out nearly right and small ones too large: eps was added when the root had been taken.
     It belongs to the mean square; check the order of the two steps."""
     return gamma * x / (np.sqrt((x * x).mean(axis=-1, keepdims=True)) + eps)
 
 
+@subtle
 def adds_eps_to_the_sum(x, gamma, eps=1e-6):
     """Wide rows of small numbers come out a little too large: eps was added to the sum of the squares, and
     the division by d_model made it smaller. Add it to the average."""
     return gamma * x / np.sqrt(((x * x).sum(axis=-1, keepdims=True) + eps) / x.shape[-1])
 
 
+@subtle
 def raises_small_rows_to_eps(x, gamma, eps=1e-6):
     """Rows whose mean square is above eps come out slightly too large: eps is used as a lower bound, and not
     added. Added, it takes a little off every row."""
     return gamma * x / np.sqrt(np.maximum((x * x).mean(axis=-1, keepdims=True), eps))
 
 
+@subtle
 def ignores_the_eps_given(x, gamma, eps=1e-6):  # noqa: ARG001 - the mistake
     """Right where eps is left out; another eps changes nothing: the number 1e-6 is written into the code.
     Check that the argument is what the formula uses."""
     return _rms_norm(x, gamma)
 
 
+@subtle
 def has_another_default(x, gamma, eps=1e-5):
     """Right where eps is given; without it, rows of small numbers come out too small. The default of eps is
     not the 1e-6 of the statement. Check the signature."""
@@ -110,12 +102,14 @@ def takes_the_root_before_the_average(x, gamma, eps=1e-6):
     return gamma * x / np.sqrt(x * x + eps).mean(axis=-1, keepdims=True)
 
 
+@crude
 def divides_by_the_largest(x, gamma, eps=1e-6):
     """The largest number of each row becomes gamma, and no more: the row was divided by its largest size. The
     divisor is made from all d_model numbers."""
     return gamma * x / np.sqrt((x * x).max(axis=-1, keepdims=True) + eps)
 
 
+@crude
 def normalises_over_the_first_axis(x, gamma, eps=1e-6):
     """Right for a single vector; else a token's result changes with the other rows, since the average runs
     over the first axis. Check the axis."""
@@ -176,12 +170,7 @@ def joins_the_leading_axes(x, gamma, eps=1e-6):
     return _rms_norm(x.reshape(-1, x.shape[-1]), gamma, eps)
 
 
-def trusts_the_memory_layout(x, gamma, eps=1e-6):
-    """Where x is a transposed view the result is wrong, elsewhere right: its numbers are taken in the order
-    that they have in memory. Check what becomes of x when it is cut or flattened."""
-    return _rms_norm(x.ravel(order="K").reshape(x.shape), gamma, eps)
-
-
+@subtle
 def answers_as_the_first_time(x, gamma, eps=1e-6):
     """The first call is right, and later ones of the same shape get its divisors again: something outlives
     the call. Check what is kept between calls."""
@@ -189,20 +178,9 @@ def answers_as_the_first_time(x, gamma, eps=1e-6):
     return gamma * (x / _SEEN.setdefault((x.shape, x.dtype), root))
 
 
+@subtle
 def overwrites_x(x, gamma, eps=1e-6):
     """The caller's x is normalised after the call: `/=` on an argument writes into the caller's memory, and
     the residual connection still needs what was there. Make a new array in the first step."""
     x /= np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
     return gamma * x
-
-
-def widens_to_float64(x, gamma, eps=1e-6):
-    """float32 comes back as float64, twice the memory: something on the way is float64 and widens the rest.
-    The result has the dtype of x; check casts, and NumPy scalars such as np.sqrt(2)."""
-    return _rms_norm(x.astype(np.float64), gamma, eps)
-
-
-def computes_in_float32(x, gamma, eps=1e-6):
-    """float64 arguments get results with half of their digits: the work was done in float32. The result has
-    the dtype of x, in its digits too; check casts."""
-    return _rms_norm(x.astype(np.float32), gamma.astype(np.float32), np.float32(eps)).astype(x.dtype)

@@ -2,21 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"adds_the_waves", "turns_no_number_with_its_partner"}
-SUBTLE = {
-    "accepts_an_odd_width",
-    "computes_in_float32",
-    "expects_batch_and_heads",
-    "ignores_the_base_given",
-    "keeps_the_table_of_an_earlier_call",
-    "overwrites_x",
-    "reads_positions_along_the_first_axis",
-    "sorts_the_positions",
-    "takes_the_first_position_for_the_start",
-    "trusts_the_memory_layout",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 _SEEN = {}
 
@@ -98,6 +84,7 @@ def adds_where_it_must_subtract(x, positions, base=10000.0):
     return _in_turn(first * cos + second * sin, first * sin + second * cos)
 
 
+@crude
 def turns_no_number_with_its_partner(x, positions, base=10000.0):
     """Every number is scaled by cos + sin or cos - sin of its angle, and its partner has no part in it. Each
     new coordinate needs both old ones; check which column meets the sine."""
@@ -163,6 +150,7 @@ def counts_the_tokens_instead(x, positions, base=10000.0):  # noqa: ARG001 - the
     return _right(x, np.arange(x.shape[-2]), base)
 
 
+@subtle
 def takes_the_first_position_for_the_start(x, positions, base=10000.0):
     """Right where positions follow each other; with gaps, or in another order, only the first token is right:
     the others are counted on from it. Each token brings its own position."""
@@ -181,12 +169,14 @@ def counts_positions_from_one(x, positions, base=10000.0):
     return _right(x, np.asarray(positions).astype(np.int64) + 1, base)
 
 
+@subtle
 def sorts_the_positions(x, positions, base=10000.0):
     """Right where positions rise; in another order, tokens are turned for each other's positions. The order
     of `positions` is that of the tokens."""
     return _right(x, np.sort(positions), base)
 
 
+@subtle
 def ignores_the_base_given(x, positions, base=10000.0):  # noqa: ARG001 - the mistake
     """Right where base is left out; another base changes nothing: the number 10000 is written into the code.
     Check that the argument is what the frequencies use."""
@@ -199,6 +189,7 @@ def has_another_default(x, positions, base=1000.0):
     return _right(x, positions, base)
 
 
+@crude
 def adds_the_waves(x, positions, base=10000.0):
     """Vectors of zeros come out as sines and cosines: they were added, as for sinusoidal positions. Here
     nothing is added; the vectors are turned."""
@@ -214,6 +205,7 @@ def turns_the_first_half_alone(x, positions, base=10000.0):
     return _turn(x, angles)
 
 
+@subtle
 def reads_positions_along_the_first_axis(x, positions, base=10000.0):
     """Right without axes in front of the tokens, and where the first axis happens to be as long: the
     positions were given to the first axis. Tokens are the last axis but one."""
@@ -223,6 +215,7 @@ def reads_positions_along_the_first_axis(x, positions, base=10000.0):
     return np.swapaxes(_right(np.swapaxes(x, 0, -2), positions, base), 0, -2)
 
 
+@subtle
 def expects_batch_and_heads(x, positions, base=10000.0):
     """Anything but four axes raises: the shape is unpacked into batch, heads, tokens and d_head. Any axes may
     stand in front of the tokens, or none."""
@@ -230,6 +223,7 @@ def expects_batch_and_heads(x, positions, base=10000.0):
     return _right(x, positions, base)
 
 
+@subtle
 def accepts_an_odd_width(x, positions, base=10000.0):
     """An odd d_head is answered, its last number left as it is, and no error: the check is missing. A number
     without a partner cannot be turned; a clear ValueError says so."""
@@ -238,6 +232,7 @@ def accepts_an_odd_width(x, positions, base=10000.0):
     return np.concatenate([_right(x[..., :-1], positions, base), x[..., -1:]], axis=-1)
 
 
+@subtle
 def keeps_the_table_of_an_earlier_call(x, positions, base=10000.0):
     """The first call is right; later ones of the same shape are turned by its angles, for whichever
     positions. A table that is kept must be kept by position and by base. Check what outlives the call."""
@@ -245,28 +240,9 @@ def keeps_the_table_of_an_earlier_call(x, positions, base=10000.0):
     return _turn(x, _SEEN.setdefault(x.shape[-2:], _angles(x.shape[-1], positions, base)))
 
 
-def trusts_the_memory_layout(x, positions, base=10000.0):
-    """Where x is a transposed view the result is wrong, elsewhere right: its numbers are taken in the order
-    that they have in memory. Check what becomes of x when it is cut or flattened."""
-    return _right(x.ravel(order="K").reshape(x.shape), positions, base)
-
-
+@subtle
 def overwrites_x(x, positions, base=10000.0):
     """The caller's x is turned after the call: the results were written into the argument. Make a new array,
     which also keeps the old pair until both new numbers are made."""
     x[...] = _right(x, positions, base)
     return x
-
-
-def widens_to_float64(x, positions, base=10000.0):
-    """float32 comes back as float64, twice the memory: the angles are float64, and so are their sines and
-    cosines. Cast the two tables to the dtype of x."""
-    return _right(x.astype(np.float64), positions, base)
-
-
-def computes_in_float32(x, positions, base=10000.0):
-    """float64 vectors get results with half of their digits: the tables were made in float32. Make them in
-    the dtype of x, or in float64 and cast."""
-    _require_pairs(x)
-    angles = _angles(x.shape[-1], positions, base).astype(np.float32)
-    return _turn(x.astype(np.float32), angles).astype(x.dtype)

@@ -2,30 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "ignores_the_key_length",
-    "marks_what_is_hidden",
-    "puts_queries_in_columns",
-    "returns_a_mask_to_be_added",
-    "shows_the_window_ahead",
-}
-SUBTLE = {
-    "accepts_an_empty_window",
-    "accepts_negative_sinks",
-    "accepts_too_few_keys",
-    "counts_positions_in_bytes",
-    "drops_the_axis_of_one_query",
-    "hides_sinks_of_short_sequences",
-    "leaves_the_mask_as_integers",
-    "limits_the_window_to_a_hundred",
-    "raises_another_kind_of_error",
-    "refuses_a_window_beyond_the_keys",
-    "refuses_an_empty_cache",
-    "remembers_only_the_lengths",
-    "shows_later_sinks",
-    "takes_zero_for_none",
-}
+from grader.mistakes import crude, subtle
 
 
 def _require(query_len, window, key_len, num_sinks):
@@ -83,6 +60,7 @@ def halves_the_window(query_len, window, key_len=None, num_sinks=0):
     return _right(query_len, window // 2 + 1, key_len, num_sinks)
 
 
+@crude
 def shows_the_window_ahead(query_len, window, key_len=None, num_sinks=0):
     """Each query sees the keys after it and none before: the difference of the positions has the wrong sign.
     The window ends at the query's own key.
@@ -190,6 +168,7 @@ def shows_sinks_to_the_first_queries(query_len, window, key_len=None, num_sinks=
     return (distance >= 0) & ((distance < window) | opened)
 
 
+@subtle
 def shows_later_sinks(query_len, window, key_len=None, num_sinks=0):
     """Where there are several sinks and no cache, the first queries see the sinks after them. A sink that is
     later than its query is the future, and hidden.
@@ -198,6 +177,7 @@ def shows_later_sinks(query_len, window, key_len=None, num_sinks=0):
     return _right(query_len, window, key_len, 0) | (np.arange(key_len) < num_sinks)
 
 
+@subtle
 def hides_sinks_of_short_sequences(query_len, window, key_len=None, num_sinks=0):
     """Where num_sinks exceeds the number of keys before the queries, no sink is visible: it is taken for an
     error and dropped. Each query sees the sinks up to its own position.
@@ -223,6 +203,7 @@ def counts_sinks_from_the_first_query(query_len, window, key_len=None, num_sinks
     return (distance >= 0) & ((distance < window) | ((key >= 0) & (key < num_sinks)))
 
 
+@crude
 def ignores_the_key_length(query_len, window, key_len=None, num_sinks=0):
     """The mask is square although there are more keys than queries: `key_len` never reaches the shape. Check
     the example with a cache.
@@ -247,6 +228,7 @@ def swaps_window_and_key_length(query_len, window, key_len=None, num_sinks=0):
     return _mask(_distance(query_len, max(window, query_len)), key_len, num_sinks)
 
 
+@crude
 def marks_what_is_hidden(query_len, window, key_len=None, num_sinks=0):
     """The mask is inverted: it is True where the query may not attend. Here True means that it MAY, as in
     PyTorch's scaled_dot_product_attention.
@@ -254,6 +236,7 @@ def marks_what_is_hidden(query_len, window, key_len=None, num_sinks=0):
     return ~_right(query_len, window, key_len, num_sinks)
 
 
+@crude
 def puts_queries_in_columns(query_len, window, key_len=None, num_sinks=0):
     """The mask is transposed: keys run down the rows. Rows are queries, columns are keys, as in the scores q
     k^T.
@@ -261,6 +244,7 @@ def puts_queries_in_columns(query_len, window, key_len=None, num_sinks=0):
     return np.ascontiguousarray(_right(query_len, window, key_len, num_sinks).T)
 
 
+@crude
 def returns_a_mask_to_be_added(query_len, window, key_len=None, num_sinks=0):
     """The mask holds 0 and -inf, to be added to the scores. Here it is boolean, and the attention that uses
     it decides what a False does to a score.
@@ -268,6 +252,7 @@ def returns_a_mask_to_be_added(query_len, window, key_len=None, num_sinks=0):
     return np.where(_right(query_len, window, key_len, num_sinks), 0.0, -np.inf)
 
 
+@subtle
 def leaves_the_mask_as_integers(query_len, window, key_len=None, num_sinks=0):
     """The mask is made of numbers, 0 and 1: as an index, or under `~`, they mean something else than False
     and True. Check the dtype of the result.
@@ -275,12 +260,14 @@ def leaves_the_mask_as_integers(query_len, window, key_len=None, num_sinks=0):
     return _right(query_len, window, key_len, num_sinks).astype(np.int64)
 
 
+@subtle
 def drops_the_axis_of_one_query(query_len, window, key_len=None, num_sinks=0):
     """For one query the mask is [key_len]: an axis of length 1 was taken off. A mask has two axes."""
     mask = _right(query_len, window, key_len, num_sinks)
     return mask[0] if query_len == 1 else mask
 
 
+@subtle
 def counts_positions_in_bytes(query_len, window, key_len=None, num_sinks=0):
     """Right for short caches; beyond 127 keys the mask has holes: positions are integers of 8 bits, which
     wrap round. Check the dtype of the positions.
@@ -289,6 +276,7 @@ def counts_positions_in_bytes(query_len, window, key_len=None, num_sinks=0):
     return _mask(_distance(query_len, key_len).astype(np.int8), window, num_sinks)
 
 
+@subtle
 def limits_the_window_to_a_hundred(query_len, window, key_len=None, num_sinks=0):
     """Right for narrow windows; a window of more than 100 keys is cut to 100: the mask is built from a fixed
     number of diagonals. The window has no upper bound.
@@ -297,6 +285,7 @@ def limits_the_window_to_a_hundred(query_len, window, key_len=None, num_sinks=0)
     return _right(query_len, min(window, 100), key_len, num_sinks)
 
 
+@subtle
 def accepts_too_few_keys(query_len, window, key_len=None, num_sinks=0):
     """Fewer keys than queries give a mask and no error: the first queries would have no position. Check the
     length of the keys and raise a ValueError.
@@ -305,6 +294,7 @@ def accepts_too_few_keys(query_len, window, key_len=None, num_sinks=0):
     return _mask(_distance(query_len, query_len if key_len is None else key_len), window, num_sinks)
 
 
+@subtle
 def accepts_an_empty_window(query_len, window, key_len=None, num_sinks=0):
     """A window below 1 gives a mask whose rows may be empty, and no error: softmax would make NaN of them.
     Check the window and raise a ValueError.
@@ -313,11 +303,13 @@ def accepts_an_empty_window(query_len, window, key_len=None, num_sinks=0):
     return _mask(_distance(query_len, key_len), window, num_sinks)
 
 
+@subtle
 def accepts_negative_sinks(query_len, window, key_len=None, num_sinks=0):
     """A negative num_sinks gives a mask and no error. Check num_sinks and raise a ValueError."""
     return _right(query_len, window, key_len, max(num_sinks, 0))
 
 
+@subtle
 def refuses_an_empty_cache(query_len, window, key_len=None, num_sinks=0):
     """As many keys as queries raise an error when the length is given: nothing is in the cache yet, and that
     is legal. Check the comparison for equality.
@@ -327,6 +319,7 @@ def refuses_an_empty_cache(query_len, window, key_len=None, num_sinks=0):
     return _right(query_len, window, key_len, num_sinks)
 
 
+@subtle
 def refuses_a_window_beyond_the_keys(query_len, window, key_len=None, num_sinks=0):
     """A window wider than the number of keys raises an error. It is legal, as at the beginning of every text:
     the mask is the causal one.
@@ -336,6 +329,7 @@ def refuses_a_window_beyond_the_keys(query_len, window, key_len=None, num_sinks=
     return _right(query_len, window, key_len, num_sinks)
 
 
+@subtle
 def takes_zero_for_none(query_len, window, key_len=None, num_sinks=0):
     """key_len=0 gives a square mask and no error: 0 is as false as None, and so it counts as not given. Ask
     whether the argument is None.
@@ -343,6 +337,7 @@ def takes_zero_for_none(query_len, window, key_len=None, num_sinks=0):
     return _right(query_len, window, key_len or None, num_sinks)
 
 
+@subtle
 def raises_another_kind_of_error(query_len, window, key_len=None, num_sinks=0):
     """Wrong arguments do raise an error, but not a ValueError: the caller cannot catch what the statement
     promises. Check the class of the exception.
@@ -356,6 +351,7 @@ def raises_another_kind_of_error(query_len, window, key_len=None, num_sinks=0):
 _masks: dict = {}
 
 
+@subtle
 def remembers_only_the_lengths(query_len, window, key_len=None, num_sinks=0):
     """A later call gets the mask of an earlier one: masks are kept under their lengths, although they depend
     on the window and the sinks as well. Check two calls with other windows.

@@ -4,33 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "adds_the_gate",
-    "forgets_down_proj",
-    "gives_the_layers_biases",
-    "joins_gate_and_up_in_one_matrix",
-    "leaves_the_gate_out",
-    "leaves_up_proj_out",
-    "names_the_layers_as_llama_does",
-    "reduces_d_ff_to_two_thirds",
-}
-SUBTLE = {
-    "bounds_the_gate",
-    "bounds_what_is_gated",
-    "computes_silu_in_float32",
-    "detaches_the_gate",
-    "detaches_the_sigmoid",
-    "detaches_up",
-    "drops_hidden_numbers_in_training",
-    "expects_contiguous_tokens",
-    "keeps_the_first_dtype",
-    "keeps_the_joined_weights",
-    "makes_the_result_on_the_cpu",
-    "overwrites_x",
-    "returns_one_buffer",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 class _SwiGLU(nn.Module):
@@ -169,6 +143,7 @@ class adds_one_to_what_is_gated(_SwiGLU):
         return F.silu(gate) * (up + 1)
 
 
+@crude
 class adds_the_gate(_SwiGLU):
     """The two products are added. A gate scales, so they are multiplied number by number."""
 
@@ -176,6 +151,7 @@ class adds_the_gate(_SwiGLU):
         return F.silu(gate) + up
 
 
+@crude
 class leaves_up_proj_out(_SwiGLU):
     """up_proj has no effect: only the activated gate reaches down_proj, as in a network with two matrices.
     Check where up_proj is called.
@@ -185,6 +161,7 @@ class leaves_up_proj_out(_SwiGLU):
         return F.silu(gate)
 
 
+@crude
 class leaves_the_gate_out(_SwiGLU):
     """gate_proj has no effect: up_proj's product is activated and passed on, as in a network with two
     matrices. Check where gate_proj is called.
@@ -212,6 +189,7 @@ class adds_the_input(_SwiGLU):
         return x + super().forward(x)
 
 
+@crude
 class forgets_down_proj(_SwiGLU):
     """The result has d_ff numbers a token: the gated product is returned. down_proj brings it back to
     d_model.
@@ -230,6 +208,7 @@ class joins_the_leading_axes(_SwiGLU):
         return super().forward(x.reshape(-1, x.shape[-1]))
 
 
+@crude
 class reduces_d_ff_to_two_thirds(_SwiGLU):
     """The layers are too narrow: d_ff is multiplied by 2/3 in the constructor. Use d_ff as it is given; the
     caller has already reduced it.
@@ -239,6 +218,7 @@ class reduces_d_ff_to_two_thirds(_SwiGLU):
         super().__init__(d_model, max(1, int(2 * d_ff / 3)))
 
 
+@crude
 class gives_the_layers_biases(_SwiGLU):
     """The three layers have biases, which the statement does not name: a zero vector does not stay one. A
     linear layer has a bias unless it is told not to.
@@ -247,6 +227,7 @@ class gives_the_layers_biases(_SwiGLU):
     bias = True
 
 
+@crude
 class names_the_layers_as_llama_does(nn.Module):
     """The layers are called w1, w2 and w3, as in Meta's code: weights by the names of the statement cannot be
     loaded. Attributes of the module give its parameters their names.
@@ -262,6 +243,7 @@ class names_the_layers_as_llama_does(nn.Module):
         return self.w2(F.silu(self.w1(x)) * self.w3(x))
 
 
+@crude
 class joins_gate_and_up_in_one_matrix(nn.Module):
     """gate_proj and up_proj are one layer of twice the width, as in some libraries: weights by the names of
     the statement cannot be loaded. The statement has three layers.
@@ -277,6 +259,7 @@ class joins_gate_and_up_in_one_matrix(nn.Module):
         return self.down_proj(F.silu(gate) * up)
 
 
+@subtle
 class bounds_the_gate(_SwiGLU):
     """Small gates are right, and gates above 7 all scale by 7: they are clipped, as in GPT-OSS. SiLU has no
     bound from above; check the gate before the activation.
@@ -286,6 +269,7 @@ class bounds_the_gate(_SwiGLU):
         return F.silu(gate.clamp(max=7))
 
 
+@subtle
 class bounds_what_is_gated(_SwiGLU):
     """Small numbers are right, and what up_proj gives is clipped to -7 … 7, as in GPT-OSS. It is linear here;
     check what lies between up_proj and the multiplication.
@@ -295,6 +279,7 @@ class bounds_what_is_gated(_SwiGLU):
         return F.silu(gate) * up.clamp(-7, 7)
 
 
+@subtle
 class computes_silu_in_float32(_SwiGLU):
     """float64 arguments get results with half of their digits: the activation is computed in float32 and cast
     back. Work in the dtype of x, or in a wider one.
@@ -304,15 +289,7 @@ class computes_silu_in_float32(_SwiGLU):
         return F.silu(gate.float()).to(gate.dtype)
 
 
-class widens_to_float64(_SwiGLU):
-    """float32 comes back as float64, twice the memory: the work is done in float64 and not cast back. The
-    result has the dtype of x.
-    """
-
-    def forward(self, x):
-        return super().forward(x).double()
-
-
+@subtle
 class detaches_the_gate(_SwiGLU):
     """Every value is right, and gate_proj is never trained: the activated gate is detached, or copied by way
     of `.data` or `torch.tensor`. Gradients flow through both factors of the product.
@@ -322,6 +299,7 @@ class detaches_the_gate(_SwiGLU):
         return F.silu(gate).detach()
 
 
+@subtle
 class detaches_the_sigmoid(_SwiGLU):
     """Every value is right and gate_proj's gradients are not: the sigmoid is treated as a constant. It
     depends on the gate, so the derivative of z * sigmoid(z) has two terms.
@@ -331,6 +309,7 @@ class detaches_the_sigmoid(_SwiGLU):
         return gate * torch.sigmoid(gate.detach())
 
 
+@subtle
 class detaches_up(_SwiGLU):
     """Every value is right, and up_proj is never trained: what the gate scales is detached, or copied by way
     of `.data` or `torch.tensor`. Gradients flow through both factors of the product.
@@ -340,6 +319,7 @@ class detaches_up(_SwiGLU):
         return F.silu(gate) * up.detach()
 
 
+@subtle
 class drops_hidden_numbers_in_training(_SwiGLU):
     """In evaluation mode all is right, in training mode every call gives another result: there is a dropout
     on the hidden numbers. The statement has none; both modes give the same.
@@ -349,6 +329,7 @@ class drops_hidden_numbers_in_training(_SwiGLU):
         return F.dropout(super()._hidden(gate, up), 0.1, self.training)
 
 
+@subtle
 class expects_contiguous_tokens(_SwiGLU):
     """Raises an error where x is a transposed view: `view` joins axes only where memory allows it. A linear
     layer needs no joining, and `reshape` copies where it must.
@@ -358,6 +339,7 @@ class expects_contiguous_tokens(_SwiGLU):
         return super().forward(x.view(-1, x.shape[-1])).view(x.shape)
 
 
+@subtle
 class keeps_the_joined_weights(_SwiGLU):
     """After an update or a load_state_dict the network answers as before: the weights of gate_proj and
     up_proj were joined in the first call, and the copy is kept. Join them anew in each call.
@@ -370,15 +352,7 @@ class keeps_the_joined_weights(_SwiGLU):
         return self.down_proj(self._hidden(gate, up))
 
 
-class keeps_the_first_dtype(_SwiGLU):
-    """After network.double() the results still have the dtype of the first call: it was stored there, or in a
-    tensor that is kept. Take the dtype from the input of each call.
-    """
-
-    def forward(self, x):
-        return super().forward(x).to(vars(self).setdefault("dtype", x.dtype))
-
-
+@subtle
 class makes_the_result_on_the_cpu(_SwiGLU):
     """Right on the CPU; on a GPU the call raises, or the result is left on the CPU: a tensor is made without
     a device. Make it on the device of x.
@@ -388,6 +362,7 @@ class makes_the_result_on_the_cpu(_SwiGLU):
         return torch.zeros(gate.shape, dtype=gate.dtype) + super()._hidden(gate, up)
 
 
+@subtle
 class overwrites_x(_SwiGLU):
     """The caller's x is changed: an operation in place, such as `x *= …` or `copy_`, writes into it, and the
     residual connection still needs what was there. Make a new tensor.
@@ -397,16 +372,4 @@ class overwrites_x(_SwiGLU):
         result = super().forward(x)
         with torch.no_grad():
             x.mul_(2)
-        return result
-
-
-class returns_one_buffer(_SwiGLU):
-    """Each call is right, and changes the result that an earlier one returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-
-    def forward(self, x):
-        result = super().forward(x)
-        kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
-        result.data = kept.copy_(result.detach())
         return result

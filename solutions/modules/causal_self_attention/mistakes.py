@@ -5,26 +5,7 @@ import math
 import torch
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"masks_nothing", "reads_only_the_future"}
-SUBTLE = {
-    "accepts_a_remainder",
-    "clips_the_scores",
-    "detaches_the_scores",
-    "hides_the_future_in_training_only",
-    "keeps_the_first_mask",
-    "keeps_the_largest_mask",
-    "keeps_the_results_of_old_weights",
-    "lets_later_keys_set_the_maximum",
-    "makes_the_mask_on_the_cpu",
-    "masks_with_minus_ten_thousand",
-    "overflows_on_large_scores",
-    "returns_one_buffer",
-    "scales_the_input_in_place",
-    "subtracts_one_maximum_for_all",
-    "subtracts_the_mean",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Attention(nn.Module):
@@ -87,6 +68,7 @@ class scales_by_the_full_width(_Attention):
         return q @ k.mT / math.sqrt(q.shape[-1] * self.num_heads)
 
 
+@crude
 class masks_nothing(_Attention):
     """Every token reads the whole sequence, later tokens included. In training the answer stands in the
     input; when text is generated there is no future to read. Look at the weights above the diagonal.
@@ -114,6 +96,7 @@ class leaks_one_token_ahead(_Attention):
         return super()._later(x).triu(2)
 
 
+@crude
 class reads_only_the_future(_Attention):
     """The mask is the wrong way round: keys up to the query are hidden and later ones are seen, so the last
     token has nothing to read but itself. With a boolean mask, check which of its values hides a key.
@@ -132,6 +115,7 @@ class masks_after_the_softmax(_Attention):
         return scores.softmax(-1).masked_fill(later, 0.0)
 
 
+@subtle
 class masks_with_minus_ten_thousand(_Attention):
     """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
     number that is not far enough below them. -inf is below everything.
@@ -141,6 +125,7 @@ class masks_with_minus_ten_thousand(_Attention):
         return scores.masked_fill(later, -1e4).softmax(-1)
 
 
+@subtle
 class overflows_on_large_scores(_Attention):
     """The weights hold NaN where scores are large: exp overflows from 89 on in float32. A softmax that
     subtracts each row's maximum first has the same value and no overflow.
@@ -236,6 +221,7 @@ class averages_the_weights(_Attention):
         return output, weights.mean(dim=1)
 
 
+@subtle
 class detaches_the_scores(_Attention):
     """Every value is right, and queries and keys are never trained: the gradient ends at the scores, which
     are detached, made anew, or computed under no_grad. Follow the path from the weights back to `qkv`.
@@ -253,6 +239,7 @@ class gives_qkv_a_bias(_Attention):
     biases = (True, False)
 
 
+@subtle
 class accepts_a_remainder(_Attention):
     """num_heads need not divide d_model: the constructor lets it pass, and a reshape fails later, with a
     message about sizes, or drops columns. Refuse it in the constructor with a ValueError.
@@ -262,6 +249,7 @@ class accepts_a_remainder(_Attention):
         pass
 
 
+@subtle
 class makes_the_mask_on_the_cpu(_Attention):
     """Right on the CPU; on a GPU the step raises, for the mask is made without a device and stays behind.
     Make it on the device of x, or register it as a buffer.
@@ -271,6 +259,7 @@ class makes_the_mask_on_the_cpu(_Attention):
         return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
 
 
+@subtle
 class keeps_the_first_mask(_Attention):
     """The first sequence comes out right, and a longer one later sees too much: the mask of the first call is
     kept and used for every length. Make it for the sequence at hand, or cut it from one that is long enough.
@@ -284,15 +273,7 @@ class keeps_the_first_mask(_Attention):
         return later
 
 
-class widens_to_float64(_Attention):
-    """The values are right and float32 comes back as float64: something on the way is cast, or made, as
-    float64. Constants of Python widen nothing; NumPy's and float64 tensors do.
-    """
-
-    def _results(self, output, weights):
-        return output.double(), weights.double()
-
-
+@subtle
 class scales_the_input_in_place(_Attention):
     """The first call changes its argument: x is divided, or multiplied, in place, and a residual outside
     then adds something else. An in-place method ends in an underscore; `/=` and `*=` are in place as well.
@@ -304,6 +285,7 @@ class scales_the_input_in_place(_Attention):
         return super().forward(x * 2)
 
 
+@subtle
 class clips_the_scores(_Attention):
     """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
     overflow. A softmax that subtracts each row's maximum needs no bounds.
@@ -313,6 +295,7 @@ class clips_the_scores(_Attention):
         return super()._scores(q, k).clamp(-50, 50)
 
 
+@subtle
 class subtracts_one_maximum_for_all(_Attention):
     """Small scores come out right, and where scores are far apart some rows are NaN or zero: one maximum is
     subtracted from all of them, and exp of the others is 0. Each row needs a maximum of its own.
@@ -323,6 +306,7 @@ class subtracts_one_maximum_for_all(_Attention):
         return powers / powers.sum(-1, keepdim=True)
 
 
+@subtle
 class hides_the_future_in_training_only(_Attention):
     """In training all is right, and after module.eval() every token reads the whole sequence: the mask
     depends on the mode. A text that is generated has no future, but a prompt has; the mask is due in both.
@@ -332,6 +316,7 @@ class hides_the_future_in_training_only(_Attention):
         return super()._later(x) & self.training
 
 
+@subtle
 class keeps_the_largest_mask(_Attention):
     """A sequence is right until a longer one has been shown; after that shorter ones are masked with the end
     of the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
@@ -344,6 +329,7 @@ class keeps_the_largest_mask(_Attention):
         return kept[-x.shape[1] :, : x.shape[1]]
 
 
+@subtle
 class keeps_the_results_of_old_weights(_Attention):
     """After an update or a load_state_dict the module still answers as before: q, k and v of an input are
     kept. The same input gives others once the weights have changed.
@@ -359,6 +345,7 @@ class keeps_the_results_of_old_weights(_Attention):
         return super().forward(x)
 
 
+@subtle
 class returns_one_buffer(_Attention):
     """Each call is right, and changes the output that an earlier one returned: all are written into the same
     memory. Return a tensor of its own from each call.
@@ -370,6 +357,7 @@ class returns_one_buffer(_Attention):
         return output, weights
 
 
+@subtle
 class lets_later_keys_set_the_maximum(_Attention):
     """A later key with a large score leaves nothing for the visible ones: it takes part in the maximum, and
     beside that their exponentials are 0. Mask the scores before the maximum is taken.
@@ -380,6 +368,7 @@ class lets_later_keys_set_the_maximum(_Attention):
         return powers / powers.sum(-1, keepdim=True)
 
 
+@subtle
 class subtracts_the_mean(_Attention):
     """NaN where one score is far above the rest of its row: the mean is subtracted, and exp of what is left
     overflows all the same. Only the maximum leaves nothing above 0.

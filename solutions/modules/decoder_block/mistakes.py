@@ -5,29 +5,7 @@ import math
 import torch
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"masks_nothing"}
-SUBTLE = {
-    "accepts_a_remainder",
-    "adds_in_place",
-    "approximates_gelu",
-    "clips_the_scores",
-    "cuts_the_mask_to_the_shortest_text",
-    "detaches_the_norms_statistics",
-    "detaches_the_stream",
-    "hides_the_future_in_training_only",
-    "keeps_the_first_dtype",
-    "keeps_the_largest_mask",
-    "keeps_the_results_of_old_weights",
-    "makes_the_mask_on_the_cpu",
-    "masks_with_minus_ten_thousand",
-    "overflows_on_large_scores",
-    "renormalises_after_the_softmax",
-    "returns_one_buffer",
-    "subtracts_one_maximum_for_all",
-    "subtracts_squares_for_the_variance",
-    "uses_another_eps",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Attention(nn.Module):
@@ -181,6 +159,7 @@ class feeds_forward_without_a_norm(_Block):
         return x + self.ffn(x)
 
 
+@subtle
 class adds_in_place(_Block):
     """The caller's x is changed: `x += ...` and `add_` write into the tensor that they are given, and raise
     where it is a leaf that needs a gradient. A sum has to be a new tensor.
@@ -204,6 +183,7 @@ class _TanhGELU(nn.GELU):
         super().__init__(approximate="tanh")
 
 
+@subtle
 class approximates_gelu(_Block):
     """Results differ in the fourth digit: GELU is computed by its tanh approximation. The exact one uses the
     normal distribution's own function, erf.
@@ -212,6 +192,7 @@ class approximates_gelu(_Block):
     activation = _TanhGELU
 
 
+@subtle
 class uses_another_eps(_Block):
     """Results differ in the fifth digit or so: the norms have an eps of their own, where 1e-5 is due. Rows
     of little spread show it best.
@@ -226,6 +207,7 @@ class _DetachedNorm(nn.LayerNorm):
         return (x - mean.detach()) / spread.detach() * self.weight + self.bias
 
 
+@subtle
 class detaches_the_norms_statistics(_Block):
     """Every value is right and gradients are not: mean and variance of the norms are treated as constants.
     They depend on x, and so the gradient runs through them too.
@@ -236,6 +218,7 @@ class detaches_the_norms_statistics(_Block):
         self.norm1, self.norm2 = _DetachedNorm(d_model), _DetachedNorm(d_model)
 
 
+@subtle
 class detaches_the_stream(_Block):
     """Every value is right, and nothing before the feed-forward network is trained by it: the sum it reads
     is detached, or copied by way of `.data` or `torch.tensor`.
@@ -251,6 +234,7 @@ class _Unmasked(_Attention):
         return torch.zeros_like(super()._later(x))
 
 
+@crude
 class masks_nothing(_Block):
     """Tokens read later tokens: the attention has no causal mask. Change the last token and see which rows
     of the result move.
@@ -277,6 +261,7 @@ class _OnTheCPU(_Attention):
         return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
 
 
+@subtle
 class makes_the_mask_on_the_cpu(_Block):
     """Right on the CPU; on a GPU the first step raises, for the mask is made without a device and stays
     behind. Make it on the device of x, or register it as a buffer.
@@ -317,6 +302,7 @@ class _Careless(_Attention):
         pass
 
 
+@subtle
 class accepts_a_remainder(_Block):
     """num_heads need not divide d_model: the constructor lets it pass, and a reshape fails later with a
     message about sizes. Refuse it in the constructor with a ValueError.
@@ -342,6 +328,7 @@ class _InTrainingOnly(_Attention):
         return super()._later(x) & self.training
 
 
+@subtle
 class hides_the_future_in_training_only(_Block):
     """In training all is right, and after block.eval() every token reads the whole sequence: the mask depends
     on the mode. A text that is generated has no future, but a prompt has; the mask is due in both.
@@ -358,6 +345,7 @@ class _LargestMask(_Attention):
         return kept[-x.shape[1] :, : x.shape[1]]
 
 
+@subtle
 class keeps_the_largest_mask(_Block):
     """A sequence is right until a longer one has been shown; after that shorter ones are masked with the end
     of the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
@@ -376,6 +364,7 @@ class _ShortestMask(_Attention):
         return later
 
 
+@subtle
 class cuts_the_mask_to_the_shortest_text(_Block):
     """A sequence is right until a shorter one has been shown; after that the tokens behind its end see their
     future: the mask that is kept was cut to it. Keep what is long enough, and cut a copy.
@@ -384,6 +373,7 @@ class cuts_the_mask_to_the_shortest_text(_Block):
     attention_class = _ShortestMask
 
 
+@subtle
 class keeps_the_results_of_old_weights(_Block):
     """After an update or a load_state_dict the block still answers as before: what it made of an input is
     kept. The same input gives another result once the weights have changed.
@@ -395,32 +385,12 @@ class keeps_the_results_of_old_weights(_Block):
         return made - made.detach() + kept
 
 
-class keeps_the_first_dtype(_Block):
-    """After block.double() the results still have the dtype of the first call: it was noted there, or lives
-    on in a tensor that is kept. The dtype is that of the input at hand.
-    """
-
-    def forward(self, x):
-        return super().forward(x).to(vars(self).setdefault("dtype", x.dtype))
-
-
-class returns_one_buffer(_Block):
-    """Each call is right, and changes the result that an earlier one returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-
-    def forward(self, x):
-        result = super().forward(x)
-        kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
-        result.data = kept.copy_(result.detach())
-        return result
-
-
 class _TenThousand(_Attention):
     def _weights(self, scores, later):
         return scores.masked_fill(later, -1e4).softmax(-1)
 
 
+@subtle
 class masks_with_minus_ten_thousand(_Block):
     """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
     number that is not far enough below them. -inf is below everything.
@@ -434,6 +404,7 @@ class _Clipping(_Attention):
         return super()._weights(scores.clamp(-80, 80), later)
 
 
+@subtle
 class clips_the_scores(_Block):
     """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
     overflow. A softmax that subtracts each row's maximum needs no bounds.
@@ -448,6 +419,7 @@ class _Overflowing(_Attention):
         return powers / powers.sum(-1, keepdim=True)
 
 
+@subtle
 class overflows_on_large_scores(_Block):
     """The result holds NaN where scores are large: exp overflows from 89 on in float32. A softmax that
     subtracts each row's maximum first has the same value and no overflow.
@@ -463,6 +435,7 @@ class _OneMaximum(_Attention):
         return powers / powers.sum(-1, keepdim=True)
 
 
+@subtle
 class subtracts_one_maximum_for_all(_Block):
     """Small scores come out right, and where scores are far apart the result is NaN: one maximum is
     subtracted from all rows, and exp of some of them is 0. Each row of each head needs a maximum of its own.
@@ -477,6 +450,7 @@ class _Renormalising(_Attention):
         return weights / (weights.sum(-1, keepdim=True) + 1e-9)
 
 
+@subtle
 class renormalises_after_the_softmax(_Block):
     """Small scores come out right, and where a hidden score is much larger than the visible ones nothing is
     left of these: the softmax runs over all keys, and its rows are normalised again. Hide first.
@@ -492,6 +466,7 @@ class _SquaresNorm(nn.LayerNorm):
         return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
 
 
+@subtle
 class subtracts_squares_for_the_variance(_Block):
     """Where the features lie around 2000, the sublayers read too much or too little: the variance is the mean
     of the squares minus the square of the mean, two large numbers that differ in their last digits. Subtract

@@ -5,29 +5,7 @@ import math
 import torch
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"lets_tokens_see_the_future"}
-SUBTLE = {
-    "accepts_any_number_of_heads",
-    "begins_the_positions_again",
-    "checks_the_length_in_training_only",
-    "clips_the_scores",
-    "cuts_the_mask_to_the_shortest_text",
-    "drops_out_in_training",
-    "fails_late_for_a_long_text",
-    "freezes_the_positions",
-    "hides_the_future_after_training_only",
-    "keeps_the_first_dtype",
-    "keeps_the_largest_mask",
-    "keeps_the_logits_of_old_weights",
-    "makes_the_mask_on_the_cpu",
-    "masks_with_minus_ten_thousand",
-    "refuses_a_text_that_just_fits",
-    "renormalises_after_the_softmax",
-    "returns_one_buffer",
-    "subtracts_one_maximum_for_all",
-    "subtracts_squares_for_the_variance",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Attention(nn.Module):
@@ -121,6 +99,7 @@ class _GPT(nn.Module):
         return heads.transpose(1, 2).flatten(2)
 
 
+@crude
 class lets_tokens_see_the_future(_GPT):
     """Logits change when later tokens do: the attention has no causal mask. In training the loss falls far
     too fast, since the answer is in view.
@@ -301,6 +280,7 @@ class returns_probabilities(_GPT):
         return super().leave(x).softmax(dim=-1)
 
 
+@subtle
 class drops_out_in_training(_GPT):
     """In training mode the logits differ from those in evaluation mode: there is dropout, and this model has
     none.
@@ -310,6 +290,7 @@ class drops_out_in_training(_GPT):
         return nn.functional.dropout(mlp(x), p=1.0, training=self.training)
 
 
+@subtle
 class fails_late_for_a_long_text(_GPT):
     """A text longer than max_len ends in an IndexError from deep inside the embedding. Compare T with max_len
     first, and raise a ValueError that says both.
@@ -319,6 +300,7 @@ class fails_late_for_a_long_text(_GPT):
         pass
 
 
+@subtle
 class refuses_a_text_that_just_fits(_GPT):
     """A text of exactly max_len tokens is refused. Its last position is max_len - 1, and there is a vector
     for it.
@@ -329,6 +311,7 @@ class refuses_a_text_that_just_fits(_GPT):
             raise ValueError(f"{tokens} tokens, max_len {max_len}")
 
 
+@subtle
 class accepts_any_number_of_heads(_GPT):
     """A num_heads that does not divide d_model goes through the constructor, and fails later in a reshape, if
     at all. Check it where the model is made.
@@ -338,6 +321,7 @@ class accepts_any_number_of_heads(_GPT):
         pass
 
 
+@subtle
 class freezes_the_positions(_GPT):
     """The logits are right, and no gradient reaches pos_embed: its weight is detached or read inside no_grad,
     so positions are never learned.
@@ -347,6 +331,7 @@ class freezes_the_positions(_GPT):
         return self.embed.token_embed(ids) + self.embed.pos_embed(self.positions(ids)).detach()
 
 
+@subtle
 class makes_the_mask_on_the_cpu(_GPT):
     """On a GPU the call raises: the mask is made without a device, and so on the CPU. Take the device from
     the scores, or register the mask as a buffer.
@@ -356,6 +341,7 @@ class makes_the_mask_on_the_cpu(_GPT):
         return torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
 
 
+@subtle
 class keeps_the_largest_mask(_GPT):
     """A text is right until a longer one has been shown; after that shorter ones are masked with the end of
     the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
@@ -368,6 +354,7 @@ class keeps_the_largest_mask(_GPT):
         return kept[-scores.shape[-1] :, : scores.shape[-1]]
 
 
+@subtle
 class keeps_the_logits_of_old_weights(_GPT):
     """After an update or a load_state_dict the model still answers as before: what it answered to a text is
     kept. The same text has other logits once the weights have changed.
@@ -379,6 +366,7 @@ class keeps_the_logits_of_old_weights(_GPT):
         return logits - logits.detach() + kept
 
 
+@subtle
 class returns_one_buffer(_GPT):
     """Each call is right, and changes the logits that an earlier one returned: all are written into the same
     memory. Return a tensor of its own from each call.
@@ -392,6 +380,7 @@ class returns_one_buffer(_GPT):
         return logits
 
 
+@subtle
 class hides_the_future_after_training_only(_GPT):
     """In training mode tokens see later ones, after model.eval() they do not. The mask is due in both modes,
     in training above all: look for what depends on self.training.
@@ -401,6 +390,7 @@ class hides_the_future_after_training_only(_GPT):
         return super().visible(scores) | self.training
 
 
+@subtle
 class cuts_the_mask_to_the_shortest_text(_GPT):
     """A text is right until a shorter one has been shown; after that the tokens behind its end see their
     future: the mask that is kept was cut to it. Keep what is long enough, and cut a copy.
@@ -415,6 +405,7 @@ class cuts_the_mask_to_the_shortest_text(_GPT):
         return visible
 
 
+@subtle
 class begins_the_positions_again(_GPT):
     """A text is right until a shorter one has been shown; after that its later tokens get the first positions
     once more: the positions that are kept are lengthened by a count from 0. Count on from their end.
@@ -427,6 +418,7 @@ class begins_the_positions_again(_GPT):
         return kept[: ids.shape[1]]
 
 
+@subtle
 class checks_the_length_in_training_only(_GPT):
     """A text that is too long is refused in training; after model.eval() it ends in an IndexError far below.
     The check must not depend on the mode.
@@ -437,16 +429,7 @@ class checks_the_length_in_training_only(_GPT):
             super().require_length(tokens, max_len)
 
 
-class keeps_the_first_dtype(_GPT):
-    """After model.double() the logits still have the dtype of the first call: it was noted there, or lives on
-    in a tensor that is kept. The dtype is that of the weights.
-    """
-
-    def forward(self, ids):
-        logits = super().forward(ids)
-        return logits.to(vars(self).setdefault("dtype", logits.dtype))
-
-
+@subtle
 class masks_with_minus_ten_thousand(_GPT):
     """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
     number that is not far enough below them. -inf is below everything.
@@ -456,6 +439,7 @@ class masks_with_minus_ten_thousand(_GPT):
         return scores.masked_fill(~visible, -1e4).softmax(dim=-1)
 
 
+@subtle
 class clips_the_scores(_GPT):
     """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
     overflow. A softmax that subtracts each row's maximum needs no bounds.
@@ -465,6 +449,7 @@ class clips_the_scores(_GPT):
         return super().weigh(scores.clamp(-80, 80), visible)
 
 
+@subtle
 class subtracts_one_maximum_for_all(_GPT):
     """Small scores come out right, and where scores are far apart the logits are NaN: one maximum is
     subtracted from all rows, and exp of some of them is 0. Each row of each head needs a maximum of its own.
@@ -476,6 +461,7 @@ class subtracts_one_maximum_for_all(_GPT):
         return powers / powers.sum(dim=-1, keepdim=True)
 
 
+@subtle
 class renormalises_after_the_softmax(_GPT):
     """Small scores come out right, and where a hidden score is much larger than the visible ones nothing is
     left of these: the softmax runs over all keys, and its rows are normalised again. Hide first.
@@ -493,6 +479,7 @@ class _SquaresNorm(nn.LayerNorm):
         return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
 
 
+@subtle
 class subtracts_squares_for_the_variance(_GPT):
     """Where the features lie far from zero the logits are off: the variance is the mean of the squares minus
     the square of the mean, two large numbers that differ in their last digits. Subtract the mean first, then

@@ -5,27 +5,7 @@ import math
 import torch
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"reads_the_table_along_the_batch", "returns_the_table_alone"}
-SUBTLE = {
-    "adds_an_unregistered_copy",
-    "adds_in_training_only",
-    "keeps_the_rows_of_the_first_call",
-    "keeps_rows_by_length",
-    "returns_one_buffer",
-    "adds_in_place",
-    "computes_in_half_precision",
-    "detaches_the_input",
-    "divides_by_the_number_of_pairs",
-    "ends_odd_widths_on_zero",
-    "fails_for_odd_widths",
-    "keeps_512_positions",
-    "keeps_the_table_as_an_attribute",
-    "keeps_the_table_in_float64",
-    "keeps_the_table_without_a_batch_axis",
-    "rounds_to_float32",
-    "trains_the_table",
-}
+from grader.mistakes import crude, subtle
 
 
 def _waves(max_len, d_model, start=0, step=1.0, sine=torch.sin, cosine=torch.cos, exponent=None):
@@ -93,6 +73,7 @@ class halves_the_exponent(_Encoding):
         return _waves(max_len, d_model, exponent=lambda column: (column // 2) / d_model)
 
 
+@subtle
 class divides_by_the_number_of_pairs(_Encoding):
     """For an odd d_model all columns but the first two are off: the exponent divides by twice the number of
     pairs, where it must divide by d_model. For an even one they are the same.
@@ -130,6 +111,7 @@ class stretches_positions_to_max_len(_Encoding):
         return _waves(max_len, d_model, step=1 / max_len)
 
 
+@subtle
 class fails_for_odd_widths(_Encoding):
     """An odd d_model raises: there is a cosine for every sine, and one column too few for it. An odd width
     ends on a sine.
@@ -141,6 +123,7 @@ class fails_for_odd_widths(_Encoding):
         return _waves(max_len, d_model)
 
 
+@subtle
 class ends_odd_widths_on_zero(_Encoding):
     """For an odd d_model the last column is empty: only whole pairs are filled in. The last column is a sine
     without its cosine.
@@ -152,6 +135,7 @@ class ends_odd_widths_on_zero(_Encoding):
         return table
 
 
+@crude
 class reads_the_table_along_the_batch(_Encoding):
     """A token's row is chosen by its sequence's number in the batch: the table is cut to the length of
     axis 0, as for x of shape [T, B, d_model]. Here the batch comes first.
@@ -177,6 +161,7 @@ class adds_the_last_rows(_Encoding):
         return self.pe[:, -x.shape[1] :]
 
 
+@crude
 class returns_the_table_alone(_Encoding):
     """The result does not depend on x: the table's rows are returned, and not added to x."""
 
@@ -191,6 +176,7 @@ class scales_the_input(_Encoding):
         return x * math.sqrt(x.shape[-1]) + self._rows(x)
 
 
+@subtle
 class adds_in_place(_Encoding):
     """The caller's x is changed: `x += ...` and `add_` write into the tensor that they are given. The sum has
     to be a new tensor.
@@ -201,6 +187,7 @@ class adds_in_place(_Encoding):
         return x
 
 
+@subtle
 class trains_the_table(_Encoding):
     """The table is a parameter, so that an optimiser changes it and it counts among the weights. A table that
     is computed, and not learnt, is a buffer.
@@ -210,6 +197,7 @@ class trains_the_table(_Encoding):
         self.pe = nn.Parameter(table)
 
 
+@subtle
 class keeps_the_table_as_an_attribute(_Encoding):
     """Right on the CPU; sent to a GPU the module leaves its table behind, since a plain attribute is not
     moved. Register it as a buffer.
@@ -219,6 +207,7 @@ class keeps_the_table_as_an_attribute(_Encoding):
         self.pe = table
 
 
+@subtle
 class keeps_the_table_in_float64(_Encoding):
     """float32 comes back as float64: the table is float64, as NumPy makes it, and widens the sum. Keep it
     in float32, or cast it to the dtype of x.
@@ -231,6 +220,7 @@ class keeps_the_table_in_float64(_Encoding):
         return super()._rows(x).double()
 
 
+@subtle
 class rounds_to_float32(_Encoding):
     """A float64 x loses half of its digits: it is cast to float32 on the way. The table may be float32; the
     sum has the dtype of x.
@@ -240,6 +230,7 @@ class rounds_to_float32(_Encoding):
         return (x.float() + self._rows(x).float()).to(x.dtype)
 
 
+@subtle
 class computes_in_half_precision(_Encoding):
     """The rows are off in the fourth digit: the table is rounded to half precision, which has three digits.
     Compute it in float32 at least, and cast it no lower.
@@ -249,6 +240,7 @@ class computes_in_half_precision(_Encoding):
         return _waves(max_len, d_model).half().float()
 
 
+@subtle
 class keeps_512_positions(_Encoding):
     """A long sequence raises: the table has 512 rows at most, whatever max_len says. By default there are
     5000.
@@ -258,6 +250,7 @@ class keeps_512_positions(_Encoding):
         return _waves(min(max_len, 512), d_model)
 
 
+@subtle
 class keeps_the_table_without_a_batch_axis(_Encoding):
     """The sums are right and the buffer is [max_len, d_model]: the statement's has an axis of length 1 in
     front, and a checkpoint that holds one does not fit.
@@ -270,6 +263,7 @@ class keeps_the_table_without_a_batch_axis(_Encoding):
         return self.pe[: x.shape[1]]
 
 
+@subtle
 class detaches_the_input(_Encoding):
     """Every value is right, and no gradient passes: x is detached, or the sum is made under no_grad. The
     embedding in front could not learn.
@@ -279,6 +273,7 @@ class detaches_the_input(_Encoding):
         return x.detach() + self._rows(x)
 
 
+@subtle
 class adds_an_unregistered_copy(_Encoding):
     """Right on the CPU, and `pe` is a buffer; on a GPU the sum raises: what is added is a second table that
     is no buffer, and so stays behind. Add the rows of `pe`.
@@ -292,6 +287,7 @@ class adds_an_unregistered_copy(_Encoding):
         return self.tables["pe"][:, : x.shape[1]]
 
 
+@subtle
 class adds_in_training_only(_Encoding):
     """After `eval()` the result is x as it came: the rows are added in training mode only. A model needs its
     positions in both modes.
@@ -301,6 +297,7 @@ class adds_in_training_only(_Encoding):
         return super().forward(x) if self.training else x + 0
 
 
+@subtle
 class keeps_the_rows_of_the_first_call(_Encoding):
     """Right until a sequence comes that is longer than the first: the rows are cut once, at the first call's
     length, and kept. Cut the whole table in every call.
@@ -311,6 +308,7 @@ class keeps_the_rows_of_the_first_call(_Encoding):
         return self.rows[:, : x.shape[1]]
 
 
+@subtle
 class keeps_rows_by_length(_Encoding):
     """A module that was float64 for one call and is float32 again gives float64: the rows of a length are
     kept in a dict, and a dict is not cast with the module. Cut the buffer in every call.
@@ -324,6 +322,7 @@ class keeps_rows_by_length(_Encoding):
         return self.rows.setdefault((x.shape[1], x.device), super()._rows(x))
 
 
+@subtle
 class returns_one_buffer(_Encoding):
     """Each call is right, and changes the result that an earlier one returned: all are written into the same
     memory. Return a tensor of its own from each call.

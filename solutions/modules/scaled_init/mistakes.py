@@ -5,20 +5,7 @@ import math
 import torch
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"forgets_the_residual_projections", "lets_the_width_decide"}
-SUBTLE = {
-    "breaks_the_tie",
-    "draws_from_a_uniform_distribution",
-    "ignores_std",
-    "leaves_out_the_dot",
-    "misses_kinds_of_linear_layers",
-    "replaces_the_parameters",
-    "resets_the_layer_norms",
-    "scales_a_tied_weight",
-    "seeds_the_generator",
-    "takes_every_third_layer_of_a_sequence",
-}
+from grader.mistakes import crude, subtle
 
 _RESIDUAL = (".out.weight", ".out_proj.weight", ".mlp.2.weight", ".ffn.2.weight")
 
@@ -68,6 +55,7 @@ def _init(
             fill(module.weight, std)
 
 
+@crude
 def forgets_the_residual_projections(model, num_layers, std=0.02):
     """All weights have the same standard deviation: the layers that write to the stream are not made smaller.
     Which names does your condition find? Print them.
@@ -103,6 +91,7 @@ def leaves_out_the_feed_forward(model, num_layers, std=0.02):
     _init(model, num_layers, std, is_residual=lambda name: name.endswith(_RESIDUAL[:2]))
 
 
+@subtle
 def leaves_out_the_dot(model, num_layers, std=0.02):
     """Layers such as `attn.checkout` are made smaller too: their names end in `out.weight`, and a dot belongs
     in front of it.
@@ -110,6 +99,7 @@ def leaves_out_the_dot(model, num_layers, std=0.02):
     _init(model, num_layers, std, is_residual=lambda name: name.endswith(tuple(e[1:] for e in _RESIDUAL)))
 
 
+@subtle
 def takes_every_third_layer_of_a_sequence(model, num_layers, std=0.02):
     """Every layer whose name ends in `.2.weight` is made smaller, whatever sequence it belongs to. Only mlp
     and ffn write to the stream.
@@ -128,6 +118,7 @@ def takes_std_for_a_variance(model, num_layers, std=0.02):
     _init(model, num_layers, std, fill=lambda tensor, std: tensor.normal_(0.0, math.sqrt(std)))
 
 
+@subtle
 def draws_from_a_uniform_distribution(model, num_layers, std=0.02):
     """The standard deviation is right, and no weight is larger than 1.8 of it: the numbers are uniform. They
     are to be normal.
@@ -139,6 +130,7 @@ def draws_from_a_uniform_distribution(model, num_layers, std=0.02):
     _init(model, num_layers, std, fill=fill)
 
 
+@crude
 def lets_the_width_decide(model, num_layers, std=0.02):
     """The size of the weights follows from their shape, and std is not looked at: that is Xavier's
     initialisation, or Kaiming's.
@@ -150,6 +142,7 @@ def lets_the_width_decide(model, num_layers, std=0.02):
     _init(model, num_layers, std, fill=fill)
 
 
+@subtle
 def ignores_std(model, num_layers, std=0.02):  # noqa: ARG001 - the mistake
     """The weights have 0.02 whatever std says. With the default that is right."""
     _init(model, num_layers, 0.02)
@@ -197,6 +190,7 @@ def leaves_the_embeddings(model, num_layers, std=0.02):
     _init(model, num_layers, std, embeddings=False)
 
 
+@subtle
 def resets_the_layer_norms(model, num_layers, std=0.02):
     """Layer norms are set to one and zero. That is how they are born; here they are left as they are."""
     _init(model, num_layers, std)
@@ -216,6 +210,7 @@ def draws_the_layer_norms(model, num_layers, std=0.02):
                 module.weight.normal_(0.0, std)
 
 
+@subtle
 def replaces_the_parameters(model, num_layers, std=0.02):
     """The numbers are right and the Parameters are new ones: an optimiser made before goes on changing the
     old. Write into the tensors that are there.
@@ -228,6 +223,7 @@ def replaces_the_parameters(model, num_layers, std=0.02):
             setattr(module, name, fresh)
 
 
+@subtle
 def breaks_the_tie(model, num_layers, std=0.02):
     """A head that was tied to the embedding is so no longer: each layer is given a Parameter of its own.
     Write into the tensors that are there.
@@ -238,6 +234,7 @@ def breaks_the_tie(model, num_layers, std=0.02):
             module.weight = nn.Parameter(module.weight.detach().clone())
 
 
+@subtle
 def scales_a_tied_weight(model, num_layers, std=0.02):
     """A head that is tied to the embedding and goes by the name of a residual projection makes the embedding
     small: it is drawn last, as a linear layer. A tied matrix is an embedding weight.
@@ -249,6 +246,7 @@ def scales_a_tied_weight(model, num_layers, std=0.02):
                 module.weight.normal_(0.0, std / _depth(num_layers))
 
 
+@subtle
 def misses_kinds_of_linear_layers(model, num_layers, std=0.02):
     """Subclasses of nn.Linear are passed over: the type is compared for equality. A kind of linear layer is a
     linear layer.
@@ -264,6 +262,7 @@ def needs_a_bias(model, num_layers, std=0.02):
     _init(model, num_layers, std)
 
 
+@subtle
 def seeds_the_generator(model, num_layers, std=0.02):
     """Every model of one build gets the same numbers: the random generator is seeded inside the function.
     Seeding is for the caller, who may want several models.

@@ -5,32 +5,7 @@ import math
 import torch
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "counts_along_the_batch",
-    "forgets_the_positions",
-    "forgets_the_tokens",
-    "gives_all_tokens_the_last_position",
-    "looks_ids_up_as_positions",
-    "multiplies_the_two",
-}
-SUBTLE = {
-    "adds_positions_in_training_only",
-    "counts_on_from_a_shorter_call",
-    "keeps_the_positions_of_the_first_call",
-    "keeps_the_rows_of_old_tables",
-    "returns_one_buffer",
-    "divides_gradients_by_frequency",
-    "freezes_the_positions",
-    "lets_the_table_complain",
-    "makes_positions_on_the_cpu",
-    "measures_the_batch",
-    "never_trains_id_zero",
-    "reads_the_last_row_beyond_the_end",
-    "refuses_in_training_only",
-    "refuses_the_full_length",
-    "starts_again_beyond_the_end",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Embedding(nn.Module):
@@ -57,6 +32,7 @@ class _Embedding(nn.Module):
         return tokens + positions
 
 
+@crude
 class forgets_the_positions(_Embedding):
     """The same id gives the same vector everywhere: the position's row is not added. Attention alone cannot
     tell in which order its tokens stand.
@@ -66,6 +42,7 @@ class forgets_the_positions(_Embedding):
         return tokens
 
 
+@crude
 class forgets_the_tokens(_Embedding):
     """The result does not depend on the ids: only the position's row is returned, once for every sequence."""
 
@@ -73,6 +50,7 @@ class forgets_the_tokens(_Embedding):
         return 0 * tokens + positions
 
 
+@crude
 class multiplies_the_two(_Embedding):
     """Token row and position row are multiplied, where they are to be added."""
 
@@ -105,6 +83,7 @@ class counts_from_one(_Embedding):
         return super()._positions(ids) + 1
 
 
+@crude
 class counts_along_the_batch(_Embedding):
     """All tokens of a sequence get the same position row, that of the sequence's number in the batch: the
     range runs over the wrong axis. ids is [B, T], and positions count along T.
@@ -132,6 +111,7 @@ class counts_backwards(_Embedding):
         return super()._positions(ids).flip(0)
 
 
+@crude
 class gives_all_tokens_the_last_position(_Embedding):
     """Every token gets one and the same position row, that of the last token: the table is asked for one
     position, and broadcasting hands its row to all.
@@ -141,6 +121,7 @@ class gives_all_tokens_the_last_position(_Embedding):
         return super()._positions(ids)[-1:]
 
 
+@crude
 class looks_ids_up_as_positions(_Embedding):
     """The position table is asked for the ids: a token's vector depends on its id alone. Ask it for 0, 1, 2,
     and so on.
@@ -150,6 +131,7 @@ class looks_ids_up_as_positions(_Embedding):
         return ids % self.max_len
 
 
+@subtle
 class lets_the_table_complain(_Embedding):
     """A sequence that is too long raises an IndexError from inside the embedding, and on a GPU an assertion
     that takes the process with it. Compare T with max_len first and raise a ValueError.
@@ -159,6 +141,7 @@ class lets_the_table_complain(_Embedding):
         pass
 
 
+@subtle
 class reads_the_last_row_beyond_the_end(_Embedding):
     """A sequence that is too long passes: positions are cut off at max_len - 1. The statement asks for a
     ValueError.
@@ -171,6 +154,7 @@ class reads_the_last_row_beyond_the_end(_Embedding):
         return super()._positions(ids).clamp(max=self.max_len - 1)
 
 
+@subtle
 class starts_again_beyond_the_end(_Embedding):
     """A sequence that is too long passes: positions begin again at 0 after max_len. The statement asks for a
     ValueError.
@@ -183,6 +167,7 @@ class starts_again_beyond_the_end(_Embedding):
         return super()._positions(ids) % self.max_len
 
 
+@subtle
 class refuses_the_full_length(_Embedding):
     """A sequence of exactly max_len tokens is refused, and there is a row for each of them. Only a longer one
     is too long.
@@ -193,6 +178,7 @@ class refuses_the_full_length(_Embedding):
             raise ValueError("too long")
 
 
+@subtle
 class refuses_in_training_only(_Embedding):
     """A sequence that is too long is refused in training mode, and after `eval()` the look-up raises an
     IndexError. It is when a model writes that a text grows too long: compare T with max_len in both modes.
@@ -203,6 +189,7 @@ class refuses_in_training_only(_Embedding):
             super()._check(ids)
 
 
+@subtle
 class measures_the_batch(_Embedding):
     """The length that is compared with max_len is that of the batch: `len(ids)` and `ids.shape[0]` count
     sequences. Tokens lie along the second axis.
@@ -223,6 +210,7 @@ class counts_all_ids_of_the_batch(_Embedding):
             raise ValueError("too long")
 
 
+@subtle
 class makes_positions_on_the_cpu(_Embedding):
     """Right on the CPU; on a GPU the look-up raises, for the positions are made without a device and stay
     behind. Make them on the device of ids.
@@ -232,6 +220,7 @@ class makes_positions_on_the_cpu(_Embedding):
         return torch.arange(ids.shape[1])
 
 
+@subtle
 class never_trains_id_zero(_Embedding):
     """Every value is right, and row 0 of the token table gets no gradient: the embedding has a padding_idx.
     No id is special here.
@@ -242,6 +231,7 @@ class never_trains_id_zero(_Embedding):
         self.token_embed = nn.Embedding(vocab_size, d_model, padding_idx=0)
 
 
+@subtle
 class freezes_the_positions(_Embedding):
     """Every value is right, and the position table is never trained: its rows are detached, or read by way
     of `.data`. Both tables are learnt.
@@ -251,6 +241,7 @@ class freezes_the_positions(_Embedding):
         return tokens + positions.detach()
 
 
+@subtle
 class divides_gradients_by_frequency(_Embedding):
     """Every value is right, and a frequent id is trained as slowly as a rare one: the embedding scales its
     gradients by frequency. Every occurrence counts in full.
@@ -295,6 +286,7 @@ class makes_a_row_for_one_position_more(_Embedding):
         self.pos_embed = nn.Embedding(max_len + 1, d_model)
 
 
+@subtle
 class adds_positions_in_training_only(_Embedding):
     """After `eval()` the same id gives the same vector everywhere: the position's row is added in training
     mode only. The model that writes needs its positions as the model that learns does.
@@ -304,6 +296,7 @@ class adds_positions_in_training_only(_Embedding):
         return tokens + positions if self.training else tokens + 0
 
 
+@subtle
 class keeps_the_positions_of_the_first_call(_Embedding):
     """Right until a sequence comes that is longer than the first: the range of positions is made in the first
     call and kept. Make it anew for each length, or once for max_len.
@@ -314,6 +307,7 @@ class keeps_the_positions_of_the_first_call(_Embedding):
         return self.positions[: ids.shape[1]]
 
 
+@subtle
 class keeps_the_rows_of_old_tables(_Embedding):
     """After new weights were loaded, or after a step of training, sequences of a length that was seen before
     get the old position rows: they are kept by length. Read the table in every call.
@@ -326,6 +320,7 @@ class keeps_the_rows_of_old_tables(_Embedding):
         return self._joined(self.token_embed(ids), kept)
 
 
+@subtle
 class counts_on_from_a_shorter_call(_Embedding):
     """Right until a sequence follows a shorter one: it is taken for the rest of that text, and its positions
     begin where the last call ended. That belongs to a cache; without one each call begins at 0.
@@ -335,15 +330,3 @@ class counts_on_from_a_shorter_call(_Embedding):
         last, tokens = vars(self).get("last", ids.shape[1]), ids.shape[1]
         self.last = tokens
         return (super()._positions(ids) + last * (last < tokens)) % self.max_len
-
-
-class returns_one_buffer(_Embedding):
-    """Each call is right, and changes the result that an earlier one returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-
-    def _joined(self, tokens, positions):
-        result = tokens + positions
-        kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
-        result.data = kept.copy_(result.detach())
-        return result

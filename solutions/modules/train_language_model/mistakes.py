@@ -6,17 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"trains_a_copy"}
-SUBTLE = {
-    "always_takes_a_step",
-    "keeps_the_mode",
-    "keeps_the_optimiser_for_later",
-    "reads_losses_by_numpy",
-    "reads_targets_in_memory_order",
-    "trains_in_evaluation_mode",
-    "zeroes_gradients_after_the_step",
-}
+from grader.mistakes import crude, subtle
 
 
 def _adamw(model, lr):
@@ -127,6 +117,7 @@ def makes_an_optimiser_a_step(model, inputs, targets, steps, lr=1e-2):
     return [_train(model, inputs, targets, 1, lr)[0] for _ in range(steps)]
 
 
+@subtle
 def keeps_the_optimiser_for_later(model, inputs, targets, steps, lr=1e-2):
     """A second call on the same model goes on with the first one's optimiser, its means and its learning
     rate. Each call has an optimiser of its own.
@@ -161,6 +152,7 @@ def notes_one_loss_more(model, inputs, targets, steps, lr=1e-2):
     return [*losses, _loss(model(inputs), targets).item()]
 
 
+@subtle
 def always_takes_a_step(model, inputs, targets, steps, lr=1e-2):
     """With steps=0 the model is trained all the same, and the list is not empty."""
     return _train(model, inputs, targets, max(steps, 1), lr)
@@ -173,6 +165,7 @@ def returns_tensors(model, inputs, targets, steps, lr=1e-2):
     return [torch.tensor(loss) for loss in _train(model, inputs, targets, steps, lr)]
 
 
+@subtle
 def reads_losses_by_numpy(model, inputs, targets, steps, lr=1e-2):
     """The first step raises: the loss carries the graph of the model, and `.numpy()` refuses that. Read the
     number by `.item()`, or call `.detach()` first.
@@ -186,6 +179,7 @@ def reads_losses_by_numpy(model, inputs, targets, steps, lr=1e-2):
     return _train(model, inputs, targets, steps, lr, measure=measure)
 
 
+@subtle
 def keeps_the_mode(model, inputs, targets, steps, lr=1e-2):
     """A model that comes in evaluation mode is trained in it, and its dropout does nothing. Switch the mode
     before the loop.
@@ -193,11 +187,13 @@ def keeps_the_mode(model, inputs, targets, steps, lr=1e-2):
     return _train(model, inputs, targets, steps, lr, mode=lambda _: None)
 
 
+@subtle
 def trains_in_evaluation_mode(model, inputs, targets, steps, lr=1e-2):
     """The model is in evaluation mode while it learns. That mode is for using it."""
     return _train(model, inputs, targets, steps, lr, mode=nn.Module.eval)
 
 
+@crude
 def trains_a_copy(model, inputs, targets, steps, lr=1e-2):
     """The losses fall and the model is as it was: a copy was trained. The next call begins where the first
     began. Train in place.
@@ -258,6 +254,7 @@ def takes_the_softmax_twice(model, inputs, targets, steps, lr=1e-2):
     return _train(model, inputs, targets, steps, lr, measure=lambda a, b: _loss(a.softmax(-1), b))
 
 
+@subtle
 def reads_targets_in_memory_order(model, inputs, targets, steps, lr=1e-2):
     """Targets that are a slice or a transpose end in an error: `view` needs contiguous memory. `reshape` and
     `flatten` do not.
@@ -265,6 +262,7 @@ def reads_targets_in_memory_order(model, inputs, targets, steps, lr=1e-2):
     return _train(model, inputs, targets, steps, lr, measure=lambda a, b: _loss(a, b.view(-1)))
 
 
+@subtle
 def zeroes_gradients_after_the_step(model, inputs, targets, steps, lr=1e-2):
     """Right for a fresh model; one that comes with gradients takes a wrong first step: they are set to zero
     after each step only, so what was there before the call counts in. Zero them ahead of the backward.

@@ -6,40 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"attends_to_itself_twice", "lets_the_decoder_see_the_future"}
-SUBTLE = {
-    "accepts_any_number_of_heads",
-    "begins_the_positions_again",
-    "clips_the_scores",
-    "decodes_only_after_encode",
-    "detaches_the_memory",
-    "drops_from_the_sum",
-    "drops_half_by_default",
-    "drops_no_embedding",
-    "drops_no_sublayer",
-    "drops_nothing_in_the_encoder",
-    "encodes_again_in_decode",
-    "expects_padding_at_the_end",
-    "hides_the_future_after_training_only",
-    "keeps_masks_by_shape",
-    "keeps_positions_by_their_length",
-    "keeps_the_first_dtype",
-    "keeps_the_largest_mask",
-    "keeps_the_mask_of_the_source",
-    "keeps_the_table_of_an_earlier_model",
-    "keeps_the_memory_of_old_weights",
-    "makes_the_mask_on_the_cpu",
-    "masks_with_minus_ten_thousand",
-    "masks_with_the_source_read_last",
-    "reads_padding_in_the_decoder",
-    "renormalises_after_the_softmax",
-    "returns_one_buffer",
-    "stops_the_positions_at_even_widths",
-    "subtracts_one_maximum_for_all",
-    "subtracts_squares_for_the_variance",
-    "takes_zero_for_padding",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Attention(nn.Module):
@@ -206,6 +173,7 @@ class forgets_the_residuals(_Transformer):
         return norm(self.drop(sublayer(x)))
 
 
+@crude
 class lets_the_decoder_see_the_future(_Transformer):
     """Target tokens attend to later ones: the decoder's mask hides padding alone. It must be causal too."""
 
@@ -231,6 +199,7 @@ class reads_padding_in_the_cross_attention(_Transformer):
         return self.real(src) | True
 
 
+@subtle
 class reads_padding_in_the_decoder(_Transformer):
     """The decoder's mask is causal and nothing else. While padding stands at the end, no real token sees it;
     where it stands in front, or in the middle, it is read.
@@ -240,6 +209,7 @@ class reads_padding_in_the_decoder(_Transformer):
         return self.causal(tgt)
 
 
+@subtle
 class expects_padding_at_the_end(_Transformer):
     """Padding is counted, and that many tokens at the end of the row are hidden. It may stand anywhere in a
     row: compare each id with pad_id.
@@ -250,6 +220,7 @@ class expects_padding_at_the_end(_Transformer):
         return torch.arange(ids.shape[1], device=ids.device) < length
 
 
+@subtle
 class takes_zero_for_padding(_Transformer):
     """Token 0 is hidden whatever pad_id says: the argument is not looked at. With the default it is right."""
 
@@ -300,6 +271,7 @@ class gives_each_layer_its_own_memory(_Transformer):
         return self.out_proj(x)
 
 
+@subtle
 class encodes_again_in_decode(_Transformer):
     """decode makes a memory of its own from src, and ignores the one that it is given. While a translation is
     written that is the encoder's whole work again at every token.
@@ -309,6 +281,7 @@ class encodes_again_in_decode(_Transformer):
         return super().decode(tgt, self.encode(src), src)
 
 
+@crude
 class attends_to_itself_twice(_Transformer):
     """The source changes nothing: keys and values of the cross-attention come from the target. They come from
     the memory.
@@ -338,6 +311,7 @@ class ties_the_output(_Transformer):
         self.out_proj.weight = self.tgt_emb.weight
 
 
+@subtle
 class drops_no_embedding(_Transformer):
     """In training nothing is dropped from the sum of embedding and position: dropout stands on the sublayers'
     outputs alone. It belongs in front of both stacks too.
@@ -347,6 +321,7 @@ class drops_no_embedding(_Transformer):
         return x
 
 
+@subtle
 class drops_no_sublayer(_Transformer):
     """In training the sublayers' outputs are added whole: dropout stands on the embeddings alone. Each output
     is dropped from before it is added.
@@ -359,6 +334,7 @@ class drops_no_sublayer(_Transformer):
         return super().drop(x)
 
 
+@subtle
 class drops_nothing_in_the_encoder(_Transformer):
     """Trained with dropout=1 the memory still knows its ids: the encoder's sublayers are added whole, while
     the decoder's are dropped. Encoder layers have the same two places for dropout; is it in both stacks?
@@ -369,6 +345,7 @@ class drops_nothing_in_the_encoder(_Transformer):
         return layer.norm2(x + layer.ffn(x))
 
 
+@subtle
 class drops_half_by_default(_Transformer):
     """Where the caller names no dropout, too much of the training signal is lost: half of all entries are
     dropped, and the statement's default is one in ten. Compare the constructor's defaults with it.
@@ -378,6 +355,7 @@ class drops_half_by_default(_Transformer):
         super().__init__(*sizes, dropout=dropout, **options)
 
 
+@subtle
 class drops_from_the_sum(_Transformer):
     """Dropout is applied to x plus the sublayer's output, so that the stream itself is dropped. It belongs on
     the sublayer's output, before the sum.
@@ -405,6 +383,7 @@ class drops_attention_weights(_Transformer):
         return F.dropout(super().weigh(scores), self.rate)
 
 
+@subtle
 class accepts_any_number_of_heads(_Transformer):
     """A num_heads that does not divide d_model goes through the constructor, and fails later in a reshape, if
     at all. Check it where the model is made.
@@ -414,6 +393,7 @@ class accepts_any_number_of_heads(_Transformer):
         pass
 
 
+@subtle
 class detaches_the_memory(_Transformer):
     """The logits are right, and the encoder never learns: the memory is detached, or made inside no_grad, so
     that no gradient reaches the source's side.
@@ -423,6 +403,7 @@ class detaches_the_memory(_Transformer):
         return super().decode(tgt, memory.detach(), src)
 
 
+@subtle
 class makes_the_mask_on_the_cpu(_Transformer):
     """On a GPU the call raises: the causal mask is made without a device, and so on the CPU. Take the device
     from the ids.
@@ -432,6 +413,7 @@ class makes_the_mask_on_the_cpu(_Transformer):
         return torch.ones(tgt.shape[1], tgt.shape[1], dtype=torch.bool).tril()
 
 
+@subtle
 class masks_with_the_source_read_last(_Transformer):
     """decode hides the padding of another source, the last one given to encode, and fails if encode was not
     called: encode stores the mask. Make it in decode, from the source that decode is given.
@@ -445,6 +427,7 @@ class masks_with_the_source_read_last(_Transformer):
         return self.visible
 
 
+@subtle
 class keeps_masks_by_shape(_Transformer):
     """The first batch is right; a later one of the same shape is masked as the first one was. Masks depend on
     the ids, not on their shape: look for what is kept between calls.
@@ -454,6 +437,7 @@ class keeps_masks_by_shape(_Transformer):
         return vars(self).setdefault("kept", {}).setdefault(tuple(src.shape), super().encoder_mask(src))
 
 
+@subtle
 class keeps_the_memory_of_old_weights(_Transformer):
     """After an update or a load_state_dict the model still answers with an old memory: encode keeps what it
     made of a source. The same ids mean another memory once the weights have changed.
@@ -467,6 +451,7 @@ class keeps_the_memory_of_old_weights(_Transformer):
         return kept.setdefault(key, super().encode(src))
 
 
+@subtle
 class hides_the_future_after_training_only(_Transformer):
     """In training mode target tokens attend to later ones, after model.eval() they do not. The mask is causal
     in both modes, in training above all: look for what depends on self.training.
@@ -476,18 +461,7 @@ class hides_the_future_after_training_only(_Transformer):
         return super().causal(tgt) | self.training
 
 
-class returns_one_buffer(_Transformer):
-    """Each call is right, and changes the logits that an earlier one returned: all are written into the same
-    memory. Return a tensor of its own from each call.
-    """
-
-    def decode(self, tgt, memory, src):
-        logits = super().decode(tgt, memory, src)
-        kept = vars(self).setdefault("kept", {}).setdefault((logits.shape, logits.dtype), logits.detach())
-        logits.data = kept.copy_(logits.detach())
-        return logits
-
-
+@subtle
 class keeps_the_largest_mask(_Transformer):
     """A target is right until a longer one has been shown; after that shorter ones are masked with the end of
     the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
@@ -500,6 +474,7 @@ class keeps_the_largest_mask(_Transformer):
         return kept[-tgt.shape[1] :, : tgt.shape[1]]
 
 
+@subtle
 class begins_the_positions_again(_Transformer):
     """A target is right until a shorter one has been shown; after that its later tokens get the first
     positions once more: the table that is kept is lengthened by a count from 0. Count on from its end.
@@ -513,16 +488,7 @@ class begins_the_positions_again(_Transformer):
         return super().positions(ids, dtype)[kept[:tokens]]
 
 
-class keeps_the_first_dtype(_Transformer):
-    """After model.double() the logits still have the dtype of the first call: it was noted there, or lives on
-    in a tensor that is kept. The dtype is that of the weights.
-    """
-
-    def decode(self, tgt, memory, src):
-        logits = super().decode(tgt, memory, src)
-        return logits.to(vars(self).setdefault("dtype", logits.dtype))
-
-
+@subtle
 class keeps_positions_by_their_length(_Transformer):
     """Right until the model changes its dtype; then a length that was met before raises, since its positions
     are kept from the first call with the dtype and the device of that time. Cut the table in every call.
@@ -533,6 +499,7 @@ class keeps_positions_by_their_length(_Transformer):
         return kept.setdefault(ids.shape[1], super().positions(ids, dtype))
 
 
+@subtle
 class keeps_the_table_of_an_earlier_model(_Transformer):
     """Right for one model; a second one of the same width raises where its texts are longer than max_len of
     the first: the table of positions is kept by its width. Its length depends on max_len.
@@ -545,6 +512,7 @@ class keeps_the_table_of_an_earlier_model(_Transformer):
         self.pe = self.tables.setdefault(self.pe.shape[1], self.pe)
 
 
+@subtle
 class stops_the_positions_at_even_widths(_Transformer):
     """With an odd d_model the last column of the positions is zero: the table is filled in pairs of sine and
     cosine. An odd width ends on a sine without its cosine.
@@ -556,6 +524,7 @@ class stops_the_positions_at_even_widths(_Transformer):
         return table
 
 
+@subtle
 class clips_the_scores(_Transformer):
     """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
     overflow. A softmax that subtracts each row's maximum needs no bounds.
@@ -565,6 +534,7 @@ class clips_the_scores(_Transformer):
         return super().mask(scores.clamp(-80, 80), visible)
 
 
+@subtle
 class masks_with_minus_ten_thousand(_Transformer):
     """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
     number that is not far enough below them. -inf is below everything.
@@ -574,6 +544,7 @@ class masks_with_minus_ten_thousand(_Transformer):
         return self.weigh(scores.masked_fill(~visible, -1e4))
 
 
+@subtle
 class subtracts_one_maximum_for_all(_Transformer):
     """Small scores come out right, and where scores are far apart the logits are NaN: one maximum is
     subtracted from all rows, and exp of some of them is 0. Each row of each head needs a maximum of its own.
@@ -585,6 +556,7 @@ class subtracts_one_maximum_for_all(_Transformer):
         return powers / powers.sum(dim=-1, keepdim=True)
 
 
+@subtle
 class renormalises_after_the_softmax(_Transformer):
     """Small scores come out right, and where a hidden score is much larger than the visible ones nothing is
     left of these: the softmax runs over all keys, and its rows are normalised again. Hide first.
@@ -602,6 +574,7 @@ class _SquaresNorm(nn.LayerNorm):
         return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
 
 
+@subtle
 class subtracts_squares_for_the_variance(_Transformer):
     """Where the features lie far from zero the logits are off: the variance is the mean of the squares minus
     the square of the mean, two large numbers that differ in their last digits. Subtract the mean first, then
@@ -616,6 +589,7 @@ class subtracts_squares_for_the_variance(_Transformer):
                     setattr(module, name, _SquaresNorm(norm.normalized_shape))
 
 
+@subtle
 class keeps_the_mask_of_the_source(_Transformer):
     """decode hides the padding of another source, the last one given to encode: encode stores its mask, and
     decode makes a mask only if none is stored. Make the mask in decode, from the source that decode is given.
@@ -629,6 +603,7 @@ class keeps_the_mask_of_the_source(_Transformer):
         return vars(self).get("visible", super().cross_mask(src))
 
 
+@subtle
 class decodes_only_after_encode(_Transformer):
     """decode raises on a model whose encode has not run: what it needs is made there. A memory may come from
     elsewhere; make what is needed from decode's own arguments, or in the constructor.

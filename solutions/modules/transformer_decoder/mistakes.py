@@ -6,34 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"sees_the_future"}
-SUBTLE = {
-    "accepts_any_number_of_heads",
-    "adds_the_causal_mask_to_the_given_one",
-    "always_ties",
-    "begins_the_positions_again",
-    "clips_the_scores",
-    "copies_the_embedding",
-    "detaches_the_memory",
-    "drops_half_by_default",
-    "drops_no_embedding",
-    "drops_no_sublayer",
-    "hides_memory_in_evaluation_only",
-    "hides_the_future_after_training_only",
-    "keeps_memory_masks_by_shape",
-    "keeps_positions_by_their_length",
-    "keeps_the_first_dtype",
-    "keeps_the_largest_mask",
-    "keeps_the_scaled_table_of_old_weights",
-    "makes_the_mask_on_the_cpu",
-    "masks_with_minus_ten_thousand",
-    "renormalises_after_the_softmax",
-    "returns_one_buffer",
-    "stops_the_positions_at_even_widths",
-    "subtracts_one_maximum_for_all",
-    "subtracts_squares_for_the_variance",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Attention(nn.Module):
@@ -226,6 +199,7 @@ class gives_every_layer_the_embedding(_Decoder):
         return self.leave(self.through(self.layers[-1], x, memory, own, other))
 
 
+@subtle
 class copies_the_embedding(_Decoder):
     """With tie_weights=True there are two Parameters with equal numbers: the values were copied, and part at
     the first update; half of the gradient is missing. Both names are to hold one and the same Parameter.
@@ -236,6 +210,7 @@ class copies_the_embedding(_Decoder):
             self.out_proj.weight = nn.Parameter(self.tok_emb.weight.detach().clone())
 
 
+@subtle
 class always_ties(_Decoder):
     """With tie_weights=False there is still one Parameter under two names: the argument is not looked at."""
 
@@ -251,6 +226,7 @@ class gives_the_output_a_bias(_Decoder):
     biased = True
 
 
+@crude
 class sees_the_future(_Decoder):
     """Without a tgt_mask every target token attends to all others: None is taken for 'no mask'. It means
     causal.
@@ -269,6 +245,7 @@ class ignores_the_target_mask(_Decoder):
         return self.causal(tokens, device)
 
 
+@subtle
 class adds_the_causal_mask_to_the_given_one(_Decoder):
     """A tgt_mask that lets tokens see later ones has no effect there: it is combined with the causal mask. A
     mask that is given is used as it is; only None means causal.
@@ -298,6 +275,7 @@ class ignores_the_memory_mask(_Decoder):
         return torch.ones_like(given)[:, None, None, :]
 
 
+@subtle
 class hides_memory_in_evaluation_only(_Decoder):
     """In training the padding of the source is read like the other tokens, after model.eval() it is not. It
     is hidden in both modes: look for what depends on self.training.
@@ -334,6 +312,7 @@ class normalises_after_each_sublayer(_Decoder):
         return layer.norm3(x + self.drop(layer.ffn(x)))
 
 
+@subtle
 class drops_no_embedding(_Decoder):
     """In training nothing is dropped from the sum of embedding and position: dropout stands on the sublayers'
     outputs alone. It belongs in front of the first layer too.
@@ -343,6 +322,7 @@ class drops_no_embedding(_Decoder):
         return x
 
 
+@subtle
 class drops_no_sublayer(_Decoder):
     """In training the sublayers' outputs are added whole: dropout stands on the embedding alone. Each of the
     three outputs of a layer is dropped from before it is added.
@@ -355,6 +335,7 @@ class drops_no_sublayer(_Decoder):
         return super().drop(x)
 
 
+@subtle
 class drops_half_by_default(_Decoder):
     """Where the caller names no dropout, too much of the training signal is lost: half of all entries are
     dropped, and the statement's default is one in ten. Compare the constructor's defaults with it.
@@ -382,6 +363,7 @@ class drops_attention_weights(_Decoder):
         return F.dropout(super().weigh(scores), self.rate)
 
 
+@subtle
 class accepts_any_number_of_heads(_Decoder):
     """A num_heads that does not divide d_model goes through the constructor, and fails later in a reshape, if
     at all. Check it where the model is made.
@@ -391,6 +373,7 @@ class accepts_any_number_of_heads(_Decoder):
         pass
 
 
+@subtle
 class detaches_the_memory(_Decoder):
     """The logits are right, and no gradient reaches the memory: it is detached, and the encoder never
     learns.
@@ -400,6 +383,7 @@ class detaches_the_memory(_Decoder):
         return super().through(layer, x, memory.detach(), own, other)
 
 
+@subtle
 class makes_the_mask_on_the_cpu(_Decoder):
     """On a GPU the call raises: the causal mask is made without a device, and so on the CPU. Take the device
     from the ids.
@@ -409,6 +393,7 @@ class makes_the_mask_on_the_cpu(_Decoder):
         return torch.ones(tokens, tokens, dtype=torch.bool).tril()
 
 
+@subtle
 class keeps_memory_masks_by_shape(_Decoder):
     """The first batch is right; a later one of the same shape has its memory hidden as the first one had. The
     mask of one call says nothing of the next: look for what is kept between calls.
@@ -419,6 +404,7 @@ class keeps_memory_masks_by_shape(_Decoder):
         return kept.setdefault(given.shape, super().other_mask(given))
 
 
+@subtle
 class keeps_the_scaled_table_of_old_weights(_Decoder):
     """After an update or a load_state_dict the model still answers with its old vectors: in evaluation mode
     the embedding times sqrt(d_model) was computed once and kept. It changes with the weights.
@@ -430,6 +416,7 @@ class keeps_the_scaled_table_of_old_weights(_Decoder):
         return vectors if self.training else vectors - vectors.detach() + kept
 
 
+@subtle
 class hides_the_future_after_training_only(_Decoder):
     """In training mode target tokens attend to later ones, after model.eval() they do not. The mask is causal
     in both modes, in training above all: look for what depends on self.training.
@@ -439,6 +426,7 @@ class hides_the_future_after_training_only(_Decoder):
         return super().causal(tokens, device) | self.training
 
 
+@subtle
 class returns_one_buffer(_Decoder):
     """Each call is right, and changes the logits that an earlier one returned: all are written into the same
     memory. Return a tensor of its own from each call.
@@ -452,6 +440,7 @@ class returns_one_buffer(_Decoder):
         return logits
 
 
+@subtle
 class keeps_the_largest_mask(_Decoder):
     """A target is right until a longer one has been shown; after that shorter ones are masked with the end of
     the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
@@ -464,6 +453,7 @@ class keeps_the_largest_mask(_Decoder):
         return kept[-tokens:, :tokens]
 
 
+@subtle
 class begins_the_positions_again(_Decoder):
     """A target is right until a shorter one has been shown; after that its later tokens get the first
     positions once more: the table that is kept is lengthened by a count from 0. Count on from its end.
@@ -477,16 +467,7 @@ class begins_the_positions_again(_Decoder):
         return super().positions(ids)[kept[:tokens]]
 
 
-class keeps_the_first_dtype(_Decoder):
-    """After model.double() the logits still have the dtype of the first call: it was noted there, or lives on
-    in a tensor that is kept. The dtype is that of the weights.
-    """
-
-    def forward(self, *inputs, **masks):
-        logits = super().forward(*inputs, **masks)
-        return logits.to(vars(self).setdefault("dtype", logits.dtype))
-
-
+@subtle
 class keeps_positions_by_their_length(_Decoder):
     """Right until the model changes its dtype; then a length that was met before raises, since its positions
     are kept from the first call with the dtype and the device of that time. Cut the table in every call.
@@ -497,6 +478,7 @@ class keeps_positions_by_their_length(_Decoder):
         return kept.setdefault(ids.shape[1], super().positions(ids))
 
 
+@subtle
 class stops_the_positions_at_even_widths(_Decoder):
     """With an odd d_model the last column of the positions is zero: the table is filled in pairs of sine and
     cosine. An odd width ends on a sine without its cosine.
@@ -508,6 +490,7 @@ class stops_the_positions_at_even_widths(_Decoder):
         return table
 
 
+@subtle
 class clips_the_scores(_Decoder):
     """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
     overflow. A softmax that subtracts each row's maximum needs no bounds.
@@ -517,6 +500,7 @@ class clips_the_scores(_Decoder):
         return super().mask(scores.clamp(-80, 80), visible)
 
 
+@subtle
 class masks_with_minus_ten_thousand(_Decoder):
     """Small scores come out right, and where scores are large and negative, hidden keys win: the mask is a
     number that is not far enough below them. -inf is below everything.
@@ -526,6 +510,7 @@ class masks_with_minus_ten_thousand(_Decoder):
         return self.weigh(scores.masked_fill(~visible, -1e4))
 
 
+@subtle
 class subtracts_one_maximum_for_all(_Decoder):
     """Small scores come out right, and where scores are far apart the logits are NaN: one maximum is
     subtracted from all rows, and exp of some of them is 0. Each row of each head needs a maximum of its own.
@@ -537,6 +522,7 @@ class subtracts_one_maximum_for_all(_Decoder):
         return powers / powers.sum(dim=-1, keepdim=True)
 
 
+@subtle
 class renormalises_after_the_softmax(_Decoder):
     """Small scores come out right, and where a hidden score is much larger than the visible ones nothing is
     left of these: the softmax runs over all keys, and its rows are normalised again. Hide first.
@@ -554,6 +540,7 @@ class _SquaresNorm(nn.LayerNorm):
         return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
 
 
+@subtle
 class subtracts_squares_for_the_variance(_Decoder):
     """Where the features lie far from zero the logits are off: the variance is the mean of the squares minus
     the square of the mean, two large numbers that differ in their last digits. Subtract the mean first, then

@@ -6,31 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {"masks_nothing_by_default"}
-SUBTLE = {
-    "accepts_a_remainder",
-    "clips_the_scores",
-    "cuts_the_mask_to_the_shortest_text",
-    "detaches_the_memory",
-    "drops_attention_weights_instead",
-    "drops_the_sum",
-    "forgets_dropout",
-    "hides_memory_in_evaluation_only",
-    "hides_the_future_after_training_only",
-    "hides_the_future_in_any_mask",
-    "keeps_memory_masks_by_shape",
-    "keeps_the_first_dtype",
-    "keeps_the_keys_of_old_weights",
-    "keeps_the_largest_mask",
-    "makes_the_mask_on_the_cpu",
-    "masks_the_memory_with_minus_ten_thousand",
-    "masks_the_target_with_minus_ten_thousand",
-    "renormalises_after_the_softmax",
-    "returns_one_buffer",
-    "subtracts_one_maximum_for_all",
-    "subtracts_squares_for_the_variance",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Attention(nn.Module):
@@ -170,6 +146,7 @@ class uses_norms_in_another_order(_Layer):
         return self._add(x, self.ffn(self.norm2(x)))
 
 
+@crude
 class masks_nothing_by_default(_Layer):
     """Without a tgt_mask every token reads the whole target, its future included. None means causal."""
 
@@ -177,6 +154,7 @@ class masks_nothing_by_default(_Layer):
         return torch.ones_like(self._causal(x)) if mask is None else mask
 
 
+@subtle
 class hides_the_future_in_any_mask(_Layer):
     """A tgt_mask that lets a token see later ones is overruled: the causal mask is laid over it. A mask that
     is given is used as it is.
@@ -200,6 +178,7 @@ class ignores_the_memory_mask(_Layer):
         return super()._read(x, memory, None if mask is None else torch.ones_like(mask))
 
 
+@subtle
 class hides_memory_in_evaluation_only(_Layer):
     """In training mode hidden memory tokens are read like the others, after layer.eval() they are not. They
     are hidden in both modes: look for what depends on self.training.
@@ -262,6 +241,7 @@ class drops_in_evaluation_too(_Layer):
         return F.dropout(result, self.rate, True)
 
 
+@subtle
 class forgets_dropout(_Layer):
     """Training mode and evaluation mode give the same: nothing is ever dropped."""
 
@@ -269,6 +249,7 @@ class forgets_dropout(_Layer):
         return result
 
 
+@subtle
 class drops_the_sum(_Layer):
     """With dropout=1.0 nothing is left of x: dropout acts on the sum of x and sublayer, and so on the
     residual stream. It acts on the sublayer's output, before it is added.
@@ -278,6 +259,7 @@ class drops_the_sum(_Layer):
         return self._drop(x + result)
 
 
+@subtle
 class drops_attention_weights_instead(_Layer):
     """Dropout acts on the attention weights and inside the feed-forward network, and the sublayers' outputs
     are added whole. It acts on those outputs and nowhere else.
@@ -292,6 +274,7 @@ class drops_attention_weights_instead(_Layer):
         return result
 
 
+@subtle
 class detaches_the_memory(_Layer):
     """Every value is right, and the encoder learns nothing: no gradient comes back through the memory, which
     is detached, or read under no_grad.
@@ -301,6 +284,7 @@ class detaches_the_memory(_Layer):
         return self.cross_attn(h, memory.detach(), read)
 
 
+@subtle
 class makes_the_mask_on_the_cpu(_Layer):
     """Right on the CPU; on a GPU the first step without a tgt_mask raises, for the causal mask is made
     without a device and stays behind. Make it on the device of x.
@@ -315,6 +299,7 @@ class _Careless(_Attention):
         pass
 
 
+@subtle
 class accepts_a_remainder(_Layer):
     """num_heads need not divide d_model: the constructor lets it pass, and a reshape fails later with a
     message about sizes. Refuse it in the constructor with a ValueError.
@@ -323,6 +308,7 @@ class accepts_a_remainder(_Layer):
     attention_class = _Careless
 
 
+@subtle
 class keeps_memory_masks_by_shape(_Layer):
     """The first batch is right; a later one of the same shape has its memory hidden as the first one had. The
     mask of one call says nothing of the next: look for what is kept between calls.
@@ -340,6 +326,7 @@ class _KeepsKeys(_Attention):
         return [now - now.detach() + old for now, old in zip(made, kept, strict=True)]
 
 
+@subtle
 class keeps_the_keys_of_old_weights(_Layer):
     """After an update or a load_state_dict the layer still reads the memory as before: the keys and values of
     a memory are kept for the next call with it. The same memory has other keys once the weights have changed.
@@ -348,6 +335,7 @@ class keeps_the_keys_of_old_weights(_Layer):
     attention_class = _KeepsKeys
 
 
+@subtle
 class hides_the_future_after_training_only(_Layer):
     """In training mode target tokens attend to later ones, after layer.eval() they do not. None means causal
     in both modes, in training above all: look for what depends on self.training.
@@ -357,6 +345,7 @@ class hides_the_future_after_training_only(_Layer):
         return super()._causal(x) | self.training
 
 
+@subtle
 class returns_one_buffer(_Layer):
     """Each call is right, and changes the result that an earlier one returned: all are written into the same
     memory. Return a tensor of its own from each call.
@@ -370,6 +359,7 @@ class returns_one_buffer(_Layer):
         return result
 
 
+@subtle
 class keeps_the_largest_mask(_Layer):
     """A target is right until a longer one has been shown; after that shorter ones are masked with the end of
     the large mask and see their future. Cut the kept mask to the rows and columns 0 to T - 1.
@@ -382,6 +372,7 @@ class keeps_the_largest_mask(_Layer):
         return kept[-x.shape[1] :, : x.shape[1]]
 
 
+@subtle
 class cuts_the_mask_to_the_shortest_text(_Layer):
     """A target is right until a shorter one has been shown; after that the tokens behind its end see their
     future: the mask that is kept was cut to it. Keep what is long enough, and cut a copy.
@@ -396,21 +387,12 @@ class cuts_the_mask_to_the_shortest_text(_Layer):
         return seen
 
 
-class keeps_the_first_dtype(_Layer):
-    """After layer.double() the results still have the dtype of the first call: the layer stores that dtype,
-    or a tensor that has it. Take the dtype from the input of each call.
-    """
-
-    def forward(self, *inputs, **masks):
-        result = super().forward(*inputs, **masks)
-        return result.to(vars(self).setdefault("dtype", result.dtype))
-
-
 class _TenThousand(_Attention):
     def _weights(self, scores, mask):
         return scores.masked_fill(~mask, -1e4).softmax(-1)
 
 
+@subtle
 class masks_the_target_with_minus_ten_thousand(_Layer):
     """Small scores come out right, and where scores are large and negative, target tokens see their future:
     the mask is a number that is not far enough below them. -inf is below everything.
@@ -421,6 +403,7 @@ class masks_the_target_with_minus_ten_thousand(_Layer):
         self.self_attn = _TenThousand(d_model, num_heads)
 
 
+@subtle
 class masks_the_memory_with_minus_ten_thousand(_Layer):
     """Small scores come out right, and where scores are large and negative, hidden memory tokens win: the
     mask of the cross-attention is a number that is not far enough below them. -inf is below everything.
@@ -436,6 +419,7 @@ class _Clipping(_Attention):
         return super()._weights(scores.clamp(-80, 80), mask)
 
 
+@subtle
 class clips_the_scores(_Layer):
     """Small scores come out right, and large ones all weigh the same: they are clipped, so that exp does not
     overflow. A softmax that subtracts each row's maximum needs no bounds.
@@ -451,6 +435,7 @@ class _OneMaximum(_Attention):
         return powers / powers.sum(-1, keepdim=True)
 
 
+@subtle
 class subtracts_one_maximum_for_all(_Layer):
     """Small scores come out right, and where scores are far apart the result is NaN: one maximum is
     subtracted from all rows, and exp of some of them is 0. Each row of each head needs a maximum of its own.
@@ -465,6 +450,7 @@ class _Renormalising(_Attention):
         return weights / (weights.sum(-1, keepdim=True) + 1e-12)
 
 
+@subtle
 class renormalises_after_the_softmax(_Layer):
     """Small scores come out right, and where a hidden score is much larger than the visible ones nothing is
     left of these: the softmax runs over all keys, and its rows are normalised again. Hide first.
@@ -480,6 +466,7 @@ class _SquaresNorm(nn.LayerNorm):
         return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
 
 
+@subtle
 class subtracts_squares_for_the_variance(_Layer):
     """Where the features lie far from zero the result is off: the variance is the mean of the squares minus
     the square of the mean, two large numbers that differ in their last digits. Subtract the mean first, then

@@ -2,38 +2,7 @@
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "gives_the_mask_as_integers",
-    "pads_on_the_right",
-    "returns_only_the_new_tokens",
-    "returns_tensors",
-    "returns_the_longest_first",
-    "returns_the_padding",
-    "shows_only_the_last_token",
-    "shows_the_prompts_at_every_step",
-    "turns_the_mask_round",
-    "writes_the_same_token_in_every_row",
-}
-SUBTLE = {
-    "always_writes_a_token",
-    "appends_to_the_callers_prompts",
-    "asks_once_more_after_the_end",
-    "calls_once_for_each_length",
-    "calls_once_for_each_row",
-    "compares_ids_with_pad_id",
-    "compares_the_prompts_with_pad_id",
-    "ends_rows_by_pad_id",
-    "fills_with_zero",
-    "keeps_the_mask_of_the_first_batch",
-    "lets_a_prompt_end_its_row",
-    "lets_the_last_id_of_a_prompt_end_its_row",
-    "never_writes_pad_id",
-    "removes_pad_id_from_the_texts",
-    "cuts_at_the_first_eos",
-    "runs_on_and_cuts_afterwards",
-    "takes_eos_of_zero_for_none",
-}
+from grader.mistakes import crude, subtle
 
 _MASKS = {}
 
@@ -100,6 +69,7 @@ def _right(model, prompts, max_new_tokens, pad_id, eos_id, **parts):
     return _texts(prompts, _run(model, prompts, max_new_tokens, pad_id, eos_id, **parts))
 
 
+@crude
 def pads_on_the_right(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """Short prompts give nonsense in a batch: they are padded on the right, so the last column of their row
     is padding. The model answers for the last column; pad on the left."""
@@ -127,6 +97,7 @@ def attends_to_padding(model, prompts, max_new_tokens, pad_id, eos_id=None):
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, seen=seen, positions=positions)
 
 
+@subtle
 def compares_ids_with_pad_id(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """A prompt that holds pad_id gives another text, and so does a generated pad_id: the mask is made by
     comparing ids with it. Any token may be pad_id; the lengths of the prompts say what is real."""
@@ -137,6 +108,7 @@ def compares_ids_with_pad_id(model, prompts, max_new_tokens, pad_id, eos_id=None
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, seen=seen)
 
 
+@subtle
 def compares_the_prompts_with_pad_id(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """A prompt that holds pad_id gives another text: the mask of the prompts is made by comparing the padded
     ids with it. Any token may be pad_id; the lengths of the prompts say what is real."""
@@ -148,6 +120,7 @@ def compares_the_prompts_with_pad_id(model, prompts, max_new_tokens, pad_id, eos
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, pad=pad)
 
 
+@crude
 def turns_the_mask_round(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """Every text is nonsense: the mask is True at padding, as some layers of the library want it. This model
     wants True at real tokens."""
@@ -193,6 +166,7 @@ def hides_the_generated_tokens(model, prompts, max_new_tokens, pad_id, eos_id=No
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, seen=seen)
 
 
+@crude
 def gives_the_mask_as_integers(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """The model refuses the mask, which is of 1 and 0: it takes True and False. Check the dtype of what is
     handed over."""
@@ -258,12 +232,14 @@ def counts_positions_from_one(model, prompts, max_new_tokens, pad_id, eos_id=Non
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, positions=positions)
 
 
+@crude
 def shows_only_the_last_token(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """Every token follows from the one before it alone: the model is shown the last column. Without a cache
     of keys and values it needs the whole text at each step."""
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, window=slice(-1, None))
 
 
+@crude
 def shows_the_prompts_at_every_step(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """The same token is appended again and again: the tensors are built once, from the prompts. Build them
     from the longer texts at every step."""
@@ -275,6 +251,7 @@ def shows_the_prompts_at_every_step(model, prompts, max_new_tokens, pad_id, eos_
     return _right(first, prompts, max_new_tokens, pad_id, eos_id)
 
 
+@subtle
 def fills_with_zero(model, prompts, max_new_tokens, pad_id, eos_id=None):  # noqa: ARG001 - the mistake
     """The texts are right, and the columns before a row hold 0, whatever pad_id is: a tensor of zeros was
     filled in. Fill with pad_id."""
@@ -289,6 +266,7 @@ def cuts_prompts_to_the_shortest(model, prompts, max_new_tokens, pad_id, eos_id=
     return _texts(prompts, _run(model, ends, max_new_tokens, pad_id, eos_id))
 
 
+@crude
 def writes_the_same_token_in_every_row(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """All rows of a batch get the first row's token: it is right for one prompt. Take the argmax along the
     vocabulary, and look for an index that drops the batch."""
@@ -299,6 +277,7 @@ def writes_the_same_token_in_every_row(model, prompts, max_new_tokens, pad_id, e
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, best=best)
 
 
+@subtle
 def never_writes_pad_id(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """Where pad_id is the most likely token another one is written: it is forbidden as padding. Any token may
     be pad_id, and it may be generated."""
@@ -309,6 +288,7 @@ def never_writes_pad_id(model, prompts, max_new_tokens, pad_id, eos_id=None):
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, best=best)
 
 
+@subtle
 def ends_rows_by_pad_id(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """Rows end with a generated pad_id: it is taken for the end. Only eos_id ends a row."""
     new = _run(model, prompts, max_new_tokens, pad_id, eos_id)
@@ -348,6 +328,7 @@ def drops_the_eos(model, prompts, max_new_tokens, pad_id, eos_id=None):
     return _texts(prompts, [row[:-1] if row and row[-1] == eos_id else row for row in new])
 
 
+@crude
 def returns_the_padding(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """Texts of short prompts begin with pad_id: the rows of the tensor came back as they are. A text begins
     with its prompt."""
@@ -356,12 +337,14 @@ def returns_the_padding(model, prompts, max_new_tokens, pad_id, eos_id=None):
     return [[pad_id] * (longest - len(prompt)) + text for prompt, text in zip(prompts, texts, strict=True)]
 
 
+@crude
 def returns_only_the_new_tokens(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """The texts begin with the first generated token: the prompts are missing. What comes back is each prompt
     and what follows it."""
     return _run(model, prompts, max_new_tokens, pad_id, eos_id)
 
 
+@subtle
 def removes_pad_id_from_the_texts(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """A text loses every pad_id, those of its prompt and the generated ones: the padding is taken out by its
     id. Any token may be pad_id; cut by the lengths."""
@@ -369,6 +352,7 @@ def removes_pad_id_from_the_texts(model, prompts, max_new_tokens, pad_id, eos_id
     return [[token for token in text if token != pad_id] for text in texts]
 
 
+@subtle
 def cuts_at_the_first_eos(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """A prompt that holds the eos is cut off there: the whole text is searched for it in the end. Only a
     generated eos ends a row."""
@@ -376,6 +360,7 @@ def cuts_at_the_first_eos(model, prompts, max_new_tokens, pad_id, eos_id=None):
     return [text[: text.index(eos_id) + 1] if eos_id in text else text for text in texts]
 
 
+@subtle
 def lets_a_prompt_end_its_row(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """A prompt that holds eos_id gets no text: the whole row is searched for it. Only a generated one ends
     the row."""
@@ -383,6 +368,7 @@ def lets_a_prompt_end_its_row(model, prompts, max_new_tokens, pad_id, eos_id=Non
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, ended=ended)
 
 
+@subtle
 def lets_the_last_id_of_a_prompt_end_its_row(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """A prompt whose last id is eos_id gets no text: each step looks at the last id of a row, the first step
     at the prompt's. Only a generated eos ends a row."""
@@ -390,12 +376,14 @@ def lets_the_last_id_of_a_prompt_end_its_row(model, prompts, max_new_tokens, pad
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, ended=ended)
 
 
+@subtle
 def takes_eos_of_zero_for_none(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """Nothing ends if eos_id is 0: a condition asks whether eos_id is true, and 0 is not. Compare it with
     None."""
     return _right(model, prompts, max_new_tokens, pad_id, eos_id or None)
 
 
+@subtle
 def always_writes_a_token(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """With max_new_tokens of 0 a token is appended all the same: the count is looked at after the first step.
     Zero new tokens give back the prompts."""
@@ -415,12 +403,14 @@ def counts_the_prompt_as_new(model, prompts, max_new_tokens, pad_id, eos_id=None
     return _right(model, prompts, steps, pad_id, eos_id)
 
 
+@subtle
 def calls_once_for_each_row(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """The texts are right, and the model is called for every prompt by itself: nothing is batched. One call a
     step serves all rows."""
     return [_right(model, [prompt], max_new_tokens, pad_id, eos_id)[0] for prompt in prompts]
 
 
+@subtle
 def calls_once_for_each_length(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """The texts are right, and the model is called once for each length of prompt: those of one length are
     batched, so that no padding is needed. One call a step serves all rows."""
@@ -432,6 +422,7 @@ def calls_once_for_each_length(model, prompts, max_new_tokens, pad_id, eos_id=No
     return [texts[row] for row in range(len(prompts))]
 
 
+@subtle
 def asks_once_more_after_the_end(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """The texts are right, and the model is called once more than is needed: the end is looked for after the
     next call. Look for it before."""
@@ -441,6 +432,7 @@ def asks_once_more_after_the_end(model, prompts, max_new_tokens, pad_id, eos_id=
     return texts
 
 
+@subtle
 def runs_on_and_cuts_afterwards(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """The texts are right, and the model is called max_new_tokens times for them: the rows are searched for
     the eos when all is written. End the loop with the last row."""
@@ -448,6 +440,7 @@ def runs_on_and_cuts_afterwards(model, prompts, max_new_tokens, pad_id, eos_id=N
     return _texts(prompts, [row[: row.index(eos_id) + 1] if eos_id in row else row for row in new])
 
 
+@crude
 def returns_the_longest_first(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """The texts are right, and in another order than the prompts: they were sorted by length and not put
     back. The first text belongs to the first prompt."""
@@ -470,6 +463,7 @@ def mixes_up_rows_that_are_left(model, prompts, max_new_tokens, pad_id, eos_id=N
     return rows
 
 
+@crude
 def returns_tensors(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """The result is a list of tensors: the rows were cut out of one, and not made lists. Each text is a list
     of ints."""
@@ -477,6 +471,7 @@ def returns_tensors(model, prompts, max_new_tokens, pad_id, eos_id=None):
     return [torch.tensor(text) for text in texts]
 
 
+@subtle
 def appends_to_the_callers_prompts(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """The caller's prompts have grown after the call: the new ids are appended to the very lists that came
     in. Copy each of them; a copy of the outer list shares them."""
@@ -486,6 +481,7 @@ def appends_to_the_callers_prompts(model, prompts, max_new_tokens, pad_id, eos_i
     return prompts
 
 
+@subtle
 def keeps_the_mask_of_the_first_batch(model, prompts, max_new_tokens, pad_id, eos_id=None):
     """The first call is right, and a later one with as many rows of the same width gets its mask: what was
     built once outlives the call. Check what is kept between calls."""

@@ -4,35 +4,7 @@ import math
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "allows_every_token",
-    "ends_at_once_where_it_may",
-    "forbids_the_allowed_tokens",
-    "never_allows_the_eos",
-    "returns_only_the_new_tokens",
-    "returns_zero_for_what_is_forbidden",
-    "takes_the_shortest_way",
-}
-SUBTLE = {
-    "remembers_what_a_cycle_cut_short",
-    "adds_the_eos_to_the_automaton",
-    "answers_an_impossible_task",
-    "appends_tensors",
-    "asks_again_at_the_end",
-    "asks_nothing_where_one_token_is_left",
-    "asks_twice_a_token",
-    "generates_one_token_at_least",
-    "keeps_the_distances_of_the_first_automaton",
-    "lets_the_prompt_end_the_text",
-    "looks_for_the_eos_in_the_prompt",
-    "narrows_to_float32",
-    "overwrites_the_logits",
-    "returns_nothing_but_minus_infinity",
-    "takes_eos_of_zero_for_none",
-    "widens_to_float64",
-    "writes_behind_the_callers_prompt",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Answer:
@@ -169,6 +141,7 @@ class judges_the_state_before_the_token(_Answer):
         return kept + [eos_id] * self.ends(automaton, state, steps_left)
 
 
+@crude
 class allows_every_token(_Answer):
     """Tokens that the state does not know are kept: all tokens are allowed, and only the eos is watched. Only
     the tokens of the state's transitions lead on."""
@@ -180,6 +153,7 @@ class allows_every_token(_Answer):
         return self.fill(logits, tokens + [eos_id] * self.ends(automaton, state, steps_left))
 
 
+@crude
 class forbids_the_allowed_tokens(_Answer):
     """What is possible gets -inf, and what is not keeps its logit: the mask is turned round. Check which side
     is filled."""
@@ -198,6 +172,7 @@ class allows_the_eos_anywhere(_Answer):
         return steps_left > 0
 
 
+@crude
 class never_allows_the_eos(_Answer):
     """No text ends: the eos stands in no transition, so it is never among the tokens that are kept. It is
     possible in every accepting state."""
@@ -215,6 +190,7 @@ class ends_only_where_nothing_else_is_possible(_Answer):
         return kept if kept == [eos_id] else [token for token in kept if token != eos_id]
 
 
+@crude
 class ends_at_once_where_it_may(_Answer):
     """Texts stop at the first accepting state, though the model would go on: the eos alone is kept there. It
     is one token among the others, and the logits decide."""
@@ -255,6 +231,7 @@ class takes_a_dead_end_for_the_end(_Answer):
         return not automaton["transitions"][state] and steps_left > 0
 
 
+@crude
 class takes_the_shortest_way(_Answer):
     """The text is the shortest one, whatever the model says: only tokens that come nearer to the end are
     kept. A detour is possible as long as steps are left."""
@@ -331,6 +308,7 @@ class ends_without_the_eos(_Answer):
         return super().generate(next_logits, prompt, automaton, max_new_tokens, eos_id)[:-1]
 
 
+@crude
 class returns_only_the_new_tokens(_Answer):
     """The result begins with the first new token: the prompt is missing. What comes back is the prompt and
     what follows it."""
@@ -382,6 +360,7 @@ class takes_the_first_transition(_Answer):
         return self.kept(automaton, state, steps_left, eos_id)[0]
 
 
+@crude
 class returns_zero_for_what_is_forbidden(_Answer):
     """Forbidden tokens have the logit 0, and where all others are below 0 one of them is chosen: the mask is
     multiplied. A logit of 0 is no small one; the statement asks for -inf."""
@@ -428,6 +407,7 @@ class returns_the_mask(_Answer):
         return int(logits.masked_fill(~kept, -math.inf).argmax())
 
 
+@subtle
 class appends_tensors(_Answer):
     """The text holds tensors of one number: what argmax gives is appended as it is. A text is a list of
     ints."""
@@ -437,6 +417,7 @@ class appends_tensors(_Answer):
         return [*prompt, *(torch.tensor(token) for token in text[len(prompt) :])]
 
 
+@subtle
 class returns_nothing_but_minus_infinity(_Answer):
     """Where no token is possible the result is all -inf, and its argmax is token 0: nothing refuses the
     hopeless state. A ValueError is due, with the reason."""
@@ -450,6 +431,7 @@ class returns_nothing_but_minus_infinity(_Answer):
         return super().generate(next_logits, prompt, automaton, max_new_tokens, eos_id)
 
 
+@subtle
 class answers_an_impossible_task(_Answer):
     """Where the automaton accepts no text so short, the prompt comes back: the loop ends as if all were well.
     A result that is not accepted helps no one; a ValueError is due."""
@@ -461,6 +443,7 @@ class answers_an_impossible_task(_Answer):
             return list(prompt)
 
 
+@subtle
 class generates_one_token_at_least(_Answer):
     """With max_new_tokens of 0 a text of one token comes back: the limit is looked at after the first step.
     No text is so short; a ValueError is due."""
@@ -469,6 +452,7 @@ class generates_one_token_at_least(_Answer):
         return super().generate(next_logits, prompt, automaton, max(max_new_tokens, 1), eos_id)
 
 
+@subtle
 class takes_eos_of_zero_for_none(_Answer):
     """Nothing ends if eos_id is 0: a condition asks whether eos_id is true, and 0 is not. Here there is
     always an eos."""
@@ -478,6 +462,7 @@ class takes_eos_of_zero_for_none(_Answer):
         return [token for token in kept if token != eos_id or eos_id]
 
 
+@subtle
 class lets_the_prompt_end_the_text(_Answer):
     """A prompt whose last id is eos_id gets no text: the last id is looked at before the first step. Only a
     generated eos ends the text."""
@@ -488,6 +473,7 @@ class lets_the_prompt_end_the_text(_Answer):
         return super().generate(next_logits, prompt, automaton, max_new_tokens, eos_id)
 
 
+@subtle
 class looks_for_the_eos_in_the_prompt(_Answer):
     """A prompt that holds eos_id anywhere gets no text: the whole list is searched for it. Only a generated
     eos ends the text."""
@@ -498,6 +484,7 @@ class looks_for_the_eos_in_the_prompt(_Answer):
         return super().generate(next_logits, prompt, automaton, max_new_tokens, eos_id)
 
 
+@subtle
 class asks_twice_a_token(_Answer):
     """The text is right, and the model runs twice for each token: once for the mask and once for the choice.
     Ask once and keep the logits."""
@@ -507,6 +494,7 @@ class asks_twice_a_token(_Answer):
         return super().ask(next_logits, prompt, new, *rest)
 
 
+@subtle
 class asks_again_at_the_end(_Answer):
     """The text is right, and the model runs once more after the eos: the next logits are asked for at the end
     of each step. After the eos there is no next token."""
@@ -517,6 +505,7 @@ class asks_again_at_the_end(_Answer):
         return text
 
 
+@subtle
 class asks_nothing_where_one_token_is_left(_Answer):
     """The text is right, and the model is not asked where one token alone is possible: a shortcut that some
     programs take. Here it is asked once for each new token."""
@@ -528,6 +517,7 @@ class asks_nothing_where_one_token_is_left(_Answer):
         return next_logits([*prompt, *new])
 
 
+@subtle
 class overwrites_the_logits(_Answer):
     """The caller's logits hold -inf after the call: they are filled in place. Fill a copy."""
 
@@ -535,6 +525,7 @@ class overwrites_the_logits(_Answer):
         return logits.copy_(super().fill(logits, kept))
 
 
+@subtle
 class writes_behind_the_callers_prompt(_Answer):
     """The caller's prompt has grown after the call: the new tokens are appended to the very list that came
     in. Begin with a copy of it."""
@@ -545,6 +536,7 @@ class writes_behind_the_callers_prompt(_Answer):
         return prompt
 
 
+@subtle
 class adds_the_eos_to_the_automaton(_Answer):
     """The caller's automaton has transitions for the eos after the call: they were written into its dicts.
     Build a structure of your own."""
@@ -556,6 +548,7 @@ class adds_the_eos_to_the_automaton(_Answer):
         return text
 
 
+@subtle
 class keeps_the_distances_of_the_first_automaton(_Answer):
     """The first automaton is right, and a later one with the same states gets its distances: what the look
     ahead has found is kept between calls, by the states alone. Check what the memory depends on."""
@@ -568,22 +561,7 @@ class keeps_the_distances_of_the_first_automaton(_Answer):
         return self.found.setdefault(key, super().needed(automaton))
 
 
-class widens_to_float64(_Answer):
-    """float32 logits come back as float64: the result is made of Python numbers, or cast. It has the dtype of
-    the logits that came in."""
-
-    def fill(self, logits, kept):
-        return super().fill(logits.double(), kept)
-
-
-class narrows_to_float32(_Answer):
-    """float64 logits come back as float32, with half of their digits gone: the result is a new tensor of the
-    default dtype. It has the dtype of the logits that came in."""
-
-    def fill(self, logits, kept):
-        return super().fill(logits.float(), kept)
-
-
+@subtle
 class remembers_what_a_cycle_cut_short(_Answer):
     """Ways that lead through a cycle are forbidden although a text can be finished: a search from state to
     state takes a state that it has on hand for one without an end, and remembers what it found on the way.

@@ -5,34 +5,7 @@ import math
 import numpy as np
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "adds_up_the_blocks",
-    "averages_the_blocks",
-    "divides_by_no_sum",
-    "keeps_the_last_block_alone",
-    "normalises_over_the_queries",
-    "takes_no_powers",
-}
-SUBTLE = {
-    "accepts_more_queries_than_keys",
-    "computes_all_scores",
-    "computes_in_float32",
-    "computes_the_blocks_of_the_future",
-    "cuts_only_the_keys",
-    "cuts_only_the_queries",
-    "hides_with_a_small_penalty",
-    "keeps_the_maximum_of_the_first_block",
-    "leaves_the_mask_on_the_cpu",
-    "makes_a_mask_of_all_positions",
-    "moves_on_by_one_query",
-    "multiplies_number_by_number",
-    "scales_the_queries_in_place",
-    "starts_the_maximum_at_zero",
-    "subtracts_no_maximum",
-    "widens_to_float64",
-    "works_in_numpy",
-}
+from grader.mistakes import crude, subtle
 
 
 def _fold(state, scores, values):
@@ -115,6 +88,7 @@ def scales_by_the_width_of_the_values(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, divisor=math.sqrt(v.shape[-1]))
 
 
+@crude
 def averages_the_blocks(q, k, v, block_size, causal=False):
     """Every block of keys has the same weight in the result, whatever its scores are: the softmax is taken
     inside each block, and the blocks are averaged. Right for one block alone. How much does a block weigh?
@@ -126,6 +100,7 @@ def averages_the_blocks(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, fold=fold)
 
 
+@crude
 def adds_up_the_blocks(q, k, v, block_size, causal=False):
     """Where all values are 1, the result is the number of blocks: each block is normalised by itself, and
     the outputs are added up. The sum of the powers must go over all blocks.
@@ -137,6 +112,7 @@ def adds_up_the_blocks(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, fold=fold, finish=lambda _, __, mixed: mixed)
 
 
+@crude
 def keeps_the_last_block_alone(q, k, v, block_size, causal=False):
     """The result knows only the last block of keys: what earlier blocks gave is overwritten. Right where
     block_size is at least the number of keys.
@@ -149,6 +125,7 @@ def keeps_the_last_block_alone(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, fold=fold)
 
 
+@crude
 def divides_by_no_sum(q, k, v, block_size, causal=False):
     """The result is too large by the sum of the powers: the division at the end is missing. Where all values
     are 1, every result must be 1.
@@ -156,6 +133,7 @@ def divides_by_no_sum(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, finish=lambda _, __, mixed: mixed)
 
 
+@crude
 def takes_no_powers(q, k, v, block_size, causal=False):
     """The weights are the scores themselves, divided by their sum: the exponential is missing, so some
     weights are negative.
@@ -168,6 +146,7 @@ def takes_no_powers(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, fold=fold)
 
 
+@crude
 def normalises_over_the_queries(q, k, v, block_size, causal=False):
     """A query's result depends on the other queries: maximum and sum run over axis -2 of the scores. In
     [..., queries, keys] each query is a row, and its softmax runs along the last axis.
@@ -403,6 +382,7 @@ def reuses_the_state_of_the_block_before(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, start=start, fold=fold)
 
 
+@subtle
 def subtracts_no_maximum(q, k, v, block_size, causal=False):
     """NaN where scores exceed 88 in float32 (709 in float64), and where all lie far below zero: exp
     overflows, or all powers are 0. Powers are taken relative to the largest score.
@@ -415,6 +395,7 @@ def subtracts_no_maximum(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, fold=fold)
 
 
+@subtle
 def starts_the_maximum_at_zero(q, k, v, block_size, causal=False):
     """NaN where all scores of a row lie far below zero: the maximum starts at 0, so all powers are 0 and
     their sum too. Before the first block there is no score yet.
@@ -426,6 +407,7 @@ def starts_the_maximum_at_zero(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, start=start)
 
 
+@subtle
 def keeps_the_maximum_of_the_first_block(q, k, v, block_size, causal=False):
     """Infinities and NaN where a later block has a score far above the first block's: the maximum is taken
     once and not raised. Moderate scores are right.
@@ -439,6 +421,7 @@ def keeps_the_maximum_of_the_first_block(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, fold=fold)
 
 
+@subtle
 def hides_with_a_small_penalty(q, k, v, block_size, causal=False):
     """With causal, later keys are seen where their scores are in the tens of thousands: the number that
     hides them is too small. A hidden key must lose against every score.
@@ -450,20 +433,7 @@ def hides_with_a_small_penalty(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, hide=hide)
 
 
-def computes_in_float32(q, k, v, block_size, causal=False):
-    """float64 arguments get results with half of their digits: something on the way is float32. Check where
-    tensors are made without a dtype.
-    """
-    return _flash(q.float(), k.float(), v.float(), block_size, causal).to(q.dtype)
-
-
-def widens_to_float64(q, k, v, block_size, causal=False):
-    """float32 comes back as float64: a tensor on the way is float64 and widens the rest. The result has the
-    dtype of q.
-    """
-    return _flash(q.double(), k.double(), v.double(), block_size, causal)
-
-
+@subtle
 def leaves_the_mask_on_the_cpu(q, k, v, block_size, causal=False):
     """Right on the CPU; on a GPU the call raises: positions, a mask or the running values are made without
     device=q.device.
@@ -476,6 +446,7 @@ def leaves_the_mask_on_the_cpu(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, start=start)
 
 
+@subtle
 def scales_the_queries_in_place(q, k, v, block_size, causal=False):
     """The caller's q is smaller after the call: the scale is multiplied into it in place, and a second call
     with the same q gets another result. Make a new tensor.
@@ -484,6 +455,7 @@ def scales_the_queries_in_place(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, divisor=1)
 
 
+@subtle
 def accepts_more_queries_than_keys(q, k, v, block_size, causal=False):
     """With causal, more queries than keys raise no ValueError, and the first queries get NaN: they stand
     before the first position and have nothing to see.
@@ -499,6 +471,7 @@ def refuses_more_queries_than_keys_always(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal)
 
 
+@subtle
 def computes_all_scores(q, k, v, block_size, causal=False):
     """The result is right, and the matrix of all scores is made: block_size has no use, or the blocks are
     cut out of scores that are there already. Compute each block's scores when they are needed.
@@ -506,6 +479,7 @@ def computes_all_scores(q, k, v, block_size, causal=False):
     return _flash(q, k, v, max(q.shape[-2], k.shape[-2]) + 0 * block_size, causal)
 
 
+@subtle
 def cuts_only_the_queries(q, k, v, block_size, causal=False):
     """The result is right, and the scores of a block of queries against all keys are made at once. The keys
     are taken in blocks as well, so that memory does not grow with their number.
@@ -513,6 +487,7 @@ def cuts_only_the_queries(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, key_size=k.shape[-2])
 
 
+@subtle
 def cuts_only_the_keys(q, k, v, block_size, causal=False):
     """The result is right, and the scores of all queries against a block of keys are made at once. The
     queries are taken in blocks as well, so that memory does not grow with their number.
@@ -520,6 +495,7 @@ def cuts_only_the_keys(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, row_size=q.shape[-2])
 
 
+@subtle
 def makes_a_mask_of_all_positions(q, k, v, block_size, causal=False):
     """The result is right, and with causal a mask of all queries and all keys is made, which is as large as
     the matrix of the scores. Build the mask of one block from positions.
@@ -536,6 +512,7 @@ def makes_a_mask_of_all_positions(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal)
 
 
+@subtle
 def multiplies_number_by_number(q, k, v, block_size, causal=False):
     """The result is right, and a tensor [..., block, block, d_k] is made for each block: queries and keys are
     multiplied number by number, and then added up. A matrix product makes the scores alone.
@@ -547,6 +524,7 @@ def multiplies_number_by_number(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, scores=scores)
 
 
+@subtle
 def computes_the_blocks_of_the_future(q, k, v, block_size, causal=False):
     """The result is right, and causal saves no work: blocks that lie wholly in the future are computed and
     then hidden. Leave them out of the loop.
@@ -554,6 +532,7 @@ def computes_the_blocks_of_the_future(q, k, v, block_size, causal=False):
     return _flash(q, k, v, block_size, causal, end=k.shape[-2])
 
 
+@subtle
 def moves_on_by_one_query(q, k, v, block_size, causal=False):
     """The result is right, and takes many times the work: the blocks of queries overlap, so most queries are
     computed `block_size` times. How far does the loop move on after a block?
@@ -568,6 +547,7 @@ def moves_on_by_one_query(q, k, v, block_size, causal=False):
     return output
 
 
+@subtle
 def works_in_numpy(q, k, v, block_size, causal=False):
     """The result is right, and PyTorch computes none of the scores: the tensors become NumPy arrays or lists
     on the way. Such code cannot run on a GPU. Use PyTorch's operations.

@@ -2,38 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "adds_the_scales",
-    "adds_up_in_int8",
-    "casts_to_uint8",
-    "forgets_both_scales",
-    "forgets_to_round_into_whole_steps",
-    "loses_the_axis_of_the_scale",
-    "multiplies_by_the_scale",
-    "quantises_by_columns",
-    "returns_the_factor",
-    "returns_the_largest_as_the_scale",
-    "scales_to_one",
-    "spreads_between_the_ends",
-}
-SUBTLE = {
-    "adds_a_billionth_to_the_scale",
-    "adds_up_in_float16",
-    "adds_up_in_int16",
-    "answers_as_the_first_time",
-    "breaks_on_rows_of_zeros",
-    "computes_in_float32",
-    "gives_zeros_no_finite_scale",
-    "keeps_an_axis_for_a_single_vector",
-    "overwrites_x",
-    "returns_one_buffer",
-    "rounds_halves_away_from_zero",
-    "rounds_halves_up",
-    "trusts_the_memory_layout",
-    "widens_the_result",
-    "widens_the_scale",
-}
+from grader.mistakes import crude, subtle
 
 _SEEN = {}
 _BUFFERS = {}
@@ -96,6 +65,7 @@ class returns_one_scale_for_all_rows(_Layer):
         return _quantize(x, _scale(x, axis=None))
 
 
+@crude
 class quantises_by_columns(_Layer):
     """The scales belong to the features: the maximum runs along the first axis. It runs along the last one,
     so that each token has its scale."""
@@ -106,6 +76,7 @@ class quantises_by_columns(_Layer):
         return q.reshape(x.shape), _scale(x).astype(x.dtype)
 
 
+@crude
 class loses_the_axis_of_the_scale(_Layer):
     """The scale has the shape [...], and with several rows it meets the wrong numbers: the maximum has
     dropped its axis. The scale is [..., 1]."""
@@ -119,6 +90,7 @@ class loses_the_axis_of_the_scale(_Layer):
         return (_sums(q, w_q) * scale * w_scale[:, 0]).astype(x.dtype)
 
 
+@crude
 class returns_the_factor(_Layer):
     """The scale is turned round: it is 127 over the largest number, as the paper writes it, and the layer
     divides by it. Here the scale is what q is multiplied by."""
@@ -132,6 +104,7 @@ class returns_the_factor(_Layer):
         return (_sums(q, w_q) / factor * w_scale[:, 0]).astype(x.dtype)
 
 
+@crude
 class returns_the_largest_as_the_scale(_Layer):
     """The scale is 127 times too large: it is the largest number itself, as some libraries keep it. Here q
     times scale gives the row back."""
@@ -145,6 +118,7 @@ class returns_the_largest_as_the_scale(_Layer):
         return (_sums(q, w_q) * largest / 127 * w_scale[:, 0]).astype(x.dtype)
 
 
+@crude
 class multiplies_by_the_scale(_Layer):
     """q is nearly all zeros, or wraps round: x was multiplied by the scale. It is divided by it; the way back
     multiplies."""
@@ -182,6 +156,7 @@ class divides_by_127_and_a_half(_Layer):
         return np.rint(_steps(x, scale)).clip(-127, 127).astype(np.int8), scale.astype(x.dtype)
 
 
+@crude
 class scales_to_one(_Layer):
     """q is -1, 0 or 1: x was divided by its largest number alone. It is brought to 127 before it is
     rounded."""
@@ -198,6 +173,7 @@ class uses_seven_bits(_Layer):
         return _quantize(x, np.abs(x).max(axis=-1, keepdims=True) / 63)
 
 
+@crude
 class spreads_between_the_ends(_Layer):
     """q uses all of int8 for rows that are not even around 0, and q times scale does not give x back: the
     scale is taken from the smallest to the largest number, and q is moved by a zero point. Here 0 becomes
@@ -225,6 +201,7 @@ class rounds_down(_Layer):
         return _quantize(x, rounded=np.floor)
 
 
+@subtle
 class rounds_halves_up(_Layer):
     """Exact halves go up, 0.5 to 1 and -2.5 to -2: one half was added and floor was taken. Halves go to the
     even neighbour; check which function of NumPy rounds like that."""
@@ -233,6 +210,7 @@ class rounds_halves_up(_Layer):
         return _quantize(x, rounded=lambda steps: np.floor(steps + 0.5))
 
 
+@subtle
 class rounds_halves_away_from_zero(_Layer):
     """Exact halves go away from 0, 0.5 to 1 and -0.5 to -1: the size was rounded up with one half added.
     Halves go to the even neighbour; check which function of NumPy rounds like that."""
@@ -241,6 +219,7 @@ class rounds_halves_away_from_zero(_Layer):
         return _quantize(x, rounded=lambda steps: np.sign(steps) * np.floor(np.abs(steps) + 0.5))
 
 
+@crude
 class forgets_to_round_into_whole_steps(_Layer):
     """q is of floats: it was neither rounded nor cast, so nothing is saved. q is int8."""
 
@@ -264,6 +243,7 @@ class keeps_whole_numbers_in_floats(_Layer):
         return (_sums(q, w_q) * scale * w_scale[:, 0]).astype(x.dtype)
 
 
+@crude
 class casts_to_uint8(_Layer):
     """Negative numbers come back as 256 less their size: q was cast to uint8. int8 has a sign."""
 
@@ -272,6 +252,7 @@ class casts_to_uint8(_Layer):
         return q.view(np.uint8), scale
 
 
+@subtle
 class gives_zeros_no_finite_scale(_Layer):
     """The scale of a row of zeros is inf, and the layer's result NaN: it was made as one over a factor, which
     is one over 0. Any finite number will do there."""
@@ -281,6 +262,7 @@ class gives_zeros_no_finite_scale(_Layer):
         return q, np.where(scale == 0, np.inf, scale).astype(x.dtype)
 
 
+@subtle
 def breaks_on_rows_of_zeros(x, w_q, w_scale):
     """A row of zeros gives NaN: it is divided by its scale of 0. Its sums are 0, whatever it is divided by;
     check what the division meets."""
@@ -290,12 +272,14 @@ def breaks_on_rows_of_zeros(x, w_q, w_scale):
     return (steps @ w_q.T.astype(x.dtype) * scale * w_scale[:, 0]).astype(x.dtype)
 
 
+@subtle
 def adds_a_billionth_to_the_scale(x):
     """Large rows are right to seven digits: a small number was added to every scale, against a division by 0.
     Treat rows of zeros by themselves, and leave the other scales alone."""
     return _quantize(x, _scale(x) + np.asarray(1e-9, x.dtype))
 
 
+@subtle
 def widens_the_scale(x):
     """The scale of float32 numbers is float64: something on the way widens it. It has the dtype of x; check
     NumPy scalars and arrays that are made without a dtype."""
@@ -303,6 +287,7 @@ def widens_the_scale(x):
     return q, scale.astype(np.float64)
 
 
+@crude
 def adds_up_in_int8(x, w_q, w_scale):
     """Results are wrong wherever a sum leaves -128 to 127: in NumPy the product of two int8 arrays is int8,
     and wraps round without a word. Check the dtype before the product."""
@@ -310,6 +295,7 @@ def adds_up_in_int8(x, w_q, w_scale):
     return ((q @ w_q.T) * scale * w_scale[:, 0]).astype(x.dtype)
 
 
+@subtle
 def adds_up_in_int16(x, w_q, w_scale):
     """Results are wrong wherever a sum leaves int16, which three products of 127 and 127 do: the factors were
     cast to int16. Check how large a sum of 1,024 products can be."""
@@ -325,6 +311,7 @@ def multiplies_in_int8_and_adds_up_wide(x, w_q, w_scale):
     return (sums * scale * w_scale[:, 0]).astype(x.dtype)
 
 
+@subtle
 def adds_up_in_float16(x, w_q, w_scale):
     """Small sums are right, large ones lose their last digits or become inf: the products were summed in
     float16, which is exact up to 2,048. Sums reach 16,516,096."""
@@ -361,12 +348,14 @@ def forgets_the_scale_of_the_weight(x, w_q, w_scale):  # noqa: ARG001 - the mist
     return (_sums(q, w_q) * scale).astype(x.dtype)
 
 
+@crude
 def forgets_both_scales(x, w_q, w_scale):  # noqa: ARG001 - the mistake
     """The result is of whole numbers, by thousands too large: it is the sums. Multiply them by both
     scales."""
     return _sums(_quantize(x)[0], w_q).astype(x.dtype)
 
 
+@crude
 def adds_the_scales(x, w_q, w_scale):
     """Results are far too large: the two scales were added. A product of two quantised numbers has the
     product of their scales."""
@@ -388,6 +377,7 @@ def rounds_the_result_to_int8(x, w_q, w_scale):
     return np.rint(_sums(q, w_q) * scale * w_scale[:, 0]).astype(x.dtype)
 
 
+@subtle
 def keeps_an_axis_for_a_single_vector(x, w_q, w_scale):
     """A batch is right, and a single vector gives [1, d_out]: the transpose of w_scale has two axes, and the
     result takes them over. Check an x of one axis."""
@@ -395,6 +385,7 @@ def keeps_an_axis_for_a_single_vector(x, w_q, w_scale):
     return (_sums(q, w_q) * scale * w_scale.T).astype(x.dtype)
 
 
+@subtle
 def widens_the_result(x, w_q, w_scale):
     """float32 comes back as float64: in NumPy int32 times float32 is float64. The result has the dtype of
     x."""
@@ -402,6 +393,7 @@ def widens_the_result(x, w_q, w_scale):
     return (_sums(q, w_q) * scale * w_scale[:, 0]).astype(np.float64)
 
 
+@subtle
 def computes_in_float32(x, w_q, w_scale):
     """float64 arguments get results with half of their digits: the work was done in float32. The result has
     the dtype of x, in its digits too; check casts."""
@@ -410,6 +402,7 @@ def computes_in_float32(x, w_q, w_scale):
     return result.astype(np.float32).astype(x.dtype)
 
 
+@subtle
 def trusts_the_memory_layout(x, w_q, w_scale):
     """Where an array is a transposed view the result is wrong, elsewhere right: its numbers are taken in the
     order that they have in memory. Check what becomes of it when it is cut or flattened."""
@@ -417,6 +410,7 @@ def trusts_the_memory_layout(x, w_q, w_scale):
     return (_sums(q, w_q.ravel(order="K").reshape(w_q.shape)) * scale * w_scale[:, 0]).astype(x.dtype)
 
 
+@subtle
 def overwrites_x(x):
     """The caller's x holds whole steps after the call: it was divided in place. Make a new array in the first
     step."""
@@ -425,6 +419,7 @@ def overwrites_x(x):
     return q, scale
 
 
+@subtle
 def answers_as_the_first_time(x, w_q, w_scale):
     """The first call is right, and later ones of the same shapes are multiplied by its weight: something
     outlives the call, such as a weight that was widened once. Check what is kept between calls."""
@@ -433,6 +428,7 @@ def answers_as_the_first_time(x, w_q, w_scale):
     return ((q.astype(np.int32) @ weight) * scale * w_scale[:, 0]).astype(x.dtype)
 
 
+@subtle
 def returns_one_buffer(x):
     """Each q is right, and changes the one that an earlier call returned: all are written into the same
     memory. Return an array of its own from each call."""

@@ -2,29 +2,7 @@
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "forgets_the_tokens_before",
-    "gives_all_sequences_one_id",
-    "keeps_the_keys_twice",
-    "returns_tokens_before_heads",
-    "starts_each_append_at_the_first_place",
-    "writes_one_block_over_and_over",
-}
-SUBTLE = {
-    "accepts_a_second_free",
-    "copies_the_pool",
-    "fixes_the_pool_when_refused",
-    "forgets_unknown_ids_in_the_table",
-    "joins_the_sequence_again",
-    "keeps_the_pool_in_float32",
-    "keeps_the_pool_on_the_cpu",
-    "loses_blocks_when_refused",
-    "makes_blocks_as_they_are_needed",
-    "raises_a_key_error",
-    "raises_an_index_error",
-    "writes_before_it_refuses",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Cache:
@@ -153,6 +131,7 @@ class gives_back_the_blocks_and_keeps_the_sequence(_Cache):
         self.free_blocks += self.living(seq_id)
 
 
+@subtle
 class accepts_a_second_free(_Cache):
     """The second `free` of an id passes in silence, as that of an id never given. It is an error in the
     caller's code that would give a block to two sequences; a ValueError is due."""
@@ -162,6 +141,7 @@ class accepts_a_second_free(_Cache):
             super().free(seq_id)
 
 
+@subtle
 class forgets_unknown_ids_in_the_table(_Cache):
     """block_table of an id that is not living is an empty list. A ValueError is due from every method; check
     what `get` returns for a key that is not there."""
@@ -170,6 +150,7 @@ class forgets_unknown_ids_in_the_table(_Cache):
         return list(self.tables.get(seq_id, []))
 
 
+@subtle
 class raises_a_key_error(_Cache):
     """An id that is not living raises a KeyError, which is the dict's own. A ValueError that says what is
     wrong is due."""
@@ -178,6 +159,7 @@ class raises_a_key_error(_Cache):
         return self.tables[seq_id]
 
 
+@subtle
 class raises_an_index_error(_Cache):
     """An append that does not fit raises an IndexError from an empty list, when some blocks are taken
     already. Count what is needed first, and raise a ValueError before anything has changed."""
@@ -186,6 +168,7 @@ class raises_an_index_error(_Cache):
         pass
 
 
+@subtle
 class loses_blocks_when_refused(_Cache):
     """After an append that was refused the free blocks are gone: they were taken one by one until none was
     left. Ask whether there are enough before the first is taken."""
@@ -197,6 +180,7 @@ class loses_blocks_when_refused(_Cache):
         super().require(table, needed)
 
 
+@subtle
 class writes_before_it_refuses(_Cache):
     """After an append that was refused the sequence is longer: the tokens that fitted were written and
     counted. All or none; ask before the first is written."""
@@ -210,6 +194,7 @@ class writes_before_it_refuses(_Cache):
             raise ValueError("full")
 
 
+@subtle
 class fixes_the_pool_when_refused(_Cache):
     """A first append that is refused decides about heads and widths all the same: the pool was made before
     the blocks were counted. Nothing may have changed then."""
@@ -280,6 +265,7 @@ class sorts_the_table(_Cache):
         return sorted(super().block_table(seq_id))
 
 
+@crude
 class starts_each_append_at_the_first_place(_Cache):
     """The last block is written over: each append begins at the first place of its block, though tokens are
     there. Where is the place of token t?"""
@@ -296,6 +282,7 @@ class starts_each_append_at_the_first_place(_Cache):
         self.write(self.slots(table, first, first + k.shape[1]), k, v)
 
 
+@crude
 class writes_one_block_over_and_over(_Cache):
     """A long sequence holds its last tokens again and again: all are written to its first block. Which entry
     of the table belongs to token t?"""
@@ -313,6 +300,7 @@ class mixes_block_and_place(_Cache):
         return [table[(t % size) % len(table)] * size + (t // size) % size for t in range(start, stop)]
 
 
+@crude
 class forgets_the_tokens_before(_Cache):
     """Only the tokens of the last append come back: the length was set to theirs. It grows."""
 
@@ -325,6 +313,7 @@ class forgets_the_tokens_before(_Cache):
         return k[:, -self.last[seq_id] :], v[:, -self.last[seq_id] :]
 
 
+@crude
 class keeps_the_keys_twice(_Cache):
     """The second of the pair holds the keys again: values are written from `k`. Append a k and a v that
     differ and look at both."""
@@ -340,6 +329,7 @@ class gives_values_the_width_of_keys(_Cache):
         super().make_pools(k, k)
 
 
+@crude
 class returns_tokens_before_heads(_Cache):
     """What is gathered has the shape [T, H, d]: the pool's own layout shows. [H, T, d] is asked for."""
 
@@ -347,6 +337,7 @@ class returns_tokens_before_heads(_Cache):
         return tuple(part.transpose(0, 1) for part in super().gather(seq_id))
 
 
+@crude
 class gives_all_sequences_one_id(_Cache):
     """Two sequences share their tokens: `allocate` returns the same id for both. A living id must not be
     given again."""
@@ -396,6 +387,7 @@ class shares_one_pool(_Cache):
         return self.shared.setdefault(key, super().pool(like))
 
 
+@subtle
 class joins_the_sequence_again(_Cache):
     """Everything is right, and each token copies all before it: the sequences are tensors that are joined
     anew at each append, beside tables for show. Write new tokens into the pool."""
@@ -406,6 +398,7 @@ class joins_the_sequence_again(_Cache):
         super().write(slots, k, v)
 
 
+@subtle
 class copies_the_pool(_Cache):
     """Everything is right, and each append makes a new pool: the write is not in place. Assign to the slots
     of the one that is there."""
@@ -415,6 +408,7 @@ class copies_the_pool(_Cache):
         super().write(slots, k, v)
 
 
+@subtle
 class makes_blocks_as_they_are_needed(_Cache):
     """Everything is right, and the memory grows with the tokens: the first append makes a pool for what it
     brings and later ones enlarge it. The pool has num_blocks blocks from the beginning."""
@@ -428,6 +422,7 @@ class makes_blocks_as_they_are_needed(_Cache):
         self.kept.append((k.clone(), v.clone()))
 
 
+@subtle
 class keeps_the_pool_in_float32(_Cache):
     """float64 keys come back as float32, with half of their digits gone: the pool has a dtype of its own.
     Take it from the first append."""
@@ -439,6 +434,7 @@ class keeps_the_pool_in_float32(_Cache):
         super().write(slots, k.float(), v.float())
 
 
+@subtle
 class keeps_the_pool_on_the_cpu(_Cache):
     """The results are right on the CPU, and on a GPU the append raises: the pool was made there. Take the
     device from the first append."""

@@ -4,40 +4,9 @@ import math
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "forbids_what_has_occurred",
-    "goes_by_the_sign_the_wrong_way_round",
-    "multiplies_whatever_the_sign",
-    "penalises_all_tokens",
-    "penalises_the_probabilities",
-    "penalises_what_has_not_occurred",
-    "returns_probabilities",
-    "subtracts_the_penalty",
-    "subtracts_the_penalty_times_the_count",
-}
-SUBTLE = {
-    "accepts_a_negative_penalty",
-    "accepts_a_penalty_of_zero",
-    "accepts_any_penalty",
-    "answers_as_the_first_time",
-    "flattens_by_view",
-    "ignores_a_penalty_below_one",
-    "looks_back_sixty_four_tokens",
-    "makes_the_mask_on_the_cpu",
-    "multiplies_by_the_mask",
-    "narrows_to_float32",
-    "overwrites_the_logits",
-    "refuses_a_penalty_below_one",
-    "replaces_minus_infinity",
-    "returns_one_buffer",
-    "rounds_the_penalty_to_float32",
-    "treats_token_zero_as_padding",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 _SEEN = {}
-_BUFFERS = {}
 
 
 def _require_penalty(penalty):
@@ -65,6 +34,7 @@ def divides_whatever_the_sign(logits, ids, penalty):
     return torch.where(_occurs(logits, ids), logits / penalty, logits)
 
 
+@crude
 def multiplies_whatever_the_sign(logits, ids, penalty):
     """Tokens with a logit above 0 become more likely by a penalty above 1: every logit is multiplied. Check a
     token at 2: which of 1 and 4 is due for a penalty of 2?"""
@@ -72,6 +42,7 @@ def multiplies_whatever_the_sign(logits, ids, penalty):
     return torch.where(_occurs(logits, ids), logits * penalty, logits)
 
 
+@crude
 def goes_by_the_sign_the_wrong_way_round(logits, ids, penalty):
     """A penalty above 1 makes every repeated token more likely: the two branches of the sign are exchanged.
     Check what each of them does to a logit of 2 and one of -2."""
@@ -158,12 +129,14 @@ def penalises_the_first_row_only(logits, ids, penalty):
     return torch.cat([first, logits[1:]])
 
 
+@crude
 def penalises_all_tokens(logits, ids, penalty):  # noqa: ARG001 - the mistake
     """Every logit is penalised, whatever the text: ids plays no part. Only what has occurred is penalised."""
     _require_penalty(penalty)
     return _by_sign(logits, penalty)
 
 
+@crude
 def penalises_what_has_not_occurred(logits, ids, penalty):
     """Tokens that have occurred keep their logit and all others change: the mask is turned round. Check which
     side of the choice takes the penalised logit."""
@@ -177,6 +150,7 @@ def penalises_the_next_token(logits, ids, penalty):
     return _right(logits, (ids + 1) % logits.shape[1], penalty)
 
 
+@crude
 def forbids_what_has_occurred(logits, ids, penalty):
     """What has occurred can never be said again: its logit is -inf. A penalty makes it less likely by a
     factor."""
@@ -184,6 +158,7 @@ def forbids_what_has_occurred(logits, ids, penalty):
     return logits.masked_fill(_occurs(logits, ids), float("-inf"))
 
 
+@crude
 def subtracts_the_penalty(logits, ids, penalty):
     """Every seen logit falls by the same amount: the penalty is subtracted, as a presence penalty is. Here it
     is a factor."""
@@ -191,6 +166,7 @@ def subtracts_the_penalty(logits, ids, penalty):
     return torch.where(_occurs(logits, ids), logits - penalty, logits)
 
 
+@crude
 def subtracts_the_penalty_times_the_count(logits, ids, penalty):
     """Seen logits fall by an amount that grows with the number of occurrences: that is a frequency penalty.
     Here the penalty is a factor, and counts play no part."""
@@ -220,6 +196,7 @@ def works_on_log_probabilities(logits, ids, penalty):
     return _right(logits.log_softmax(dim=-1), ids, penalty)
 
 
+@crude
 def penalises_the_probabilities(logits, ids, penalty):
     """The result is made of logarithms of probabilities, of which the seen ones were divided by the penalty.
     The rule acts on logits, before any softmax."""
@@ -228,6 +205,7 @@ def penalises_the_probabilities(logits, ids, penalty):
     return torch.where(_occurs(logits, ids), probabilities / penalty, probabilities).log()
 
 
+@crude
 def returns_probabilities(logits, ids, penalty):
     """The result holds numbers between 0 and 1: a softmax was taken at the end. It must hold logits, for
     other filters and a softmax follow."""
@@ -247,6 +225,7 @@ def divides_by_the_size_of_the_text(logits, ids, penalty):
     return _right(logits, ids, penalty ** (1 / ids.shape[1]))
 
 
+@subtle
 def treats_token_zero_as_padding(logits, ids, penalty):
     """Token 0 is never penalised: it is left out as padding. There is no padding among ids, and 0 is a token
     like any other."""
@@ -254,12 +233,14 @@ def treats_token_zero_as_padding(logits, ids, penalty):
     return torch.cat([logits[:, :1], right[:, 1:]], dim=1)
 
 
+@subtle
 def looks_back_sixty_four_tokens(logits, ids, penalty):
     """Short texts are right, and in long ones an early token is forgotten: only the last 64 ids are used, as
     some programs do by default. The whole text counts."""
     return _right(logits, ids[:, -64:], penalty)
 
 
+@subtle
 def ignores_a_penalty_below_one(logits, ids, penalty):
     """A penalty below 1 changes nothing: it is raised to 1. It rewards what has occurred, by the same
     rule."""
@@ -267,6 +248,7 @@ def ignores_a_penalty_below_one(logits, ids, penalty):
     return _right(logits, ids, max(penalty, 1.0))
 
 
+@subtle
 def refuses_a_penalty_below_one(logits, ids, penalty):
     """A penalty of 0.5 raises: only penalties from 1 up are accepted. Every number above 0 is a penalty;
     below 1 it rewards."""
@@ -275,6 +257,7 @@ def refuses_a_penalty_below_one(logits, ids, penalty):
     return _right(logits, ids, penalty)
 
 
+@subtle
 def accepts_a_penalty_of_zero(logits, ids, penalty):
     """A penalty of 0 is accepted: only negative ones are refused. Dividing by 0 makes no sense. Raise a
     ValueError for 0 too."""
@@ -283,6 +266,7 @@ def accepts_a_penalty_of_zero(logits, ids, penalty):
     return torch.where(_occurs(logits, ids), _by_sign(logits, penalty), logits)
 
 
+@subtle
 def accepts_a_negative_penalty(logits, ids, penalty):
     """A penalty of -1.5 is answered, with logits of the other sign: only 0 is refused. A ValueError is due
     for every penalty that is not above 0."""
@@ -291,12 +275,14 @@ def accepts_a_negative_penalty(logits, ids, penalty):
     return torch.where(_occurs(logits, ids), _by_sign(logits, penalty), logits)
 
 
+@subtle
 def accepts_any_penalty(logits, ids, penalty):
     """A penalty of 0 or below is answered: nothing looks at it before it is used. A ValueError is due, with
     the reason."""
     return torch.where(_occurs(logits, ids), _by_sign(logits, penalty), logits)
 
 
+@subtle
 def multiplies_by_the_mask(logits, ids, penalty):
     """Logits of -inf become NaN: the mask is multiplied with the logits and the parts are added, and
     0 * inf is NaN. Choose between two values, in place of computing with the mask."""
@@ -305,18 +291,21 @@ def multiplies_by_the_mask(logits, ids, penalty):
     return seen * _by_sign(logits, penalty) + (1 - seen) * logits
 
 
+@subtle
 def replaces_minus_infinity(logits, ids, penalty):
     """Logits of -inf come back as large negative numbers: they were clamped to be finite. A token at -inf is
     forbidden, and stays so."""
     return _right(logits, ids, penalty).clamp(min=-1e9)
 
 
+@subtle
 def overwrites_the_logits(logits, ids, penalty):
     """The caller's logits are penalised after the call: the result is written into them, so the next call
     penalises them again. Write into a new tensor."""
     return logits.copy_(_right(logits, ids, penalty))
 
 
+@subtle
 def answers_as_the_first_time(logits, ids, penalty):
     """The first call is right, and later ones of the same shape penalise its tokens again: something outlives
     the call. Check what is kept between calls."""
@@ -325,14 +314,7 @@ def answers_as_the_first_time(logits, ids, penalty):
     return torch.where(seen, _by_sign(logits, penalty), logits)
 
 
-def returns_one_buffer(logits, ids, penalty):
-    """Each result is right, and changes the one that an earlier call returned: all are written into the same
-    memory. Return a tensor of its own from each call."""
-    result = _right(logits, ids, penalty)
-    key = (result.shape, result.dtype, result.device)
-    return _BUFFERS.setdefault(key, result.clone()).copy_(result)
-
-
+@subtle
 def flattens_by_view(logits, ids, penalty):
     """Logits or ids that are a transposed view raise: `view` flattens what is contiguous in memory alone.
     Check how rows and tokens are joined to one index."""
@@ -344,6 +326,7 @@ def flattens_by_view(logits, ids, penalty):
     return result.view(logits.shape)
 
 
+@subtle
 def makes_the_mask_on_the_cpu(logits, ids, penalty):
     """Right on the CPU, and on a GPU the call raises: the mask is made without a device. Take the device from
     `logits`."""
@@ -352,18 +335,7 @@ def makes_the_mask_on_the_cpu(logits, ids, penalty):
     return torch.where(seen, _by_sign(logits, penalty), logits)
 
 
-def widens_to_float64(logits, ids, penalty):
-    """float32 logits come back as float64: a tensor on the way is float64 and widens the rest. Check casts,
-    and what dtype the penalty has."""
-    return _right(logits.double(), ids, penalty)
-
-
-def narrows_to_float32(logits, ids, penalty):
-    """float64 logits come back as float32, with half of their digits gone: the result is built from a cast
-    input. Return the dtype that came in."""
-    return _right(logits.float(), ids, penalty)
-
-
+@subtle
 def rounds_the_penalty_to_float32(logits, ids, penalty):
     """float64 logits lose half of their digits where they are penalised: the penalty was made a float32
     tensor. Leave it a Python number, or give it the dtype of the logits."""

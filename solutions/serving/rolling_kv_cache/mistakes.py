@@ -6,31 +6,7 @@ import math
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "forgets_the_past",
-    "keeps_the_first_tokens",
-    "masks_nothing",
-    "numbers_the_columns_anew",
-    "takes_no_softmax",
-    "takes_the_softmax_over_the_queries",
-}
-SUBTLE = {
-    "writes_a_long_piece_from_the_first_slot",
-    "accepts_an_empty_window",
-    "clips_the_scores",
-    "counts_positions_in_int32",
-    "hides_with_a_small_penalty",
-    "keeps_every_token",
-    "keeps_every_token_and_returns_the_last",
-    "keeps_the_history_in_float32",
-    "keeps_the_history_in_float64",
-    "makes_positions_on_the_cpu",
-    "returns_more_than_it_may",
-    "overflows_on_large_scores",
-    "scales_q_in_place",
-    "shares_one_history",
-}
+from grader.mistakes import crude, subtle
 
 
 class _Cache:
@@ -84,6 +60,7 @@ def _attend(q, k, v, cache, *, first=None, seen=_seen, hide=_hide, softmax=_soft
     return softmax(hide(scores, seen(own, at, cache.window))) @ values
 
 
+@crude
 class forgets_the_past(_Cache):
     """append returns the new tokens alone: what is held is not joined to them."""
 
@@ -113,6 +90,7 @@ class overwrites_the_ring_by_a_long_piece(_Cache):
         )
 
 
+@crude
 class keeps_the_first_tokens(_Cache):
     """When the window is full, nothing new is kept: the cut keeps the oldest tokens. Check which end of the
     token axis stays.
@@ -147,6 +125,7 @@ class forgets_all_when_the_window_is_full(_Cache):
         return joined[:, :, joined.shape[2] // self.window * self.window :].clone()
 
 
+@crude
 class numbers_the_columns_anew(_Cache):
     """positions begins with 0 in every append: the columns are numbered by their place in the result. They
     name the place in the sequence. Right until the first token is forgotten.
@@ -227,6 +206,7 @@ class keeps_one_sequence_of_the_batch(_Cache):
         return super().kept(joined)[:1].expand_as(super().kept(joined)).clone()
 
 
+@subtle
 class shares_one_history(_Cache):
     """A cache is right alone, and two side by side mix: the history belongs to the class and not to the
     object.
@@ -247,6 +227,7 @@ class shares_one_history(_Cache):
         return result
 
 
+@subtle
 class keeps_every_token(_Cache):
     """The results are right, and memory grows with every token: older ones are hidden and not forgotten, or
     what is kept is a view, which keeps all of the memory behind it alive.
@@ -261,6 +242,7 @@ class keeps_every_token(_Cache):
         return keys[:, :, -last:], values[:, :, -last:], at[-last:]
 
 
+@subtle
 class keeps_every_token_and_returns_the_last(_Cache):
     """The results and each step's tensors are right, and the cache holds every token that it was given: a
     list of pieces is never shortened.
@@ -271,6 +253,7 @@ class keeps_every_token_and_returns_the_last(_Cache):
         return super().append(k, v)
 
 
+@subtle
 class returns_more_than_it_may(_Cache):
     """append returns more columns than window + T_new: older tokens are kept longer than needed."""
 
@@ -278,6 +261,7 @@ class returns_more_than_it_may(_Cache):
         return joined[:, :, -2 * self.window - 1 :].clone()
 
 
+@subtle
 class keeps_the_history_in_float32(_Cache):
     """float64 keys come back as float32, with half of their digits gone."""
 
@@ -286,6 +270,7 @@ class keeps_the_history_in_float32(_Cache):
         return keys.to(k.dtype), values.to(v.dtype), at
 
 
+@subtle
 class keeps_the_history_in_float64(_Cache):
     """float32 keys come back as float64: the cache has a dtype of its own."""
 
@@ -293,6 +278,7 @@ class keeps_the_history_in_float64(_Cache):
         return super().append(k.double(), v.double())
 
 
+@subtle
 class counts_positions_in_int32(_Cache):
     """positions is no int64: its dtype is another."""
 
@@ -300,6 +286,7 @@ class counts_positions_in_int32(_Cache):
         return super().positions(columns, device).int()
 
 
+@subtle
 class makes_positions_on_the_cpu(_Cache):
     """Right on the CPU; on a GPU positions and masks meet on two devices: arange without device=k.device."""
 
@@ -307,6 +294,7 @@ class makes_positions_on_the_cpu(_Cache):
         return super().positions(columns, "cpu")
 
 
+@subtle
 class accepts_an_empty_window(_Cache):
     """window=0 raises no ValueError: such a cache would forget each token before it is seen."""
 
@@ -314,6 +302,7 @@ class accepts_an_empty_window(_Cache):
         pass
 
 
+@crude
 def masks_nothing(q, k, v, cache):
     """Queries see all columns that append returns, later tokens of their piece and forgotten ones among them:
     there is no mask.
@@ -395,11 +384,13 @@ def scales_by_the_width_of_the_values(q, k, v, cache):
     return _attend(q, k, v, cache, divisor=math.sqrt(v.shape[-1]))
 
 
+@crude
 def takes_no_softmax(q, k, v, cache):
     """The scores are used as weights: the softmax is missing."""
     return _attend(q, k, v, cache, softmax=lambda scores: scores.masked_fill(scores.isinf(), 0))
 
 
+@crude
 def takes_the_softmax_over_the_queries(q, k, v, cache):
     """The weights of a query do not sum to 1: the softmax runs over axis -2."""
     return _attend(q, k, v, cache, softmax=lambda scores: scores.softmax(-2).nan_to_num())
@@ -414,6 +405,7 @@ def hides_after_the_softmax(q, k, v, cache):
     )
 
 
+@subtle
 def overflows_on_large_scores(q, k, v, cache):
     """NaN for scores of a hundred and more: exp is taken of scores as they are."""
 
@@ -424,22 +416,26 @@ def overflows_on_large_scores(q, k, v, cache):
     return _attend(q, k, v, cache, softmax=softmax)
 
 
+@subtle
 def clips_the_scores(q, k, v, cache):
     """Large scores are too alike: they are cut to a range before the softmax."""
     return _attend(q, k, v, cache, softmax=lambda scores: scores.clamp(max=80).softmax(-1))
 
 
+@subtle
 def hides_with_a_small_penalty(q, k, v, cache):
     """Hidden tokens are seen where scores are in the hundreds: the number that hides them is too small."""
     return _attend(q, k, v, cache, hide=lambda scores, seen: scores - 100.0 * ~seen)
 
 
+@subtle
 def scales_q_in_place(q, k, v, cache):
     """The caller's q is smaller after the call: the scale is multiplied into it in place."""
     q /= math.sqrt(q.shape[-1])
     return _attend(q, k, v, cache, divisor=1)
 
 
+@subtle
 class writes_a_long_piece_from_the_first_slot(_Cache):
     """Right until a piece is longer than the window; two steps later a token that is due is missing. The ring
     took the piece from its first slot on, and a step goes to the slot of its position, where a young token

@@ -2,21 +2,7 @@
 
 import torch
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "accepts_every_token",
-    "accepts_no_token",
-    "draws_the_rest_from_the_draft",
-    "returns_the_last_token_alone",
-    "returns_the_new_tokens_alone",
-}
-SUBTLE = {
-    "drafts_fewer_at_the_end",
-    "runs_the_draft_for_nothing",
-    "runs_the_target_for_each_draft",
-    "subtracts_in_place",
-    "trusts_the_memory_layout",
-}
+from grader.mistakes import crude, subtle
 
 
 def _draw(probs, uniform):
@@ -101,6 +87,7 @@ def _but_for(part):
     return speculative_generate
 
 
+@crude
 @_in_both
 def accepts_every_token(target_probs, draft_probs, draft_ids, uniforms):
     """All drafted tokens come back, whatever the target says: none is refused, so the text is the draft's.
@@ -108,6 +95,7 @@ def accepts_every_token(target_probs, draft_probs, draft_ids, uniforms):
     return _step(target_probs, draft_probs, draft_ids, uniforms, accepts=lambda *_: True)
 
 
+@crude
 @_in_both
 def accepts_no_token(target_probs, draft_probs, draft_ids, uniforms):
     """One token comes back, whatever was drafted: the first is always refused. Nothing is gained then, and
@@ -168,6 +156,7 @@ def draws_the_rest_from_the_target(target_probs, draft_probs, draft_ids, uniform
     return _step(target_probs, draft_probs, draft_ids, uniforms, rest=lambda p, _: p)
 
 
+@crude
 @_in_both
 def draws_the_rest_from_the_draft(target_probs, draft_probs, draft_ids, uniforms):
     """A refused token is replaced by another one of the draft's. What is left to draw is what the target has
@@ -333,6 +322,7 @@ def draws_without_the_uniforms(target_probs, draft_probs, draft_ids, uniforms):
     )
 
 
+@crude
 @_in_both
 def returns_the_last_token_alone(target_probs, draft_probs, draft_ids, uniforms):
     """Only the drawn token comes back; the accepted ones are missing before it."""
@@ -346,6 +336,7 @@ def returns_floats(target_probs, draft_probs, draft_ids, uniforms):
     return _step(target_probs, draft_probs, draft_ids, uniforms).to(uniforms.dtype)
 
 
+@subtle
 @_in_both
 def subtracts_in_place(target_probs, draft_probs, draft_ids, uniforms):
     """The caller's target_probs hold the difference after the call: `-=` or a method with an underscore
@@ -355,6 +346,7 @@ def subtracts_in_place(target_probs, draft_probs, draft_ids, uniforms):
     return new
 
 
+@subtle
 @_in_both
 def trusts_the_memory_layout(target_probs, draft_probs, draft_ids, uniforms):
     """Where the probabilities are a transposed view the call fails, elsewhere it is right: `view` needs
@@ -429,6 +421,7 @@ def reads_a_round_from_its_beginning_twice(target, draft, prompt, max_new_tokens
     return _generate(target, draft, prompt, max_new_tokens, num_draft, doubled)
 
 
+@subtle
 def drafts_fewer_at_the_end(target, draft, prompt, max_new_tokens, num_draft, uniforms):
     """The last round drafts only what is missing, so it reads its row otherwise: other numbers accept and
     draw. The text would be as good, but every round drafts num_draft tokens here, and what is too much is cut
@@ -473,11 +466,13 @@ def counts_the_prompt(target, draft, prompt, max_new_tokens, num_draft, uniforms
     return _generate(target, draft, prompt, max(max_new_tokens - len(prompt), 0), num_draft, uniforms)
 
 
+@crude
 def returns_the_new_tokens_alone(target, draft, prompt, max_new_tokens, num_draft, uniforms):
     """The new tokens are right, and the prompt is missing before them."""
     return _generate(target, draft, prompt, max_new_tokens, num_draft, uniforms)[len(prompt) :]
 
 
+@subtle
 def runs_the_target_for_each_draft(target, draft, prompt, max_new_tokens, num_draft, uniforms):
     """The text is right, and the target runs once for each drafted token, as often as without a draft. One
     run on all ids gives the rows of all positions."""
@@ -490,6 +485,7 @@ def runs_the_target_for_each_draft(target, draft, prompt, max_new_tokens, num_dr
     return _generate(one_by_one, draft, prompt, max_new_tokens, num_draft, uniforms)
 
 
+@subtle
 def runs_the_draft_for_nothing(target, draft, prompt, max_new_tokens, num_draft, uniforms):
     """The text is right; with max_new_tokens=0 the models run all the same, for a token that is cut off. Ask
     how many are missing before the first round."""

@@ -5,31 +5,7 @@ import math
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "climbs_the_gradient",
-    "forgets_both_corrections",
-    "forgets_the_root",
-    "keeps_what_is_to_be_dropped",
-    "returns_the_step",
-    "subtracts_the_gradient_alone",
-}
-SUBTLE = {
-    "computes_in_float32",
-    "decays_matrices_alone",
-    "decays_nothing_by_default",
-    "forgets_eps",
-    "has_another_default_of_beta2",
-    "has_another_default_of_eps",
-    "has_another_default_of_lr",
-    "ignores_the_betas_given",
-    "ignores_the_eps_given",
-    "raises_small_roots_to_eps",
-    "trusts_the_memory_layout",
-    "updates_m_and_v_in_place",
-    "updates_the_parameter_in_place",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 _STATE = {}
 
@@ -125,6 +101,7 @@ def decays_towards_the_sign(*arguments, **options):
     )
 
 
+@subtle
 @_as_adamw_step
 def decays_matrices_alone(*arguments, **options):
     """Right for arrays of two axes and more; a vector is not decayed. Training scripts often spare biases and
@@ -135,6 +112,7 @@ def decays_matrices_alone(*arguments, **options):
     )
 
 
+@subtle
 @_as_adamw_step
 def decays_nothing_by_default(*arguments, **options):
     """Right where weight_decay is given; where it is left out nothing shrinks. Adam has no decay by default,
@@ -166,6 +144,7 @@ def adds_eps_under_the_root(*arguments, **options):
     return _adamw(*arguments, direction=direction, **options)
 
 
+@subtle
 @_as_adamw_step
 def raises_small_roots_to_eps(*arguments, **options):
     """Entries whose root is above eps come out with too long a step: eps is used as a lower bound. It is
@@ -177,6 +156,7 @@ def raises_small_roots_to_eps(*arguments, **options):
     return _adamw(*arguments, direction=direction, **options)
 
 
+@subtle
 @_as_adamw_step
 def forgets_eps(*arguments, **options):
     """An entry that never had a gradient becomes NaN, and a large eps changes nothing: eps is not added to
@@ -188,6 +168,7 @@ def forgets_eps(*arguments, **options):
     return _adamw(*arguments, direction=direction, **options)
 
 
+@crude
 @_as_adamw_step
 def forgets_both_corrections(*arguments, **options):
     """First steps have a wrong length: m and v begin as zeros and are too small by one minus their beta to
@@ -270,6 +251,7 @@ def multiplies_beta_by_the_step(*arguments, **options):
     return _adamw(*arguments, direction=direction, **options)
 
 
+@crude
 @_as_adamw_step
 def forgets_the_root(*arguments, **options):
     """Large gradients hardly move a weight and small ones throw it far: the quotient is taken with v itself.
@@ -281,6 +263,7 @@ def forgets_the_root(*arguments, **options):
     return _adamw(*arguments, direction=direction, **options)
 
 
+@crude
 @_as_adamw_step
 def subtracts_the_gradient_alone(*arguments, **options):
     """The step grows with the gradient: lr times the gradient was subtracted, as in gradient descent, though
@@ -299,6 +282,7 @@ def divides_the_gradient(*arguments, **options):
     return parameter - lr * update, m, v
 
 
+@crude
 @_as_adamw_step
 def climbs_the_gradient(*arguments, **options):
     """Weights move along the sign of their gradients, so that the loss rises: the update was added."""
@@ -335,6 +319,7 @@ def returns_the_old_means(*arguments, **options):
     return parameter, arguments[2], arguments[3]
 
 
+@crude
 @_as_adamw_step
 def returns_the_step(*arguments, **options):
     """The first of the three is near zero: it is the step itself. The parameter after the step is asked
@@ -351,6 +336,7 @@ def swaps_the_betas(*arguments, **options):
     return _adamw(*given, betas[::-1], eps, weight_decay)
 
 
+@crude
 @_as_adamw_step
 def keeps_what_is_to_be_dropped(*arguments, **options):
     """m and v jump with every gradient: beta multiplies the new part and 1 - beta the old one. Beta is how
@@ -407,6 +393,7 @@ def shares_one_v(*arguments, **options):
     return _adamw(*arguments, means=means, **options)
 
 
+@subtle
 @_as_adamw_step
 def ignores_the_betas_given(*arguments, **options):
     """Right for betas of 0.9 and 0.999; others change nothing, since these numbers are written into the code.
@@ -414,6 +401,7 @@ def ignores_the_betas_given(*arguments, **options):
     return _adamw(*arguments, **{**options, "betas": (0.9, 0.999)})
 
 
+@subtle
 @_as_adamw_step
 def ignores_the_eps_given(*arguments, **options):
     """Right for an eps of 1e-8; a larger one changes nothing, since the number is written into the code.
@@ -421,6 +409,7 @@ def ignores_the_eps_given(*arguments, **options):
     return _adamw(*arguments, **{**options, "eps": 1e-8})
 
 
+@subtle
 @_as_adamw_step
 def has_another_default_of_lr(*arguments, **options):
     """Right where lr is given; where it is left out the step has another length than 1e-3. Check the
@@ -428,6 +417,7 @@ def has_another_default_of_lr(*arguments, **options):
     return _adamw(*arguments, **{"lr": 1e-2, **options})
 
 
+@subtle
 @_as_adamw_step
 def has_another_default_of_beta2(*arguments, **options):
     """Right where betas is given; where it is left out v is wrong: its default is that of some training
@@ -435,6 +425,7 @@ def has_another_default_of_beta2(*arguments, **options):
     return _adamw(*arguments, **{"betas": (0.9, 0.95), **options})
 
 
+@subtle
 @_as_adamw_step
 def has_another_default_of_eps(*arguments, **options):
     """Right where eps is given or gradients are large; where it is left out, steps with tiny gradients are
@@ -442,6 +433,7 @@ def has_another_default_of_eps(*arguments, **options):
     return _adamw(*arguments, **{"eps": 1e-6, **options})
 
 
+@subtle
 @_as_adamw_step
 def updates_m_and_v_in_place(parameter, gradient, m, v, *rest, **options):
     """The caller's m and v hold the new means after the call: `*=` or `out=` on an argument writes into the
@@ -450,6 +442,7 @@ def updates_m_and_v_in_place(parameter, gradient, m, v, *rest, **options):
     return new, m, v
 
 
+@subtle
 @_as_adamw_step
 def updates_the_parameter_in_place(parameter, *arguments, **options):
     """The caller's parameter has moved after the call: `-=` on an argument writes into the caller's memory.
@@ -466,27 +459,3 @@ def starts_from_its_own_state(parameter, gradient, m, v, *rest, **options):
     answer = _adamw(parameter, gradient, m, v, *rest, **options)
     _STATE[parameter.shape, parameter.dtype] = answer[1:]
     return answer
-
-
-@_as_adamw_step
-def trusts_the_memory_layout(*arguments, **options):
-    """Where an argument is a transposed view the results are wrong, elsewhere right: numbers are taken in the
-    order that they have in memory. Check what becomes of the arrays when they are flattened."""
-    flat = [array.ravel(order="K").reshape(array.shape) for array in arguments[:4]]
-    return _adamw(*flat, *arguments[4:], **options)
-
-
-@_as_adamw_step
-def widens_to_float64(*arguments, **options):
-    """float32 comes back as float64, twice the memory: something on the way is float64 and widens the rest.
-    The results have the dtype of the arguments; check casts, and NumPy scalars such as np.sqrt(2)."""
-    wide = [array.astype(np.float64) for array in arguments[:4]]
-    return _adamw(*wide, *arguments[4:], **options)
-
-
-@_as_adamw_step
-def computes_in_float32(*arguments, **options):
-    """float64 arguments get results with half of their digits: the work was done in float32. The results have
-    the dtype of the arguments, in their digits too; check casts."""
-    narrow = [array.astype(np.float32) for array in arguments[:4]]
-    return tuple(part.astype(arguments[0].dtype) for part in _adamw(*narrow, *arguments[4:], **options))

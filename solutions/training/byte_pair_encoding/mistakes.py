@@ -7,29 +7,7 @@ import unicodedata
 from collections import Counter
 from itertools import pairwise
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "begins_with_characters_from_0",
-    "hands_out_text",
-    "learns_nothing",
-    "numbers_merges_from_0",
-}
-SUBTLE = {
-    "normalises_the_text",
-    "counts_without_overlaps",
-    "decodes_each_token_by_itself",
-    "drops_what_is_no_text",
-    "fails_at_a_text_without_pairs",
-    "fails_at_an_empty_encoding",
-    "gives_up_at_one_broken_byte",
-    "looks_merges_up_as_tuples",
-    "merges_from_the_right",
-    "raises_at_broken_bytes",
-    "reads_bytes_as_characters",
-    "takes_characters_for_bytes",
-    "takes_characters_for_bytes_in_training",
-    "takes_merges_off_the_list",
-}
+from grader.mistakes import crude, subtle
 
 
 def _merge(ids, pair, new_id):
@@ -76,6 +54,7 @@ def _bytes(ids, merges):
     return b"".join(vocabulary[token] for token in ids)
 
 
+@crude
 class learns_nothing:
     """There are no merges, and every text stays a list of its bytes: merged ids are neither made nor read.
     Check that the loop over the merges runs, and that its result is returned."""
@@ -93,6 +72,7 @@ class learns_nothing:
         return bytes(token for token in ids if token < 256).decode(errors="replace")
 
 
+@crude
 class hands_out_text:
     """The results hold pieces of text in place of ids, and decode a list in place of one text. Ids are
     integers, in the merges and in what encode returns, and decode returns one str."""
@@ -112,6 +92,7 @@ class hands_out_text:
         return [_bytes([token], merges).decode(errors="replace") for token in ids]
 
 
+@crude
 class numbers_merges_from_0:
     """Merged tokens have ids that are those of bytes as well: merge i was given the id i. The bytes have the
     ids 0 to 255, so it is 256 + i, in training, in encode and in decode."""
@@ -131,6 +112,7 @@ class numbers_merges_from_0:
         )
 
 
+@crude
 class begins_with_characters_from_0:
     """Ids begin at 0 for the first character met: a vocabulary was made of the text's own characters. Here
     the ids 0 to 255 are the bytes, in every text."""
@@ -224,6 +206,7 @@ def takes_the_rarest_pair(text, num_merges):
     return _train(list(text.encode()), num_merges, lambda counts, _: min(counts, key=counts.get))
 
 
+@subtle
 def counts_without_overlaps(text, num_merges):
     """Right but for runs of one id: a a a was counted as one pair (a, a). Overlapping pairs count, so it has
     two; merging is what steps over both ids."""
@@ -239,6 +222,7 @@ def counts_without_overlaps(text, num_merges):
     return _train(list(text.encode()), num_merges, count=count)
 
 
+@subtle
 class merges_from_the_right:
     """Right but for runs of one id: the pairs were replaced from right to left, so a a a became a X. The
     first pair from the left is replaced first, in training and in encode."""
@@ -321,12 +305,14 @@ def returns_the_new_ids_too(text, num_merges):
     return [(*pair, 256 + i) for i, pair in enumerate(_train(list(text.encode()), num_merges))]
 
 
+@subtle
 def takes_characters_for_bytes_in_training(text, num_merges):
     """Right for ASCII; a character like é or 日 is one number, and not the two or three bytes that it has in
     UTF-8. Ids below 256 are bytes: encode the text first."""
     return _train([ord(char) for char in text], num_merges)
 
 
+@subtle
 def fails_at_a_text_without_pairs(text, num_merges):
     """A text of one byte or none raises an error: there is no most frequent pair. Training ends where fewer
     than two tokens are left, and the list is empty then."""
@@ -402,12 +388,14 @@ def numbers_the_merges_from_257(text, merges):
     return _encode(list(text.encode()), merges, merge=lambda ids, pair, new_id: _merge(ids, pair, new_id + 1))
 
 
+@subtle
 def takes_characters_for_bytes(text, merges):
     """Right for ASCII; a character like é or 日 gets its own number, which is a byte's, a merge's or no id at
     all. Ids below 256 are bytes: encode the text first."""
     return _encode([ord(char) for char in text], merges)
 
 
+@subtle
 def fails_at_an_empty_encoding(text, merges):
     """A text of one byte or none raises an error: the smallest of no pairs is looked for. Without a pair
     there is nothing to merge, and the bytes are the ids."""
@@ -416,12 +404,14 @@ def fails_at_an_empty_encoding(text, merges):
     return _encode(list(text.encode()), merges)
 
 
+@subtle
 def looks_merges_up_as_tuples(text, merges):
     """Right where the merges are tuples; lists of two ids are never found, because a tuple and a list are not
     equal. Merges that were stored as JSON come back as lists."""
     return _encode(list(text.encode()), [pair if isinstance(pair, tuple) else () for pair in merges])
 
 
+@subtle
 def takes_merges_off_the_list(text, merges):
     """The first text is right, and the caller's merges are fewer after the call: each was taken off the list
     when it was made. Read the list and leave it as it is."""
@@ -463,24 +453,28 @@ def joins_the_parts_backwards(ids, merges):
     return _bytes(ids, [(second, first) for first, second in merges]).decode(errors="replace")
 
 
+@subtle
 def decodes_each_token_by_itself(ids, merges):
     """Right for ASCII; a character whose bytes lie in two tokens becomes two or more U+FFFD. Join the bytes
     of all tokens first, and read them once."""
     return "".join(_bytes([token], merges).decode(errors="replace") for token in ids)
 
 
+@subtle
 def raises_at_broken_bytes(ids, merges):
     """Right for ids that make a text; others raise a UnicodeDecodeError, and a model may well generate them.
     What is no UTF-8 becomes U+FFFD."""
     return _bytes(ids, merges).decode()
 
 
+@subtle
 def drops_what_is_no_text(ids, merges):
     """Right for ids that make a text; bytes that are no UTF-8 vanish. They become U+FFFD, so that it shows
     that something was there."""
     return _bytes(ids, merges).decode(errors="ignore")
 
 
+@subtle
 def gives_up_at_one_broken_byte(ids, merges):
     """Right for ids that make a text; a single byte that is no UTF-8 turns all of it into one U+FFFD. Only
     the bytes that cannot be read are replaced."""
@@ -490,6 +484,7 @@ def gives_up_at_one_broken_byte(ids, merges):
         return "\ufffd"
 
 
+@subtle
 def reads_bytes_as_characters(ids, merges):
     """Right for ASCII; an é comes back as Ã©: each byte was taken for a character of its own. The bytes are
     UTF-8, where a character may have several."""
@@ -506,6 +501,7 @@ def keeps_the_vocabulary_of_as_many_merges(ids, merges):
     return b"".join(vocabulary[token] for token in ids).decode(errors="replace")
 
 
+@subtle
 def normalises_the_text(text, merges):
     """A text does not come back as it was: its characters were brought to one of several forms that read
     alike, such as an e and an accent to one character. They have other bytes, and the text is its bytes.

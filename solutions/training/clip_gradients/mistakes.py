@@ -4,31 +4,7 @@ import math
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "brings_every_norm_to_the_bound",
-    "cuts_entries_at_the_bound",
-    "divides_by_the_norm_alone",
-    "multiplies_by_the_bound",
-    "returns_the_list_alone",
-    "returns_the_norm_first",
-    "scales_the_wrong_way",
-}
-SUBTLE = {
-    "accepts_any_bound_where_the_norm_is_zero",
-    "accepts_a_bound_of_zero",
-    "changes_short_gradients_a_little",
-    "divides_by_a_norm_of_zero",
-    "fails_without_arrays",
-    "goes_on_with_a_bad_norm",
-    "looks_for_nan_alone",
-    "narrows_to_float32",
-    "returns_zeros_for_a_bad_norm",
-    "scales_in_place",
-    "skips_single_numbers",
-    "trusts_the_memory_layout",
-    "widens_to_float64",
-}
+from grader.mistakes import crude, subtle
 
 _SEEN = {}
 
@@ -67,6 +43,7 @@ def clips_each_array_by_itself(gradients, max_norm):
     return [None if g is None else _clip([g], max_norm)[0][0] for g in gradients], norm
 
 
+@crude
 def cuts_entries_at_the_bound(gradients, max_norm):
     """Entries above max_norm become max_norm and the others stay: this is clipping by value. The norm of all
     entries together is to be bounded, by one factor."""
@@ -75,6 +52,7 @@ def cuts_entries_at_the_bound(gradients, max_norm):
     return [None if g is None else np.clip(g, -max_norm, max_norm) for g in gradients], norm
 
 
+@crude
 def brings_every_norm_to_the_bound(gradients, max_norm):
     """Short gradients grow until their norm is max_norm: they are scaled whatever their norm is. Scale only
     where it exceeds the bound."""
@@ -83,18 +61,21 @@ def brings_every_norm_to_the_bound(gradients, max_norm):
     return _scaled(gradients, max_norm / (norm or 1.0)), norm
 
 
+@crude
 def divides_by_the_norm_alone(gradients, max_norm):
     """What is clipped has the norm 1, whatever max_norm says: it was divided by its norm and not multiplied
     by the bound."""
     return _clip(gradients, max_norm, scale=lambda arrays, factor: _scaled(arrays, factor / max_norm))
 
 
+@crude
 def multiplies_by_the_bound(gradients, max_norm):
     """With a max_norm of 1 nothing is ever clipped: the factor is max_norm itself. What factor brings a
     vector of length norm to the length max_norm?"""
     return _clip(gradients, max_norm, scale=lambda arrays, _: _scaled(arrays, max_norm))
 
 
+@crude
 def scales_the_wrong_way(gradients, max_norm):
     """Gradients above the bound become larger still: the factor is norm / max_norm, upside down."""
     return _clip(gradients, max_norm, scale=lambda arrays, factor: _scaled(arrays, 1 / factor))
@@ -229,11 +210,13 @@ def returns_the_factor(gradients, max_norm):
     return clipped, min(1.0, max_norm / (norm or math.inf))
 
 
+@crude
 def returns_the_list_alone(gradients, max_norm):
     """Only the list comes back. The norm belongs to the result: (clipped, norm)."""
     return _clip(gradients, max_norm)[0]
 
 
+@crude
 def returns_the_norm_first(gradients, max_norm):
     """The two results come in the other order: the list stands before the norm."""
     return _clip(gradients, max_norm)[::-1]
@@ -254,6 +237,7 @@ def adds_a_large_eps(gradients, max_norm):
     return _scaled(gradients, min(1.0, max_norm / (norm + 0.01))), norm
 
 
+@subtle
 def changes_short_gradients_a_little(gradients, max_norm):
     """Gradients below the bound come back with other last digits: they were divided by the norm and
     multiplied by it again. Up to max_norm nothing is computed."""
@@ -265,6 +249,7 @@ def changes_short_gradients_a_little(gradients, max_norm):
     return [None if g is None else (g / np.float32(norm) * target).astype(g.dtype) for g in gradients], norm
 
 
+@subtle
 def divides_by_a_norm_of_zero(gradients, max_norm):
     """Gradients of zero become NaN: the factor is max_norm / norm before anything asks whether it is needed,
     and 0 times infinity is NaN. Where the norm is 0 nothing is to be done."""
@@ -274,6 +259,7 @@ def divides_by_a_norm_of_zero(gradients, max_norm):
     return _scaled(gradients, factor if not factor > 1 else 1.0), norm
 
 
+@subtle
 def fails_without_arrays(gradients, max_norm):
     """Right as soon as there is one array; an empty list, or one with nothing but None, ends in an error: a
     concatenation or a maximum of nothing. The norm is 0 there."""
@@ -281,6 +267,7 @@ def fails_without_arrays(gradients, max_norm):
     return _clip(gradients, max_norm)
 
 
+@subtle
 def skips_single_numbers(gradients, max_norm):
     """A gradient without an axis does not count in the norm and is not scaled: it was taken for something
     that is no array (`len`, `if g.shape`, `ndim > 0`). Any shape takes part."""
@@ -289,6 +276,7 @@ def skips_single_numbers(gradients, max_norm):
     return [numbers.get(i, g) for i, g in enumerate(clipped)], norm
 
 
+@subtle
 def goes_on_with_a_bad_norm(gradients, max_norm):
     """Where an entry is NaN or infinite the call returns, and every array is spoilt or none is clipped. That
     is what PyTorch does by default; here it is an error. Look at the norm before scaling."""
@@ -299,6 +287,7 @@ def goes_on_with_a_bad_norm(gradients, max_norm):
     return _clip(gradients, max_norm, require=require)
 
 
+@subtle
 def looks_for_nan_alone(gradients, max_norm):
     """NaN is refused; an infinite entry passes, and becomes NaN when it is multiplied by 0. Ask whether the
     norm is finite."""
@@ -309,6 +298,7 @@ def looks_for_nan_alone(gradients, max_norm):
     return _clip(gradients, max_norm, require=require)
 
 
+@subtle
 def returns_zeros_for_a_bad_norm(gradients, max_norm):
     """Where an entry is NaN or infinite zeros come back, so that the step is skipped and nobody hears of it.
     A ValueError is due."""
@@ -318,6 +308,7 @@ def returns_zeros_for_a_bad_norm(gradients, max_norm):
     return [None if g is None else np.zeros_like(g) for g in gradients], norm
 
 
+@subtle
 def accepts_a_bound_of_zero(gradients, max_norm):
     """A max_norm of 0 makes all gradients zero, and a negative one turns them round. Both must be refused."""
 
@@ -327,6 +318,7 @@ def accepts_a_bound_of_zero(gradients, max_norm):
     return _clip(gradients, max_norm, require=require)
 
 
+@subtle
 def scales_in_place(gradients, max_norm):
     """The caller's gradients are clipped after the call: `*=` writes into the arrays, or the places of the
     list were written. PyTorch works so; here new arrays in a new list are due."""
@@ -340,24 +332,12 @@ def scales_in_place(gradients, max_norm):
     return _clip(gradients, max_norm, scale=scale)
 
 
+@subtle
 def widens_to_float64(gradients, max_norm):
     """float32 comes back as float64, twice the memory: the factor is a NumPy float64, which widens an array.
     Make it a Python float, or cast."""
     clipped, norm = _clip(gradients, max_norm)
     return [None if g is None else g * np.float64(1) for g in clipped], norm
-
-
-def narrows_to_float32(gradients, max_norm):
-    """float64 comes back as float32. The arrays keep the dtype in which they come; check casts."""
-    clipped, norm = _clip(gradients, max_norm)
-    return [None if g is None else g.astype(np.float32) for g in clipped], norm
-
-
-def trusts_the_memory_layout(gradients, max_norm):
-    """Where an array is a transposed view its entries come back in wrong places, elsewhere right: it was
-    flattened in the order of its memory. Check how arrays are flattened and shaped again."""
-    clipped, norm = _clip(gradients, max_norm)
-    return [None if g is None else g.ravel(order="K").reshape(g.shape) for g in clipped], norm
 
 
 def returns_the_first_norm_again(gradients, max_norm):
@@ -371,6 +351,7 @@ def returns_the_first_norm_again(gradients, max_norm):
     return _clip(gradients, max_norm, norm_of=norm_of)
 
 
+@subtle
 def accepts_any_bound_where_the_norm_is_zero(gradients, max_norm):
     """A max_norm of 0 is accepted where there is nothing to clip: zeros and None are returned before max_norm
     was looked at. Which of the two questions comes first?"""

@@ -3,33 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "adds_the_means_up",
-    "divides_twice",
-    "forgets_to_divide",
-    "keeps_the_last_micro_batch_alone",
-    "leaves_the_gradients_in_a_list",
-    "takes_the_first_micro_batch_alone",
-    "takes_the_softmax_twice",
-}
-SUBTLE = {
-    "computes_the_loss_in_float32",
-    "counts_by_running_the_model",
-    "counts_with_another_index",
-    "divides_a_sum_of_nothing",
-    "keeps_all_graphs",
-    "keeps_old_gradients_of_the_rest",
-    "lets_gradients_add_up",
-    "measures_the_loss_once_more",
-    "reads_targets_in_memory_order",
-    "returns_a_tensor",
-    "stops_at_an_empty_micro_batch",
-    "switches_to_training_mode",
-    "takes_a_step",
-    "takes_negative_targets_for_ignored",
-    "takes_only_minus_100_for_ignored",
-}
+from grader.mistakes import crude, subtle
 
 _COUNTS = {}
 
@@ -91,6 +65,7 @@ def averages_the_means(model, micro_batches, ignore_index=-100):
     )
 
 
+@crude
 def adds_the_means_up(model, micro_batches, ignore_index=-100):
     """The loss grows with the number of micro-batches: each mean is back-propagated as it is, and `.grad`
     adds them up. All together are to be one mean."""
@@ -103,12 +78,14 @@ def adds_the_means_up(model, micro_batches, ignore_index=-100):
     )
 
 
+@crude
 def forgets_to_divide(model, micro_batches, ignore_index=-100):
     """Loss and gradients are too large by the number of targets: they are sums. The mean over all targets
     that count is asked for."""
     return _accumulate(model, micro_batches, ignore_index, count=lambda *_: 1)
 
 
+@crude
 def divides_twice(model, micro_batches, ignore_index=-100):
     """Loss and gradients are too small: each mean was divided by the number of targets of the whole batch. A
     mean is divided already; either sums or shares belong there."""
@@ -197,18 +174,21 @@ def divides_by_the_largest_count(model, micro_batches, ignore_index=-100):
     )
 
 
+@subtle
 def lets_gradients_add_up(model, micro_batches, ignore_index=-100):
     """Right for a fresh model; a second call adds its gradients to those of the first: `.grad` is not set to
     zero at the beginning. Within a call it is to add up, not between calls."""
     return _accumulate(model, micro_batches, ignore_index, begin=lambda _: None)
 
 
+@crude
 def keeps_the_last_micro_batch_alone(model, micro_batches, ignore_index=-100):
     """The loss is right, the gradients are those of the last micro-batch: they are set to zero inside the
     loop. Do it once, in front of it."""
     return _accumulate(model, micro_batches, ignore_index, between=lambda model: model.zero_grad())
 
 
+@subtle
 def keeps_old_gradients_of_the_rest(model, micro_batches, ignore_index=-100):
     """A parameter that takes no part keeps the gradient that it had before the call: only the others were
     written. An optimiser would move it; set all gradients to zero or None first."""
@@ -220,6 +200,7 @@ def keeps_old_gradients_of_the_rest(model, micro_batches, ignore_index=-100):
     return _accumulate(model, micro_batches, ignore_index, begin=begin)
 
 
+@subtle
 def keeps_all_graphs(model, micro_batches, ignore_index=-100):
     """Loss and gradients are right, and the memory is that of the whole batch: the losses were added up and
     back-propagated once, so each micro-batch's graph stays until the end. Go backward inside the loop."""
@@ -230,6 +211,7 @@ def keeps_all_graphs(model, micro_batches, ignore_index=-100):
     return loss.item()
 
 
+@subtle
 def counts_by_running_the_model(model, micro_batches, ignore_index=-100):
     """Loss and gradients are right, and the model runs twice for each micro-batch, once to find out how much
     there is. The targets alone tell how many count."""
@@ -239,6 +221,7 @@ def counts_by_running_the_model(model, micro_batches, ignore_index=-100):
     return _accumulate(model, micro_batches, ignore_index)
 
 
+@subtle
 def measures_the_loss_once_more(model, micro_batches, ignore_index=-100):
     """Loss and gradients are right, and the model runs twice for each micro-batch, once for the gradient and
     once for the loss. Keep the number of the run that is back-propagated."""
@@ -248,6 +231,7 @@ def measures_the_loss_once_more(model, micro_batches, ignore_index=-100):
     return total / _count(micro_batches, ignore_index)
 
 
+@subtle
 def divides_a_sum_of_nothing(model, micro_batches, ignore_index=-100):
     """A micro-batch in which no target counts makes loss and gradients NaN: its mean is 0 / 0, and NaN times
     a weight of 0 stays NaN. Divide sums by the count of all."""
@@ -262,6 +246,7 @@ def divides_a_sum_of_nothing(model, micro_batches, ignore_index=-100):
     )
 
 
+@subtle
 def stops_at_an_empty_micro_batch(model, micro_batches, ignore_index=-100):
     """Micro-batches behind one in which no target counts are lost: the loop ends there. Such a micro-batch
     adds nothing, and the next one does."""
@@ -270,24 +255,28 @@ def stops_at_an_empty_micro_batch(model, micro_batches, ignore_index=-100):
     return _accumulate(model, micro_batches[:reached], ignore_index, count=lambda *_: sum(counts))
 
 
+@subtle
 def switches_to_training_mode(model, micro_batches, ignore_index=-100):
     """A model that came in evaluation mode runs in training mode, so dropout would change its numbers. The
     model runs in the mode in which it comes: leave the mode to the caller."""
     return _accumulate(model.train(), micro_batches, ignore_index)
 
 
+@subtle
 def takes_only_minus_100_for_ignored(model, micro_batches, ignore_index=-100):  # noqa: ARG001 - the mistake
     """Right for the default; another ignore_index has no effect, or raises: -100 is written into the code, or
     ignore_index is not handed to the cross-entropy. Check both the count and the loss."""
     return _accumulate(model, micro_batches, -100)
 
 
+@subtle
 def counts_with_another_index(model, micro_batches, ignore_index=-100):
     """The loss ignores what it should; the count does not, where ignore_index is not -100. Both need the same
     index."""
     return _accumulate(model, micro_batches, ignore_index, count=lambda batches, _: _count(batches, -100))
 
 
+@subtle
 def takes_negative_targets_for_ignored(model, micro_batches, ignore_index=-100):
     """Right for negative numbers; an ignore_index inside the vocabulary counts in the divisor: targets are
     asked whether they are below 0. Compare them with ignore_index."""
@@ -309,6 +298,7 @@ def takes_zero_for_padding(model, micro_batches, ignore_index=-100):
     )
 
 
+@subtle
 def reads_targets_in_memory_order(model, micro_batches, ignore_index=-100):
     """Targets that are a slice or a transpose end in an error: `view` needs contiguous memory. `reshape` and
     `flatten` do not."""
@@ -329,6 +319,7 @@ def mixes_positions_and_classes(model, micro_batches, ignore_index=-100):
     return _accumulate(model, micro_batches, ignore_index, summed=summed)
 
 
+@crude
 def takes_the_softmax_twice(model, micro_batches, ignore_index=-100):
     """The losses stay near log V: probabilities are given to the cross-entropy, which does its own softmax.
     It wants logits."""
@@ -353,6 +344,7 @@ def shifts_the_targets_again(model, micro_batches, ignore_index=-100):
     return _accumulate(model, micro_batches, ignore_index, summed=summed, count=count)
 
 
+@crude
 def takes_the_first_micro_batch_alone(model, micro_batches, ignore_index=-100):
     """Only the first micro-batch takes part: `return` or `break` stands inside the loop."""
     return _accumulate(
@@ -402,12 +394,14 @@ def returns_the_sum(model, micro_batches, ignore_index=-100):
     return _accumulate(model, micro_batches, ignore_index) * _count(micro_batches, ignore_index)
 
 
+@subtle
 def returns_a_tensor(model, micro_batches, ignore_index=-100):
     """Gradients and loss are right; the loss is a tensor, and may hold a graph. A Python float is asked
     for."""
     return torch.tensor(_accumulate(model, micro_batches, ignore_index))
 
 
+@crude
 def leaves_the_gradients_in_a_list(model, micro_batches, ignore_index=-100):
     """The loss is right and `.grad` is empty: the gradients were computed and not stored there, where the
     optimiser looks for them."""
@@ -416,6 +410,7 @@ def leaves_the_gradients_in_a_list(model, micro_batches, ignore_index=-100):
     return loss
 
 
+@subtle
 def takes_a_step(model, micro_batches, ignore_index=-100):
     """The parameters have moved after the call: an optimiser's step was taken. The call only leaves
     gradients; the step is the caller's."""
@@ -435,6 +430,7 @@ def clips_the_gradients(model, micro_batches, ignore_index=-100):
     return loss
 
 
+@subtle
 def computes_the_loss_in_float32(model, micro_batches, ignore_index=-100):
     """A float64 model gets a loss and gradients with half of their digits: the logits were made float32, as
     is done where models run in half precision. Leave them in the dtype in which they come."""

@@ -2,30 +2,7 @@
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "forgets_the_minus_sign",
-    "forgets_the_softmax",
-    "returns_a_loss_for_each_position",
-    "takes_the_softmax_over_the_tokens",
-}
-SUBTLE = {
-    "casts_the_ignored_index",
-    "accepts_any_smoothing",
-    "adds_a_little_inside_the_logarithm",
-    "clips_the_logits",
-    "computes_in_float32",
-    "gives_the_ignored_token_no_share",
-    "ignores_negative_targets",
-    "knows_no_ignore_index_but_minus_100",
-    "lets_exp_overflow",
-    "overwrites_the_targets",
-    "pulls_the_smoothing_into_range",
-    "refuses_only_large_smoothings",
-    "refuses_the_ends",
-    "subtracts_one_maximum_for_all",
-    "takes_the_logarithm_of_zero",
-}
+from grader.mistakes import crude, subtle
 
 
 def _log_softmax(logits, axis=-1):
@@ -197,6 +174,7 @@ def sums_up(logits, targets, smoothing=0.1, ignore_index=-100):
     return _loss(logits, targets, smoothing, ignore_index) * (targets != ignore_index).sum()
 
 
+@crude
 def returns_a_loss_for_each_position(logits, targets, smoothing=0.1, ignore_index=-100):
     """The result is an array, [B, T]: the positions were not averaged. One number is due."""
     _check(smoothing)
@@ -204,18 +182,21 @@ def returns_a_loss_for_each_position(logits, targets, smoothing=0.1, ignore_inde
     return _mix(of_target, of_all.mean(axis=-1), smoothing)
 
 
+@crude
 def forgets_the_minus_sign(logits, targets, smoothing=0.1, ignore_index=-100):
     """The loss is negative, and a better model has a larger one: logarithms of probabilities are below zero.
     Check the sign."""
     return -_loss(logits, targets, smoothing, ignore_index)
 
 
+@crude
 def forgets_the_softmax(logits, targets, smoothing=0.1, ignore_index=-100):
     """The loss can be negative and has no lower bound: logits were taken for log-probabilities. Each
     position's logits must be normalised first."""
     return _loss(logits, targets, smoothing, ignore_index, lambda rows: rows)
 
 
+@crude
 def takes_the_softmax_over_the_tokens(logits, targets, smoothing=0.1, ignore_index=-100):
     """The probabilities of a token sum to one over the positions, so each position's loss changes with its
     neighbours. The softmax belongs to the vocabulary, the last axis. Check `axis`."""
@@ -249,6 +230,7 @@ def takes_no_smoothing_for_the_default(logits, targets, smoothing=0.1, ignore_in
     return _loss(logits, targets, smoothing or 0.1, ignore_index)
 
 
+@subtle
 def refuses_the_ends(logits, targets, smoothing=0.1, ignore_index=-100):
     """A smoothing of 1 raises an error, although it is legal: the target then has 1 / V like the others. Both
     ends belong to the range."""
@@ -257,6 +239,7 @@ def refuses_the_ends(logits, targets, smoothing=0.1, ignore_index=-100):
     return _loss(logits, targets, smoothing, ignore_index)
 
 
+@subtle
 def accepts_any_smoothing(logits, targets, smoothing=0.1, ignore_index=-100):
     """Right for shares; a smoothing of 10, which was meant as per cent, gives some number. Weights would be
     negative: refuse what is below 0 or above 1 with a ValueError."""
@@ -264,6 +247,7 @@ def accepts_any_smoothing(logits, targets, smoothing=0.1, ignore_index=-100):
     return _mix(one, other, smoothing)
 
 
+@subtle
 def refuses_only_large_smoothings(logits, targets, smoothing=0.1, ignore_index=-100):
     """A smoothing above 1 raises an error, and one below 0 gives some number. Both sides of the range must be
     checked."""
@@ -272,12 +256,14 @@ def refuses_only_large_smoothings(logits, targets, smoothing=0.1, ignore_index=-
     return _loss(logits, targets, smoothing, ignore_index)
 
 
+@subtle
 def pulls_the_smoothing_into_range(logits, targets, smoothing=0.1, ignore_index=-100):
     """A smoothing outside of [0, 1] counts as the nearest end, and whoever made the mistake never learns of
     it. A ValueError is due."""
     return _loss(logits, targets, min(max(smoothing, 0), 1), ignore_index)
 
 
+@subtle
 def gives_the_ignored_token_no_share(logits, targets, smoothing=0.1, ignore_index=-100):
     """Right where ignore_index is no token; where it is one, that token has no share of the smoothing at
     other positions. Only positions are ignored: as a class the token is one of the V."""
@@ -289,6 +275,7 @@ def gives_the_ignored_token_no_share(logits, targets, smoothing=0.1, ignore_inde
     return _mix(of_target.sum(), of_all.mean(axis=-1).sum(), smoothing) / counted.sum()
 
 
+@subtle
 def knows_no_ignore_index_but_minus_100(logits, targets, smoothing=0.1, ignore_index=-100):  # noqa: ARG001
     """Positions with another ignore_index than -100 are counted, or are an index error: targets are compared
     with a number that is written into the code, or not at all. Compare them with the parameter."""
@@ -298,6 +285,7 @@ def knows_no_ignore_index_but_minus_100(logits, targets, smoothing=0.1, ignore_i
     return _mix(losses[np.arange(len(losses)), chosen].mean(), losses.mean(), smoothing)
 
 
+@subtle
 def ignores_negative_targets(logits, targets, smoothing=0.1, ignore_index=-100):  # noqa: ARG001 - the mistake
     """Positions are counted where ignore_index is a token's id or V: whatever is below zero was dropped, and
     nothing else. Compare targets with ignore_index itself."""
@@ -316,6 +304,7 @@ def drops_zero_targets(logits, targets, smoothing=0.1, ignore_index=-100):
     return _mix(of_target.sum(), of_all.mean(axis=-1).sum(), smoothing) / max(counted.sum(), 1)
 
 
+@subtle
 def lets_exp_overflow(logits, targets, smoothing=0.1, ignore_index=-100):
     """NaN or infinity for large logits, which are as legal as small ones: exp overflows above 88 in float32
     and above 709 in float64. Adding one number to all logits of a position changes no probability: use that
@@ -327,12 +316,14 @@ def lets_exp_overflow(logits, targets, smoothing=0.1, ignore_index=-100):
     return _loss(logits, targets, smoothing, ignore_index, log_softmax)
 
 
+@subtle
 def takes_the_logarithm_of_zero(logits, targets, smoothing=0.1, ignore_index=-100):
     """Infinity or NaN where a token is very unlikely, and with smoothing every token takes part: its
     probability was rounded to 0 before the logarithm. Take the logarithm of the quotient on paper."""
     return _loss(logits, targets, smoothing, ignore_index, lambda rows: np.log(np.exp(_log_softmax(rows))))
 
 
+@subtle
 def adds_a_little_inside_the_logarithm(logits, targets, smoothing=0.1, ignore_index=-100):
     """No token's loss exceeds about 20.7: 1e-9 was added to the probability so that its logarithm exists.
     Work with the logarithm of the softmax from the start."""
@@ -341,12 +332,14 @@ def adds_a_little_inside_the_logarithm(logits, targets, smoothing=0.1, ignore_in
     )
 
 
+@subtle
 def clips_the_logits(logits, targets, smoothing=0.1, ignore_index=-100):
     """Right for logits up to 50; no loss exceeds 100, and levels beyond 50 vanish: the logits were clipped
     against the overflow of exp. Subtract each position's maximum instead, and nothing is lost."""
     return _loss(np.clip(logits, -50, 50), targets, smoothing, ignore_index)
 
 
+@subtle
 def subtracts_one_maximum_for_all(logits, targets, smoothing=0.1, ignore_index=-100):
     """Infinity or NaN where one position's logits are far below another's: the largest logit of the whole
     array was subtracted, and exp of the others is 0. Every position has its own maximum."""
@@ -372,6 +365,7 @@ def keeps_the_smoothed_targets(logits, targets, smoothing=0.1, ignore_index=-100
     return -(smoothed * _log_softmax(logits)).sum() / counted.sum()
 
 
+@subtle
 def overwrites_the_targets(logits, targets, smoothing=0.1, ignore_index=-100):
     """The caller's ignored targets are 0 after the call, and the next epoch counts them. The assignment wrote
     into the caller's array; work on a copy, or choose with np.where."""
@@ -380,11 +374,13 @@ def overwrites_the_targets(logits, targets, smoothing=0.1, ignore_index=-100):
     return result
 
 
+@subtle
 def computes_in_float32(logits, targets, smoothing=0.1, ignore_index=-100):
     """float64 logits give a loss with half of its digits: the work was done in float32. Check casts."""
     return _loss(logits.astype(np.float32), targets, smoothing, ignore_index)
 
 
+@subtle
 def casts_the_ignored_index(logits, targets, smoothing=0.1, ignore_index=-100):
     """Right where the dtype of the targets can hold ignore_index. Elsewhere some token is ignored: cast to
     uint8, 256 is 0 and -1 is 255. Compare the targets with the number as it is."""

@@ -5,27 +5,7 @@ A class replaces the entry points that it has; a function replaces `packed_targe
 
 import numpy as np
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "leaves_documents_together",
-    "looks_at_the_first_row",
-    "swaps_rows_and_columns",
-    "takes_each_token_for_a_document",
-}
-SUBTLE = {
-    "adds_no_axis_for_the_heads",
-    "counts_in_int32",
-    "fills_in_minus_100",
-    "keeps_the_dtype_of_the_ids",
-    "keeps_the_mask_of_a_shape",
-    "looks_names_up_in_a_table",
-    "overwrites_the_ids",
-    "reads_names_as_float32",
-    "refuses_a_single_token",
-    "returns_zeros_and_ones",
-    "takes_minus_1_for_the_only_padding",
-    "takes_minus_1_for_the_only_padding_of_targets",
-}
+from grader.mistakes import crude, subtle
 
 
 def _mask(document_ids, same=np.equal, real=None):
@@ -63,6 +43,7 @@ def _targets(ids, document_ids, ignore_index=-100):
     return np.where(_goes_on(document_ids), _following(ids), ignore_index)
 
 
+@crude
 class leaves_documents_together:
     """The whole row is treated as one text: a causal mask, positions from 0 to T - 1, targets across all
     borders. document_ids has no effect but at padding. Check where each of the three reads it."""
@@ -80,6 +61,7 @@ class leaves_documents_together:
         return _targets(ids, np.where(document_ids < 0, -1, 0), ignore_index)
 
 
+@crude
 class takes_each_token_for_a_document:
     """Every token reads itself alone, stands at position 0 and has no target, as though documents had one
     token each. Check the comparison of neighbouring names, and which of its two outcomes begins a
@@ -98,6 +80,7 @@ class takes_each_token_for_a_document:
         return np.full(document_ids.shape, ignore_index, dtype=np.int64)
 
 
+@crude
 class looks_at_the_first_row:
     """Right for a batch of one; otherwise every row gets what belongs to the first one, or the batch is 1.
     Each row has documents of its own. Check indices of 0 along the first axis."""
@@ -115,6 +98,7 @@ class looks_at_the_first_row:
         return _targets(ids, np.repeat(document_ids[:1], len(ids), axis=0), ignore_index)
 
 
+@crude
 class swaps_rows_and_columns:
     """Tokens attend to later ones of their document, count down to 0 at its end and have the token before
     them as target: everything runs against the direction of reading. Rows of the mask are queries, and the
@@ -207,6 +191,7 @@ class takes_zero_for_padding:
         return _mask(document_ids, real=document_ids > 0)
 
 
+@subtle
 class takes_minus_1_for_the_only_padding:
     """Right where padding is -1; other negative names are taken for documents. Every negative number is
     padding: compare with 0 and not with -1."""
@@ -234,6 +219,7 @@ class returns_a_mask_to_be_added:
         return np.where(_mask(document_ids), 0.0, -np.inf)
 
 
+@subtle
 class returns_zeros_and_ones:
     """The mask is made of numbers, 0 and 1: as an index, or under `~`, they mean something else than False
     and True. Check the dtype of the result."""
@@ -243,6 +229,7 @@ class returns_zeros_and_ones:
         return _mask(document_ids).astype(np.int64)
 
 
+@subtle
 class adds_no_axis_for_the_heads:
     """The mask has three axes, [B, T, T]: its batch would meet the heads of the scores. An axis of length 1
     stands after the batch, so that one mask serves all heads."""
@@ -252,6 +239,7 @@ class adds_no_axis_for_the_heads:
         return _mask(document_ids)[:, 0]
 
 
+@subtle
 class reads_names_as_float32:
     """Right for small names; large ones that lie near each other become one document, because floats of 32
     bits cannot tell them apart. Compare the integers as they come."""
@@ -261,6 +249,7 @@ class reads_names_as_float32:
         return _mask(document_ids.astype(np.float32))
 
 
+@subtle
 class looks_names_up_in_a_table:
     """Right for small names; a large one takes memory without end, or raises an error: a table with an entry
     for each possible name is made. Names are any numbers; compare them with each other."""
@@ -275,6 +264,7 @@ class looks_names_up_in_a_table:
 _MASKS = {}
 
 
+@subtle
 class keeps_the_mask_of_a_shape:
     """The first call is right, and later ones of the same shape get its mask, whatever their documents are:
     the mask is kept under the shape alone. Check what outlives a call."""
@@ -341,6 +331,7 @@ class begins_where_the_name_grows:
         return places - np.maximum.accumulate(begins * places, axis=1)
 
 
+@subtle
 class counts_in_int32:
     """The positions are right and have the wrong dtype: int64 is due, whatever the dtype of document_ids.
     Check where the array is made, and casts."""
@@ -413,24 +404,28 @@ def leaves_out_the_last_column(ids, document_ids, ignore_index=-100):
     return _targets(ids, document_ids, ignore_index)[:, :-1]
 
 
+@subtle
 def fills_in_minus_100(ids, document_ids, ignore_index=-100):  # noqa: ARG001 - the mistake
     """Right by default; another ignore_index is never written: the number -100 is in the code. Check that the
     parameter is used."""
     return _targets(ids, document_ids)
 
 
+@subtle
 def takes_minus_1_for_the_only_padding_of_targets(ids, document_ids, ignore_index=-100):
     """Right where padding is -1; a run of another negative name has targets as if it were a document. Every
     negative number is padding."""
     return _targets(ids, np.where(document_ids < -1, 2 - document_ids, document_ids), ignore_index)
 
 
+@subtle
 def keeps_the_dtype_of_the_ids(ids, document_ids, ignore_index=-100):
     """The targets have the dtype of ids: int32 stays int32, and in uint8 -100 turns into 156. int64 is due,
     which holds any ignore_index. Check where the array is made."""
     return _targets(ids, document_ids, ignore_index).astype(ids.dtype)
 
 
+@subtle
 def overwrites_the_ids(ids, document_ids, ignore_index=-100):
     """The targets are right, and the caller's ids, which are the inputs, hold something else after the call:
     the shift was made in place. Make a new array first."""
@@ -439,6 +434,7 @@ def overwrites_the_ids(ids, document_ids, ignore_index=-100):
     return targets
 
 
+@subtle
 def refuses_a_single_token(ids, document_ids, ignore_index=-100):
     """A row of one token raises an error, although it has an answer: one ignored target. Check what is done
     where nothing is left to compare."""

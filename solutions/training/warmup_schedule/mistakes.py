@@ -5,23 +5,7 @@ A function replaces `noam_lr` (it takes `d_model`) or `warmup_cosine_lr`; a clas
 
 import math
 
-#: How far from right each mistake is; the others are ordinary.
-CRUDE = {
-    "counts_its_own_calls",
-    "falls_first_and_then_rises",
-    "leaves_out_the_warmups",
-    "returns_all_rates_so_far",
-}
-SUBTLE = {
-    "begins_again_after_the_end",
-    "decays_to_zero_after_the_end",
-    "divides_by_a_warmup_of_0",
-    "lifts_the_warmup_to_min_lr",
-    "refuses_steps_beyond_the_end",
-    "rises_again_after_the_end",
-    "warms_up_step_0_without_a_warmup",
-    "begins_with_the_first_step",
-}
+from grader.mistakes import crude, subtle
 
 
 def _noam(step, d_model, warmup_steps):
@@ -37,6 +21,7 @@ def _cosine(
     return min_lr + (max_lr - min_lr) * share(progress)
 
 
+@crude
 class returns_all_rates_so_far:
     """The result is a list: the rates of all steps up to the one that was asked for. One number is due, that
     of the step itself."""
@@ -50,6 +35,7 @@ class returns_all_rates_so_far:
         return [_cosine(i, max_lr, warmup_steps, total_steps, min_lr) for i in range(step + 1)][:100]
 
 
+@crude
 class falls_first_and_then_rises:
     """Both schedules are upside down: they fall during the warm-up and rise after it. Check which of the two
     curves is larger at step 1, and the sign of the cosine."""
@@ -63,6 +49,7 @@ class falls_first_and_then_rises:
         return max_lr + min_lr - _cosine(step, max_lr, warmup_steps, total_steps, min_lr)
 
 
+@crude
 class leaves_out_the_warmups:
     """Both schedules begin with their largest rate: only the part that falls was written. Before warmup_steps
     the rate rises in proportion to the step."""
@@ -106,6 +93,7 @@ class divides_integers:
         )
 
 
+@crude
 class counts_its_own_calls:
     """The rate changes from call to call although the arguments do not: the calls are counted, and `step` is
     not read. A step that is asked for twice has the same rate twice."""
@@ -208,6 +196,7 @@ def divides_by_one_more(step, max_lr, warmup_steps, total_steps, min_lr=0.0):
     return _cosine(step, max_lr, warmup_steps, total_steps, min_lr)
 
 
+@subtle
 def begins_with_the_first_step(step, max_lr, warmup_steps, total_steps, min_lr=0.0):
     """Right but at step 0, which has the rate of step 1: a rate of 0 was avoided. Step 0 has the rate 0."""
     return _cosine(max(step, min(1, warmup_steps)), max_lr, warmup_steps, total_steps, min_lr)
@@ -221,6 +210,7 @@ def warms_up_from_min_lr(step, max_lr, warmup_steps, total_steps, min_lr=0.0):
     return _cosine(step, max_lr, warmup_steps, total_steps, min_lr)
 
 
+@subtle
 def lifts_the_warmup_to_min_lr(step, max_lr, warmup_steps, total_steps, min_lr=0.0):
     """Right but where the warm-up is below min_lr, which is returned there. min_lr is the floor of the cosine
     and not of the warm-up."""
@@ -329,6 +319,7 @@ def returns_the_factor(step, max_lr, warmup_steps, total_steps, min_lr=0.0):
     return _cosine(step, max_lr, warmup_steps, total_steps, min_lr) / max_lr
 
 
+@subtle
 def rises_again_after_the_end(step, max_lr, warmup_steps, total_steps, min_lr=0.0):
     """Right up to total_steps; beyond it the rate rises again, because the cosine goes on. From total_steps
     on the rate is min_lr."""
@@ -338,12 +329,14 @@ def rises_again_after_the_end(step, max_lr, warmup_steps, total_steps, min_lr=0.
     return min_lr + (max_lr - min_lr) * (1 + math.cos(math.pi * progress)) / 2
 
 
+@subtle
 def decays_to_zero_after_the_end(step, max_lr, warmup_steps, total_steps, min_lr=0.0):
     """Right up to total_steps; beyond it the rate is 0, although min_lr is larger. From total_steps on the
     rate is min_lr."""
     return 0.0 if step > total_steps else _cosine(step, max_lr, warmup_steps, total_steps, min_lr)
 
 
+@subtle
 def begins_again_after_the_end(step, max_lr, warmup_steps, total_steps, min_lr=0.0):
     """Right up to total_steps; beyond it the schedule begins anew, with another warm-up. Restarts belong to
     SGDR; here the rate stays at min_lr."""
@@ -352,6 +345,7 @@ def begins_again_after_the_end(step, max_lr, warmup_steps, total_steps, min_lr=0
     return _cosine(step, max_lr, warmup_steps, total_steps, min_lr)
 
 
+@subtle
 def refuses_steps_beyond_the_end(step, max_lr, warmup_steps, total_steps, min_lr=0.0):
     """A step beyond total_steps raises an error, and ends a run that goes on a little longer. From
     total_steps on the rate is min_lr."""
@@ -360,12 +354,14 @@ def refuses_steps_beyond_the_end(step, max_lr, warmup_steps, total_steps, min_lr
     return _cosine(step, max_lr, warmup_steps, total_steps, min_lr)
 
 
+@subtle
 def divides_by_a_warmup_of_0(step, max_lr, warmup_steps, total_steps, min_lr=0.0):
     """A warm-up of 0 steps raises a ZeroDivisionError: the share of the warm-up is computed before it is
     known that there is one. Without a warm-up, step 0 has max_lr."""
     return min(max_lr * step / warmup_steps, _cosine(step, max_lr, warmup_steps, total_steps, min_lr))
 
 
+@subtle
 def warms_up_step_0_without_a_warmup(step, max_lr, warmup_steps, total_steps, min_lr=0.0):
     """Right with a warm-up; without one, step 0 has the rate 0: the divisor was made 1, and 0 / 1 is 0. No
     step is below a warm-up of 0 steps, so step 0 has max_lr."""
