@@ -28,6 +28,7 @@ SENTENCES = {
     "again": "After calls with other arguments, the same call gives another answer.",
     "module": "After calls with other inputs, weights, dtypes and modes, the module gives another answer.",
     "mode": "In training and in evaluation mode the module gives different answers.",
+    "shared": "Two calls return the same array: a change of one result changes the other.",
     "overwritten": "A call changes the result of an earlier one, which its caller still holds.",
 }
 
@@ -134,6 +135,8 @@ def findings(
         yield from _compared("again", kata, student, case, first, tolerance)
     if held.overwritten:
         yield "overwritten", SENTENCES["overwritten"], None
+    if held.shared:
+        yield "shared", SENTENCES["shared"], None
     plain = Revisited(student, [])
     kata.observed(plain, case)
     if any(name == "__call__" for uses in plain.uses for name, *_ in uses):

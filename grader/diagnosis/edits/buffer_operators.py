@@ -83,6 +83,16 @@ def default_that_collects(node: ast.FunctionDef, _: ExpressionContext) -> Iterat
             yield changed
 
 
+def table_kept_by_arguments(node: ast.FunctionDef, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Return one table for all calls with the same numbers."""
+    inner = list(ast.walk(node))
+    arrays = {ast.unparse(n.value) for n in inner if isinstance(n, ast.Attribute | ast.Subscript)}
+    makes_a_table = any(isinstance(n, ast.Call) and name_of(n) in MAKERS for n in inner)
+    takes_numbers = around.parameters and not around.parameters & arrays
+    if around.is_entry and takes_numbers and makes_a_table and not around.in_module:
+        yield with_part(node, "decorator_list", [expression("__import__('functools').cache")])
+
+
 def one_buffer(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
     """Write each result into one array that all calls return."""
     for before, statement, after in each(body):
@@ -90,15 +100,6 @@ def one_buffer(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list
             buffer = kept(ast.Name("result"), around, by="(result.shape, result.dtype)")
             refill = f"result = {ast.unparse(statement.value)}\nkept = {ast.unparse(buffer)}"
             yield [*before, *statements(f"{refill}\nkept[...] = result\nreturn kept"), *after]
-
-
-def result_kept_by_arguments(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
-    """Return the result of an earlier call whose arguments look the same."""
-    names = ", ".join(sorted(around.parameters))
-    for before, statement, after in each(body):
-        if around.is_entry and isinstance(statement, ast.Return) and _makes_an_array(statement.value, body):
-            result = kept(statement.value, around, by=f"({names},)")
-            yield [*before, ast.Return(result), *after]
 
 
 def scratch_kept(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
@@ -120,8 +121,9 @@ EXPRESSIONS: list[tuple[type[ast.AST], Callable[..., Iterator[ast.AST]]]] = [
     (ast.Assign, mask_kept_by_shape),
     (ast.Return, mask_kept_by_shape),
     (ast.FunctionDef, default_that_collects),
+    (ast.FunctionDef, table_kept_by_arguments),
 ]
-BODIES = (one_buffer, result_kept_by_arguments, scratch_kept)
+BODIES = (one_buffer, scratch_kept)
 
 
 def kept(value: ast.expr, around: ExpressionContext | None = None, by: str = "") -> ast.expr:

@@ -17,8 +17,6 @@ PAIRS = """
 PARTNERS = {one: other for a, b in map(str.split, PAIRS.split(",")) for one, other in ((a, b), (b, a))}
 #: Numbers from here on are sizes, which are doubled and halved, since one more makes no difference.
 SMALLEST_SIZE = 100
-#: The size of a table, or of a loop, that does not follow its input.
-TABLE_SIZE = 1024
 #: Keywords that do not change the result.
 IGNORED_KEYWORDS = {"persistent", "strict"}
 #: Functions for which the order of the last two arguments does not matter.

@@ -19,9 +19,9 @@ from grader.diagnosis.edits.context import (
     statements,
     with_part,
 )
-from grader.diagnosis.edits.operator_tables import TABLE_SIZE
 
 FAMILY = "state"
+TABLE_SIZE = 1024  # of a table made in `__init__` if there is no `max_len`
 
 
 def length_kept_forever(node: ast.Assign, around: ExpressionContext) -> Iterator[ast.AST]:

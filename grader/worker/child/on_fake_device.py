@@ -72,6 +72,9 @@ def call_on_fake_device(function: Function, args: list[Any], kwargs: dict[str, A
     modules = [m for m in (owner, *args, *kwargs.values()) if isinstance(m, torch.nn.Module)]
     if isinstance(function, type) or (modules and _is_inherited(torch, function)):
         return function(*args, **kwargs)
+    if function is owner:  # what a module keeps from a call on the CPU must not meet the fake device
+        with contextlib.suppress(Exception), torch.random.fork_rng(devices=[]):
+            function(*args, **kwargs)
     with fake_device.FakeDeviceMode(), contextlib.ExitStack() as stack:
         for module in modules:
             state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
