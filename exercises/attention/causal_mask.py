@@ -23,6 +23,8 @@ at positions 2 and 3:
 With fewer keys than queries the first queries would have no position at all; that is an
 error.
 
+Each call returns an array of its own: its caller may write into it.
+
 What goes wrong: a loss in training that is too good to be true, and babble in
 generation (the mask reaches one token too far); a first row without any True, hence NaN
 from its softmax (one too short); generation that differs from training as soon as a

@@ -26,6 +26,8 @@ so "k tokens earlier" is a linear function of the table's rows. Distances can be
 from it, and a row depends on nothing but its position: a longer text changes none of
 the rows before.
 
+Each call returns an array of its own: its caller may write into it.
+
 What goes wrong: an exponent of its own for every column, which still looks like waves;
 sines in the left half and cosines in the right one, which is another paper's table; an
 odd width that raises, or loses its last column; float32, in which late positions are

@@ -31,6 +31,8 @@ a softmax. Here the bias is 0 at the query's own key.
 Entries of keys later than their query are not graded, since a causal mask hides them:
 0, -inf and any other number are right there.
 
+Each call returns an array of its own: its caller may write into it.
+
 What goes wrong: slopes for 12 heads that are no list of the paper's; biases that reward
 distance (the sign); rows that are counted from the first key although a cache holds
 earlier ones.

@@ -27,6 +27,8 @@ Public code differs by one: Hugging Face and vLLM count as here, Mistral's first
 and the sentence of its paper ("between i - W and i") reach one key further.
 Longformer's window lies on both sides of the query.
 
+Each call returns an array of its own: its caller may write into it.
+
 What goes wrong: a window of `window` keys besides the query's own; sinks that are taken
 from the window; sinks that show a query its future; rows counted from the first key
 although a cache holds earlier ones.

@@ -35,6 +35,7 @@ SENTENCES = {
     "mode": "In training and in evaluation mode the module gives different answers.",
     "double": "After module.double() the module gives another answer.",
     "float": "After module.float() the module gives another answer.",
+    "shared": "Two calls return the same array: a change of one result changes the other.",
     "overwritten": "A call changes the result of an earlier one, which its caller still holds.",
 }
 
@@ -190,6 +191,8 @@ def findings(
         yield from _compared("again", kata, student, case, first, tolerance)
     if held.overwritten:
         yield "overwritten", SENTENCES["overwritten"], None
+    if held.shared:
+        yield "shared", SENTENCES["shared"], None
     plain = Revisited(student, [])
     kata.observed(plain, case)
     if any(map(_calls_of_module, plain.uses)):

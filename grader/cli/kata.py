@@ -112,6 +112,7 @@ def import_(place: str, file: Path, new_track: bool, course: Path | None, **opti
 @click.option("--tables", is_flag=True, help="Write the table of mistakes of each kata: mistakes.md.")
 @click.option("--mutate", is_flag=True, help="Make wrong versions of the references; list those that pass.")
 @click.option("--page", type=click.Path(path_type=Path), help="With --mutate: keep the counts in this file.")
+@click.option("--family", "families", multiple=True, help="With --mutate: use these operators alone.")
 @course_option
 def verify(
     names: tuple[str, ...],
@@ -122,13 +123,15 @@ def verify(
     tables: bool,
     mutate: bool,
     page: Path | None,
+    families: tuple[str, ...],
     course: Path | None,
 ) -> None:
     """Check the course: stubs fail, right answers pass, every mistake is caught and named."""
     if mutate:
         from grader.authoring.mutation.strength import verify_strength
+        from grader.diagnosis.edits.walk import FAMILIES
 
-        sys.exit(verify_strength(_own_course(course), names, seed, page))
+        sys.exit(verify_strength(_own_course(course), names, seed, page, families or FAMILIES))
     if seeds is not None:
         from grader.authoring.false_rejections import verify_right_answers
 

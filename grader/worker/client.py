@@ -236,7 +236,9 @@ def _valid_outcome(answer: Any, request: Request) -> Outcome:
 def _is_valid(outcome: Outcome, request: Request) -> bool:
     """True if the fields besides the value have the types that the request implies."""
     gradients, arguments = outcome.gradients, outcome.arguments
-    if type(outcome.flops) is not int or type(outcome.overwritten) is not bool:
+    if type(outcome.flops) is not int:
+        return False
+    if type(outcome.overwritten) is not bool or type(outcome.shared) is not bool:
         return False
     if type(outcome.left_changed) is not str or outcome.left_changed not in ("", "gradients", "training"):
         return False

@@ -80,6 +80,7 @@ class Measured:
     changed: list[str] = field(default_factory=list)
     changed_arguments: list[tuple[Call, str, Any]] = field(default_factory=list)  # call, name, value before
     overwritten: bool = False
+    shared: bool = False
     left_changed: str = ""
 
 
@@ -192,7 +193,8 @@ class Student:
         """Notice whether a call in the block changes the result of the call before it.
 
         Returns:
-            A context manager; its value is true in `overwritten` if one does.
+            A context manager; its value is true in `overwritten` if one does, and in `shared` if a function
+            returns an array that it has returned before.
 
         Example:
             with student.holding_results() as held:
@@ -254,6 +256,7 @@ class Student:
             self._measured.calls.append(call)
         self._measured.left_changed = self._measured.left_changed or outcome.left_changed
         self._measured.overwritten = self._measured.overwritten or outcome.overwritten
+        self._measured.shared = self._measured.shared or outcome.shared
         if outcome.arguments is not None:
             changed = _changed(call.args, call.kwargs, outcome.arguments)
             self._measured.changed += [name for name, _ in changed]

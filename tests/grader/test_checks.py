@@ -355,6 +355,13 @@ def test_a_buffer_of_the_first_call_is_noticed_by_a_call_with_other_values(grade
     )
 
 
+def test_one_array_that_two_calls_return_is_noticed(grade):
+    report = grade(double("return kept.setdefault(x.tobytes(), x + x)", before="kept = {}"))
+    assert (
+        state_message(report) == "Two calls return the same array: a change of one result changes the other."
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "said"),

@@ -196,7 +196,30 @@ def on_the_device(function, args):
     return value
 
 
+class Keeping(torch.nn.Module):
+    """Keeps the mask of its first call, or of the first call on each device."""
+
+    def __init__(self, by_device):
+        super().__init__()
+        self.by_device, self.masks = by_device, {}
+
+    def forward(self, a):
+        return a * self.masks.setdefault(self.by_device and str(a.device), torch.ones(2, device=a.device))
+
+
 class TestCallOnFakeDevice:
+    def test_a_mask_that_a_module_keeps_from_a_call_on_the_cpu_meets_the_device(self):
+        with pytest.raises(DeviceMismatch):
+            call_on_fake_device(Keeping(by_device=False), [x(2)], {})
+        assert on_the_device(Keeping(by_device=True), [x(2)]).tolist() == [1, 2]
+
+    def test_the_call_on_the_cpu_draws_no_random_numbers(self):
+        torch.manual_seed(0)
+        expected = torch.rand(1)
+        torch.manual_seed(0)
+        call_on_fake_device(torch.nn.Identity(), [x(2)], {})
+        assert torch.rand(1) == expected
+
     def test_right_code_stays_on_the_device(self):
         got = on_the_device(lambda a: torch.softmax(a @ a.T, -1), [x(2, 2)])
         assert torch.equal(got, torch.softmax(x(2, 2) @ x(2, 2).T, -1))

@@ -49,7 +49,7 @@ def judged(request):
 
 
 #: What does not show: every number of `double` is one that float32 can hold; the arrays of both lie in their
-#: order in memory; the parameter of `center` is always float32.
+#: order in memory.
 UNSEEN = {
     "double": {"computes_in_float32", "trusts_the_memory_layout"},
     "center": {"trusts_the_memory_layout", "expects_contiguous_memory"},

@@ -6,6 +6,7 @@ import textwrap
 import pytest
 
 from grader.authoring.mutation.mutants import mutants
+from grader.diagnosis.edits.walk import FAMILIES
 
 
 def changes(code, **options):
@@ -137,6 +138,25 @@ def test_every_mutant_is_a_valid_and_different_program():
     assert len(set(texts)) == len(texts) > 20
     assert ast.unparse(ast.parse(code)) not in texts
     assert all(ast.parse(text) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("code", "family"),
+    [
+        ("return x", "statements"),
+        ("return x + 1", "expressions"),
+        ("return x[:y]", "limits"),
+        ("return x < y", "limits"),
+        ("return np.arange(y)", "buffers"),
+        ("n = len(x)\n    return n", "state"),
+        ("return x - x.max()", "extremes"),
+        ("return x.clone()", "expressions"),
+    ],
+)
+def test_a_mutant_has_the_family_of_its_operator(code, family):
+    before = "x = np.exp(x)\n    "
+    assert family in {m.family for m in mutants(f"def f(x, y):\n    {before}{code}")}
+    assert {m.family for m in mutants(f"def f(x, y):\n    {before}{code}")} <= set(FAMILIES)
 
 
 def test_a_mutant_has_its_method_and_its_diff():

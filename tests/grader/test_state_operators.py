@@ -1,4 +1,4 @@
-"""Tests of the mutation operators for state, modes, extremes and the order of calls."""
+"""Tests of the mutation operators for state, buffers, limits, modes, extremes and the order of calls."""
 
 import textwrap
 
@@ -66,6 +66,82 @@ def test_a_module_keeps_a_value_as_an_attribute():
 )
 def test_a_value_that_depends_on_the_arguments_is_not_kept(body):
     assert not [now for now in lines_of(body) if "setdefault('kept'" in now or ").shape)," in now]
+
+
+@pytest.mark.parametrize(
+    ("body", "mutation"),
+    [
+        (
+            "return np.ones((x, x))",
+            "return globals().setdefault('kept', np.ones((x, x)))[:x, :x]",
+        ),
+        ("return np.tri(x)", "return globals().setdefault('kept', np.tri(x))[:x, :x]"),
+        (
+            "return torch.arange(y, device=x.device)",
+            "return max(globals().setdefault('kept', torch.arange(y, device=x.device)), "
+            "torch.arange(y, device=x.device), key=len)[:y]",
+        ),
+        ("mask = f(x) & f(y)", "mask = globals().setdefault(repr((f(x) & f(y)).shape), f(x) & f(y))"),
+        (
+            "return x.masked_fill(f(y) > 0, 0)",
+            "return x.masked_fill(globals().setdefault(repr((f(y) > 0).shape), f(y) > 0), 0)",
+        ),
+        (
+            "made = x.new_zeros(y)\nmade[0] = x\nreturn made",
+            "made = globals().setdefault(repr((x.new_zeros(y).shape, x.new_zeros(y).dtype)), x.new_zeros(y))",
+        ),
+    ],
+)
+def test_a_table_a_mask_or_an_array_to_write_into_is_kept_and_fits_other_calls(body, mutation):
+    assert mutation in lines_of(body)
+
+
+def test_an_array_that_is_not_written_into_is_not_kept_as_one():
+    assert not [
+        now for now in lines_of("made = x.new_zeros(y)\nreturn made + x") if "x.new_zeros(y).dtype" in now
+    ]
+
+
+def test_a_table_is_cached_by_the_numbers_that_it_is_made_from():
+    cached = "@__import__('functools').cache"
+    assert ("", cached) in changes("def f(n):\n    return np.arange(n) * 2")
+    assert ("", cached) not in changes("def f(x):\n    return np.arange(x.shape[0]) * 2")
+    assert ("", cached) not in changes("def f(n):\n    return n * 2")
+
+
+def test_a_list_becomes_a_default_that_collects():
+    code = "def f(x):\n    seen = []\n    seen.append(x)\n    return seen"
+    assert ("def f(x):\nseen = []", "def f(x, *, seen=[]):\npass") in changes(code)
+
+
+@pytest.mark.parametrize(
+    ("body", "mutation"),
+    [
+        ("if x > y:\n    raise ValueError\nreturn x", "if x > y + 1:"),
+        ("if x <= y:\n    raise ValueError\nreturn x", "if x <= y + 1:"),
+        ("if x < y:\n    raise ValueError\nreturn x", "if x < y - 1:"),
+        ("if x >= y:\n    raise ValueError\nreturn x", "if x >= y - 1:"),
+        ("return np.arange(y)", "return np.arange(1, y)"),
+        ("return np.arange(y)", "return np.arange(1, y + 1)"),
+        ("return list(range(y))", "return list(range(1, y))"),
+        ("for i in range(y):\n    x += i\nreturn x", "for i in range(0 + 1, y + 1):"),
+        ("return [i for i in range(y)]", "return [i for i in range(0 + 1, y + 1)]"),
+    ],
+)
+def test_a_limit_is_moved_by_one(body, mutation):
+    assert mutation in lines_of(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "mutation"),
+    [
+        ("return x > 0", "return x > 0 + 1"),
+        ("return x == y", "return x == y + 1"),
+        ("for _ in range(y):\n    x += 1\nreturn x", "for _ in range(0 + 1, y + 1):"),
+    ],
+)
+def test_a_limit_that_has_another_mutation_or_no_effect_is_not_moved(body, mutation):
+    assert mutation not in lines_of(body)
 
 
 def test_a_function_that_the_file_calls_itself_keeps_no_buffer():

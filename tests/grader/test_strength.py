@@ -10,11 +10,12 @@ from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, e
 from grader.authoring.mutation.mutant_runner import MutantRunner, run_forked
 from grader.authoring.mutation.mutants import Mutant
 from grader.authoring.mutation.strength import verify_strength
-from grader.authoring.mutation.strength_page import read_rows, write_page
+from grader.authoring.mutation.strength_page import read_rows, total, write_page
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.course.catalog import Course, CourseError, find_course
+from grader.diagnosis.edits.walk import FAMILIES
 from grader.diagnosis.recording import mistakes_of
 
 from .conftest import DOUBLE
@@ -105,9 +106,9 @@ MARKED = """
 def strength(tmp_path, write, capsys):
     """`strength({path: text})` returns the exit code and the output for the course with these changes."""
 
-    def judge(changes, page=None):
+    def judge(changes, page=None, families=FAMILIES):
         course = Course(write(tmp_path, {**DOUBLE, **changes}))
-        code = verify_strength(course, (), page=page)
+        code = verify_strength(course, (), page=page, families=families)
         return code, capsys.readouterr().out
 
     return judge
@@ -156,7 +157,7 @@ def test_equivalent_mutants_are_counted_and_an_entry_without_a_mutant_is_reporte
     code, said = strength({entries: stale}, page)
     assert code == 1
     assert "  marked in vain, there is no such change: double: gone" in said
-    tried, caught, right = read_rows(page.read_text())["double"]
+    tried, caught, right = total(read_rows(page.read_text())["double"].values())
     assert (tried - caught, right) == (0, 0)
 
 
@@ -200,16 +201,38 @@ def test_equivalents_are_read_as_written(tmp_path):
     ]
 
 
-def test_the_page_keeps_the_rows_of_katas_that_were_not_measured(tmp_path, tiny_course):
+@pytest.mark.slow
+def test_one_family_of_operators_is_measured_alone(strength, tmp_path):
     page = tmp_path / "strength.md"
-    write_page(page, tiny_course, {"double": (40, 38, 2)})
+    code, said = strength(NEEDLESS, page, ("limits",))
+    assert code == 1
+    assert re.search(r"^limits +0/2 ", said, re.M)
+    assert list(read_rows(page.read_text())["double"]) == ["limits"]
+
+
+def test_an_unknown_family_is_refused(tiny_course):
+    with pytest.raises(CourseError, match="--family ends: the families are expressions, statements, state, "):
+        verify_strength(tiny_course, (), families=("ends",))
+
+
+def test_the_page_keeps_the_counts_that_were_not_measured(tmp_path, tiny_course):
+    page = tmp_path / "strength.md"
+    write_page(page, tiny_course, {"double": {"state": (40, 38, 2)}})
     page.write_text(page.read_text().replace("# Strength", "# Strength\n\nWhat it means."))
-    write_page(page, tiny_course, {"center": (60, 60, 0)})
+    write_page(page, tiny_course, {"center": {"state": (60, 60, 0)}, "double": {"limits": (10, 9, 0)}})
+    head = "mutants | caught | of all | right answers | missed |"
+    families = "expressions | statements | state | buffers | limits | modes | extremes | order |"
     assert page.read_text() == (
         "# Strength\n\nWhat it means.\n\n"
-        "| kata | mutants | caught | of all | right answers | missed |\n|---|---:|---:|---:|---:|---:|\n"
-        "| `double` | 40 | 38 | 95.0% | 2 | 0 |\n| `center` | 60 | 60 | 100.0% | 0 | 0 |\n"
-        "| all | 100 | 98 | 98.0% | 2 | 0 |\n"
+        f"## Counts\n\n| operators | {head}\n|---|---:|---:|---:|---:|---:|\n"
+        "| state | 100 | 98 | 98.0% | 2 | 0 |\n| limits | 10 | 9 | 90.0% | 0 | 1 |\n"
+        "| all | 110 | 107 | 97.3% | 2 | 1 |\n\n"
+        "The last columns hold the mutants of a family, those caught, and the right answers.\n\n"
+        f"| kata | {head} {families}\n|---|{13 * '---:|'}\n"
+        "| `double` | 50 | 47 | 94.0% | 2 | 1 |  |  | 40 / 38 / 2 |  | 10 / 9 / 0 |  |  |  |\n"
+        "| `center` | 60 | 60 | 100.0% | 0 | 0 |  |  | 60 / 60 / 0 |  |  |  |  |  |\n"
+        "| all | 110 | 107 | 97.3% | 2 | 1 | 0 / 0 / 0 | 0 / 0 / 0 | 100 / 98 / 2 | 0 / 0 / 0 | 10 / 9 / 0"
+        " | 0 / 0 / 0 | 0 / 0 / 0 | 0 / 0 / 0 |\n"
     )
 
 
@@ -217,7 +240,8 @@ def test_the_page_in_the_docs_has_every_kata_and_no_missed_mutant():
     course = Course(find_course(ROOT))
     rows = read_rows((ROOT / "docs" / "strength.md").read_text(encoding="utf-8"))
     assert list(rows) == list(course.katas), "run: make strength"
-    assert {name: counts for name, counts in rows.items() if counts[0] != counts[1] + counts[2]} == {}
+    counts = {name: total(row.values()) for name, row in rows.items()}
+    assert {name: n for name, n in counts.items() if n[0] != n[1] + n[2]} == {}
 
 
 def test_every_file_of_equivalents_in_the_course_can_be_read():
@@ -226,4 +250,4 @@ def test_every_file_of_equivalents_in_the_course_can_be_read():
     entries = {
         name: len(read_equivalents(course.folder(info) / FILE_NAME)) for name, info in course.katas.items()
     }
-    assert {name: count for name, count in entries.items() if count > rows[name][2]} == {}
+    assert {name: count for name, count in entries.items() if count > total(rows[name].values())[2]} == {}

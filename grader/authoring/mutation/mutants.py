@@ -16,12 +16,14 @@ from grader.diagnosis.edits.walk import mutations
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mutant: the function that it changes, the lines before and after, and its whole source."""
+    """A mutant: the function that it changes, the lines before and after, its whole source, and the family of
+    the operator that made it."""
 
     where: str
     was: str
     now: str
     source: str
+    family: str = ""
 
     @property
     def diff(self) -> str:
@@ -35,11 +37,11 @@ def mutants(source: str, detaches: bool = False) -> Iterator[Mutant]:
     tree = ast.parse(source)
     original = ast.unparse(tree)
     seen = {original}
-    for edit in mutations(tree, detaches):
+    for family, edit in mutations(tree, detaches):
         text = edit.source(tree)
         if text not in seen:
             seen.add(text)
-            yield Mutant(edit.where, *_difference(original, text), text)
+            yield Mutant(edit.where, *_difference(original, text), text, family)
 
 
 def _difference(before: str, after: str) -> tuple[str, str]:

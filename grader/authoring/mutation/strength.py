@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from grader.answer_keys.answers import RecordedMistake
 from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_of, read_equivalents
 from grader.authoring.mutation.mutant_runner import MutantRunner, run_forked
 from grader.authoring.mutation.mutants import Mutant, mutants
-from grader.authoring.mutation.strength_page import write_page
+from grader.authoring.mutation.strength_page import Row, total, write_page
 from grader.authoring.parallel import for_each
 from grader.authoring.release import keys
 from grader.cases.generation import SEED
@@ -21,6 +22,7 @@ from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import plan
 from grader.course.catalog import Course, CourseError, KataInfo
+from grader.diagnosis.edits.walk import FAMILIES
 from grader.diagnosis.recording import mistakes_of
 from grader.kata import Kata, KataError
 
@@ -33,7 +35,7 @@ class Strength:
     """The mutants of one kata: counts, survivors, equivalent ones and outdated entries."""
 
     info: KataInfo
-    mutants: int = 0
+    tried: Counter[str] = field(default_factory=Counter)  # by family of operators
     survivors: list[Mutant] = field(default_factory=list)
     equivalent: list[Mutant] = field(default_factory=list)
     stale: list[EquivalentMutant] = field(default_factory=list)
@@ -43,31 +45,57 @@ class Strength:
     seconds: float = 0.0
 
     @property
+    def mutants(self) -> int:
+        return self.tried.total()
+
+    @property
     def caught(self) -> int:
         return self.mutants - len(self.survivors) - len(self.equivalent)
 
+    @property
+    def counts(self) -> Row:
+        """The mutants, those caught and the equivalent ones, by family."""
+        equivalent = Counter(mutant.family for mutant in self.equivalent)
+        passed = equivalent + Counter(mutant.family for mutant in self.survivors)
+        return {name: (n, n - passed[name], equivalent[name]) for name, n in self.tried.items()}
+
 
 def verify_strength(
-    course: Course, names: tuple[str, ...], seed: int = SEED, page: Path | None = None
+    course: Course,
+    names: tuple[str, ...],
+    seed: int = SEED,
+    page: Path | None = None,
+    families: tuple[str, ...] = FAMILIES,
 ) -> int:
     """Run every mutant of the named katas, or of all, and print which survive.
 
-    Returns 0 if every survivor is listed as equivalent, else 1.
+    `families` limits the operators. Returns 0 if every survivor is listed as equivalent, else 1.
     """
+    if unknown := ", ".join(sorted({*families} - {*FAMILIES})):
+        raise CourseError(f"--family {unknown}: the families are {', '.join(FAMILIES)}.")
     infos = keys.chosen_katas(course, names)
     keys.require_solutions(course, infos, "Mutants are")
     if not hasattr(os, "fork"):
         raise CourseError("--mutate runs each mutant in a fork of its own, which this system does not have.")
     found = []
-    for _, strength in for_each(course, infos, _run_mutants, seed):
+    for _, strength in for_each(course, infos, _run_mutants, seed, families):
         found.append(strength)
         click.echo("\n".join(_lines(strength)))
         if page is not None:  # after each kata, so that an aborted run keeps its rows
-            counts = strength.mutants, strength.caught, len(strength.equivalent)
-            write_page(page, course, {strength.info.name: counts})
+            write_page(page, course, {strength.info.name: strength.counts})
     missed = sum(len(s.survivors) + len(s.stale) + len(s.needless) for s in found)
-    click.echo(_summary(found, missed))
+    click.echo("\n".join([*_family_lines(found), _summary(found, missed)]))
     return 1 if missed else 0
+
+
+def _family_lines(found: list[Strength]) -> list[str]:
+    """Return a line for each family of operators."""
+    lines = []
+    for name in FAMILIES:
+        tried, caught, right = total(s.counts[name] for s in found if name in s.counts)
+        if tried:
+            lines.append(f"{name:<30}{caught:>5}/{tried:<5}{caught / tried:>7.1%}{right:>5} equivalent")
+    return lines
 
 
 def _summary(found: list[Strength], missed: int) -> str:
@@ -85,7 +113,7 @@ def _report_quality(found: list[Strength], caught: int) -> str:
     return f"Reports name a mistake for {named:.1%} of them, a line or a difference for {located:.1%} more."
 
 
-def _run_mutants(course: Course, info: KataInfo, seed: int) -> Strength:
+def _run_mutants(course: Course, info: KataInfo, seed: int, families: tuple[str, ...]) -> Strength:
     began = time.monotonic()
     runner = _open_runner(course, info, seed)
     reference = course.solution(info, "reference").read_text(encoding="utf-8")
@@ -93,9 +121,11 @@ def _run_mutants(course: Course, info: KataInfo, seed: int) -> Strength:
     entries = read_equivalents(course.folder(info) / FILE_NAME)
     strength, unmatched = Strength(info), set(entries)
     for mutant in mutants(reference, detaches=runner.kata.grades_gradients):
-        strength.mutants += 1
         fitting = [entry for entry in entries if entry.matches(mutant)]
         unmatched -= set(fitting)
+        if mutant.family not in families:
+            continue
+        strength.tried[mutant.family] += 1
         result = runner.judge(mutant.source, seconds)
         if result is not None:
             strength.needless += fitting

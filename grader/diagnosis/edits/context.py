@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,3 +132,17 @@ def each(body: list[ast.stmt]) -> Iterator[tuple[list[ast.stmt], Any, list[ast.s
     """Yield every statement with the statements before it and after it."""
     for index, statement in enumerate(body):
         yield body[:index], statement, body[index + 1 :]
+
+
+class NodeReplacer(ast.NodeTransformer):
+    """Replaces nodes, identified by their source, in a copy of a tree."""
+
+    def __init__(self, others: dict[str, ast.AST]) -> None:
+        self._others = others
+
+    def of(self, node: ast.AST) -> ast.AST:
+        return ast.fix_missing_locations(self.visit(copy.deepcopy(node)))
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        other = self._others.get(ast.unparse(node)) if isinstance(node, ast.expr | ast.stmt) else None
+        return copy.deepcopy(other) if other is not None else self.generic_visit(node)

@@ -10,8 +10,15 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from grader.diagnosis.edits import extreme_operators, mode_operators, order_operators, state_operators
-from grader.diagnosis.edits.context import ExpressionContext, with_part
+from grader.diagnosis.edits import (
+    buffer_operators,
+    extreme_operators,
+    limit_operators,
+    mode_operators,
+    order_operators,
+    state_operators,
+)
+from grader.diagnosis.edits.context import ExpressionContext, name_of, with_part
 from grader.diagnosis.edits.operator_tables import (
     COMPARISONS,
     IGNORED_KEYWORDS,
@@ -22,22 +29,38 @@ from grader.diagnosis.edits.operator_tables import (
     SYMMETRIC,
 )
 
+FAMILY = "expressions"
+MODULES_OF_OPERATORS = (
+    state_operators,
+    buffer_operators,
+    limit_operators,
+    mode_operators,
+    extreme_operators,
+    order_operators,
+)
 
-def expression_mutations(node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
-    """Yield every node that could replace an expression."""
-    yield from slips(node, around)
-    for module in (state_operators, mode_operators, extreme_operators, order_operators):
+
+def expression_mutations(node: ast.AST, around: ExpressionContext) -> Iterator[tuple[str, ast.AST]]:
+    """Yield every node that could replace an expression, and the family of its operator."""
+    for operator in _operators_of(node):
+        family = limit_operators.FAMILY if operator in OF_LIMITS else FAMILY
+        yield from ((family, other) for other in operator(node, around))
+    for module in MODULES_OF_OPERATORS:
         for kind, operator in module.EXPRESSIONS:
             if isinstance(node, kind):
-                yield from operator(node, around)
+                yield from ((module.FAMILY, other) for other in operator(node, around))
 
 
 def slips(node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
     """Yield the nodes that differ by a slip, which another slip takes back."""
+    for operator in _operators_of(node):
+        yield from operator(node, around)
+
+
+def _operators_of(node: ast.AST) -> Iterator[Callable[[Any, ExpressionContext], Iterator[ast.AST]]]:
     for kind, operators in OPERATORS.items():
         if isinstance(node, kind):
-            for operator in operators:
-                yield from operator(node, around)
+            yield from operators
 
 
 def _of_operation(node: ast.BinOp, _: ExpressionContext) -> Iterator[ast.AST]:
@@ -125,11 +148,11 @@ def _of_call(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
     if name in PARTNERS:
         part = "attr" if isinstance(node.func, ast.Attribute) else "id"
         yield with_part(node, "func", with_part(node.func, part, PARTNERS[name]))
-    if name in ("range", "arange"):
-        yield from _of_range(node)
 
 
-def _of_range(node: ast.Call) -> Iterator[ast.AST]:
+def _of_range(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
+    if name_of(node) not in ("range", "arange"):
+        return
     for index, arg in enumerate(node.args):
         if not isinstance(arg, ast.Constant):
             for shifted in _off_by_one(arg):
@@ -177,13 +200,15 @@ OPERATORS: dict[Any, tuple[Callable[[Any, ExpressionContext], Iterator[ast.AST]]
     ast.Constant: (_of_constant,),
     ast.Subscript: (_of_look_up,),
     ast.Slice: (_of_slice,),
-    ast.Call: (_of_call,),
+    ast.Call: (_of_call, _of_range),
     ast.Attribute: (_of_attribute,),
     ast.Name: (_of_name,),
     ast.Tuple | ast.List: (_of_sequence,),
     ast.Dict: (_of_dict,),
     ast.comprehension: (_of_loop,),
 }
+#: The operators for a limit of size.
+OF_LIMITS = (_of_comparison, _of_slice, _of_range)
 
 
 def is_negative(node: ast.AST) -> bool:

@@ -14,6 +14,7 @@ from grader.diagnosis.edits.context import (
     with_part,
 )
 
+FAMILY = "extremes"
 BOUNDS = "-50, 50"
 LARGE = "-10000.0"
 #: Spellings of minus infinity.
@@ -75,6 +76,7 @@ EXPRESSIONS: list[tuple[type[ast.AST], Callable[..., Iterator[ast.AST]]]] = [
     (ast.Attribute, large_for_infinite),
     (ast.BinOp, multiplied_probabilities),
 ]
+BODIES = ()
 
 
 def _scores_and_axis(node: ast.Call) -> tuple[ast.expr, str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from grader.diagnosis.edits.context import ExpressionContext, expression, name_of, with_part
 
+FAMILY = "modes"
 #: Calls that mask positions.
 MASKING = {"masked_fill", "tril", "triu"}
 MODES = "self.training", "not self.training"
@@ -55,6 +56,7 @@ EXPRESSIONS: list[tuple[type[ast.AST], Callable[..., Iterator[ast.AST]]]] = [
     (ast.BinOp, added_in_one_mode),
     (ast.If, checked_in_one_mode),
 ]
+BODIES = ()
 
 
 def _in_one_mode(node: ast.expr, otherwise: ast.expr) -> Iterator[ast.AST]:

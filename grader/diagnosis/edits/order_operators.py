@@ -15,6 +15,7 @@ from grader.diagnosis.edits.context import (
     with_part,
 )
 
+FAMILY = "order"
 #: Methods of PyTorch that have a variant in place, such as `add_`.
 IN_PLACE = {"masked_fill", "scatter", "clamp", "clip", "sub", "div", "mul", "add"}
 OPERATORS_IN_PLACE = {ast.Sub: "-=", ast.Add: "+="}  # without `*=`, since a factor is often a plain number

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
+FAMILY = "statements"
 SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Raise, ast.Delete, ast.Assert)
 
 

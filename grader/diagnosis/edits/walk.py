@@ -7,12 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from grader.diagnosis.edits import order_operators, state_operators
+from grader.diagnosis.edits import order_operators, statement_operators
 from grader.diagnosis.edits.context import ExpressionContext, inside
-from grader.diagnosis.edits.expression_operators import expression_mutations, is_negative, slips
+from grader.diagnosis.edits.expression_operators import (
+    FAMILY,
+    MODULES_OF_OPERATORS,
+    expression_mutations,
+    is_negative,
+    slips,
+)
 from grader.diagnosis.edits.operator_tables import IGNORED_KEYWORDS
 from grader.diagnosis.edits.statement_operators import is_docstring, statement_mutations
 
+#: The families of mutation operators.
+FAMILIES = (FAMILY, statement_operators.FAMILY, *(module.FAMILY for module in MODULES_OF_OPERATORS))
 #: Fields of a node that do not change the result.
 IGNORED_FIELDS = {"annotation", "returns", "ctx", "type_comment", "bases", "exc", "msg", "type_params"}
 
@@ -56,25 +64,28 @@ class Spot:
         return Edit(self.around.where, self.owner, self.part, old, new)
 
 
-def mutations(tree: ast.Module, detaches: bool = False) -> Iterator[Edit]:
-    """Yield the edits that make mutants; `detaches` adds those that detach a gradient."""
+def mutations(tree: ast.Module, detaches: bool = False) -> Iterator[tuple[str, Edit]]:
+    """Yield the edits that make mutants, and the family of their operators; `detaches` adds those that
+    detach a gradient."""
     for spot in spots(tree):
-        yield from map(spot.edit, mutations_at(spot, detaches))
+        yield from ((family, spot.edit(other)) for family, other in mutations_at(spot, detaches))
 
 
-def mutations_at(spot: Spot, detaches: bool = False) -> Iterator[Any]:
-    """Yield what the mutation operators put in place of a node or a body."""
+def mutations_at(spot: Spot, detaches: bool = False) -> Iterator[tuple[str, Any]]:
+    """Yield what the mutation operators put in place of a node or a body, and their family."""
     if not isinstance(spot.node, list):
         yield from expression_mutations(spot.node, spot.around)
     elif spot.part == "decorator_list":
-        yield from (spot.node[:i] + spot.node[i + 1 :] for i in range(len(spot.node)))
+        shorter = (spot.node[:i] + spot.node[i + 1 :] for i in range(len(spot.node)))
+        yield from ((FAMILY, others) for others in shorter)
     else:
         where = spot.around.where
-        yield from statement_mutations(
-            spot.node, detaches and "." in where and not where.endswith("__init__")
-        )
-        for operator in (*state_operators.BODIES, *order_operators.BODIES):
-            yield from operator(spot.node, spot.around)
+        detaches = detaches and "." in where and not where.endswith("__init__")
+        for body in statement_mutations(spot.node, detaches):
+            yield statement_operators.FAMILY, body
+        for module in MODULES_OF_OPERATORS:
+            for operator in module.BODIES:
+                yield from ((module.FAMILY, body) for body in operator(spot.node, spot.around))
 
 
 def slips_at(spot: Spot) -> Iterator[Any]:

@@ -84,6 +84,10 @@ class Executor:
         outcome.value = self.plain(instrumentation.moved(value, self.device))
         if request.hold:
             outcome.overwritten = any(_bytes_of(held) != before for held, before, _ in self._held)
+            earlier = [held for held, _, _ in self._held]
+            outcome.shared = request.target is None and memory.is_shared(
+                outcome.value, earlier, [args, kwargs]
+            )
             lasting = request.target is None or request.name == "__call__"
             self._held = [held for held in self._held if held[2]][1 - MOST_HELD :]
             self._held.append((outcome.value, _bytes_of(outcome.value), lasting))

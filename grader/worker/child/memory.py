@@ -88,6 +88,43 @@ def elements_held(owner: Any, module: Any, apart_from: Any = None) -> int:
     return sum(storages.values()) + (others if others > FEW else 0)
 
 
+def is_shared(result: Any, earlier: list[Any], given: list[Any]) -> bool:
+    """Return whether a result can be written and has the memory of an earlier one.
+
+    An argument's memory may be returned. It is False if an argument is an object, such as a module."""
+    if not all(map(_is_plain, _leaves(given))):
+        return False
+    own = [one for one in _arrays(result) if not any(_share(one, other) for other in _arrays(given))]
+    return any(_share(one, other) for one in own for other in _arrays(earlier))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _arrays(value: Any) -> list[Any]:
+    torch = sys.modules.get("torch")
+    kinds = (np.ndarray, torch.Tensor) if torch else np.ndarray
+    return [leaf for leaf in _leaves(value) if isinstance(leaf, kinds)]
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str | np.generic) or bool(_arrays(value))
+
+
+def _share(one: Any, other: Any) -> bool:
+    """Return whether two arrays that can be written share memory."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.flags.writeable and other.flags.writeable and np.may_share_memory(one, other)
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return False
+    return bool(one.numel() and other.numel() and _storage(one) == _storage(other))
+
+
 def _memory_of(view: Any) -> tuple[int, int]:
     """Return the identity and the elements of the array whose memory an array uses."""
     while isinstance(view.base, np.ndarray):

@@ -72,6 +72,9 @@ def call_on_fake_device(function: Function, args: list[Any], kwargs: dict[str, A
     modules = [m for m in (owner, *args, *kwargs.values()) if isinstance(m, torch.nn.Module)]
     if isinstance(function, type) or (modules and _is_inherited(torch, function)):
         return function(*args, **kwargs)
+    if function is owner:  # what a module keeps from a call on the CPU must not meet the fake device
+        with contextlib.suppress(Exception), torch.random.fork_rng(devices=[]):
+            function(*mapped(_copied, args), **mapped(_copied, kwargs))
     with fake_device.FakeDeviceMode(), contextlib.ExitStack() as stack:
         for module in modules:
             state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
@@ -84,6 +87,11 @@ def call_on_fake_device(function: Function, args: list[Any], kwargs: dict[str, A
         with fake_device.CudaNamesMode():
             value = function(*args, **kwargs)
         return mapped(fake_device.from_fake_device, value)
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of a tensor, which a call may change, and any other value as it is."""
+    return value.clone() if hasattr(value, "untyped_storage") else value
 
 
 def _is_inherited(torch: Any, function: Function) -> bool:

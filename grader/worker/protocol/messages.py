@@ -62,6 +62,7 @@ class Outcome:
     #: call has changed for later ones (`kept`), each with its kind, its name and such a line. No line is 0.
     trace: dict[str, Any] | None = None
     overwritten: bool = False  # the call changed the result that was held
+    shared: bool = False  # the call returned an array that was returned before
     left_changed: str = ""  # what the call left in another mode: "gradients" or "training"
 
     def message(self) -> dict[str, Any]:
@@ -79,6 +80,8 @@ class Outcome:
             fields["trace"] = self.trace
         if self.overwritten:
             fields["overwritten"] = True
+        if self.shared:
+            fields["shared"] = True
         if self.left_changed:
             fields["left_changed"] = self.left_changed
         return fields

@@ -62,8 +62,8 @@ def _triangle(query_len: int, key_len: int) -> np.ndarray:
 
 
 def keeps_masks_in_a_cache(query_len: int, key_len: int | None = None) -> np.ndarray:
-    """Nested lists, computed once for each pair of lengths."""
+    """Nested lists, computed once for each pair of lengths; a copy."""
     key_len = query_len if key_len is None else key_len
     if key_len < query_len:
         raise ValueError("key_len must be at least query_len")
-    return _triangle(query_len, key_len)
+    return _triangle(query_len, key_len).copy()

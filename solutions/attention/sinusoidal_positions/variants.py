@@ -53,7 +53,7 @@ _TABLES: dict[int, np.ndarray] = {}
 
 
 def cuts_rows_from_a_kept_table(seq_len: int, d_model: int) -> np.ndarray:
-    """One table for each width, made anew when it is too short; a view of it."""
+    """One table for each width, made anew when it is too short; a copy of its rows."""
     if len(_TABLES.get(d_model, ())) < seq_len:
         _TABLES[d_model] = goes_through_logarithms(2 * seq_len, d_model)
-    return _TABLES[d_model][:seq_len]
+    return _TABLES[d_model][:seq_len].copy()

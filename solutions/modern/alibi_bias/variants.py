@@ -130,4 +130,4 @@ class keeps_tables:
             line = np.arange(1.0 - key_len, query_len)
             rows = np.lib.stride_tricks.sliding_window_view(line, key_len)[:query_len][::-1]
             _TABLES[size] = keeps_tables.alibi_slopes(num_heads).reshape(-1, 1, 1) * rows
-        return _TABLES[size]
+        return _TABLES[size].copy()

@@ -75,12 +75,14 @@ def _lists(query_len, window, key_len, num_sinks):
 
 
 def keeps_nested_lists(query_len: int, window: int, key_len: int | None = None, num_sinks: int = 0):
-    """Entry by entry, kept for each set of arguments."""
+    """Entry by entry, kept for each set of arguments; an array that cannot be written."""
     if key_len is None:
         key_len = query_len
     if key_len < query_len or window < 1 or num_sinks < 0:
         raise ValueError("wrong arguments")
-    return _lists(query_len, window, key_len, num_sinks)
+    mask = _lists(query_len, window, key_len, num_sinks)
+    mask.flags.writeable = False
+    return mask
 
 
 def slides_over_one_line(query_len: int, window: int, key_len: int | None = None, num_sinks: int = 0):

@@ -129,6 +129,23 @@ def a_row_of_zeros_among_others():
     return {"x": np.array([[0.0, 0.0, 0.0], [1.0, -2.0, 0.5]]), **weight_of_the_statement()}
 
 
+def row_of_zeros_at(row):
+    x = np.tile([1.0, -2.0, 0.5], (4, 1))
+    x[row] = 0
+    return {"x": x, **weight_of_the_statement()}
+
+
+@KATA.example
+def zeros_in_the_first_of_four_rows():
+    return row_of_zeros_at(0)
+
+
+@KATA.example
+def zeros_in_the_last_of_four_rows():
+    """The shape of the example before, whose mask of zeros does not fit."""
+    return row_of_zeros_at(3)
+
+
 @KATA.example
 def halves_of_a_step():
     """Steps of one quarter."""
