@@ -115,7 +115,8 @@ class Executor:
         elif request.tensors_made:
             value, outcome.tensors_made = memory.with_tensors_made(function, args, kwargs)
         elif request.fake_device:
-            value = call_on_fake_device(function, args, kwargs)
+            # what a call on the CPU leaves behind would be put back, after both calls
+            value = call_on_fake_device(function, args, kwargs, on_cpu_before=not request.undo)
         elif request.grad_mode:
             is_on = request.grad_mode == "on"
             value, outcome.left_changed = instrumentation.with_grad_mode(is_on, function, args, kwargs, given)

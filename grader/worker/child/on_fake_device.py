@@ -58,8 +58,11 @@ def _with_grad_of_optimizer(func: Any) -> Any:
     return _use_grad
 
 
-def call_on_fake_device(function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a function with all tensors, and the parameters and buffers of all modules, on the fake device.
+def call_on_fake_device(
+    function: Function, args: list[Any], kwargs: dict[str, Any], on_cpu_before: bool = True
+) -> Any:
+    """Call a function with all tensors, and the parameters and buffers of all modules, on the fake device; a
+    module is called on the CPU before if `on_cpu_before` is true.
 
     Results come back as CPU tensors, and tensors that are not on the fake device as TensorOutlines. Raises
     DeviceMismatch if the function mixes devices."""
@@ -72,7 +75,7 @@ def call_on_fake_device(function: Function, args: list[Any], kwargs: dict[str, A
     modules = [m for m in (owner, *args, *kwargs.values()) if isinstance(m, torch.nn.Module)]
     if isinstance(function, type) or (modules and _is_inherited(torch, function)):
         return function(*args, **kwargs)
-    if function is owner:  # what a module keeps from a call on the CPU must not meet the fake device
+    if function is owner and on_cpu_before:  # what a module keeps from a call on the CPU must not meet the fake device
         with contextlib.suppress(Exception), torch.random.fork_rng(devices=[]):
             function(*mapped(_copied, args), **mapped(_copied, kwargs))
     with fake_device.FakeDeviceMode(), contextlib.ExitStack() as stack:
