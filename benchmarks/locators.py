@@ -22,8 +22,8 @@ from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.submission import SubmissionRejected, parse
 from grader.diagnosis import repair
-from grader.diagnosis.edits import state_operators
-from grader.diagnosis.edits.walk import spots
+from grader.edits import state_operators
+from grader.edits.walk import spots
 from grader.grading.grader import Grader
 from grader.grading.startup import open_grader
 from grader.report import KataReport, Mistake

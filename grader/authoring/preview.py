@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from grader.authoring.static_checks import missing_files
+from grader.authoring.verify.static_checks import missing_files
 from grader.cases.generation import spread
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.known_solutions import standalone_sources

@@ -129,14 +129,14 @@ def verify(
     """Check the course: stubs fail, right answers pass, every mistake is caught and named."""
     if mutate:
         from grader.authoring.mutation.strength import verify_strength
-        from grader.diagnosis.edits.walk import FAMILIES
+        from grader.edits.walk import FAMILIES
 
         sys.exit(verify_strength(_own_course(course), names, seed, page, families or FAMILIES))
     if seeds is not None:
-        from grader.authoring.false_rejections import verify_right_answers
+        from grader.authoring.verify.seeds import verify_right_answers
 
         sys.exit(verify_right_answers(_own_course(course), names, seeds))
-    from grader.authoring.verify import verify_course
+    from grader.authoring.verify.katas import verify_course
 
     sys.exit(verify_course(_own_course(course), names, seed, isolated, tables, fresh))
 
@@ -286,7 +286,7 @@ def remove(name: str, yes: bool, course: Path | None) -> None:
 def wheel(folder: Path, names: tuple[str, ...], seed: int, unverified: bool, course: Path | None) -> None:
     """Write a wheel of the grader that holds the course, for `grade --start`."""
     from grader.authoring.release.keys import chosen_katas, require_solutions, save
-    from grader.authoring.verified import require_verified
+    from grader.authoring.verify.record import require_verified
     from grader.cli.starter import build_course_wheel
 
     here = open_course(course)

@@ -42,10 +42,9 @@ from grader.worker.student import Call
 JUDGING = (
     "__init__.py",
     "answer_keys",
-    "authoring/law_sanity.py",
-    "authoring/mistake_checks.py",
-    "authoring/random_draws.py",
-    "authoring/verify.py",
+    "authoring/verify/katas.py",
+    "authoring/verify/mistakes.py",
+    "authoring/verify/random_draws.py",
     "cases",
     "checks",
     "course",

@@ -20,9 +20,6 @@ from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import leaves_arguments_unchanged
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check
 from grader.course.submission import Submission
-from grader.diagnosis.edits.additions import Additions
-from grader.diagnosis.edits.places import EditPlace, place_of_edit
-from grader.diagnosis.edits.walk import Edit, Spot, slips_at, spots
 from grader.diagnosis.locators import (
     LOCATED,
     Label,
@@ -35,6 +32,9 @@ from grader.diagnosis.locators import (
     widening_place,
 )
 from grader.diagnosis.search_options import SearchOptions
+from grader.edits.additions import Additions
+from grader.edits.places import EditPlace, place_of_edit
+from grader.edits.walk import Edit, Spot, slips_at, spots
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case
 from grader.worker.batch import TOGETHER, run_together

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.verified import write_record
+from grader.authoring.verify.record import write_record
 from grader.cases import cache
 from grader.course.catalog import Course
 from grader.course.submission import read_submission

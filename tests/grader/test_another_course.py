@@ -29,7 +29,7 @@ OTHER_MEANINGS = {
 }
 #: The same, in the search for edits alone.
 IN_EDITS = {"softmax": "the function of PyTorch, which edits put in and take out"}
-EDITS = ROOT / "grader/diagnosis/edits"
+EDITS = ROOT / "grader/edits"
 SUBJECT = re.compile(
     r"decoder(?![-_ ]dojo)|attention|transformer", re.IGNORECASE
 )  # not the name of the package

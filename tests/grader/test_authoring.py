@@ -10,12 +10,12 @@ from click.testing import CliRunner
 
 from grader.answer_keys.file import KeyUnusable
 from grader.answer_keys.lookup import open_keyring
-from grader.authoring import static_checks
-from grader.authoring.false_rejections import verify_right_answers
 from grader.authoring.overview import overview
-from grader.authoring.random_draws import OtherDraws
-from grader.authoring.verified import record_path, verification, write_record
-from grader.authoring.verify import KataVerification, verify_course
+from grader.authoring.verify import static_checks
+from grader.authoring.verify.katas import KataVerification, verify_course
+from grader.authoring.verify.random_draws import OtherDraws
+from grader.authoring.verify.record import record_path, verification, write_record
+from grader.authoring.verify.seeds import verify_right_answers
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, find_course
 
@@ -46,13 +46,13 @@ def test_verify_remembers_what_is_ready_and_forgets_what_is_not(course, capsys, 
     assert found(capsys, here)[0] == 1  # it has too few mistakes
     assert verification(here, info) is None
     ready = KataVerification(info)
-    monkeypatch.setattr("grader.authoring.verify.for_each", lambda *_: iter([(info, ready)]))
+    monkeypatch.setattr("grader.authoring.verify.katas.for_each", lambda *_: iter([(info, ready)]))
     assert verify_course(here, ("double",)) == 0
     assert record_path(here).read_text().splitlines()[1] == line
     verify_course(here, ("double",), seed=5)
     capsys.readouterr()
     record_path(here).write_text("[")
-    monkeypatch.setattr("grader.authoring.verify.for_each", lambda *_: iter([(info, ready)]))
+    monkeypatch.setattr("grader.authoring.verify.katas.for_each", lambda *_: iter([(info, ready)]))
     assert verify_course(here, ("double",)) == 0
     told = "note: solutions/verified.toml is damaged: delete it, and run `kata verify` again.\n"
     assert told in capsys.readouterr().out

@@ -5,8 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring import static_checks
-from grader.authoring.verified import write_record
+from grader.authoring.verify import static_checks
+from grader.authoring.verify.record import write_record
 from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.cli.starter import starter_files

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.authoring.mistake_checks import differs_in_a_worker, outcomes
+from grader.authoring.verify.mistakes import differs_in_a_worker, outcomes
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
 from grader.course.known_solutions import Answers

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.verify import verify_course
+from grader.authoring.verify.katas import verify_course
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course
 from grader.grading.startup import grade_file, open_grader

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.mistake_checks import MistakeOutcome
-from grader.authoring.mistake_table import medians, table
-from grader.authoring.verify import verify_course
+from grader.authoring.verify.katas import verify_course
+from grader.authoring.verify.mistakes import MistakeOutcome, medians, table
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
 from grader.mistakes import LEVELS

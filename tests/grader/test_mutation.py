@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 from grader.authoring.mutation.mutants import mutants
-from grader.diagnosis.edits.walk import FAMILIES
+from grader.edits.walk import FAMILIES
 
 
 def changes(code, **options):

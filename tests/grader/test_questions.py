@@ -11,7 +11,7 @@ import pytest
 
 from grader.answer_keys.file import KeyFile, write
 from grader.answer_keys.lookup import Keyring
-from grader.authoring.verify import verify_course
+from grader.authoring.verify.katas import verify_course
 from grader.checks.questions import agrees, plain
 from grader.course.catalog import Course, load_file
 from grader.course.known_solutions import Answers

@@ -13,7 +13,7 @@ import pytest
 
 from grader.answer_keys.file import KataKey, KeyFile
 from grader.authoring import mistake_checks, verify
-from grader.authoring.verify import verify_course, verify_kata
+from grader.authoring.verify.katas import verify_course, verify_kata
 from grader.cases import cache
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
@@ -188,14 +188,14 @@ ANEW = {
     "authoring/mistake_table",
     "authoring/parallel",
     "authoring/source_locations",
-    "authoring/static_checks",
+    "authoring/verify/static_checks",
     "authoring/time_limit",
-    "authoring/verified",
+    "authoring/verify/record",
 }
 
 
 def test_all_that_verifying_imports_is_listed_or_runs_again():
-    needed = closure("grader.authoring.verify")
+    needed = closure("grader.authoring.verify.katas")
     own = {path for path in needed if not covered(path) and path.startswith("authoring/")}
     assert own == ANEW
 
@@ -218,7 +218,7 @@ def test_all_that_the_katas_import_of_the_grader_is_listed():
 
 def test_every_listed_module_exists_and_is_needed():
     assert [part for part in JUDGING if not (ROOT / "grader" / part).exists()] == []
-    needed = closure("grader.authoring.verify", "grader.diagnosis.matcher", "grader.strategies")
+    needed = closure("grader.authoring.verify.katas", "grader.diagnosis.matcher", "grader.strategies")
     assert set(JUDGING) - set().union(*map(parts_of, needed)) == set()
 
 

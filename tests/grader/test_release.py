@@ -21,7 +21,7 @@ from grader.answer_keys import encryption
 from grader.answer_keys.file import MAGIC, KeyFile
 from grader.authoring.release import repository
 from grader.authoring.release.wheel import build_wheel
-from grader.authoring.verified import write_record
+from grader.authoring.verify.record import write_record
 from grader.cli import starter
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata

@@ -8,10 +8,10 @@ import pytest
 
 from grader.course.submission import parse
 from grader.diagnosis import repair
-from grader.diagnosis.edits.places import place_of_edit
-from grader.diagnosis.edits.walk import Edit
 from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch, Sources, Trace, ranked
 from grader.diagnosis.search_options import SearchOptions
+from grader.edits.places import place_of_edit
+from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
 from grader.formats import NAMES, account, fragment, html, lines, summary, terminal
 from grader.grading.grader import Grader

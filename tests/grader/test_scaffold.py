@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring import static_checks
-from grader.authoring.false_rejections import verify_right_answers
 from grader.authoring.feedback import feedback
 from grader.authoring.overview import overview
 from grader.authoring.scaffold.library_snippets import Draft
 from grader.authoring.scaffold.signatures import read_signatures
 from grader.authoring.scaffold.writer import with_kata, write_kata
-from grader.authoring.verify import verify_course
+from grader.authoring.verify import static_checks
+from grader.authoring.verify.katas import verify_course
+from grader.authoring.verify.seeds import verify_right_answers
 from grader.cli.kata import kata as run_kata
 from grader.cli.progress import kata_list
 from grader.course.catalog import Course, CourseError

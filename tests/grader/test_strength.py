@@ -15,8 +15,8 @@ from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.course.catalog import Course, CourseError, find_course
-from grader.diagnosis.edits.walk import FAMILIES
 from grader.diagnosis.recording import mistakes_of
+from grader.edits.walk import FAMILIES
 
 from .conftest import DOUBLE
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.authoring.release.repository import core_files
-from grader.authoring.static_checks import unfinished, unkept_plans
+from grader.authoring.verify.static_checks import unfinished, unkept_plans
 from grader.cli.grade import grade
 from grader.cli.progress import kata_list
 from grader.course.catalog import Course

@@ -20,7 +20,7 @@ from grader.authoring.importing.recording import Case, Recording, read_notebook,
 from grader.authoring.scaffold import cases, writer
 from grader.authoring.scaffold.library_snippets import SNIPPETS, Draft, Library
 from grader.authoring.scaffold.signatures import Kind, Parameter, read_signatures
-from grader.authoring.time_limit import TookTooLong, limited_time
+from grader.authoring.verify.time_limit import TookTooLong, limited_time
 from grader.course.catalog import Course, CourseError, shorten
 from grader.course.notebook_cells import is_notebook
 from grader.grading.snippet import code_of

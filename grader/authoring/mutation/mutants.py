@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.diagnosis.edits.walk import mutations
+from grader.edits.walk import mutations
 
 
 @dataclass(frozen=True)

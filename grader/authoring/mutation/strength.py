@@ -22,8 +22,8 @@ from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import plan
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.diagnosis.edits.walk import FAMILIES
 from grader.diagnosis.recording import mistakes_of
+from grader.edits.walk import FAMILIES
 from grader.kata import Kata, KataError
 
 SLOWER = 5  # times the reference's duration that a mutant may take

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from grader.course.catalog import Course
-from grader.diagnosis.edits.walk import FAMILIES
+from grader.edits.walk import FAMILIES
 
 Counts = tuple[int, int, int]  # mutants, caught, equivalent
 Row = dict[str, Counts]  # the counts of a kata, by family of operators

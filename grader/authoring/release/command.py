@@ -20,7 +20,7 @@ from grader.authoring.release.repository import (
     verifications,
     write_release,
 )
-from grader.authoring.static_checks import todos_of_draft
+from grader.authoring.verify.static_checks import todos_of_draft
 from grader.cases.generation import SEED
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten

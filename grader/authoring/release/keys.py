@@ -14,7 +14,7 @@ from grader.answer_keys import encryption
 from grader.answer_keys.file import Entry, write
 from grader.answer_keys.lookup import SUFFIX
 from grader.authoring.parallel import for_each
-from grader.authoring.verified import described, require_verified
+from grader.authoring.verify.record import described, require_verified
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import plan

@@ -14,7 +14,7 @@ from grader.answer_keys.encryption import VARIABLE, is_sealed
 from grader.answer_keys.lookup import open_keyring
 from grader.authoring.release import WORKFLOWS, keys
 from grader.authoring.release.wheel import build_wheel, zipped
-from grader.authoring.verified import described, require_verified
+from grader.authoring.verify.record import described, require_verified
 from grader.course import changed_statement, release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.files import safe_parts

@@ -75,7 +75,9 @@ def call_on_fake_device(
     modules = [m for m in (owner, *args, *kwargs.values()) if isinstance(m, torch.nn.Module)]
     if isinstance(function, type) or (modules and _is_inherited(torch, function)):
         return function(*args, **kwargs)
-    if function is owner and on_cpu_before:  # what a module keeps from a call on the CPU must not meet the fake device
+    if (
+        function is owner and on_cpu_before
+    ):  # what a module keeps from a call on the CPU must not meet the fake device
         with contextlib.suppress(Exception), torch.random.fork_rng(devices=[]):
             function(*mapped(_copied, args), **mapped(_copied, kwargs))
     with fake_device.FakeDeviceMode(), contextlib.ExitStack() as stack:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from grader.diagnosis.edits.context import (
+from grader.edits.context import (
     ExpressionContext,
     expression,
     is_maximum,

@@ -6,21 +6,23 @@ first one of each kata is also judged in a worker, where the result must be the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from statistics import median
 from typing import Any
 
 from grader.answer_keys.answers import Recorded, RecordedMistake
-from grader.authoring.random_draws import DRAWS, Redrawn, redrawn
-from grader.authoring.time_limit import limited_time
+from grader.authoring.verify.random_draws import DRAWS, Redrawn, redrawn
+from grader.authoring.verify.time_limit import limited_time
 from grader.checks.base import PreparedKata
 from grader.checks.questions import agrees, plain
-from grader.course.catalog import Course
+from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import general_source, standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.matcher import MistakeMatcher, matcher_of
 from grader.diagnosis.recording import JudgedMistake, Records, judge_mistakes
 from grader.grading.grader import Grader
+from grader.mistakes import LEVELS
 
 
 @dataclass
@@ -177,3 +179,30 @@ def differs_in_a_worker(
 
 def _listed(names: frozenset[str]) -> str:
     return ", ".join(sorted(names)) or "nothing"
+
+
+FILE_NAME = "mistakes.md"
+HEAD = "| mistake | level | points | failing checks |\n|---|---|---:|---|"
+
+
+def write_table(course: Course, info: KataInfo, outcomes: Sequence[MistakeOutcome]) -> None:
+    """Write the table of one kata into its folder of solutions."""
+    (course.folder(info) / FILE_NAME).write_text(table(info, outcomes), encoding="utf-8")
+
+
+def table(info: KataInfo, outcomes: Sequence[MistakeOutcome]) -> str:
+    """Return the table as Markdown, crude mistakes first."""
+    ordered = sorted(outcomes, key=lambda outcome: (LEVELS.index(outcome.level), outcome.points))
+    rows = [f"| `{o.name}` | {o.level} | {o.points / 100:g} | {_failing(o)} |" for o in ordered]
+    return "\n".join([f"# Mistakes of `{info.name}`\n", f"{medians(outcomes)}\n", HEAD, *rows]) + "\n"
+
+
+def medians(outcomes: Sequence[MistakeOutcome]) -> str:
+    """Return the median of the points for each level as one sentence."""
+    points = {level: [o.points / 100 for o in outcomes if o.level == level] for level in LEVELS}
+    told = [f"{level} {median(found):g} ({len(found)})" for level, found in points.items() if found]
+    return f"Median points by level: {', '.join(told)}."
+
+
+def _failing(outcome: MistakeOutcome) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(outcome.failed))

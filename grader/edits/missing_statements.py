@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from grader.diagnosis.edits.context import ExpressionContext, each, expression, statements, with_part
+from grader.edits.context import ExpressionContext, each, expression, statements, with_part
 
 #: What a missing check of an argument `{p}` may be; `{q}` is another argument.
 REFUSALS = ("{p} < 1", "{p} <= 0", "{p} < 0", "{p} % {q}", "{p} < {q}", "{p} > {q}")

@@ -19,7 +19,7 @@ from grader.authoring.source_locations import (
     public_definitions,
     unwritten,
 )
-from grader.authoring.verified import record_path
+from grader.authoring.verify.record import record_path
 from grader.checks.builtin import agreement_points
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.changed_statement import FILE as RENAMED

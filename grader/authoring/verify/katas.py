@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import time
+import warnings
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 import click
+import numpy as np
 
-from grader.authoring import mistake_checks, mistake_table, static_checks
-from grader.authoring.law_sanity import unsound_laws
 from grader.authoring.parallel import for_each
 from grader.authoring.source_locations import last_line, line_of_definition, place
-from grader.authoring.time_limit import TookTooLong, limited_time
-from grader.authoring.verified import write_record
+from grader.authoring.verify import mistakes, static_checks
+from grader.authoring.verify.mistakes import MistakeOutcome
+from grader.authoring.verify.record import write_record
+from grader.authoring.verify.time_limit import TookTooLong, limited_time
 from grader.cases.generation import SEED
+from grader.checks.base import Check, CheckContext, PreparedKata, Skip
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.known_solutions import standalone_sources
-from grader.course.loading import read
+from grader.course.loading import line_of, read, told
 from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.recording import Records
+from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.grading.grader import Grader
 from grader.grading.startup import grade_file, open_grader
 from grader.kata import KataError
@@ -46,7 +50,7 @@ class KataVerification:
     seconds: float = 0.0
     gaps: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    outcomes: list[mistake_checks.MistakeOutcome] = field(default_factory=list)
+    outcomes: list[MistakeOutcome] = field(default_factory=list)
 
     @property
     def failed_checks(self) -> set[str]:
@@ -72,11 +76,11 @@ def verify_course(
     click.echo(table(results))
     outcomes = [outcome for result in results for outcome in result.outcomes]
     if outcomes:
-        click.echo(mistake_table.medians(outcomes))
+        click.echo(mistakes.medians(outcomes))
     if by_chance := [f"{v.info.name} {v.named_by_chance}" for v in results if v.named_by_chance]:
         click.echo(f"Named by chance, and not counted as named: {', '.join(by_chance)}.")
     for result in results if tables else []:
-        mistake_table.write_table(course, result.info, result.outcomes)
+        mistakes.write_table(course, result.info, result.outcomes)
     of_the_course = (
         static_checks.unknown_names,
         static_checks.unkept_plans,
@@ -146,7 +150,7 @@ def verify_kata(
 
 def _as_data(result: KataVerification) -> dict[str, Any]:
     """Return what judging has found about a kata without gaps."""
-    outcomes = [mistake_checks.as_data(outcome) for outcome in result.outcomes]
+    outcomes = [mistakes.as_data(outcome) for outcome in result.outcomes]
     return {"checks": result.checks, "variants": result.variants, "outcomes": outcomes}
 
 
@@ -154,7 +158,7 @@ def _read(course: Course, result: KataVerification, before: dict[str, Any]) -> N
     """Add what `_as_data` returned."""
     result.checks, result.variants = before["checks"], before["variants"]
     result.passed = result.variants
-    _add_outcomes(course, result, [mistake_checks.from_data(outcome) for outcome in before["outcomes"]])
+    _add_outcomes(course, result, [mistakes.from_data(outcome) for outcome in before["outcomes"]])
 
 
 def _judge(
@@ -276,16 +280,14 @@ def _verify_mistakes(
     course: Course, grader: Grader, result: KataVerification, isolated: bool, records: Records
 ) -> None:
     prepared = grader.prepare(result.info)
-    found = mistake_checks.outcomes(course, grader, prepared, records)
+    found = mistakes.outcomes(course, grader, prepared, records)
     _add_outcomes(course, result, found)
     for outcome in found if isolated else found[:1]:
-        difference = mistake_checks.differs_in_a_worker(course, grader, prepared, outcome)
+        difference = mistakes.differs_in_a_worker(course, grader, prepared, outcome)
         result.gaps += [difference] if difference else []
 
 
-def _add_outcomes(
-    course: Course, result: KataVerification, found: list[mistake_checks.MistakeOutcome]
-) -> None:
+def _add_outcomes(course: Course, result: KataVerification, found: list[MistakeOutcome]) -> None:
     path = course.solution(result.info, "mistakes")
     result.outcomes = found
     result.mistakes = len(found)
@@ -313,3 +315,34 @@ def table(results: list[KataVerification]) -> str:
         for v in results
     ]
     return "\n".join([head, *rows])
+
+
+TRIED = 8  # cases per law
+
+
+def unsound_laws(course: Course, prepared: PreparedKata) -> list[str]:
+    """Return a message for each law that raises an unexpected exception on the reference."""
+    own = {law.name for law in prepared.kata.laws}
+    session = CheckContext(prepared.kata, prepared.oracle, prepared.oracle.reference)
+    checks = [check for check in prepared.checks if check.name in own]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = [(check, _raised(check, session)) for check in checks]
+    path = prepared.info.path
+    return [
+        f"{place(course, path, line_of(error, path))}: the law `{check.name}` raises {told(error)} when the"
+        " reference is judged; mend the law."
+        for check, error in found
+        if error is not None
+    ]
+
+
+def _raised(check: Check, session: CheckContext) -> Exception | None:
+    for case in check.cases[:TRIED]:
+        try:
+            check.judge(session, case)
+        except (ExpectationFailed, SubmissionFailed, Skip):
+            continue  # the law works; that it refuses the reference is reported elsewhere
+        except Exception as error:
+            return error
+    return None

@@ -9,8 +9,8 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from grader.diagnosis.edits.buffer_operators import MAKERS, follows_an_argument, kept
-from grader.diagnosis.edits.context import (
+from grader.edits.buffer_operators import MAKERS, follows_an_argument, kept
+from grader.edits.context import (
     ExpressionContext,
     NodeReplacer,
     expression,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from grader.diagnosis.edits.context import ExpressionContext, name_of, with_part
+from grader.edits.context import ExpressionContext, name_of, with_part
 
 FAMILY = "limits"
 #: A comparison with a bound, and the step of the bound that `<` in place of `<=` does not give.

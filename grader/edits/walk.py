@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from grader.diagnosis.edits import order_operators, statement_operators
-from grader.diagnosis.edits.context import ExpressionContext, inside
-from grader.diagnosis.edits.expression_operators import (
+from grader.edits import order_operators, statement_operators
+from grader.edits.context import IGNORED_KEYWORDS, ExpressionContext, inside
+from grader.edits.expression_operators import (
     FAMILY,
     MODULES_OF_OPERATORS,
     expression_mutations,
     is_negative,
     slips,
 )
-from grader.diagnosis.edits.operator_tables import IGNORED_KEYWORDS
-from grader.diagnosis.edits.statement_operators import is_docstring, statement_mutations
+from grader.edits.statement_operators import is_docstring, statement_mutations
 
 #: The families of mutation operators.
 FAMILIES = (FAMILY, statement_operators.FAMILY, *(module.FAMILY for module in MODULES_OF_OPERATORS))

@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from grader.diagnosis.edits.context import name_of
-from grader.diagnosis.edits.walk import Edit
+from grader.edits.context import name_of
+from grader.edits.walk import Edit
 
 AXES = {"axis", "dim", "axes", "dims", "dim0", "dim1"}
 KEPT_AXES = {"keepdims", "keepdim"}

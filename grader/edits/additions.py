@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from grader.diagnosis.edits.addition_tables import (
+from grader.edits.addition_tables import (
     ALONE,
     ALONE_OF,
     ALONG_AN_AXIS,
@@ -32,7 +32,11 @@ from grader.diagnosis.edits.addition_tables import (
     WITH_NAME,
     WITH_TWO_NAMES,
 )
-from grader.diagnosis.edits.context import (
+from grader.edits.context import (
+    COMPARISONS,
+    MODULES,
+    PARTNERS,
+    SMALLEST_SIZE,
     ExpressionContext,
     each,
     expression,
@@ -41,7 +45,7 @@ from grader.diagnosis.edits.context import (
     statements,
     with_part,
 )
-from grader.diagnosis.edits.missing_statements import (
+from grader.edits.missing_statements import (
     copied_first,
     initialized,
     like_another,
@@ -51,8 +55,7 @@ from grader.diagnosis.edits.missing_statements import (
     refused,
     returned,
 )
-from grader.diagnosis.edits.operator_tables import COMPARISONS, MODULES, PARTNERS, SMALLEST_SIZE
-from grader.diagnosis.edits.walk import Spot
+from grader.edits.walk import Spot
 
 VALUES = ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare
 MOST_NAMES = 10

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, TypeGuard
 
-from grader.diagnosis.edits.context import (
+from grader.edits.context import (
     ExpressionContext,
     NodeReplacer,
     each,

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.authoring.time_limit import limited_time
+from grader.authoring.verify.time_limit import limited_time
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from grader.diagnosis.edits import (
+from grader.edits import (
     buffer_operators,
     extreme_operators,
     limit_operators,
@@ -18,8 +18,7 @@ from grader.diagnosis.edits import (
     order_operators,
     state_operators,
 )
-from grader.diagnosis.edits.context import ExpressionContext, name_of, with_part
-from grader.diagnosis.edits.operator_tables import (
+from grader.edits.context import (
     COMPARISONS,
     IGNORED_KEYWORDS,
     MODULES,
@@ -27,6 +26,9 @@ from grader.diagnosis.edits.operator_tables import (
     PARTNERS,
     SMALLEST_SIZE,
     SYMMETRIC,
+    ExpressionContext,
+    name_of,
+    with_part,
 )
 
 FAMILY = "expressions"
