@@ -12,7 +12,7 @@ import grimp
 import pytest
 
 from grader.answer_keys.file import KataKey, KeyFile
-from grader.authoring import mistake_checks, verify
+from grader.authoring.verify import katas, mistakes
 from grader.authoring.verify.katas import verify_course, verify_kata
 from grader.cases import cache
 from grader.cases.generation import SEED
@@ -122,7 +122,7 @@ def verified(course, **options):
 def facts(result):
     """Return all that is printed about a verification, without its seconds."""
     result.seconds = 0.0
-    return verify.table([result]), result.gaps, result.notes, result.outcomes
+    return katas.table([result]), result.gaps, result.notes, result.outcomes
 
 
 def edit(course, path, old, new):
@@ -185,11 +185,10 @@ def test_all_that_judging_imports_is_listed():
 
 #: What `kata verify` imports and runs again at every call.
 ANEW = {
-    "authoring/mistake_table",
     "authoring/parallel",
     "authoring/source_locations",
     "authoring/verify/static_checks",
-    "authoring/time_limit",
+    "authoring/verify/time_limit",
     "authoring/verify/record",
 }
 
@@ -359,16 +358,16 @@ def test_two_mistakes_that_are_alike_are_told_as_soon_as_one_is_made_so(course):
 
 
 def test_a_file_that_changes_while_it_is_judged_is_not_recorded(course, monkeypatch):
-    outcomes = mistake_checks.outcomes
+    outcomes = mistakes.outcomes
 
     def editing(*arguments):
         found = outcomes(*arguments)
         edit(course, MISTAKES, "_checked(x) + 0", "_checked(x) - 0")
         return found
 
-    monkeypatch.setattr(mistake_checks, "outcomes", editing)
+    monkeypatch.setattr(mistakes, "outcomes", editing)
     verified(course)
-    monkeypatch.setattr(mistake_checks, "outcomes", outcomes)
+    monkeypatch.setattr(mistakes, "outcomes", outcomes)
     assert not list(store().glob("double-*.judged"))
 
 
