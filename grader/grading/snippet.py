@@ -389,7 +389,7 @@ def _repeated(line: str, times: int) -> str:
 
 
 def _last_word(name: str) -> str:
-    """Return the last word of a class's name in small letters: `cache` of `Queue`."""
+    """Return the last word of a class's name in small letters: `queue` of `RingQueue`."""
     return str((LAST_WORD.findall(name) or ["object"])[-1]).lower()
 
 
