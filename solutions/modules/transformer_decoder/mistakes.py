@@ -405,6 +405,20 @@ class keeps_memory_masks_by_shape(_Decoder):
 
 
 @subtle
+class keeps_the_head_of_old_weights(_Decoder):
+    """After an update or a load_state_dict the model still answers with its old head: in evaluation mode the
+    matrix of `out_proj` was copied once and kept. A parameter changes, so it is read anew in each call.
+    """
+
+    def leave(self, x):
+        if self.training:
+            return super().leave(x)
+        weight = self.out_proj.weight
+        kept = vars(self).setdefault("kept_head", weight.detach().clone())
+        return self.norm(x) @ (weight - weight.detach() + kept).mT
+
+
+@subtle
 class keeps_the_scaled_table_of_old_weights(_Decoder):
     """After an update or a load_state_dict the model still answers with its old vectors: in evaluation mode
     the embedding times sqrt(d_model) was computed once and kept. It changes with the weights.
