@@ -260,6 +260,16 @@ _masks = {}
 
 
 @subtle
+def hands_out_the_kept_mask(query_len, key_len=None):
+    """A caller that writes into its mask changes the mask of later calls: each pair of lengths has one array,
+    which is kept and handed out again. Return a new array, or a copy of the kept one.
+    """
+    if (query_len, key_len) not in _masks:
+        _masks[query_len, key_len] = _mask(query_len, key_len)
+    return _masks[query_len, key_len]
+
+
+@subtle
 def remembers_only_the_query_length(query_len, key_len=None):
     """A second call gets the mask of an earlier one: masks are kept under `query_len`, although they depend
     on `key_len` as well. Check two calls with the same number of queries and different caches.

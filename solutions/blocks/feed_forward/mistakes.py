@@ -137,6 +137,14 @@ def joins_the_leading_axes(x, w1, b1, w2, b2):
     return _feed(x.reshape(-1, x.shape[-1]), w1, b1, w2, b2)
 
 
+@subtle
+def expects_three_axes_at_most(x, w1, b1, w2, b2):
+    """Right for one vector, for tokens and for a batch. With one more axis in front, the result has lost it:
+    leading axes are joined. The product works on the last axis, whatever stands in front."""
+    rows = x.reshape(-1, *x.shape[-2:]) if x.ndim > 3 else x
+    return _feed(rows, w1, b1, w2, b2)
+
+
 def adds_the_residual(x, w1, b1, w2, b2):
     """x itself is in the result. The residual connection is right in a layer, but it is the layer that adds
     it; the network returns its own part only."""
