@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from grader.expect import ExpectationFailed, SubmissionFailed
+from grader.expect import SubmissionFailed
 from grader.kata import Kata
 from grader.report import Part
 from grader.values.arrays import leaves
@@ -80,13 +80,11 @@ def _handles(value: Any) -> Iterator[int]:
 
 @dataclass
 class Reached:
-    """The parts that one case has called: all of them, those unwritten, and those written ones that need an
-    unwritten one. `last` is the part of the last call; `fails` says whether the case fails, None if it waits,
-    and `raises` whether a call raised."""
+    """The parts that one case has called, and the unwritten ones that it needs. `last` is the part of the
+    last call; `fails` says whether the case fails, None if it waits, and `raises` whether a call raised."""
 
     called: set[str] = field(default_factory=set)
     missing: set[str] = field(default_factory=set)
-    waiting: set[str] = field(default_factory=set)
     last: str = ""
     fails: bool | None = None
     raises: bool = False
@@ -95,7 +93,6 @@ class Reached:
         """Add what another case, or an earlier run of this one, has called."""
         self.called |= other.called
         self.missing |= other.missing
-        self.waiting |= other.waiting
         self.last = other.last or self.last
 
 
@@ -114,23 +111,23 @@ class Parts:
 
     def missing_of(self, check: str) -> list[str]:
         """Return the unwritten parts that a check needs, in the kata's order."""
-        found = set().union(*(case.missing for case in self.cases.get(check, [])))
+        cases = self.cases.get(check, [])
+        needed = [self.needs.get(name, set()) for case in cases for name in case.called]
+        found = set().union(*(case.missing for case in cases), *needed)
         return [name for name in self.names if name in found]
 
     def judged_of(self, check: str) -> tuple[set[str], set[str]]:
-        """Return the parts that a check has judged, and all that it calls. One that needs an unwritten part
-        in any of the cases is not judged."""
+        """Return the parts that a check has judged, and all that it calls. A part that calls an unwritten one
+        in any case of the kata is not judged until that is written."""
         cases = self.cases.get(check, [])
         called = set().union(*(case.called for case in cases))
         judged = set().union(*(case.called for case in cases if case.fails is not None))
-        return judged - set(self.unwritten).union(*(case.waiting for case in cases)), called
+        return judged - set(self.unwritten) - set(self.needs), called
 
     def share(self, check: str, points: int) -> int:
         """Return the points of a check that holds for its written parts: as many as it has judged of all."""
-        if not self.missing_of(check):
-            return points
         judged, called = self.judged_of(check)
-        return points * len(judged) // len(called)
+        return points * len(judged) // len(called) if called else 0
 
     def told(self, check: str) -> str:
         """Return for which parts a check waits, as a sentence; empty if it waits for none."""
@@ -200,7 +197,6 @@ class PartsStudent(Student):
         waits. Raises NotWritten."""
         self.reached.missing.add(missing)
         if part and part not in self._parts.unwritten:
-            self.reached.waiting.add(part)
             self._parts.needs.setdefault(part, set()).add(missing)
         self._stale |= dict.fromkeys(_handles([request.args, request.kwargs]), missing)
         self._observes = missing
@@ -227,7 +223,7 @@ class PartsStudent(Student):
             self._is_observed, self._observes = True, ""
             try:
                 seen = dict(kata.observed(student, case))
-            except (SubmissionFailed, ExpectationFailed, WorkerLost, NotWritten):
+            except (SubmissionFailed, WorkerLost, NotWritten):
                 raise
             except Exception:
                 if self._observes:  # it cannot use what stands for a result

@@ -76,7 +76,7 @@ def judge_case(check: Check, context: CheckContext, case: Case, student: Student
     """Return the failure of one case, None if it passes. Raises CheckAborted if the worker is lost."""
     context = context.for_student(student)
     try:
-        outcome = _judge(check, context, case)
+        outcome = _judge(check, context, case, context.student)
     except CheckAborted as lost:
         _note_parts(check, context, lost.failure)
         raise
@@ -95,8 +95,7 @@ def _note_parts(check: Check, context: CheckContext, outcome: Failure | Skip | N
     context.parts.cases.setdefault(check.name, []).append(reached)
 
 
-def _judge(check: Check, context: CheckContext, case: Case) -> Failure | Skip | None:
-    student = context.student
+def _judge(check: Check, context: CheckContext, case: Case, student: Student) -> Failure | Skip | None:
     try:
         check.judge(context, case)
     except ExpectationFailed as error:

@@ -91,6 +91,24 @@ def parts_text(kata: KataReport) -> str:
     return f"Not all parts are written: {told}." if told else ""
 
 
+def unwritten_of(kata: KataReport) -> tuple[list[CheckReport], list[CheckReport]]:
+    """Return the checks that wait for an unwritten part, and those that hold for the written ones."""
+    told = [check for check in held(kata) if kata.parts and check.message.endswith("not written.")]
+    return [check for check in told if not check.score], [check for check in told if check.score]
+
+
+def waiting_text(kata: KataReport) -> str:
+    """Return how many checks wait for an unwritten part, as a sentence; empty if none does."""
+    waiting, partly = (len(checks) for checks in unwritten_of(kata))
+    told = [f"{_counted(waiting, 'waits', 'wait')} for what is not written."] if waiting else []
+    told += [f"{_counted(partly, 'is', 'are')} judged without what is not written."] if partly else []
+    return " ".join(told)
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"One check {one}" if number == 1 else f"{number} checks {several}"
+
+
 def repair_text(kata: KataReport) -> str:
     """Return the sentences before the places that a search has found: facts, and what is changed there."""
     facts = list(dict.fromkeys(repair.fact for repair in kata.repairs if repair.fact))

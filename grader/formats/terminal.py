@@ -225,7 +225,10 @@ def _notes(kata: KataReport, view: View) -> list[str]:
     """Return the messages of checks that do not fail, each once."""
     if view.detail == "full":
         return []
-    noted = dict.fromkeys(check.message for check in kata.checks if check.status in ("passed", "skipped"))
+    held = account.held(kata)
+    waiting, partly = account.unwritten_of(kata)
+    noted = dict.fromkeys(check.message for check in held if check not in [*waiting, *partly])
+    noted |= dict.fromkeys([account.waiting_text(kata)])
     return [line for note in noted if note for line in _labelled("note", note, view)]
 
 
