@@ -17,7 +17,7 @@ READABLE = (1, 2)  # version 1 has no pictures and no places
 
 KataStatus = Literal["passed", "failed", "not_started", "waiting", "error"]
 CheckStatus = Literal["passed", "failed", "error", "timeout", "skipped"]
-PartStatus = Literal["passed", "failed", "not_written", "waiting"]
+PartStatus = Literal["passed", "partly", "failed", "not_written", "waiting"]
 PictureKind = Literal["mask", "matrix", "bars", "curve"]
 
 
@@ -152,7 +152,8 @@ class Part:
 
     Attributes:
         name: Its name.
-        status: Whether what could be judged of it is right; `waiting` if nothing could.
+        status: The verdict; `partly` if it keeps the laws and could not be compared with the reference,
+            `waiting` if it could not be judged.
         needs: The parts that it calls and that are not written, if it is waiting.
     """
 

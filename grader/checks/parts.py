@@ -126,8 +126,10 @@ class Parts:
 
     def share(self, check: str, points: int) -> int:
         """Return the points of a check that holds for its written parts: as many as it has judged of all."""
+        if not self.missing_of(check):
+            return points
         judged, called = self.judged_of(check)
-        return points * len(judged) // len(called) if called else 0
+        return points * len(judged) // len(called)
 
     def told(self, check: str) -> str:
         """Return for which parts a check waits, as a sentence; empty if it waits for none."""
@@ -144,16 +146,17 @@ class Parts:
         suspects = [{case.last} if case.raises else case.called - set(self.unwritten) for case in failing]
         for parts in sorted(suspects, key=len):  # first those that leave no choice
             wrong |= set() if parts & wrong else parts
-        judged = set().union(*(self.judged_of(check)[0] for check in self.cases))
-        return tuple(self._verdict(name, wrong, judged) for name in self.names)
+        judged = [self.judged_of(check)[0] for check in self.cases]  # agreement with the reference runs first
+        compared, all_judged = set().union(*judged[:1]), set().union(*judged)
+        return tuple(self._verdict(name, wrong, compared, all_judged) for name in self.names)
 
-    def _verdict(self, name: str, wrong: set[str], judged: set[str]) -> Part:
+    def _verdict(self, name: str, wrong: set[str], compared: set[str], judged: set[str]) -> Part:
         if name in self.unwritten:
             return Part(name, "not_written")
         if name in wrong:
             return Part(name, "failed")
         if name in judged:
-            return Part(name, "passed")
+            return Part(name, "passed" if name in compared else "partly")
         return Part(name, "waiting", tuple(n for n in self.names if n in self.needs.get(name, ())))
 
 

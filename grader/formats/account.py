@@ -81,7 +81,13 @@ def _rank(check: CheckReport) -> int:
 def of_part(part: Part) -> str:
     """Return the name of a part and whether it is right, as far as it could be judged."""
     needs = f"needs {' and '.join(part.needs)}" if part.needs else "not judged yet"
-    told = {"passed": "✓", "failed": "✗", "not_written": "not written", "waiting": needs}
+    told = {
+        "passed": "✓",
+        "partly": "✓ so far",
+        "failed": "✗",
+        "not_written": "not written",
+        "waiting": needs,
+    }
     return f"{part.name} {told[part.status]}"
 
 
