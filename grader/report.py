@@ -17,6 +17,7 @@ READABLE = (1, 2)  # version 1 has no pictures and no places
 
 KataStatus = Literal["passed", "failed", "not_started", "waiting", "error"]
 CheckStatus = Literal["passed", "failed", "error", "timeout", "skipped"]
+PartStatus = Literal["passed", "partly", "failed", "not_written", "waiting"]
 PictureKind = Literal["mask", "matrix", "bars", "curve"]
 
 
@@ -146,6 +147,22 @@ class Repair:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A function or class of a kata that asks for several of them.
+
+    Attributes:
+        name: Its name.
+        status: The verdict; `partly` if it keeps the laws and could not be compared with the reference,
+            `waiting` if it could not be judged.
+        needs: The parts that it calls and that are not written, if it is waiting.
+    """
+
+    name: Name
+    status: PartStatus
+    needs: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True)
 class CheckReport:
     """The outcome of one check.
 
@@ -225,6 +242,7 @@ class KataReport:
         cost: What a PyTorch kata that passes costs beside the reference; None if it was not measured.
         repairs: The places where one small change makes every check pass, if a search has found any.
         excerpt: The line of a syntax error, with a caret below the place; empty otherwise.
+        parts: The verdict on each part, if some are not written.
     """
 
     name: Name
@@ -239,6 +257,7 @@ class KataReport:
     cost: Cost | None = None
     repairs: tuple[Repair, ...] = ()
     excerpt: Annotated[str, Limit(4_000, "lines")] = ""
+    parts: tuple[Part, ...] = ()
 
     @property
     def score(self) -> int:

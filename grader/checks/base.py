@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from grader.answer_keys.answers import Expected
 from grader.cases import generation
 from grader.cases.oracle import Oracle
+from grader.checks.parts import NotWritten, Parts, PartsStudent, Reached
+from grader.checks.parts import Skip as Skip
 from grader.course.catalog import KataInfo
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case, Kata
+from grader.values.arrays import float_dtype
+from grader.values.comparison import first_difference
+from grader.values.tolerance import plain_dtype
 from grader.worker.student import Call, Student
-
-
-class Skip(Exception):
-    """The check cannot judge this case."""
 
 
 @dataclass
@@ -26,21 +27,23 @@ class Observation:
     """What a submission answered to one case of the kata: its values, or the exception that it raised.
 
     `changed` are the arguments that were changed in place, each with its call; `trace` lists the calls made,
-    and `history` all requests.
+    and `history` all requests. `reached` are the parts called, if some are not written.
     """
 
     observed: Any
-    failure: SubmissionFailed | ExpectationFailed | None
+    failure: SubmissionFailed | ExpectationFailed | NotWritten | None
     changed: list[tuple[Call, str]]
     trace: list[Call]
     history: list[Call]
+    reached: Reached = field(default_factory=Reached)
 
 
 class CheckContext:
-    """A submission, a kata and its oracle. All checks share the answers to the kata's cases."""
+    """A submission, a kata and its oracle. All checks share the answers to the kata's cases. `parts` are
+    those of a submission of which some are not written."""
 
-    def __init__(self, kata: Kata, oracle: Oracle, student: Student) -> None:
-        self.kata, self.oracle, self.student = kata, oracle, student
+    def __init__(self, kata: Kata, oracle: Oracle, student: Student, parts: Parts | None = None) -> None:
+        self.kata, self.oracle, self.student, self.parts = kata, oracle, student, parts
         self.row: int | None = None  # the row of numbers that a kata of questions is judged on; None for all
         self._observations: dict[int, Observation] = {}
 
@@ -48,6 +51,9 @@ class CheckContext:
         """Return a context for another student object, with a trace of its own, that shares the answers."""
         context = copy.copy(self)
         context.student = student
+        if self.parts is not None:
+            context.student = PartsStudent(student, self.parts)
+            context.kata = context.student.observing(self.kata)
         return context
 
     def observe(self, case: Case) -> Observation:
@@ -58,6 +64,8 @@ class CheckContext:
         self.student.trace[:] = observation.trace
         if self.student.history is not None:
             self.student.history[:] = observation.history
+        if isinstance(self.student, PartsStudent):
+            self.student.reached.add(observation.reached)
         if observation.failure is not None:
             raise observation.failure
         return observation
@@ -65,23 +73,45 @@ class CheckContext:
     def _call_submission(self, case: Case) -> Observation:
         self.student.trace.clear()
         observed: dict[str, Any] | None = None
-        failure: SubmissionFailed | ExpectationFailed | None = None
+        failure: SubmissionFailed | ExpectationFailed | NotWritten | None = None
         with self.student.watching_arguments() as watched:
             try:
                 observed = dict(self.kata.observed(self.student, case))
-            except (SubmissionFailed, ExpectationFailed) as raised:  # the latter comes from `expect.loads`
-                failure = raised
+            except (SubmissionFailed, ExpectationFailed, NotWritten) as raised:
+                failure = raised  # `expect.loads` raises ExpectationFailed
         changed = [(call, name) for call, name, _ in watched.changed_arguments]
         trace, history = list(self.student.trace), list(self.student.history or ())
-        return Observation(observed, failure, changed, trace, history)
+        found = Observation(observed, failure, changed, trace, history)
+        if isinstance(self.student, PartsStudent):
+            found.reached.add(self.student.reached)
+            self._note_wrong_parts(self.student, case, observed or {})
+        return found
+
+    def _note_wrong_parts(self, student: PartsStudent, case: Case, observed: dict[str, Any]) -> None:
+        expected = self.oracle.expected(case)
+        dtype = plain_dtype(float_dtype(expected.native))
+        tolerance = self.oracle.precision(case).tolerance(self.kata.roundings)
+        for name, value in observed.items():
+            if first_difference(expected.exact[name], value, tolerance, dtype):
+                student.note_wrong(name, value)
 
     def answers(self) -> list[dict[str, Any] | None]:
-        """Return the values observed so far, one dict for each case; None if the call raised."""
-        return [observation.observed for observation in self._observations.values()]
+        """Return the values observed so far, one dict for each case; None if the call raised. Cases that need
+        an unwritten part are left out."""
+        found = self._observations.values()
+        return [one.observed for one in found if not isinstance(one.failure, NotWritten)]
 
     def expected(self, case: Case) -> Expected:
-        """Return what the reference answers to `case`."""
-        return self.oracle.expected(case)
+        """Return what the reference answers to `case`, without what needs an unwritten part."""
+        expected = self.oracle.expected(case)
+        if self.parts is None:
+            return expected
+        seen = self.observe(case).observed
+        exact, native = (
+            {name: value for name, value in answer.items() if name in seen}
+            for answer in (expected.exact, expected.native)
+        )
+        return replace(expected, exact=exact, native=native)
 
 
 Judge = Callable[[CheckContext, Case], None]

@@ -361,7 +361,7 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
             observed = dict(context.kata.observed(context.student, case))
         except SubmissionFailed as failure:
             raise _device_failure(failure, plain is not None, context.kata, case) from None
-        except WorkerLost:
+        except (WorkerLost, Skip):
             raise
         except Exception:  # the kata cannot process the results; probably one is on the CPU
             observed = {}

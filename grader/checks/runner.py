@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from grader.checks.base import Check, CheckContext, Skip
+from grader.checks.parts import PartsStudent, written_calls
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case
 from grader.report import CheckStatus, Picture
@@ -75,6 +76,27 @@ def judge_case(check: Check, context: CheckContext, case: Case, student: Student
     """Return the failure of one case, None if it passes. Raises CheckAborted if the worker is lost."""
     context = context.for_student(student)
     try:
+        outcome = _judge(check, context, case, context.student)
+    except CheckAborted as lost:
+        _note_parts(check, context, lost.failure)
+        raise
+    _note_parts(check, context, outcome)
+    return outcome
+
+
+def _note_parts(check: Check, context: CheckContext, outcome: Failure | Skip | None) -> None:
+    """Note which parts the case has called, if some are not written."""
+    if context.parts is None or not isinstance(context.student, PartsStudent):
+        return
+    reached = context.student.reached
+    if isinstance(outcome, Failure):
+        reached.raises = outcome.status != "failed" or outcome.line is not None
+    reached.fails = None if isinstance(outcome, Skip) else outcome is not None
+    context.parts.cases.setdefault(check.name, []).append(reached)
+
+
+def _judge(check: Check, context: CheckContext, case: Case, student: Student) -> Failure | Skip | None:
+    try:
         check.judge(context, case)
     except ExpectationFailed as error:
         found = error.difference
@@ -100,7 +122,7 @@ def _failure(
     difference: Difference | None = None,
     picture: Picture | None = None,
 ) -> Failure:
-    calls = student.trace, student.history or []
+    calls = written_calls(student.trace), written_calls(student.history or [])
     return Failure(case, status, message, difference, calls[0], picture=picture, history=calls[1])
 
 

@@ -13,16 +13,21 @@ FEW_CASES_AGREE = (
     "Checks such as shape and dtype give no points here: fewer than a quarter of the answers are right."
 )
 NO_ANSWER = "No points: no call has returned anything."
+NOT_COMPARED = "No points yet: another check fails, and nothing could be compared with the reference."
 ONE_ANSWER = "No points: the answer is the same whatever the arguments."
 
 
 def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) -> dict[str, str]:
     """Return, by check, why it gives no points although it does not fail. Built-in checks give none if fewer
     than a quarter of the cases agree with the reference. If none agrees, no check gives any if no call
-    returned, or all returned the same."""
+    returned, or all returned the same. If agreement waits for an unwritten part, no check gives any while
+    another fails."""
     agreement = findings[0]
     if agreement.plan.name not in BUILTIN:  # a kata of questions, in which each answer counts by itself
         return {}
+    if not agreement.asked:  # it waits for a part that is not written
+        fails = any(finding.failures for finding in findings)
+        return {finding.plan.name: NOT_COMPARED for finding in findings if fails and finding.asked}
     agreeing = len(agreement.asked) - len(agreement.failures)
     if agreeing:
         return dict.fromkeys(BUILTIN, FEW_CASES_AGREE) if 4 * agreeing < len(agreement.asked) else {}

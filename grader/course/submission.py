@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,38 @@ class Submission:
             return not wanted <= set(open_questions(ast.parse(self.source)))
         found = [node for node in ast.parse(self.source).body if getattr(node, "name", None) in wanted]
         return not found or not all(map(is_stub, found))
+
+
+def unwritten_parts(source: str, names: Sequence[str]) -> dict[str, range]:
+    """Return the lines of the functions and classes with these names that are still stubs."""
+    tree = ast.parse(source)
+    found: dict[str, range] = {}
+    for node in tree.body:
+        name = getattr(node, "name", "")
+        if name in names and _is_unwritten_part(node, tree) and node.end_lineno:
+            found[name] = range(node.lineno, node.end_lineno + 1)
+    return found
+
+
+def _is_unwritten_part(node: ast.stmt, tree: ast.Module) -> bool:
+    """True for a stub that is the only definition of its name, and inherits nothing written here."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.decorator_list:
+        return False
+    bases = {ast.unparse(base) for base in getattr(node, "bases", [])}
+    inherits = any(isinstance(other, ast.ClassDef) and other.name in bases for other in tree.body)
+    raises = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
+    return is_stub(node) and raises and not inherits and list(_bound(tree)).count(node.name) == 1
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    """Yield each name that the module defines, assigns or imports, as often as it does."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name
 
 
 def is_unwritten(source: str) -> bool:

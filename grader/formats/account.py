@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from grader.report import CheckReport, CheckStatus, KataReport, KataStatus, Place
+from grader.report import CheckReport, CheckStatus, KataReport, KataStatus, Part, Place
 
 SAYS = {
     "not_started": "Not started yet.",
@@ -76,6 +76,43 @@ def _shows_nothing(check: CheckReport) -> bool:
 
 def _rank(check: CheckReport) -> int:
     return 0 if check.mistake else 1 if check.status != "failed" else 2
+
+
+def of_part(part: Part) -> str:
+    """Return the name of a part and whether it is right, as far as it could be judged."""
+    needs = f"needs {' and '.join(part.needs)}" if part.needs else "not judged yet"
+    told = {
+        "passed": "✓",
+        "partly": "✓ so far",
+        "failed": "✗",
+        "not_written": "not written",
+        "waiting": needs,
+    }
+    return f"{part.name} {told[part.status]}"
+
+
+def parts_text(kata: KataReport) -> str:
+    """Return the verdicts on the parts as a sentence; empty if all are written."""
+    told = ", ".join(map(of_part, kata.parts))
+    return f"Not all parts are written: {told}." if told else ""
+
+
+def unwritten_of(kata: KataReport) -> tuple[list[CheckReport], list[CheckReport]]:
+    """Return the checks that wait for an unwritten part, and those that hold for the written ones."""
+    told = [check for check in held(kata) if kata.parts and check.message.endswith("not written.")]
+    return [check for check in told if not check.score], [check for check in told if check.score]
+
+
+def waiting_text(kata: KataReport) -> str:
+    """Return how many checks wait for an unwritten part, as a sentence; empty if none does."""
+    waiting, partly = (len(checks) for checks in unwritten_of(kata))
+    told = [f"{_counted(waiting, 'waits', 'wait')} for what is not written."] if waiting else []
+    told += [f"{_counted(partly, 'is', 'are')} judged without what is not written."] if partly else []
+    return " ".join(told)
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"One check {one}" if number == 1 else f"{number} checks {several}"
 
 
 def repair_text(kata: KataReport) -> str:
@@ -154,11 +191,11 @@ def summary_of(kata: KataReport) -> str:
     if kata.status == "passed" and not wrong(kata):
         return "Every check holds."
     if not wrong(kata):
-        return kata.message or SAYS.get(kata.status, "")
+        return kata.message or parts_text(kata) or SAYS.get(kata.status, "")
     first, others = wrong(kata)[0], len(wrong(kata)) - 1
     more = f" ({others} more checks do not hold.)" if others > 1 else " (One more does not hold.)" * others
     told = kata.mistake.text if kata.mistake else first.message
-    passes = "Passes." if kata.status == "passed" else ""
+    passes = "Passes." if kata.status == "passed" else parts_text(kata)
     return " ".join(filter(None, (passes, f"Does not hold: {first.title}", told))) + more
 
 

@@ -53,6 +53,7 @@ def _details(kata: KataReport, longest: int) -> str:
     if not blocks:
         return ""
     head = f"\n<details><summary>{in_markdown(kata.name)}</summary>\n"
+    head += f"\n{in_markdown(account.parts_text(kata))}\n" if kata.parts else ""
     next_command = f"grade --hint {kata.name}".replace("`", "'")
     found = account.of_search(kata)
     blocks += [f"\n{fenced(found, longest)}\n"] if found else []

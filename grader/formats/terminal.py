@@ -15,6 +15,7 @@ MOST_ROWS = 120  # the most rows of a counterexample in full
 FEW_ROWS = 4  # of each argument otherwise
 MOST_CAUSES = 3  # the causes that a report shows, unless it is full
 NO_SNIPPET = "# No failing call can be written as short code that runs beside your file."
+NO_BREAK = "\xa0"
 FEW_PRINTED = 4  # the last lines of the output that it shows
 DEEPEST = 8  # the most opening brackets by which the rows of a nested array are indented
 GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
@@ -76,6 +77,7 @@ def _kata(kata: KataReport, view: View) -> list[str]:
         return lines
     if not kata.checks:
         return lines + _paragraph(account.summary_of(kata), view)
+    lines += _parts(kata, view)
     if view.detail == "full":
         lines += [line for check in kata.checks for line in _listed(check, view)]
     elif failed:
@@ -114,9 +116,21 @@ def _headline(kata: KataReport, causes: int, view: View) -> str:
     elif failed:
         one = failed > 1 and causes == 1
         told = f"{view.paint('✗', RED)} {failed} of {total} checks fail{', for one reason' if one else ''}"
+    elif kata.parts:
+        told = f"… {len([part for part in kata.parts if part.status == 'not_written'])} of {len(kata.parts)}"
+        told += " parts not written"
     else:
         told = f"{view.paint('✓', GREEN)} {f'all {total} checks hold' if total > 1 else 'it holds'}"
     return f"{score}   {told}"
+
+
+def _parts(kata: KataReport, view: View) -> list[str]:
+    """Return the verdicts on the parts on one line, or on more where a part would pass the width."""
+    told = "   ".join(account.of_part(part).replace(" ", NO_BREAK) for part in kata.parts)
+    lines = wrap(told, view.width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    text = "\n".join(lines).replace(NO_BREAK, " ")
+    text = text.replace("✓", view.paint("✓", GREEN)).replace("✗", view.paint("✗", RED))
+    return text.splitlines()
 
 
 def _causes(causes: list[Cause], view: View) -> list[str]:
@@ -211,7 +225,10 @@ def _notes(kata: KataReport, view: View) -> list[str]:
     """Return the messages of checks that do not fail, each once."""
     if view.detail == "full":
         return []
-    noted = dict.fromkeys(check.message for check in kata.checks if check.status in ("passed", "skipped"))
+    held = account.held(kata)
+    waiting, partly = account.unwritten_of(kata)
+    noted = dict.fromkeys(check.message for check in held if check not in [*waiting, *partly])
+    noted |= dict.fromkeys([account.waiting_text(kata)])
     return [line for note in noted if note for line in _labelled("note", note, view)]
 
 

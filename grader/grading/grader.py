@@ -30,7 +30,7 @@ from grader.grading.limits import JudgingStopped, limited
 from grader.grading.report_builder import as_check, as_repair, smallest
 from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata, hundredths
-from grader.report import CheckReport, Cost, Isolation, KataReport, Provenance
+from grader.report import CheckReport, Cost, Isolation, KataReport, Part, Provenance
 from grader.report_texts import bounded, with_places
 from grader.worker.child.rules import first_use
 from grader.worker.process import WorkerFactory
@@ -135,7 +135,7 @@ class Grader:
         broken = _check_rules(prepared.kata, submission)
         judged = _Judged(broken) if broken else self._judge(prepared, submission)
         checks = self._note_shortcuts(prepared.kata, submission, judged.checks)
-        passed = all(check.status in ("passed", "skipped") for check in checks)
+        passed = not judged.parts and all(check.status in ("passed", "skipped") for check in checks)
         if prepared.kata.questions:
             passed = 100 * sum(check.score for check in checks) >= PASSES_FROM * submission.info.max_score
         report = KataReport(
@@ -148,6 +148,7 @@ class Grader:
             output=judged.output,
             digest=hashlib.sha256(submission.source.encode()).hexdigest(),
             cost=judged.cost if passed else None,
+            parts=judged.parts,
         )
         return Graded(bounded(report), self._search_of(prepared, submission, judged.unexplained))
 
@@ -193,7 +194,7 @@ class Grader:
                 findings = attempt.run_all()
                 failed = [finding for finding in findings if finding.failures]
                 printed = {f.plan.name: attempt.printed_for(f, smallest(f)) for f in failed}
-                cost = None if failed else attempt.cost()
+                cost = None if failed or attempt.parts else attempt.cost()
             finally:
                 attempt.close()
             mistakes = {}
@@ -212,25 +213,27 @@ class Grader:
                     source,
                     printed.get(f.plan.name, ""),
                     stub,
+                    attempt.parts,
                 )
                 for f in findings
             ]
+            # a general name says no place
             own = [mistake for mistake in mistakes.values() if mistake.id not in GENERAL]
-            explained = (
-                not failed or own or _raises_unwritten(source, findings)
-            )  # a general name says no place
-            return _Judged(checks, attempt.printed, cost, [] if explained else findings)
+            explained = not failed or own or attempt.parts or _raises_unwritten(source, findings)
+            parts = attempt.parts.verdicts() if attempt.parts else ()
+            return _Judged(checks, attempt.printed, cost, [] if explained else findings, parts)
 
 
 @dataclass
 class _Judged:
     """The checks of a submission, what it printed, what it costs if it passes, and all results if no mistake
-    explains them and every part is written."""
+    explains them and every part is written; the verdict on each part if some are not."""
 
     checks: list[CheckReport]
     output: str = ""
     cost: Cost | None = None
     unexplained: list[CheckResult] = field(default_factory=list)
+    parts: tuple[Part, ...] = ()
 
 
 def _text_of(path: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
+from grader.checks.parts import Parts
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.pictures import pictures_of, place_of
 from grader.grading.snippet import Script, script_of, signatures_of, with_parameters
@@ -28,16 +29,19 @@ def as_check(
     source: str = "",
     printed: str = "",
     stub: str = "",
+    parts: Parts | None = None,
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
     code raised, the line of its `source`; or the reason in `without_points` why a check that does not fail
     gives none. `printed` is what the submission printed for that input; the `stub` has the names of
-    parameters that the `source` does not say."""
+    parameters that the `source` does not say; `parts` are those of which some are not written."""
     plan = finding.plan
     if not finding.failures and without_points:
         return CheckReport(plan.name, plan.title, "skipped", 0, plan.points, without_points)
     if not finding.failures:
-        return CheckReport(plan.name, plan.title, finding.status, plan.points, plan.points)
+        points = parts.share(plan.name, plan.points) if parts else plan.points
+        waits = parts.told(plan.name) if parts else ""
+        return CheckReport(plan.name, plan.title, finding.status, points, plan.points, waits)
     failure = smallest(finding)
     difference, names = failure.difference, signatures_of(stub) | signatures_of(source)
     script = None if kata.questions else script_of(failure, plan.name, kata.name, names)

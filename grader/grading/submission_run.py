@@ -8,11 +8,13 @@ from typing import Any
 
 from grader.cases.cost import measured
 from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.parts import Parts
 from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, run_check
-from grader.course.submission import Submission, SubmissionRejected
+from grader.course.submission import Submission, SubmissionRejected, unwritten_parts
 from grader.expect import SubmissionFailed
 from grader.grading.limits import JudgingStopped, limited
+from grader.kata import Kata
 from grader.report import CheckStatus, Cost, Isolation
 from grader.worker.client import (
     CALL_SECONDS,
@@ -54,6 +56,7 @@ class SubmissionRun:
         self.process: Process | None = None
         self.losses: list[WorkerLost] = []
         self.printed = ""
+        self.parts = _parts_of(prepared.kata, submission.source)
         self.budget = Budget(KATA_SECONDS, is_outdated=is_outdated)
         self.session = self._start()
 
@@ -83,7 +86,7 @@ class SubmissionRun:
             raise
         if not kata.questions:
             self._require_entry_points(answer)
-        context = CheckContext(kata, self.prepared.oracle, student)
+        context = CheckContext(kata, self.prepared.oracle, student, self.parts)
         context.row = row
         return context
 
@@ -175,7 +178,9 @@ class SubmissionRun:
             channel.drain()
             before = channel.output.total
             if before:
-                context = CheckContext(self.prepared.kata, self.prepared.oracle, self.session.student)
+                student, prepared = self.session.student, self.prepared
+                context = CheckContext(prepared.kata, prepared.oracle, student, self.parts)
+                context = context.for_student(student)
                 try:
                     finding.plan.judge(context, failure.case)
                 except Exception as error:  # it fails again
@@ -194,6 +199,14 @@ class SubmissionRun:
             self.printed = self.process.channel.output.text() or self.printed
             self.process.kill()
             self.process = None
+
+
+def _parts_of(kata: Kata, source: str) -> Parts | None:
+    """Return the parts of a submission; None if there is only one, or if all are written."""
+    if len(kata.entry_points) == 1 or kata.questions:
+        return None
+    unwritten = unwritten_parts(source, kata.entry_points)
+    return Parts(kata.entry_points, unwritten) if unwritten else None
 
 
 def _not_run(check: Check, status: CheckStatus, message: str) -> CheckResult:

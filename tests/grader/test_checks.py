@@ -332,7 +332,7 @@ def test_one_array_where_two_are_due_is_said_to_be_one(rows):
         told = builtin._one_for_several(Observation(observed, None, [], student.trace, []))
         raise ExpectationFailed(told)
 
-    context = SimpleNamespace(for_student=lambda _: None)
+    context = SimpleNamespace(for_student=lambda _: SimpleNamespace(student=student, parts=None))
     failure = judge_case(Check("split", "It splits.", 100, [{}], judge), context, {}, student)
     assert failure.message == "`split` returns one array where two are due."
 
