@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -12,26 +11,25 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import GradeOptions
+from grader.cli.options import GradeOptions, columns
 from grader.cli.output import ReportOutput
 from grader.course.catalog import KataInfo, shorten
 from grader.course.changed_statement import note_for
 from grader.diagnosis.search_options import SearchOptions
 from grader.formats import account, terminal
 from grader.formats.terminal import View
+from grader.formats.wrapping import paragraphs
 from grader.report import KataReport, Report
 from grader.report_texts import harmless
 
-NARROWEST, WIDEST = 60, 110  # columns
 SHOWN_EVERY = 20  # candidates of a search
 
 
 def view_of(options: GradeOptions) -> View:
     """Return how reports are shown on this terminal, or in 80 columns without colour if it is none."""
     is_terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if is_terminal else View.width
     return View(
-        width=max(NARROWEST, min(width, WIDEST)),
+        width=columns(),
         colour=is_terminal and "NO_COLOR" not in os.environ,
         ascii_only=options.ascii_only or "utf" not in (sys.stdout.encoding or "utf-8").lower(),
         detail=options.detail,
@@ -55,9 +53,18 @@ def linked(text: str, view: View, files: Iterable[Path]) -> str:
     return re.sub(rf"(?<![\w./~-])(?:{names})(?![\w/])", link, text)
 
 
-def error_text(kata: KataReport) -> str:
-    """Return why a file could not be graded; for a syntax error, with its line and a caret."""
-    return "\n".join(filter(None, [harmless(kata.message, one_line=True), harmless(kata.excerpt)]))
+def error_text(kata: KataReport, width: int = 0) -> str:
+    """Return why a file could not be graded; for a syntax error, with its line and a caret. The sentence is
+    wrapped unless `width` is 0."""
+    message = harmless(kata.message, one_line=True)
+    shown = paragraphs(message, width) if width else message
+    return "\n".join(filter(None, [shown, harmless(kata.excerpt)]))
+
+
+def note_text(path: Path, width: int) -> str:
+    """Return the lines that tell of a corrected statement; "" if there is none."""
+    lines = (harmless(line, one_line=True) for line in note_for(path))
+    return "".join(f"{paragraphs(f'  {line}', width)}\n" for line in lines)
 
 
 class Console:
@@ -95,12 +102,13 @@ class Console:
         if self.shows_progress:
             click.echo("\r\x1b[K", nl=False, err=True)
         if kata.status == "error":
-            click.echo(linked(error_text(kata), self.view, [path]), err=True)
+            width = self.view.width if sys.stderr.isatty() else 0
+            click.echo(linked(error_text(kata, width), self.view, [path]), err=True)
         elif self.live:
             text = terminal.render_kata(kata, self.view)
             if path.resolve() != Path(account.file_of(kata)).resolve() and self.separates:
                 text += f"  graded      {harmless(str(path), one_line=True)}\n"
-            text += "".join(f"  {harmless(line, one_line=True)}\n" for line in note_for(path))
+            text += note_text(path, self.view.width)
             click.echo(linked(text, self.view, [path]), color=self.view.colour, nl=self.separates)
 
     def finish(self, report: Report) -> None:

@@ -14,13 +14,23 @@ from typing import Any
 
 import click
 
-from grader.cli.options import FAILED, PASSED, GradeOptions, GuardedCommand, KataNames, course_option
+from grader.cli.options import (
+    FAILED,
+    PASSED,
+    WIDEST,
+    GradeOptions,
+    GuardedCommand,
+    KataNames,
+    columns,
+    course_option,
+)
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.notebook_cells import is_notebook
 from grader.errors import CourseError
 from grader.formats import NAMES as FORMATS
 from grader.formats import Detail
 from grader.formats.escaping import one_line
+from grader.formats.wrapping import paragraphs
 
 
 def run(options: GradeOptions) -> int:
@@ -101,7 +111,7 @@ def _list(course: Course) -> int:
     """Print all katas, with a mark on those that are begun."""
     from grader.cli.progress import kata_list
 
-    click.echo(kata_list(course), nl=False)
+    click.echo(kata_list(course, width=columns()), nl=False)
     return PASSED
 
 
@@ -134,11 +144,14 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
         raise CourseError(f"`--hint` goes with the name of one kata: grade --hint {name}.")
     from grader.course.hints import next_hint
 
-    click.echo(next_hint(course, infos[0]))
+    click.echo(paragraphs(next_hint(course, infos[0]), columns()))
     return PASSED
 
 
-@click.command(cls=GuardedCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=GuardedCommand,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
+)
 @click.version_option(package_name="decoder-dojo", prog_name="grade")
 @click.argument("names", nargs=-1, type=KataNames())
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
@@ -173,10 +186,11 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     "--format",
     "forms",
     type=click.Choice(FORMATS),
+    metavar="NAME",
     multiple=True,
     default=["terminal"],
     show_default=True,
-    help="What the report is for; can be given several times.",
+    help=f"What the report is for: {', '.join(FORMATS)}. Can be given several times.",
 )
 @click.option(
     "--isolation",

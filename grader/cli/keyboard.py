@@ -11,12 +11,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from grader.formats.wrapping import words
 
 END = "\x04"  # Ctrl-D, or the end of the input
 
@@ -148,9 +149,10 @@ def footer(keys: Sequence[Key[Loop]], loop: Loop, width: int) -> str:
     """Return the keys that can be used now, each with its word; a word may refer to the loop as `{0}`."""
     offered = [key for key in keys if not key.refusal(loop)]
     pairs = [f"{key.character} {key.word.format(loop)}".replace(" ", "\xa0") for key in offered]
-    return "\n".join(textwrap.wrap("   ".join(pairs), width)).replace("\xa0", " ")
+    return "\n".join(words("   ".join(pairs), width)).replace("\xa0", " ")
 
 
-def help_text(keys: Sequence[Key[Loop]]) -> str:
-    """Return one line about each key."""
-    return "\n".join(f"  {key.character}   {key.about}" for key in keys)
+def help_text(keys: Sequence[Key[Loop]], width: int) -> str:
+    """Return one line about each key, or more if it is too long."""
+    lines = (words(key.about, width, f"  {key.character}   ", " " * 6) for key in keys)
+    return "\n".join(line for wrapped in lines for line in wrapped)

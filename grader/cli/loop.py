@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,13 +15,12 @@ from pathlib import Path
 import click
 
 from grader.checks.builtin import BUILTIN
-from grader.cli.console import error_text, linked, view_of
+from grader.cli.console import error_text, linked, note_text, view_of
 from grader.cli.keyboard import END, Key, Keyboard, footer, help_text, open_editor
 from grader.cli.options import PASSED, GradeOptions
 from grader.cli.progress import after_pass, bar, change, kata_list, matches, next_kata, standing, welcome
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.changed_statement import note_for
 from grader.course.hints import next_hint, next_number
 from grader.course.known_solutions import other_way
 from grader.course.state import BEST, STUBS, CourseState, KataState
@@ -30,11 +28,11 @@ from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import account, terminal
 from grader.formats.terminal import View
+from grader.formats.wrapping import paragraphs, words
 from grader.grading.grader import Graded
 from grader.grading.session import Session, open_session
 from grader.grading.startup import lacks_library
 from grader.report import KataReport
-from grader.report_texts import harmless
 from grader.worker.client import Outdated
 
 MOST_LAWS = 2  # that are named after a pass
@@ -129,7 +127,10 @@ class Loop:
             self.say(refusal)
 
     def say(self, text: str, *files: Path) -> None:
-        """Print a text; the paths of the current kata's file and of `files` in it become links."""
+        """Print sentences, wrapped; the paths of the current kata's file and of `files` become links."""
+        self._print(paragraphs(text, self.view().width), *files)
+
+    def _print(self, text: str, *files: Path) -> None:
         click.echo(linked(text, self.view(), [self._path, *files]), color=self.view().colour)
 
     def _start(self) -> None:
@@ -143,7 +144,8 @@ class Loop:
         if self.standings[self.current.name].mark:
             self._grade(self.current)
         else:
-            self.say(welcome(self.course, self.current, "It is graded whenever you save it.").rstrip())
+            how, width = "It is graded whenever you save it.", self.view().width
+            self._print(welcome(self.course, self.current, how, width).rstrip())
             self._show_keys()
 
     def _latest(self) -> KataInfo:
@@ -171,7 +173,7 @@ class Loop:
         self.current, self.report = info, report
         seconds = time.monotonic() - began
         if is_brief:
-            self.say(self._text(report, replace(self.view(), detail="brief")).rstrip())
+            self._print(self._text(report, replace(self.view(), detail="brief")).rstrip())
         else:
             self._show(change(info, before, now), seconds)
             self._search(graded)
@@ -183,7 +185,7 @@ class Loop:
         )
         self.report = graded.locate(options)
         if found := terminal.search_lines(self.report, self.view()):
-            self.say("\n".join(found))
+            self._print("\n".join(found))
 
     # --- what is shown ---
 
@@ -193,15 +195,15 @@ class Loop:
             click.echo(CLEAR, nl=False, color=True)  # or else click removes the sequence
         found, view = list(self.standings.values()), self.view()
         lines = [f"{bar(found, view.ascii_only)}   {seconds:.2f} s"]
-        lines += textwrap.wrap(changed, view.width, subsequent_indent="  ")
+        lines += words(changed, view.width, "", "  ")
         lines.append("")
         lines.append(self._text(self.report, view).rstrip("\n"))
-        lines += [f"  {harmless(line, one_line=True)}" for line in note_for(self._path)]
+        lines += note_text(self._path, view.width).splitlines()
         if self.report.status == "passed":
-            lines += ["", *textwrap.wrap(_shown(self.report), view.width)]
-            lines += textwrap.wrap(self._other_way(), view.width)
-            lines += textwrap.wrap(after_pass(self.course, self.current, found), view.width)
-        self.say("\n".join(lines))
+            lines += ["", *words(_shown(self.report), view.width)]
+            lines += words(self._other_way(), view.width)
+            lines += words(after_pass(self.course, self.current, found), view.width)
+        self._print("\n".join(lines))
         self._show_keys()
 
     def _other_way(self) -> str:
@@ -211,12 +213,12 @@ class Loop:
 
     def _text(self, report: KataReport, view: View) -> str:
         if report.status == "error":
-            return error_text(report)
+            return error_text(report, view.width)
         return terminal.render_kata(report, replace(view, offers_commands=False))
 
     def _show_keys(self) -> None:
         view = self.view()
-        self.say("\n" + view.paint(footer(KEYS, self, view.width), terminal.DIM))
+        self._print("\n" + view.paint(footer(KEYS, self, view.width), terminal.DIM))
 
     def _turn_to(self, info: KataInfo) -> None:
         self.current, self.report = info, None
@@ -251,13 +253,13 @@ class Loop:
 
     def list(self) -> None:
         """Show all katas, and those with a part of a name until one is left or nothing is typed."""
-        self.say(kata_list(self.course))
+        self._print(kata_list(self.course, width=self.view().width))
         while part := self.keyboard.line("Part of a name, or Enter to go back: "):
             found = [info for info in self.course.katas.values() if matches(info, part)]
             exact = [info for info in found if info.name == part] or found
             if len(exact) == 1:
                 return self._turn_to(exact[0])
-            self.say(kata_list(self.course, part))
+            self._print(kata_list(self.course, part, self.view().width))
         return self._show_keys()
 
     def open(self) -> None:
@@ -279,7 +281,7 @@ class Loop:
 
     def view_all(self) -> None:
         if self.report:
-            self.say(self._text(self.report, replace(self.view(), detail="full")))
+            self._print(self._text(self.report, replace(self.view(), detail="full")))
 
     def not_graded(self) -> str:
         return "" if self.report else f"{self.current.name} is not graded yet: save its file."
@@ -324,7 +326,7 @@ class Loop:
         return f"{self.current.name} is {what} already." if same else ""
 
     def explain(self) -> None:
-        self.say(help_text(KEYS))
+        self._print(help_text(KEYS, self.view().width))
 
     def quit(self) -> None:
         self._ends = True

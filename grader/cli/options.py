@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +15,13 @@ from grader.course.catalog import open_course
 from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError, KataError
 from grader.formats import Detail
+from grader.formats.wrapping import paragraphs
 
 #: Exit codes. A host may give 0 points for code 2; 3 and 4 say nothing about the submission.
 PASSED, FAILED, UNGRADABLE, OUR_FAULT, WRONG_INPUT = range(5)
 click.UsageError.exit_code = WRONG_INPUT  # click's own code is 2
+
+NARROWEST, WIDEST, ELSEWHERE = 60, 110, 80  # columns; the last ones where no terminal is
 
 #: The option `--course`, which sets the parameter `course`.
 course_option = click.option(
@@ -28,13 +32,22 @@ course_option = click.option(
 )
 
 
+def columns() -> int:
+    """Return how wide texts on standard output are: as the terminal, within limits, or 80 columns."""
+    if not sys.stdout.isatty():
+        return ELSEWHERE
+    return max(NARROWEST, min(shutil.get_terminal_size().columns, WIDEST))
+
+
 class WrongInput(click.ClickException):
     """A wrong command line, course, key or machine: prints one sentence and exits with code 4."""
 
     exit_code = WRONG_INPUT
 
     def show(self, file: Any = None) -> None:
-        click.echo(self.format_message(), file=file or sys.stderr)
+        message = self.format_message()
+        shown = paragraphs(message, columns()) if sys.stderr.isatty() else message  # programs read lines
+        click.echo(shown, file=file or sys.stderr)
 
 
 class Ungradable(WrongInput):

@@ -12,11 +12,13 @@ from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
 from grader.formats import account
 from grader.formats.escaping import points
+from grader.formats.wrapping import paragraphs, words
 from grader.report_texts import harmless
 
 MARKS = {"passed": "✓", "begun": "▸", "": "·"}
-LEGEND = "  · not started   ▸ begun   ✓ passed"
-WIDTH = 80  # characters of a line of the list
+LEGEND = ("· not started", "▸ begun", "✓ passed")
+WIDTH = 80  # characters of a line
+LEAST = 24  # characters for a title beside its kata; with less room it goes below
 EFFORT = 13  # characters of a kata's difficulty and minutes
 BAR = 10  # characters
 MOST_NAMES = 3  # checks that a line of changes names
@@ -64,21 +66,36 @@ def standing(course: Course, info: KataInfo, state: KataState) -> Standing:
     return Standing(info, "begun" if begun else "", state, changed=not same)
 
 
-def kata_list(course: Course, part: str = "") -> str:
+def kata_list(course: Course, part: str = "", width: int = WIDTH) -> str:
     """Return the katas whose name, track or title contains `part` as text, in course order, with a sign for
     begun and passed, and the score."""
     found = [one for one in standings(course) if matches(one.info, part)]
+    name_width = max((len(one.info.name) + 2 for one in found), default=0)
     wide = max((len(one.score) + 2 for one in found if one.score), default=0)
     lines, track = [], ""
     for one in found:
         if one.info.track != track:
             track = one.info.track
             lines += ["", f"  {track}"]
-        lead = f"    {MARKS[one.mark]} {one.info.name:<30}{one.score:<{wide}}{_effort(course, one.info)}"
-        lines.append(_cut(lead + one.info.marked_title))
-    legend = LEGEND + ("   • easy  ••• hard" if course.syllabus.katas else "")
-    legend += "   * changed since" if any(one.score.endswith("*") for one in found) else ""
-    return "\n".join(lines[1:]) + f"\n\n{legend}\n"
+        name = f"{MARKS[one.mark]} {one.info.name:<{name_width}}"
+        lead = f"  {name}{one.score:<{wide}}{_effort(course, one.info)}"
+        lines += _titled(lead, one.info.marked_title, width)
+    legend = [*LEGEND, *["• easy  ••• hard"] * bool(course.syllabus.katas)]
+    legend += ["* changed since"] * any(one.score.endswith("*") for one in found)
+    return "\n".join([*lines[1:], "", _signs(legend, width)]) + "\n"
+
+
+def _titled(lead: str, title: str, width: int) -> list[str]:
+    """Return a kata's line with its title, which goes on below if there is little room."""
+    if width - len(lead) >= min(LEAST, len(title)):
+        return words(title, width, lead, " " * len(lead))
+    return [lead.rstrip(), *words(title, width, " " * 6)]
+
+
+def _signs(legend: list[str], width: int) -> str:
+    """Return what the signs mean, each of them on one line."""
+    whole = "   ".join(legend).replace(" ", "\xa0").replace("\xa0" * 3, "   ")
+    return "\n".join(words(whole, width, "  ")).replace("\xa0", " ")
 
 
 def _effort(course: Course, info: KataInfo) -> str:
@@ -87,10 +104,6 @@ def _effort(course: Course, info: KataInfo) -> str:
     if not effort:
         return " " * EFFORT if course.syllabus.katas else ""
     return f"{'•' * effort.difficulty:<3} {effort.minutes:>3} min  "
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1].rstrip()}…"
 
 
 def matches(info: KataInfo, part: str) -> bool:
@@ -172,13 +185,9 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def welcome(course: Course, first: KataInfo, how: str = "") -> str:
+def welcome(course: Course, first: KataInfo, how: str = "", width: int = WIDTH) -> str:
     """Return the welcome text: the list of katas, the file to open first and `how` it is graded."""
     greeting = f"Welcome to {course.syllabus.title}. {course.syllabus.about}".rstrip()
     how = how or f"Then run:  grade {first.name}      stuck?  grade --hint {first.name}"
-    return (
-        f"{greeting}\n\n"
-        f"{kata_list(course)}\n"
-        f"Start with {shorten(course.stub(first))}: its docstring is the statement.\n"
-        f"{how}\n"
-    )
+    begin = f"Start with {shorten(course.stub(first))}: its docstring is the statement.\n{how}\n"
+    return f"{paragraphs(greeting, width)}\n\n{kata_list(course, width=width)}\n{paragraphs(begin, width)}"

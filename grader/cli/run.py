@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from grader.cli.console import Console, view_of
-from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions
+from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions, columns
 from grader.cli.output import ReportOutput
 from grader.cli.progress import is_begun, welcome
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
@@ -155,5 +155,5 @@ def _show_welcome(course: Course, options: GradeOptions, output: ReportOutput, n
     first = next(iter(course.katas.values()), None)
     if first is None:
         raise CourseError("The course has no katas yet.")
-    click.echo(welcome(course, first), nl=False)
+    click.echo(welcome(course, first, width=columns()), nl=False)
     return PASSED

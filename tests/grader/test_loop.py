@@ -193,7 +193,7 @@ def test_a_key_that_does_nothing_is_ignored(run):
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.word.split()[0])
 def test_every_key_has_a_word_a_sentence_and_a_line_in_the_help(key):
     assert key.about.endswith(".")
-    assert f"  {key.character}   {key.about}" in help_text(KEYS).splitlines()
+    assert f"  {key.character}   {key.about}" in help_text(KEYS, 80).splitlines()
 
 
 def test_keys_are_distinct_and_the_footer_has_those_that_can_be_used(run):
