@@ -148,6 +148,12 @@ class GradeOptions(NamedTuple):
     no_search: bool = False
 
     @property
+    def remembers(self) -> bool:
+        """True if the outcomes are a student's own: programs grade files of many students with `--exercises`
+        or `--submission`, and services set `CI`."""
+        return not (self.exercises or self.submission or os.environ.get("CI"))
+
+    @property
     def search_seconds(self) -> float:
         """The CPU seconds of the search for the place of a mistake; 0 if there is none."""
         return 0.0 if self.no_search else self.search

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -49,8 +48,7 @@ def grade_files(
         return _show_welcome(course, options, output, notes)
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
     console = Console(output, len(paths), view_of(options))
-    remembers = sys.stdout.isatty() and options.exercises is None  # programs grade files of many students
-    with open_session(course, paths, remembers, **options.grader_options) as session:
+    with open_session(course, paths, options.remembers, **options.grader_options) as session:
         if options.watch:
             return watch(session, paths, console, options.search_seconds)
         report = _grade_round(session, paths, console, options.search_seconds, notes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -48,9 +47,9 @@ def see(course: Course, options: GradeOptions) -> int:
 
 def _run(course: Course, demonstration: Demonstration, options: GradeOptions) -> list[Section]:
     """Run the student's functions and return all sections."""
-    remembers = sys.stdout.isatty() and options.exercises is None
     terms = options.grader_options
-    with open_answers(course, demonstration.katas, options.mine, remembers, _show_start, **terms) as answers:
+    katas = demonstration.katas
+    with open_answers(course, katas, options.mine, options.remembers, _show_start, **terms) as answers:
         return demonstration.show(answers, read_recording(demonstration), options.tokens)
 
 

@@ -388,12 +388,14 @@ def test_see_runs_in_a_process_of_its_own(run, course, monkeypatch):
 
 
 @pytest.mark.slow
-def test_without_a_terminal_it_grades_once(course, save):
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_without_a_terminal_it_grades_once_and_remembers_unless_ci_is_set(course, save, monkeypatch, ci):
+    monkeypatch.setenv("CI", ci)
     save(RIGHT)()
     command = [sys.executable, "-m", "grader.cli.grade", "--course", str(course.root)]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
     assert (done.returncode, done.stdout.split("\n")[0]) == (0, "double  10 / 10   ✓ all 9 checks hold")
-    assert not (course.root / ".dojo").exists()
+    assert (course.root / ".dojo/state.json").exists() == (not ci)
 
 
 FIVEFOLD = RIGHT.replace("x + x", "x * 5")
