@@ -103,6 +103,10 @@ class Console:
             click.echo("\r\x1b[K", nl=False, err=True)
         if kata.status == "error":
             width = self.view.width if sys.stderr.isatty() else 0
+            if path.name == f"{kata.name}.py" and not os.path.lexists(path):
+                kata = replace(
+                    kata, message=f"{kata.message} grade --again {kata.name} brings the stub back."
+                )
             click.echo(linked(error_text(kata, width), self.view, [path]), err=True)
         elif self.live:
             text = terminal.render_kata(kata, self.view)

@@ -52,6 +52,8 @@ def run(options: GradeOptions) -> int:
         return _protect(course, options.against)
     if options.doctor:
         return _examine(course, options)
+    if options.again or options.reset:
+        return _bring_back(course, infos, options)
     if options.hint:
         return _give_hint(course, infos)
     if _is_loop(options):
@@ -137,6 +139,16 @@ def _examine(course: Course, options: GradeOptions) -> int:
     return PASSED
 
 
+def _bring_back(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
+    """Bring back stubs. Raises CourseError for `--again` without a name."""
+    from grader.cli.practice import bring_back
+
+    if options.again and not infos:
+        name = next(iter(course.katas), "NAME")
+        raise CourseError(f"`--again` goes with the name of a kata: grade --again {name}.")
+    return bring_back(course, infos or list(course.katas.values()), are_all=options.reset)
+
+
 def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     """Print the next hint of one kata. Raises CourseError unless exactly one kata is named."""
     if len(infos) != 1:
@@ -168,6 +180,8 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--against", type=click.Path(path_type=Path), help="With --protect: compare with this release.")
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
+@click.option("--again", is_flag=True, help="Bring back the stub of a kata, to solve it again; asks once.")
+@click.option("--reset", is_flag=True, help="Bring back the stubs of a track, or of all; asks once.")
 @click.option(
     "--start",
     type=click.Path(path_type=Path, file_okay=False),

@@ -18,6 +18,7 @@ from grader.checks.builtin import BUILTIN
 from grader.cli.console import error_text, linked, note_text, view_of
 from grader.cli.keyboard import END, Key, Keyboard, footer, help_text, open_editor
 from grader.cli.options import PASSED, GradeOptions
+from grader.cli.practice import question, stub_source, told
 from grader.cli.progress import after_pass, bar, change, kata_list, matches, next_kata, standing, welcome
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
@@ -114,6 +115,8 @@ class Loop:
         while not self._ends:
             for path in self.saved.take():
                 self._grade_saved(path)
+            for path in self.saved.take_missing():
+                self._tell_missing(path)
             pressed = None if self._ends else self.keyboard.key(POLL_SECONDS)
             if pressed is not None:
                 self.press(pressed)
@@ -160,6 +163,15 @@ class Loop:
             self._ends = self._begins_anew = True
         else:
             self._grade(info)
+
+    def _tell_missing(self, path: Path) -> None:
+        """Say that a file is gone and what brings it back; its kata is the current one from now on."""
+        info = next(info for info in self.course.katas.values() if self.course.stub(info) == path)
+        self.standings[info.name] = standing(self.course, info, self.state.kata(info.name))
+        self._turn(info)
+        best = ", u the best version" if self.versions.kept(BEST, info) else ""
+        self.say(f"{shorten(path)} is gone. x brings the stub back{best}.")
+        self._show_keys()
 
     def _grade(self, info: KataInfo, is_brief: bool = False) -> None:
         """Grade a kata, remember and show the outcome; nothing if a file is saved meanwhile."""
@@ -220,8 +232,11 @@ class Loop:
         view = self.view()
         self._print("\n" + view.paint(footer(KEYS, self, view.width), terminal.DIM))
 
-    def _turn_to(self, info: KataInfo) -> None:
+    def _turn(self, info: KataInfo) -> None:
         self.current, self.report = info, None
+
+    def _turn_to(self, info: KataInfo) -> None:
+        self._turn(info)
         if self.standings[info.name].mark:
             self._grade(info)
         else:
@@ -248,7 +263,7 @@ class Loop:
             self.say(after_pass(self.course, self.current, found))
 
     def not_passed(self) -> str:
-        passed = self.standings[self.current.name].mark == "passed"
+        passed = self.standings[self.current.name].has_passed
         return "" if passed else f"{self.current.name} does not pass yet; l lists all katas."
 
     def list(self) -> None:
@@ -295,14 +310,22 @@ class Loop:
         return "" if self.course.syllabus.see else "The course has nothing to see."
 
     def undo(self) -> None:
-        self._bring_back(BEST, "The best version")
+        self._bring_back(self.versions.kept(BEST, self.current), "The best version")
 
     def reset(self) -> None:
-        self._bring_back(STUBS, "The stub")
+        """Bring back the stub, after a question unless there is no file."""
+        data = stub_source(self.course, self.current, self.versions)
+        if data is None:
+            self.say(f"There is no copy of the stub of {self.current.name}.")
+        elif not self._path.exists() or self._agrees(question([self.current.name], self.versions)):
+            self._bring_back(data, "The stub")
 
-    def _bring_back(self, kind: str, what: str) -> None:
-        """Write a kept version to the current kata's file; the loop then grades it like a save."""
-        data = self.versions.kept(kind, self.current)
+    def _agrees(self, asked: str) -> bool:
+        answer = self.keyboard.line(paragraphs(f"{asked} y/n: ", self.view().width))
+        return answer.lower() in ("y", "yes")
+
+    def _bring_back(self, data: bytes | None, what: str) -> None:
+        """Write a version to the current kata's file; the loop then grades it like a save."""
         if data is None:
             return
         try:
@@ -310,20 +333,22 @@ class Loop:
         except OSError as error:
             self.say(f"{shorten(self._path)} cannot be written: {reason_of(error)}.")
         else:
-            self.say(f"{what} of {self.current.name} is back. What it replaced is in {shorten(copy)}.", copy)
+            self.say(told(self.current, what, copy), *([copy] if copy else []))
 
     def not_better(self) -> str:
-        return self._not_replaceable(BEST, "the best version")
+        data = self.versions.kept(BEST, self.current)
+        if data is None:
+            return f"There is no copy of the best version of {self.current.name}."
+        return f"{self.current.name} is the best version already." * self.versions.holds(self._path, data)
 
     def not_changed(self) -> str:
-        return self._not_replaceable(STUBS, "the stub")
-
-    def _not_replaceable(self, kind: str, what: str) -> str:
-        data = self.versions.kept(kind, self.current)
+        """Return that the file is the stub, if it is; where no copy was kept, the key looks for the stub."""
+        data = self.versions.kept(STUBS, self.current)
         if data is None:
-            return f"There is no copy of {what} of {self.current.name}."
-        same = self.versions.holds(self._path, data)
-        return f"{self.current.name} is {what} already." if same else ""
+            same = self._path.exists() and not self.standings[self.current.name].mark
+        else:
+            same = self.versions.holds(self._path, data)
+        return f"{self.current.name} is the stub already." * same
 
     def explain(self) -> None:
         self._print(help_text(KEYS, self.view().width))

@@ -132,6 +132,8 @@ class GradeOptions(NamedTuple):
     ascii_only: bool = False
     all_katas: bool = False
     plan: str = ""
+    again: bool = False
+    reset: bool = False
     protect: bool = False
     against: Path | None = None
     doctor: bool = False

@@ -17,6 +17,7 @@ from grader.report_texts import harmless
 
 MARKS = {"passed": "✓", "begun": "▸", "": "·"}
 LEGEND = ("· not started", "▸ begun", "✓ passed")
+AGAIN, NO_FILE = "↻", "!"
 WIDTH = 80  # characters of a line
 LEAST = 24  # characters for a title beside its kata; with less room it goes below
 EFFORT = 13  # characters of a kata's difficulty and minutes
@@ -41,6 +42,11 @@ class Standing(NamedTuple):
     mark: str
     state: KataState
     changed: bool
+
+    @property
+    def has_passed(self) -> bool:
+        """True if this or an earlier version has passed."""
+        return self.mark == "passed" or self.state.has_passed
 
     @property
     def score(self) -> str:
@@ -77,12 +83,22 @@ def kata_list(course: Course, part: str = "", width: int = WIDTH) -> str:
         if one.info.track != track:
             track = one.info.track
             lines += ["", f"  {track}"]
-        name = f"{MARKS[one.mark]} {one.info.name:<{name_width}}"
+        name = f"{_sign(course, one)} {one.info.name:<{name_width}}"
         lead = f"  {name}{one.score:<{wide}}{_effort(course, one.info)}"
         lines += _titled(lead, one.info.marked_title, width)
-    legend = [*LEGEND, *["• easy  ••• hard"] * bool(course.syllabus.katas)]
+    signs = [_sign(course, one) for one in found]
+    legend = [*LEGEND, *[f"{AGAIN} passed before, in practice"] * (AGAIN in signs)]
+    legend += [f"{NO_FILE} no file"] * (NO_FILE in signs)
+    legend += ["• easy  ••• hard"] * bool(course.syllabus.katas)
     legend += ["* changed since"] * any(one.score.endswith("*") for one in found)
     return "\n".join([*lines[1:], "", _signs(legend, width)]) + "\n"
+
+
+def _sign(course: Course, one: Standing) -> str:
+    """Return the sign of a kata in the list."""
+    if not os.path.lexists(course.stub(one.info)):
+        return NO_FILE
+    return AGAIN if one.state.has_passed and one.mark != "passed" else MARKS[one.mark]
 
 
 def _titled(lead: str, title: str, width: int) -> list[str]:
@@ -113,14 +129,14 @@ def matches(info: KataInfo, part: str) -> bool:
 
 def bar(found: list[Standing], ascii_only: bool = False) -> str:
     """Return how many katas pass, in all and in each track that is begun."""
-    passed = sum(one.mark == "passed" for one in found)
+    passed = sum(one.has_passed for one in found)
     full = BAR * passed // max(len(found), 1)
     signs = "#-" if ascii_only else "▓░"
     tracks = dict.fromkeys(one.info.track for one in found if one.mark)
     parts = [signs[0] * full + signs[1] * (BAR - full) + f" {passed}/{len(found)}"]
     for track in tracks:
-        marks = [one.mark for one in found if one.info.track == track]
-        parts.append(f"{track} {marks.count('passed')}/{len(marks)}")
+        passes = [one.has_passed for one in found if one.info.track == track]
+        parts.append(f"{track} {sum(passes)}/{len(passes)}")
     return "   ".join(parts)
 
 
@@ -155,14 +171,14 @@ def next_kata(found: list[Standing], name: str) -> KataInfo | None:
     """Return the first kata after `name` that does not pass, else the first of all; None if all pass."""
     places = {one.info.name: number for number, one in enumerate(found)}
     at = places.get(name, -1) + 1
-    return next((one.info for one in [*found[at:], *found[:at]] if one.mark != "passed"), None)
+    return next((one.info for one in [*found[at:], *found[:at]] if not one.has_passed), None)
 
 
 def after_pass(course: Course, info: KataInfo, found: list[Standing]) -> str:
     """Return what comes after a kata that passes: its track or the course is done, the next kata."""
     track = [one for one in found if one.info.track == info.track]
     following = next_kata(found, info.name)
-    done = f"{_done(track)} " if all(one.mark == "passed" for one in track) else ""
+    done = f"{_done(track)} " if all(one.has_passed for one in track) else ""
     if following is None:
         return (
             f"{done}All {len(found)} katas pass: this was the last one of {course.syllabus.title}. All of it"

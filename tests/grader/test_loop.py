@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from grader.cli import loop as loop_module
+from grader.cli import saved_files
 from grader.cli.keyboard import footer, help_text
 from grader.cli.loop import KEYS, Loop
+from grader.cli.progress import kata_list
 from grader.cli.saved_files import SavedFiles
 from grader.course.catalog import Course
 from grader.course.state import CourseState, file_digest
@@ -34,7 +36,7 @@ class TypedKeyboard:
     """Carries out steps: a text is a key, a callable saves files."""
 
     def __init__(self, steps):
-        self.steps, self.typed = list(steps), []
+        self.steps, self.typed, self.asked = list(steps), [], []
 
     def key(self, _seconds):
         step = self.steps.pop(0) if self.steps else "q"
@@ -42,7 +44,8 @@ class TypedKeyboard:
 
     is_pending = False
 
-    def line(self, _question):
+    def line(self, question):
+        self.asked.append(question)
         return self.typed.pop(0) if self.typed else ""
 
     def lent(self):
@@ -64,7 +67,7 @@ def run(course, numpy_source, capsys):
         saved = SavedFiles(course.stub(info) for info in course.katas.values())
         session = Session(Grader(course, {"numpy": numpy_source}))
         run.loop = Loop(session, keyboard, saved, lambda: View(width=100), clears, search)
-        run.begins_anew = run.loop.run()
+        run.begins_anew, run.asked = run.loop.run(), keyboard.asked
         return capsys.readouterr().out
 
     return run
@@ -138,9 +141,37 @@ def test_undo_brings_back_the_best_version_and_keeps_what_it_replaces(run, save,
 
 def test_reset_brings_back_the_stub(run, save, course):
     stub = course.stub(course.kata_info("double")).read_text()
-    told = run(save(WRONG), "x", None)
+    told = run(save(WRONG), "x", None, typed=["y"])
     assert "Not started yet" in told
     assert course.stub(course.kata_info("double")).read_text() == stub
+
+
+def test_reset_asks_once_and_leaves_the_file_without_a_yes(run, save, course):
+    told = run(save(WRONG), "x", None, typed=["n"])
+    assert "is back" not in told
+    assert course.stub(course.kata_info("double")).read_text() == WRONG
+    asked = "Bring back the stub of double? A copy of your file will be in replaced. y/n: "
+    assert run.asked == [asked]
+
+
+def test_a_kata_that_passed_stays_passed_while_it_is_practised(run, save, course):
+    told = run(save(RIGHT), "x", None, "n", typed=["y"])
+    assert "1/2" in told.rpartition("The stub of double is back.")[2]
+    assert "center: Around the mean. Its file is center.py." in told
+    assert "  ↻ double" in kata_list(course)
+    assert "↻ passed before, in practice" in kata_list(course)
+
+
+def test_a_file_that_is_deleted_is_noticed_and_comes_back(run, save, course, monkeypatch):
+    monkeypatch.setattr(saved_files, "GONE_SECONDS", 0.0)
+    monkeypatch.setattr(saved_files, "LOOK_SECONDS", 0.0)
+    path = course.stub(course.kata_info("double"))
+    told = run(save(RIGHT), lambda: path.unlink(), None, "u", None, lambda: path.unlink(), None, "x", None)
+    assert told.count("double.py is gone. x brings the stub back, u the best version.") == 2
+    assert "The best version of double is back.\n" in told
+    assert "The stub of double is back.\n" in told
+    assert told.count("all 9 checks hold") == 2
+    assert "raise NotImplementedError" in path.read_text()
 
 
 def test_undo_without_a_better_version_says_so(run, save):
@@ -295,6 +326,8 @@ def test_a_session_on_a_terminal_and_its_state_after_a_kill(terminal, save, cour
     second.press("double\n")
     second.expect("x reset")
     second.press("x")
+    second.expect("y/n: ")
+    second.press("y\n")
     second.expect("The stub of double is back.")
     second.expect("Not started yet")
     second.expect("q quit")

@@ -83,7 +83,9 @@ def test_the_list_shows_scores_and_what_changed_since(tmp_path, tiny_files, writ
     state.record(KataReport("double", "attention", "passed", 1000, checks=checks), file_digest(info, stub))
     assert "  ✓ double" in kata_list(course)
     stub.write_text("def double(x):\n    return 0\n")
-    assert "  ▸ double" in kata_list(course)
+    assert "  ↻ double" in kata_list(course)
+    stub.unlink()
+    assert "  ! double" in kata_list(course)
 
 
 def test_the_list_is_limited_to_a_part_of_a_name_a_track_or_a_title(tiny_course):
