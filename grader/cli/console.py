@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import GradeOptions, columns
+from grader.cli.options import GradeOptions, columns, from_here
 from grader.cli.output import ReportOutput
-from grader.course.catalog import KataInfo, shorten
+from grader.course.catalog import KataInfo
 from grader.course.changed_statement import note_for
 from grader.diagnosis.search_options import SearchOptions
 from grader.formats import account, terminal
@@ -42,7 +42,7 @@ def linked(text: str, view: View, files: Iterable[Path]) -> str:
     """Return the text with a link (OSC 8) on each path of these files, if the terminal shows links. Other
     paths in the text may be a submission's, and stay text. In VS Code a link would open another program than
     the editor, which finds paths by itself."""
-    named = {name: file for file in files for name in (file.name, shorten(file), str(file))}
+    named = {name: file for file in files for name in (file.name, from_here(file), str(file))}
     if not (view.links and named):
         return text
     names = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))

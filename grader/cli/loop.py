@@ -16,12 +16,14 @@ import click
 
 from grader.checks.builtin import BUILTIN
 from grader.cli.console import error_text, linked, note_text, view_of
-from grader.cli.keyboard import END, Key, Keyboard, footer, help_text, open_editor
-from grader.cli.options import PASSED, GradeOptions
+from grader.cli.keyboard import END, ENTER, Key, Keyboard, footer, help_text, open_editor, open_page
+from grader.cli.options import PAGE, PASSED, GradeOptions, from_here
 from grader.cli.practice import question, stub_source, told
 from grader.cli.progress import after_pass, bar, change, kata_list, matches, next_kata, standing, welcome
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
-from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.changed_statement import statement_of
+from grader.course.files import read_file
 from grader.course.hints import next_hint, next_number
 from grader.course.known_solutions import other_way
 from grader.course.state import BEST, STUBS, CourseState, KataState
@@ -34,6 +36,7 @@ from grader.grading.grader import Graded
 from grader.grading.session import Session, open_session
 from grader.grading.startup import lacks_library
 from grader.report import KataReport
+from grader.report_texts import harmless
 from grader.worker.client import Outdated
 
 MOST_LAWS = 2  # that are named after a pass
@@ -60,6 +63,14 @@ def run_loop(course: Course, options: GradeOptions) -> int:
     if begins_anew:
         os.execv(sys.executable, [sys.executable, "-P", "-m", "grader.cli.grade", *sys.argv[1:]])
     return PASSED
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a student's file; empty if it cannot be read."""
+    try:
+        return read_file(path).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _states(course: Course) -> list[tuple[KataInfo, KataState]]:
@@ -102,6 +113,7 @@ class Loop:
         known = _states(self.course)
         self.standings = {info.name: standing(self.course, info, state) for info, state in known}
         self.current = self._latest()
+        self._visited: list[KataInfo] = []  # the current katas before this one
         self.report: KataReport | None = None  # of the current kata
         self._ends = self._begins_anew = False
         session.grader.is_outdated = lambda: saved.is_pending
@@ -124,9 +136,10 @@ class Loop:
 
     def press(self, character: str) -> None:
         """Do what a key does, or say why it cannot be used now; other keys do nothing."""
-        key = next((key for key in KEYS if key.character == character.lower()), None)
+        character = ENTER[0] if character in ENTER else character.lower()
+        key = next((key for key in KEYS if key.character == character), None)
         refusal = KEYS[-1].press(self) if character == END else key.press(self) if key else ""
-        if refusal:
+        if refusal and character != ENTER[0]:  # which is pressed to see an empty line
             self.say(refusal)
 
     def say(self, text: str, *files: Path) -> None:
@@ -141,9 +154,11 @@ class Loop:
         for one in self.standings.values():
             if not one.mark:
                 self.versions.keep(STUBS, one.info, self.course.stub(one.info))
-        for one in self.standings.values():
-            if one.mark and one.changed and one.info != self.current:
+        latest = self.current
+        for one in list(self.standings.values()):
+            if one.mark and one.changed and one.info != latest:
                 self._grade(one.info, is_brief=True)
+        self.current = latest
         if self.standings[self.current.name].mark:
             self._grade(self.current)
         else:
@@ -170,7 +185,7 @@ class Loop:
         self.standings[info.name] = standing(self.course, info, self.state.kata(info.name))
         self._turn(info)
         best = ", u the best version" if self.versions.kept(BEST, info) else ""
-        self.say(f"{shorten(path)} is gone. x brings the stub back{best}.")
+        self.say(f"{from_here(path)} is gone. x brings the stub back{best}.")
         self._show_keys()
 
     def _grade(self, info: KataInfo, is_brief: bool = False) -> None:
@@ -182,7 +197,10 @@ class Loop:
             return
         report, now = graded.report, self.state.kata(info.name)
         self.standings[info.name] = standing(self.course, info, now)
-        self.current, self.report = info, report
+        if is_brief:
+            self.current = info  # so that the key `b` does not lead there
+        self._turn(info)
+        self.report = report
         seconds = time.monotonic() - began
         if is_brief:
             self._print(self._text(report, replace(self.view(), detail="brief")).rstrip())
@@ -233,6 +251,8 @@ class Loop:
         self._print("\n" + view.paint(footer(KEYS, self, view.width), terminal.DIM))
 
     def _turn(self, info: KataInfo) -> None:
+        if info != self.current:
+            self._visited.append(self.current)
         self.current, self.report = info, None
 
     def _turn_to(self, info: KataInfo) -> None:
@@ -240,7 +260,7 @@ class Loop:
         if self.standings[info.name].mark:
             self._grade(info)
         else:
-            self.say(f"{info.name}: {info.title}. Its file is {shorten(self.course.stub(info))}.")
+            self.say(f"{info.name}: {info.title}. Its file is {from_here(self.course.stub(info))}.")
             self._show_keys()
 
     # --- what keys do ---
@@ -249,7 +269,8 @@ class Loop:
     def hint_number(self) -> str:
         """The number of the next hint and of all, such as 2/3."""
         total = len(self.current.hints)
-        return f"{next_number(self.current, self.state.kata(self.current.name))}/{total}" if total else ""
+        number = next_number(self.current, self.state.kata(self.current.name)) if total else 0
+        return f"{number}/{total}" if number else ""
 
     def hint(self) -> None:
         self.say(next_hint(self.course, self.current, again=""))
@@ -261,6 +282,27 @@ class Loop:
             self._turn_to(following)
         else:
             self.say(after_pass(self.course, self.current, found))
+
+    def open_next(self) -> None:
+        before = self.current
+        self.next()
+        if self.current != before:
+            self.open()
+
+    def back(self) -> None:
+        before = self._visited.pop()
+        self.current = before  # so that it is not visited again from here
+        self._turn_to(before)
+
+    def not_visited(self) -> str:
+        return "" if self._visited else "There is no kata before this one."
+
+    def statement(self) -> None:
+        """Show the docstring of the file, or that of the stub if the file cannot be read."""
+        kept = self.versions.kept(STUBS, self.current) or b""
+        found = (statement_of(source) for source in (_text_of(self._path), kept.decode(errors="replace")))
+        told = next(filter(None, found), f"{from_here(self._path)} has no docstring.")
+        self.say(harmless(told))
 
     def not_passed(self) -> str:
         passed = self.standings[self.current.name].has_passed
@@ -274,6 +316,9 @@ class Loop:
             exact = [info for info in found if info.name == part] or found
             if len(exact) == 1:
                 return self._turn_to(exact[0])
+            if not found:
+                self.say(f"No name, track or title of a kata has `{harmless(part, one_line=True)}` in it.")
+                continue
             self._print(kata_list(self.course, part, self.view().width))
         return self._show_keys()
 
@@ -304,7 +349,9 @@ class Loop:
     def see(self) -> None:
         words = [sys.executable, "-P", "-m", "grader.cli.grade", "--see", *sys.argv[1:]]
         with self.keyboard.lent():
-            subprocess.run(words, check=False)
+            done = subprocess.run(words, check=False)
+        if not done.returncode and (problem := open_page(self.state.folder / PAGE)):
+            self.say(problem)
 
     def nothing_to_see(self) -> str:
         return "" if self.course.syllabus.see else "The course has nothing to see."
@@ -321,7 +368,7 @@ class Loop:
             self._bring_back(data, "The stub")
 
     def _agrees(self, asked: str) -> bool:
-        answer = self.keyboard.line(paragraphs(f"{asked} y/n: ", self.view().width))
+        answer = self.keyboard.line(f"{paragraphs(f'{asked} y/n:', self.view().width)} ")
         return answer.lower() in ("y", "yes")
 
     def _bring_back(self, data: bytes | None, what: str) -> None:
@@ -331,7 +378,7 @@ class Loop:
         try:
             copy = self.versions.replace(self.current, self._path, data)
         except OSError as error:
-            self.say(f"{shorten(self._path)} cannot be written: {reason_of(error)}.")
+            self.say(f"{from_here(self._path)} cannot be written: {reason_of(error)}.")
         else:
             self.say(told(self.current, what, copy), *([copy] if copy else []))
 
@@ -359,11 +406,20 @@ class Loop:
 
 KEYS: tuple[Key[Loop], ...] = (
     Key("h", "hint {0.hint_number}", "Show the next hint.", Loop.hint),
+    Key("t", "statement", "Show the statement.", Loop.statement),
+    Key(
+        ENTER[0],
+        "opens next",
+        "Open the file of the next kata that does not pass.",
+        Loop.open_next,
+        Loop.not_passed,
+    ),
     Key("n", "next", "Go on to the next kata that does not pass.", Loop.next, Loop.not_passed),
+    Key("b", "back", "Go back to the kata before this one.", Loop.back, Loop.not_visited),
     Key("l", "list", "List all katas, and search them.", Loop.list),
     Key("o", "open", "Open the file in your editor, at the line in question.", Loop.open),
     Key("v", "full report", "Show every check with its counterexample.", Loop.view_all, Loop.not_graded),
-    Key("s", "see", "Show your functions at work.", Loop.see, Loop.nothing_to_see),
+    Key("s", "see", "Show your functions at work, in the browser.", Loop.see, Loop.nothing_to_see),
     Key("u", "undo", "Bring back the version with the best score.", Loop.undo, Loop.not_better),
     Key("x", "reset", "Bring back the stub.", Loop.reset, Loop.not_changed),
     Key("?", "keys", "Explain the keys.", Loop.explain),

@@ -21,6 +21,7 @@ from grader.formats.wrapping import paragraphs
 PASSED, FAILED, UNGRADABLE, OUR_FAULT, WRONG_INPUT = range(5)
 click.UsageError.exit_code = WRONG_INPUT  # click's own code is 2
 
+PAGE = "see.html"  # of `--see`, in the folder of the state
 NARROWEST, WIDEST, ELSEWHERE = 60, 110, 80  # columns; the last ones where no terminal is
 
 #: The option `--course`, which sets the parameter `course`.
@@ -37,6 +38,12 @@ def columns() -> int:
     if not sys.stdout.isatty():
         return ELSEWHERE
     return max(NARROWEST, min(shutil.get_terminal_size().columns, WIDEST))
+
+
+def from_here(path: Path) -> str:
+    """Return the path from the current folder, or the absolute one if it lies more than two folders up."""
+    relative = os.path.relpath(path)
+    return str(path.absolute()) if relative.startswith(os.path.join("..", "..", "..")) else relative
 
 
 class WrongInput(click.ClickException):

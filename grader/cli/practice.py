@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import PASSED, columns
-from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.cli.options import PASSED, columns, from_here
+from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.state import REPLACED, STUBS, CourseState, Versions
 from grader.course.submission import Submission, SubmissionRejected, decoded
 from grader.errors import reason_of
@@ -47,7 +47,7 @@ def bring_back(course: Course, infos: list[KataInfo], are_all: bool) -> int:
         try:
             copy = versions.replace(info, path, data)
         except OSError as error:
-            raise CourseError(f"{shorten(path)} cannot be written: {reason_of(error)}.") from None
+            raise CourseError(f"{from_here(path)} cannot be written: {reason_of(error)}.") from None
         click.echo(paragraphs(told(info, "The stub", copy), columns()))
     return PASSED
 
@@ -57,12 +57,12 @@ def question(names: list[str], versions: Versions) -> str:
     many = f"{len(names)} katas ({', '.join(names[:MOST_NAMES])}{', …' * (len(names) > MOST_NAMES)})"
     which = names[0] if len(names) == 1 else many
     files = "A copy of your file" if len(names) == 1 else "Copies of your files"
-    return f"Bring back the stub of {which}? {files} will be in {shorten(versions.folder / REPLACED)}."
+    return f"Bring back the stub of {which}? {files} will be in {from_here(versions.folder / REPLACED)}."
 
 
 def told(info: KataInfo, what: str, copy: Path | None) -> str:
     """Return that a version is back, and where a copy of the file is that it replaced."""
-    kept = f" What it replaced is in {shorten(copy)}." if copy else ""
+    kept = f" What it replaced is in {from_here(copy)}." if copy else ""
     return f"{what} of {info.name} is back.{kept}"
 
 

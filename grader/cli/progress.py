@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from grader.cli.options import from_here
 from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
@@ -184,7 +185,7 @@ def after_pass(course: Course, info: KataInfo, found: list[Standing]) -> str:
             f"{done}All {len(found)} katas pass: this was the last one of {course.syllabus.title}. All of it"
             f" is yours now, from {found[0].info.name} to {found[-1].info.name}."
         )
-    return f"{done}Next: {following.name} ({following.title}), in {shorten(course.stub(following))}."
+    return f"{done}Next: {following.name} ({following.title}), in {from_here(course.stub(following))}."
 
 
 def _done(track: list[Standing]) -> str:
@@ -205,5 +206,5 @@ def welcome(course: Course, first: KataInfo, how: str = "", width: int = WIDTH) 
     """Return the welcome text: the list of katas, the file to open first and `how` it is graded."""
     greeting = f"Welcome to {course.syllabus.title}. {course.syllabus.about}".rstrip()
     how = how or f"Then run:  grade {first.name}      stuck?  grade --hint {first.name}"
-    begin = f"Start with {shorten(course.stub(first))}: its docstring is the statement.\n{how}\n"
+    begin = f"Start with {from_here(course.stub(first))}: its docstring is the statement.\n{how}\n"
     return f"{paragraphs(greeting, width)}\n\n{kata_list(course, width=width)}\n{paragraphs(begin, width)}"

@@ -10,6 +10,7 @@ import time
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,7 +54,9 @@ class TypedKeyboard:
 
 
 @pytest.fixture
-def course(tmp_path, tiny_files, write):
+def course(tmp_path, tiny_files, write, monkeypatch):
+    (tmp_path / "course").mkdir()
+    monkeypatch.chdir(tmp_path / "course")
     return Course(write(tmp_path / "course", tiny_files))
 
 
@@ -91,7 +94,7 @@ def remembered(course):
 def test_with_nothing_begun_it_welcomes_and_offers_keys(run):
     told = run()
     assert "Start with" in told
-    assert told.endswith("h hint 1/1   l list   o open   ? keys   q quit\n")
+    assert told.endswith("h hint 1/1   t statement   l list   o open   ? keys   q quit\n")
 
 
 def test_a_save_is_graded_and_a_better_one_says_what_changed(run, save):
@@ -117,24 +120,56 @@ def test_the_next_kata_is_offered_after_a_pass_and_never_taken_by_itself(run, sa
     assert shown in passed
     told = " ".join(passed.split())
     assert "All 1 katas of attention pass. You have built double. Next: center (Around the mean)" in told
-    assert "center: Around the mean. Its file is center.py." in passed
+    assert "center: Around the mean. Its file is exercises/modules/center.py." in passed
 
 
 def test_hints_follow_each_other(run):
     assert "Hint 1 of 1: Think of two.\n" in run("h")
 
 
+def test_after_the_last_hint_it_says_so_and_begins_again(run):
+    told = run("h", "h", "h")
+    assert "You have seen the only hint of double. The first comes next.\n" in told
+    assert told.count("Hint 1 of 1: Think of two.\n") == 2
+
+
+def test_the_statement_is_shown_also_of_a_file_that_is_no_python(run, save):
+    assert run("t").endswith("\nTwice as much.\n")
+    assert run(save("def double(x:\n"), "t").endswith("\nTwice as much.\n")
+
+
+def test_a_key_leads_back_to_the_kata_before(run, save):
+    told = run("b", save(RIGHT), "n", "b", "b")
+    assert told.count("There is no kata before this one.\n") == 2
+    assert "b back" in told
+    assert run.loop.current.name == "double"
+
+
+def test_after_a_pass_enter_opens_the_next_file(run, save, course, monkeypatch):
+    opened = []
+    monkeypatch.setattr(TypedKeyboard, "lent", lambda _: nullcontext())
+    monkeypatch.setattr(loop_module, "open_editor", lambda path, *_: opened.append(path) or "")
+    assert "Enter opens next" not in run("\n")
+    assert "Enter opens next" in run(save(RIGHT), "\n", "\r")
+    assert opened == [course.stub(course.kata_info("center"))]
+
+
+def test_a_search_without_a_match_says_so(run):
+    told = run("l", typed=["zzz"])
+    assert "No name, track or title of a kata has `zzz` in it.\n" in told
+
+
 def test_the_list_is_searched_and_one_match_becomes_the_current_kata(run):
     told = run("l", typed=["o", "around the"])
     assert told.count("· double") == 3  # the welcome's list, this one, and that of what has an o in its name
     assert told.count("· center") == 3
-    assert "center: Around the mean. Its file is center.py." in told
+    assert "center: Around the mean. Its file is exercises/modules/center.py." in told
     assert run.loop.current.name == "center"
 
 
 def test_undo_brings_back_the_best_version_and_keeps_what_it_replaces(run, save, course):
     told = run(save(BETTER), save(WRONG), "u")
-    assert "The best version of double is back. What it replaced is in double-" in told
+    assert "The best version of double is back. What it replaced is in .dojo/replaced/double-" in told
     assert course.stub(course.kata_info("double")).read_text() == BETTER
     assert [path.read_text() for path in (course.root / ".dojo/replaced").iterdir()] == [WRONG]
 
@@ -150,14 +185,14 @@ def test_reset_asks_once_and_leaves_the_file_without_a_yes(run, save, course):
     told = run(save(WRONG), "x", None, typed=["n"])
     assert "is back" not in told
     assert course.stub(course.kata_info("double")).read_text() == WRONG
-    asked = "Bring back the stub of double? A copy of your file will be in replaced. y/n: "
+    asked = "Bring back the stub of double? A copy of your file will be in .dojo/replaced. y/n: "
     assert run.asked == [asked]
 
 
 def test_a_kata_that_passed_stays_passed_while_it_is_practised(run, save, course):
     told = run(save(RIGHT), "x", None, "n", typed=["y"])
     assert "1/2" in told.rpartition("The stub of double is back.")[2]
-    assert "center: Around the mean. Its file is center.py." in told
+    assert "center: Around the mean. Its file is exercises/modules/center.py." in told
     assert "  ↻ double" in kata_list(course)
     assert "↻ passed before, in practice" in kata_list(course)
 
@@ -167,7 +202,9 @@ def test_a_file_that_is_deleted_is_noticed_and_comes_back(run, save, course, mon
     monkeypatch.setattr(saved_files, "LOOK_SECONDS", 0.0)
     path = course.stub(course.kata_info("double"))
     told = run(save(RIGHT), lambda: path.unlink(), None, "u", None, lambda: path.unlink(), None, "x", None)
-    assert told.count("double.py is gone. x brings the stub back, u the best version.") == 2
+    assert (
+        told.count("exercises/attention/double.py is gone. x brings the stub back, u the best version.") == 2
+    )
     assert "The best version of double is back.\n" in told
     assert "The stub of double is back.\n" in told
     assert told.count("all 9 checks hold") == 2
@@ -224,18 +261,18 @@ def test_a_key_that_does_nothing_is_ignored(run):
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.word.split()[0])
 def test_every_key_has_a_word_a_sentence_and_a_line_in_the_help(key):
     assert key.about.endswith(".")
-    assert f"  {key.character}   {key.about}" in help_text(KEYS, 80).splitlines()
+    assert f"  {key.label:<5}  {key.about}" in help_text(KEYS, 80).splitlines()
 
 
 def test_keys_are_distinct_and_the_footer_has_those_that_can_be_used(run):
     run()
     assert len({key.character for key in KEYS}) == len(KEYS)
-    assert footer(KEYS, run.loop, 80) == "h hint 1/1   l list   o open   ? keys   q quit"
+    assert footer(KEYS, run.loop, 80) == "h hint 1/1   t statement   l list   o open   ? keys   q quit"
 
 
 def test_the_documentation_names_every_key():
     page = (Path(__file__).parents[2] / "docs/reference/commands.md").read_text()
-    assert [key.character for key in KEYS if f"| `{key.character}` | " not in page] == []
+    assert [key.label for key in KEYS if f"| `{key.label}` | " not in page] == []
 
 
 # --- on a pseudo-terminal ------------------------------------------------------------------------
@@ -348,6 +385,21 @@ def test_the_first_file_that_needs_pytorch_is_graded_after_a_new_beginning(termi
 
 
 @pytest.mark.slow
+def test_a_search_can_be_corrected_and_ended_by_escape(terminal):
+    one = terminal()
+    one.expect("? keys   q quit")
+    one.press("lcenx\x7fter\n")
+    one.expect("center: Around the mean.")
+    one.expect("q quit")
+    one.press("l")
+    one.expect("Enter to go back: ")
+    one.press("dou\x1b")
+    one.expect("q quit")
+    one.press("q")
+    assert one.process.wait(30) == 0
+
+
+@pytest.mark.slow
 def test_ctrl_c_ends_the_loop_and_sets_the_terminal_back(terminal):
     import termios
 
@@ -413,9 +465,11 @@ def test_a_course_with_nothing_to_see_says_so(run):
 def test_see_runs_in_a_process_of_its_own(run, course, monkeypatch):
     course.syllabus = replace(course.syllabus, see="see")
     started = []
-    monkeypatch.setattr(loop_module.subprocess, "run", lambda words, **_: started.append(words))
     monkeypatch.setattr(TypedKeyboard, "lent", lambda _: nullcontext())
-    run("s")
+    done = SimpleNamespace(returncode=0)
+    monkeypatch.setattr(loop_module.subprocess, "run", lambda words, **_: started.append(words) or done)
+    monkeypatch.setattr(loop_module, "open_page", lambda path: f"Open {path}.")
+    assert f"Open {course.root / '.dojo/see.html'}.\n" in run("s")
     assert "   s see   " in footer(KEYS, run.loop, 80)
     assert started[0][1:5] == ["-P", "-m", "grader.cli.grade", "--see"]
 
