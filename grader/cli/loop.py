@@ -40,6 +40,8 @@ from grader.report_texts import harmless
 from grader.worker.client import Outdated
 
 MOST_LAWS = 2  # that are named after a pass
+SILENT_SECONDS = 0.5  # of a search, before it is told
+SEARCHES = "searching for the place …"
 CLEAR = "\x1b[2J\x1b[H"
 
 
@@ -210,10 +212,18 @@ class Loop:
 
     def _search(self, graded: Graded) -> None:
         """Look for the place of the mistake until a key is pressed or a file is saved, and show it."""
-        options = SearchOptions(
-            self.search, is_outdated=lambda: self.saved.is_pending or self.keyboard.is_pending
-        )
+        began, shown = time.monotonic(), ""
+
+        def show(_tried: int) -> None:
+            nonlocal shown
+            if not shown and time.monotonic() - began >= SILENT_SECONDS:
+                shown = SEARCHES
+                click.echo(shown, nl=False)
+
+        options = SearchOptions(self.search, show, lambda: self.saved.is_pending or self.keyboard.is_pending)
         self.report = graded.locate(options)
+        if shown:
+            click.echo("\r\x1b[K", nl=False, color=True)
         if found := terminal.search_lines(self.report, self.view()):
             self._print("\n".join(found))
 

@@ -164,8 +164,9 @@ class GradeOptions(NamedTuple):
 
     @property
     def search_seconds(self) -> float:
-        """The CPU seconds of the search for the place of a mistake; 0 if there is none."""
-        return 0.0 if self.no_search else self.search
+        """The CPU seconds of the search for the place of a mistake; 0 if none is due or shown."""
+        is_shown = self.detail not in ("brief", "snippet") or self.forms != ("terminal",)
+        return self.search if is_shown and not self.no_search else 0.0
 
     @property
     def grader_options(self) -> dict[str, Any]:

@@ -260,3 +260,14 @@ def test_another_kata_cannot_be_imported_and_the_report_says_what_to_do(tiny_cou
     words = ["double", "--course", str(tiny_course.root), "--file", str(file)]
     told = CliRunner().invoke(grade, words).stderr
     assert "`center` is another kata. Each file stands alone: copy what you need into this one." in told
+
+
+@pytest.mark.slow
+def test_of_two_calls_that_take_too_long_the_second_is_stopped_sooner(run):
+    result = run("def softmax(x, axis=-1):\n    while True:\n        pass\n", "--format", "json")
+    told = [check["message"] for check in checks_of(result).values()]
+    assert told[:3] == [
+        "No answer within 5 seconds of computing, in line 2.",
+        "Stopped after one second, since a call before took too long.",
+        "Not run: the submission had to be stopped before.",
+    ]

@@ -493,6 +493,12 @@ def test_the_place_of_a_mistake_follows_the_report(run, save):
     assert printed.index("checks fail") < printed.index("Changing only this spot makes every check pass")
 
 
+def test_a_search_says_so_after_a_while(run, save, monkeypatch):
+    assert "searching for the place …" not in run(save(WRONG), search=2.0)
+    monkeypatch.setattr(loop_module, "SILENT_SECONDS", 0.0)
+    assert "searching for the place …\r" in run(save(FIVEFOLD), search=2.0)
+
+
 def test_a_key_ends_the_search(run, save, monkeypatch):
     monkeypatch.setattr(TypedKeyboard, "is_pending", True)
     assert "Changing only this spot" not in run(save(FIVEFOLD), search=2.0)
