@@ -32,6 +32,10 @@ from grader.formats import Detail
 from grader.formats.escaping import one_line
 from grader.formats.wrapping import paragraphs
 
+ON_WINDOWS = (
+    "On Windows there is no sandbox and no loop. Work in WSL 2, which is Linux: see docs/first-hour.md."
+)
+
 
 def run(options: GradeOptions) -> int:
     """Run `grade` with these options and return the exit code. Raises CourseError for wrong input."""
@@ -60,6 +64,8 @@ def run(options: GradeOptions) -> int:
         from grader.cli.loop import run_loop
 
         return run_loop(course, options)
+    if sys.platform == "win32":
+        click.echo(ON_WINDOWS, err=True)
     from grader.cli.run import grade_files, grade_submission
 
     return (grade_submission if options.submission else grade_files)(course, infos, options)

@@ -1,14 +1,18 @@
 """Tests of the command `grade`: exit codes, messages, formats."""
 
+import importlib
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade
 from grader.report import from_json, to_json
+
+grade_module = importlib.import_module("grader.cli.grade")  # its function has the same name
 
 RIGHT = """
 import numpy as np
@@ -271,3 +275,9 @@ def test_of_two_calls_that_take_too_long_the_second_is_stopped_sooner(run):
         "Stopped after one second, since a call before took too long.",
         "Not run: the submission had to be stopped before.",
     ]
+
+
+def test_on_windows_it_names_wsl(run, monkeypatch):
+    monkeypatch.setattr(grade_module, "sys", SimpleNamespace(platform="win32", exit=sys.exit))
+    told = run(RIGHT.format(returned=WEIGHTS)).stderr
+    assert told.startswith("On Windows there is no sandbox and no loop. Work in WSL 2")
