@@ -74,6 +74,7 @@ class Console:
         self.output, self.total, self.number = output, total, 0
         self.view = view
         self.live = output.is_live
+        self.waits = ""  # which files to finish before the kata that is graded
         self.separates = view.detail not in ("brief", "snippet")  # whether an empty line follows a report
         self.prints_lines = "lines" in output.forms and output.output is None
         self.shows_progress = sys.stderr.isatty() and not self.prints_lines  # it would begin their lines
@@ -112,6 +113,8 @@ class Console:
             text = terminal.render_kata(kata, self.view)
             if path.resolve() != Path(account.file_of(kata)).resolve() and self.separates:
                 text += f"  graded      {harmless(str(path), one_line=True)}\n"
+            if kata.status == "waiting" and self.waits:
+                text += f"{paragraphs(f'  {self.waits}', self.view.width)}\n"
             text += note_text(path, self.view.width)
             click.echo(linked(text, self.view, [path]), color=self.view.colour, nl=self.separates)
 

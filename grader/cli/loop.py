@@ -19,7 +19,17 @@ from grader.cli.console import error_text, linked, note_text, view_of
 from grader.cli.keyboard import END, ENTER, Key, Keyboard, footer, help_text, open_editor, open_page
 from grader.cli.options import PAGE, PASSED, GradeOptions, from_here
 from grader.cli.practice import question, stub_source, told
-from grader.cli.progress import after_pass, bar, change, kata_list, matches, next_kata, standing, welcome
+from grader.cli.progress import (
+    after_pass,
+    bar,
+    change,
+    first_needed,
+    kata_list,
+    matches,
+    next_kata,
+    standing,
+    welcome,
+)
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.changed_statement import statement_of
@@ -239,6 +249,8 @@ class Loop:
         lines.append("")
         lines.append(self._text(self.report, view).rstrip("\n"))
         lines += note_text(self._path, view.width).splitlines()
+        if self.report.status == "waiting":
+            lines += words(first_needed(self.course, self.current), view.width, "  ")
         if self.report.status == "passed":
             lines += ["", *words(_shown(self.report), view.width)]
             lines += words(self._other_way(), view.width)
@@ -271,6 +283,8 @@ class Loop:
             self._grade(info)
         else:
             self.say(f"{info.name}: {info.title}. Its file is {from_here(self.course.stub(info))}.")
+            if waits := first_needed(self.course, info):
+                self.say(waits)
             self._show_keys()
 
     # --- what keys do ---

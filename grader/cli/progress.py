@@ -86,7 +86,8 @@ def kata_list(course: Course, part: str = "", width: int = WIDTH) -> str:
             lines += ["", f"  {track}"]
         name = f"{_sign(course, one)} {one.info.name:<{name_width}}"
         lead = f"  {name}{one.score:<{wide}}{_effort(course, one.info)}"
-        lines += _titled(lead, one.info.marked_title, width)
+        waits = f" (first {listed(one.info.needs)})" if one.info.needs and not one.has_passed else ""
+        lines += _titled(lead, one.info.marked_title + waits, width)
     signs = [_sign(course, one) for one in found]
     legend = [*LEGEND, *[f"{AGAIN} passed before, in practice"] * (AGAIN in signs)]
     legend += [f"{NO_FILE} no file"] * (NO_FILE in signs)
@@ -200,6 +201,20 @@ def listed(names: Iterable[str]) -> str:
     """Return names as a part of a sentence: `a, b and c`."""
     *first, last = [*names] or [""]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def first_needed(course: Course, info: KataInfo) -> str:
+    """Return which files to finish before this kata; "" if it waits for none."""
+    known = CourseState(course).katas() if info.needs else {}
+    needed = [course.kata_info(name) for name in info.needs]
+    unmet = [
+        one for one in needed if standing(course, one, known.get(one.name, KataState())).mark != "passed"
+    ]
+    files = listed(from_here(course.stub(one)) for one in unmet)
+    return (
+        f"{info.name} waits until {listed(one.name for one in unmet)} passes: finish {files} first."
+        * bool(unmet)
+    )
 
 
 def welcome(course: Course, first: KataInfo, how: str = "", width: int = WIDTH) -> str:

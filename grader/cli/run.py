@@ -13,7 +13,7 @@ import click
 from grader.cli.console import Console, view_of
 from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions, columns
 from grader.cli.output import ReportOutput
-from grader.cli.progress import is_begun, welcome
+from grader.cli.progress import first_needed, is_begun, welcome
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.notebook_cells import is_notebook, katas_in
@@ -128,6 +128,7 @@ def _grade_round(
     grader, katas = session.grader, []
     for info, path in paths:
         console.start_kata(info)
+        console.waits = first_needed(session.course, info) if path == session.course.stub(info) else ""
         graded = session.grade(info, path)
         katas.append(graded.locate(console.search(search_seconds, grader.is_outdated)))
         console.finish_kata(katas[-1], path)

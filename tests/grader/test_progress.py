@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from grader.cli.progress import change, is_begun, kata_list, welcome
+from grader.cli.progress import change, first_needed, is_begun, kata_list, welcome
 from grader.course.catalog import Course
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import digest
@@ -110,3 +110,19 @@ def test_many_changes_are_counted(tiny_course):
 def test_the_welcome_names_the_first_file_to_open(tiny_course):
     lines = welcome(tiny_course, tiny_course.kata_info("double")).splitlines()
     assert lines[-1] == "Then run:  grade double      stuck?  grade --hint double"
+
+
+def test_a_kata_that_waits_is_marked_and_names_the_file_to_finish_first(
+    tmp_path, tiny_files, write, monkeypatch
+):
+    course = Course(write(tmp_path, tiny_files))
+    monkeypatch.chdir(tmp_path)
+    center = dataclasses.replace(course.kata_info("center"), needs=("double",))
+    course.katas["center"] = center
+    told = "center waits until double passes: finish exercises/attention/double.py first."
+    assert first_needed(course, center) == told
+    assert "  · center  Around the mean (first double)\n" in kata_list(course)
+    info = course.kata_info("double")
+    done = KataReport("double", "attention", "passed", 1000)
+    CourseState(course).record(done, file_digest(info, course.stub(info)))
+    assert first_needed(course, center) == ""
