@@ -112,7 +112,7 @@ class Console:
         elif self.live:
             text = terminal.render_kata(kata, self.view)
             if path.resolve() != Path(account.file_of(kata)).resolve() and self.separates:
-                text += f"  graded      {harmless(str(path), one_line=True)}\n"
+                text += f"  graded      {harmless(from_here(path), one_line=True)}\n"
             if kata.status == "waiting" and self.waits:
                 text += f"{paragraphs(f'  {self.waits}', self.view.width)}\n"
             text += note_text(path, self.view.width)

@@ -41,7 +41,7 @@ from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import account, terminal
 from grader.formats.terminal import View
-from grader.formats.wrapping import paragraphs, words
+from grader.formats.wrapping import paragraphs, reflowed, words
 from grader.grading.grader import Graded
 from grader.grading.session import Session, open_session
 from grader.grading.startup import lacks_library
@@ -326,7 +326,7 @@ class Loop:
         kept = self.versions.kept(STUBS, self.current) or b""
         found = (statement_of(source) for source in (_text_of(self._path), kept.decode(errors="replace")))
         told = next(filter(None, found), f"{from_here(self._path)} has no docstring.")
-        self.say(harmless(told))
+        self.say(reflowed(harmless(told), self.view().width))
 
     def not_passed(self) -> str:
         passed = self.standings[self.current.name].has_passed

@@ -105,7 +105,8 @@ def _sign(course: Course, one: Standing) -> str:
 
 def _titled(lead: str, title: str, width: int) -> list[str]:
     """Return a kata's line with its title, which goes on below if there is little room."""
-    if width - len(lead) >= min(LEAST, len(title)):
+    room = width - len(lead)
+    if room >= min(LEAST, len(title)) and room >= max(map(len, title.split())):
         return words(title, width, lead, " " * len(lead))
     return [lead.rstrip(), *words(title, width, " " * 6)]
 

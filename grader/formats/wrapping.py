@@ -23,6 +23,17 @@ def paragraphs(text: str, width: int) -> str:
     return "\n".join(part for line in text.split("\n") for part in _line(line, width))
 
 
+def reflowed(text: str, width: int) -> str:
+    """Return a text whose paragraphs are wrapped anew if a line of it is too long; indented lines stay."""
+    if max(map(len, text.split("\n"))) <= width:
+        return text
+    lines: list[str] = []
+    for line in text.split("\n"):
+        goes_on = line and lines and lines[-1] and not line[0].isspace() and not lines[-1][0].isspace()
+        lines[-1:] = [f"{lines[-1]} {line}"] if goes_on else [*lines[-1:], line]
+    return paragraphs("\n".join(lines), width)
+
+
 def _line(line: str, width: int) -> list[str]:
     if len(line) <= width:
         return [line]

@@ -16,7 +16,7 @@ from grader.course.catalog import open_course
 from grader.course.known_solutions import other_way
 from grader.formats import terminal
 from grader.formats.terminal import View
-from grader.formats.wrapping import paragraphs, words
+from grader.formats.wrapping import paragraphs, reflowed, words
 from grader.report import CheckReport, KataReport, Mistake, Place
 
 WIDTHS = [60, 80, 120]
@@ -58,6 +58,7 @@ def test_the_list_the_welcome_and_the_keys_are_wrapped_at_words(width):
     first = next(iter(COURSE.katas.values()))
     shown = kata_list(COURSE, width=width)
     assert_wrapped(shown, "", width)
+    assert max(map(len, shown.splitlines())) <= width
     told = " ".join(shown.split())
     assert [info.title for info in COURSE.katas.values() if info.title not in told] == []
     assert_wrapped(welcome(COURSE, first, width=width), "", width)
@@ -84,3 +85,17 @@ def test_sentences_on_standard_error_are_wrapped_on_a_terminal_alone(monkeypatch
         monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
     options.WrongInput("word " * 30).show()
     assert (max(map(len, capsys.readouterr().err.splitlines())) <= 60) == is_terminal
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_statements_are_wrapped_at_words_by_paragraphs(width):
+    for info in COURSE.katas.values():
+        statement = inspect.cleandoc(ast.get_docstring(ast.parse(COURSE.stub(info).read_text())) or "")
+        shown = reflowed(statement, width)
+        assert_wrapped(shown, "", width)
+        assert shown.split() == statement.split()
+
+
+def test_paragraphs_are_joined_and_indented_lines_are_not():
+    text = f"{'word ' * 13}end\nof it\n\n    x = 1\n    y = 2"
+    assert reflowed(text, 60) == f"{'word ' * 11}word\nword end of it\n\n    x = 1\n    y = 2"
