@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from textwrap import wrap
+import re
+
+WORD = re.compile(r"([ \t\n\r\f\v]*)([^ \t\n\r\f\v]+)")  # after the gap before it; a no-break space is no gap
 
 
 def words(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
     """Return the lines of a paragraph: `first` before the first one, `rest`, or else the same, before the
-    others."""
-    return wrap(
-        text,
-        width,
-        initial_indent=first,
-        subsequent_indent=first if rest is None else rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    others. The standard library's `textwrap` takes milliseconds to import."""
+    lead = first if rest is None else rest
+    lines: list[str] = []
+    line, is_empty = first, True
+    for gap, word in WORD.findall(text):
+        if not is_empty and len(line) + len(gap) + len(word) > width:
+            lines.append(line)
+            line, gap = lead, ""
+        line, is_empty = line + " " * len(gap) + word, False
+    return lines if is_empty else [*lines, line]
 
 
 def paragraphs(text: str, width: int) -> str:
