@@ -21,7 +21,8 @@ def next_hint(course: Course, info: KataInfo, again: str = "grade --hint") -> st
         shown = f"all {total} hints" if total > 1 else "the only hint"
         return f"You have seen {shown} of {info.name}. The first comes next."
     if _speaks_of_mistake(info, known):
-        state.change(info.name, hinted=known.mistake)
+        seen = number if number == known.hints + 1 else known.hints  # so that it is not shown twice in a row
+        state.change(info.name, hinted=known.mistake, hints=seen)
     else:
         state.change(info.name, hints=number)
     more = "" if number == len(info.hints) or not again else f"\n\nOne more:  {again} {info.name}"
