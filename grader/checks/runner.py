@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from grader.checks.base import Check, CheckContext, Skip
+from grader.checks.error_words import in_words
 from grader.checks.parts import PartsStudent, written_calls
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case
@@ -133,7 +134,7 @@ def _status_and_message(error: SubmissionFailed) -> tuple[CheckStatus, str]:
         return "failed", f"A rule of this kata is broken: {error.message}."
     if error.kinds[0] == "UnusableResult":
         return "failed", f"The result cannot be used: {error.message}."
-    return "error", f"The code raised {error}."
+    return "error", f"The code raised {error}. {in_words(error)}".rstrip()
 
 
 def _unusable_result(student: Student, error: Exception) -> str:

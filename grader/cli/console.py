@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -12,26 +11,25 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import GradeOptions
+from grader.cli.options import GradeOptions, columns, from_here
 from grader.cli.output import ReportOutput
-from grader.course.catalog import KataInfo, shorten
+from grader.course.catalog import KataInfo
 from grader.course.changed_statement import note_for
 from grader.diagnosis.search_options import SearchOptions
 from grader.formats import account, terminal
 from grader.formats.terminal import View
+from grader.formats.wrapping import paragraphs
 from grader.report import KataReport, Report
 from grader.report_texts import harmless
 
-NARROWEST, WIDEST = 60, 110  # columns
 SHOWN_EVERY = 20  # candidates of a search
 
 
 def view_of(options: GradeOptions) -> View:
     """Return how reports are shown on this terminal, or in 80 columns without colour if it is none."""
     is_terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if is_terminal else View.width
     return View(
-        width=max(NARROWEST, min(width, WIDEST)),
+        width=columns(),
         colour=is_terminal and "NO_COLOR" not in os.environ,
         ascii_only=options.ascii_only or "utf" not in (sys.stdout.encoding or "utf-8").lower(),
         detail=options.detail,
@@ -44,7 +42,7 @@ def linked(text: str, view: View, files: Iterable[Path]) -> str:
     """Return the text with a link (OSC 8) on each path of these files, if the terminal shows links. Other
     paths in the text may be a submission's, and stay text. In VS Code a link would open another program than
     the editor, which finds paths by itself."""
-    named = {name: file for file in files for name in (file.name, shorten(file), str(file))}
+    named = {name: file for file in files for name in (file.name, from_here(file), str(file))}
     if not (view.links and named):
         return text
     names = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
@@ -55,9 +53,18 @@ def linked(text: str, view: View, files: Iterable[Path]) -> str:
     return re.sub(rf"(?<![\w./~-])(?:{names})(?![\w/])", link, text)
 
 
-def error_text(kata: KataReport) -> str:
-    """Return why a file could not be graded; for a syntax error, with its line and a caret."""
-    return "\n".join(filter(None, [harmless(kata.message, one_line=True), harmless(kata.excerpt)]))
+def error_text(kata: KataReport, width: int = 0) -> str:
+    """Return why a file could not be graded; for a syntax error, with its line and a caret. The sentence is
+    wrapped unless `width` is 0."""
+    message = harmless(kata.message, one_line=True)
+    shown = paragraphs(message, width) if width else message
+    return "\n".join(filter(None, [shown, harmless(kata.excerpt)]))
+
+
+def note_text(path: Path, width: int) -> str:
+    """Return the lines that tell of a corrected statement; "" if there is none."""
+    lines = (harmless(line, one_line=True) for line in note_for(path))
+    return "".join(f"{paragraphs(f'  {line}', width)}\n" for line in lines)
 
 
 class Console:
@@ -67,6 +74,7 @@ class Console:
         self.output, self.total, self.number = output, total, 0
         self.view = view
         self.live = output.is_live
+        self.waits = ""  # which files to finish before the kata that is graded
         self.separates = view.detail not in ("brief", "snippet")  # whether an empty line follows a report
         self.prints_lines = "lines" in output.forms and output.output is None
         self.shows_progress = sys.stderr.isatty() and not self.prints_lines  # it would begin their lines
@@ -95,12 +103,19 @@ class Console:
         if self.shows_progress:
             click.echo("\r\x1b[K", nl=False, err=True)
         if kata.status == "error":
-            click.echo(linked(error_text(kata), self.view, [path]), err=True)
+            width = self.view.width if sys.stderr.isatty() else 0
+            if path.name == f"{kata.name}.py" and not os.path.lexists(path):
+                kata = replace(
+                    kata, message=f"{kata.message} grade --again {kata.name} brings the stub back."
+                )
+            click.echo(linked(error_text(kata, width), self.view, [path]), err=True)
         elif self.live:
             text = terminal.render_kata(kata, self.view)
             if path.resolve() != Path(account.file_of(kata)).resolve() and self.separates:
-                text += f"  graded      {harmless(str(path), one_line=True)}\n"
-            text += "".join(f"  {harmless(line, one_line=True)}\n" for line in note_for(path))
+                text += f"  graded      {harmless(from_here(path), one_line=True)}\n"
+            if kata.status == "waiting" and self.waits:
+                text += f"{paragraphs(f'  {self.waits}', self.view.width)}\n"
+            text += note_text(path, self.view.width)
             click.echo(linked(text, self.view, [path]), color=self.view.colour, nl=self.separates)
 
     def finish(self, report: Report) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from grader.cli.console import view_of
 from grader.cli.keyboard import command, has_keyboard
-from grader.cli.options import GradeOptions
+from grader.cli.options import GradeOptions, columns
 from grader.course.catalog import Course
 from grader.course.state import CourseState
+from grader.formats.wrapping import words
 from grader.grading.startup import DeviceMissing, require_library
 from grader.grading.submission_run import START_SECONDS
 from grader.report import Isolation
@@ -42,7 +43,9 @@ def findings(course: Course, options: GradeOptions) -> dict[str, str]:
 
 def report(course: Course, options: GradeOptions) -> str:
     """Return the findings as text."""
-    return "".join(f"{name:<10} {found}\n" for name, found in findings(course, options).items())
+    rows = findings(course, options).items()
+    lines = (words(found, columns(), f"{name:<10} ", " " * 11) for name, found in rows)
+    return "".join(f"{line}\n" for wrapped in lines for line in wrapped)
 
 
 def _version(package: str) -> str:

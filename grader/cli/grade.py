@@ -14,13 +14,27 @@ from typing import Any
 
 import click
 
-from grader.cli.options import FAILED, PASSED, GradeOptions, GuardedCommand, KataNames, course_option
+from grader.cli.options import (
+    FAILED,
+    PASSED,
+    WIDEST,
+    GradeOptions,
+    GuardedCommand,
+    KataNames,
+    columns,
+    course_option,
+)
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.notebook_cells import is_notebook
 from grader.errors import CourseError
 from grader.formats import NAMES as FORMATS
 from grader.formats import Detail
 from grader.formats.escaping import one_line
+from grader.formats.wrapping import paragraphs
+
+ON_WINDOWS = (
+    "On Windows there is no sandbox and no loop. Work in WSL 2, which is Linux: see docs/first-hour.md."
+)
 
 
 def run(options: GradeOptions) -> int:
@@ -42,12 +56,16 @@ def run(options: GradeOptions) -> int:
         return _protect(course, options.against)
     if options.doctor:
         return _examine(course, options)
+    if options.again or options.reset:
+        return _bring_back(course, infos, options)
     if options.hint:
         return _give_hint(course, infos)
     if _is_loop(options):
         from grader.cli.loop import run_loop
 
         return run_loop(course, options)
+    if sys.platform == "win32":
+        click.echo(ON_WINDOWS, err=True)
     from grader.cli.run import grade_files, grade_submission
 
     return (grade_submission if options.submission else grade_files)(course, infos, options)
@@ -101,7 +119,7 @@ def _list(course: Course) -> int:
     """Print all katas, with a mark on those that are begun."""
     from grader.cli.progress import kata_list
 
-    click.echo(kata_list(course), nl=False)
+    click.echo(kata_list(course, width=columns()), nl=False)
     return PASSED
 
 
@@ -127,6 +145,16 @@ def _examine(course: Course, options: GradeOptions) -> int:
     return PASSED
 
 
+def _bring_back(course: Course, infos: list[KataInfo], options: GradeOptions) -> int:
+    """Bring back stubs. Raises CourseError for `--again` without a name."""
+    from grader.cli.practice import bring_back
+
+    if options.again and not infos:
+        name = next(iter(course.katas), "NAME")
+        raise CourseError(f"`--again` goes with the name of a kata: grade --again {name}.")
+    return bring_back(course, infos or list(course.katas.values()), are_all=options.reset)
+
+
 def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     """Print the next hint of one kata. Raises CourseError unless exactly one kata is named."""
     if len(infos) != 1:
@@ -134,11 +162,14 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
         raise CourseError(f"`--hint` goes with the name of one kata: grade --hint {name}.")
     from grader.course.hints import next_hint
 
-    click.echo(next_hint(course, infos[0]))
+    click.echo(paragraphs(next_hint(course, infos[0]), columns()))
     return PASSED
 
 
-@click.command(cls=GuardedCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=GuardedCommand,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
+)
 @click.version_option(package_name="decoder-dojo", prog_name="grade")
 @click.argument("names", nargs=-1, type=KataNames())
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
@@ -155,6 +186,8 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--against", type=click.Path(path_type=Path), help="With --protect: compare with this release.")
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
+@click.option("--again", is_flag=True, help="Bring back the stub of a kata, to solve it again; asks once.")
+@click.option("--reset", is_flag=True, help="Bring back the stubs of a track, or of all; asks once.")
 @click.option(
     "--start",
     type=click.Path(path_type=Path, file_okay=False),
@@ -173,10 +206,11 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     "--format",
     "forms",
     type=click.Choice(FORMATS),
+    metavar="NAME",
     multiple=True,
     default=["terminal"],
     show_default=True,
-    help="What the report is for; can be given several times.",
+    help=f"What the report is for: {', '.join(FORMATS)}. Can be given several times.",
 )
 @click.option(
     "--isolation",

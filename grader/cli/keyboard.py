@@ -11,14 +11,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from grader.formats.wrapping import words
+
 END = "\x04"  # Ctrl-D, or the end of the input
+ESCAPE, ENTER, DELETE = "\x1b", ("\n", "\r"), ("\x7f", "\b")
 
 
 def has_keyboard() -> bool:
@@ -41,14 +43,17 @@ class Keyboard:
     def __exit__(self, *_: object) -> None:
         self._read_lines()
 
-    def key(self, seconds: float) -> str | None:
-        """Return the next key, or None if none is pressed within so many seconds."""
+    def key(self, seconds: float | None) -> str | None:
+        """Return the next key, or None if none is pressed within so many seconds; "" for an arrow and the
+        like."""
         if not select.select([self._file], [], [], seconds)[0]:
             return None
         read = os.read(self._file, 1)  # what is typed ahead stays for the next question
         if read == b"\x1b":  # an arrow or another key that sends several characters
+            more = 0
             while select.select([self._file], [], [], 0)[0]:
-                os.read(self._file, 1)
+                more += len(os.read(self._file, 1))
+            return ESCAPE if not more else ""
         return read.decode(errors="replace") or END
 
     @property
@@ -57,11 +62,19 @@ class Keyboard:
         return bool(select.select([self._file], [], [], 0)[0])
 
     def line(self, question: str) -> str:
-        """Return what is typed up to Enter; nothing at the end of the input."""
-        with self.lent():
-            sys.stdout.write(question)  # input() would write it to standard error
+        """Return what is typed up to Enter; nothing after Esc and at the end of the input."""
+        typed, shown = "", question
+        while True:
+            sys.stdout.write(shown)
             sys.stdout.flush()
-            return sys.stdin.readline().strip()
+            pressed, shown = self.key(None) or "", ""
+            if pressed in (ESCAPE, END, *ENTER):
+                sys.stdout.write("\n")
+                return typed.strip() if pressed in ENTER else ""
+            if pressed in DELETE:
+                typed, shown = typed[:-1], "\b \b" * bool(typed)
+            elif pressed.isprintable():
+                typed, shown = typed + pressed, pressed
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[None]:
@@ -122,6 +135,18 @@ def open_editor(path: Path, line: int, terminal: AbstractContextManager[None]) -
     return ""
 
 
+def open_page(path: Path) -> str:
+    """Open a page in the browser. Return what to do if there is none on this machine, or ""."""
+    import webbrowser
+
+    has_screen = sys.platform == "darwin" or any(
+        map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    )
+    if has_screen and webbrowser.open(path.absolute().as_uri()):  # elsewhere it may start one in the terminal
+        return ""
+    return f"No browser can be started here; open {path.absolute()} in one."
+
+
 Loop = TypeVar("Loop")
 
 
@@ -136,6 +161,11 @@ class Key(Generic[Loop]):
     action: Callable[[Loop], None]
     refusal: Callable[[Loop], str] = lambda _: ""
 
+    @property
+    def label(self) -> str:
+        """What stands on the key."""
+        return "Enter" if self.character in ENTER else self.character
+
     def press(self, loop: Loop) -> str:
         """Do what the key does, or return why it cannot be used now."""
         refusal = self.refusal(loop)
@@ -147,10 +177,11 @@ class Key(Generic[Loop]):
 def footer(keys: Sequence[Key[Loop]], loop: Loop, width: int) -> str:
     """Return the keys that can be used now, each with its word; a word may refer to the loop as `{0}`."""
     offered = [key for key in keys if not key.refusal(loop)]
-    pairs = [f"{key.character} {key.word.format(loop)}".replace(" ", "\xa0") for key in offered]
-    return "\n".join(textwrap.wrap("   ".join(pairs), width)).replace("\xa0", " ")
+    pairs = [f"{key.label} {key.word.format(loop)}".replace(" ", "\xa0") for key in offered]
+    return "\n".join(words("   ".join(pairs), width)).replace("\xa0", " ")
 
 
-def help_text(keys: Sequence[Key[Loop]]) -> str:
-    """Return one line about each key."""
-    return "\n".join(f"  {key.character}   {key.about}" for key in keys)
+def help_text(keys: Sequence[Key[Loop]], width: int) -> str:
+    """Return one line about each key, or more if it is too long."""
+    lines = (words(key.about, width, f"  {key.label:<5}  ", " " * 9) for key in keys)
+    return "\n".join(line for wrapped in lines for line in wrapped)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,13 +15,25 @@ from pathlib import Path
 import click
 
 from grader.checks.builtin import BUILTIN
-from grader.cli.console import error_text, linked, view_of
-from grader.cli.keyboard import END, Key, Keyboard, footer, help_text, open_editor
-from grader.cli.options import PASSED, GradeOptions
-from grader.cli.progress import after_pass, bar, change, kata_list, matches, next_kata, standing, welcome
+from grader.cli.console import error_text, linked, note_text, view_of
+from grader.cli.keyboard import END, ENTER, Key, Keyboard, footer, help_text, open_editor, open_page
+from grader.cli.options import PAGE, PASSED, GradeOptions, from_here
+from grader.cli.practice import question, stub_source, told
+from grader.cli.progress import (
+    after_pass,
+    bar,
+    change,
+    first_needed,
+    kata_list,
+    matches,
+    next_kata,
+    standing,
+    welcome,
+)
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
-from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.changed_statement import note_for
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.changed_statement import statement_of
+from grader.course.files import read_file
 from grader.course.hints import next_hint, next_number
 from grader.course.known_solutions import other_way
 from grader.course.state import BEST, STUBS, CourseState, KataState
@@ -30,6 +41,7 @@ from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import account, terminal
 from grader.formats.terminal import View
+from grader.formats.wrapping import paragraphs, reflowed, words
 from grader.grading.grader import Graded
 from grader.grading.session import Session, open_session
 from grader.grading.startup import lacks_library
@@ -38,6 +50,8 @@ from grader.report_texts import harmless
 from grader.worker.client import Outdated
 
 MOST_LAWS = 2  # that are named after a pass
+SILENT_SECONDS = 0.5  # of a search, before it is told
+SEARCHES = "searching for the place …"
 CLEAR = "\x1b[2J\x1b[H"
 
 
@@ -61,6 +75,14 @@ def run_loop(course: Course, options: GradeOptions) -> int:
     if begins_anew:
         os.execv(sys.executable, [sys.executable, "-P", "-m", "grader.cli.grade", *sys.argv[1:]])
     return PASSED
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a student's file; empty if it cannot be read."""
+    try:
+        return read_file(path).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _states(course: Course) -> list[tuple[KataInfo, KataState]]:
@@ -103,6 +125,7 @@ class Loop:
         known = _states(self.course)
         self.standings = {info.name: standing(self.course, info, state) for info, state in known}
         self.current = self._latest()
+        self._visited: list[KataInfo] = []  # the current katas before this one
         self.report: KataReport | None = None  # of the current kata
         self._ends = self._begins_anew = False
         session.grader.is_outdated = lambda: saved.is_pending
@@ -116,6 +139,8 @@ class Loop:
         while not self._ends:
             for path in self.saved.take():
                 self._grade_saved(path)
+            for path in self.saved.take_missing():
+                self._tell_missing(path)
             pressed = None if self._ends else self.keyboard.key(POLL_SECONDS)
             if pressed is not None:
                 self.press(pressed)
@@ -123,13 +148,17 @@ class Loop:
 
     def press(self, character: str) -> None:
         """Do what a key does, or say why it cannot be used now; other keys do nothing."""
-        key = next((key for key in KEYS if key.character == character.lower()), None)
+        character = ENTER[0] if character in ENTER else character.lower()
+        key = next((key for key in KEYS if key.character == character), None)
         refusal = KEYS[-1].press(self) if character == END else key.press(self) if key else ""
-        if refusal:
+        if refusal and character != ENTER[0]:  # which is pressed to see an empty line
             self.say(refusal)
 
     def say(self, text: str, *files: Path) -> None:
-        """Print a text; the paths of the current kata's file and of `files` in it become links."""
+        """Print sentences, wrapped; the paths of the current kata's file and of `files` become links."""
+        self._print(paragraphs(text, self.view().width), *files)
+
+    def _print(self, text: str, *files: Path) -> None:
         click.echo(linked(text, self.view(), [self._path, *files]), color=self.view().colour)
 
     def _start(self) -> None:
@@ -137,13 +166,16 @@ class Loop:
         for one in self.standings.values():
             if not one.mark:
                 self.versions.keep(STUBS, one.info, self.course.stub(one.info))
-        for one in self.standings.values():
-            if one.mark and one.changed and one.info != self.current:
+        latest = self.current
+        for one in list(self.standings.values()):
+            if one.mark and one.changed and one.info != latest:
                 self._grade(one.info, is_brief=True)
+        self.current = latest
         if self.standings[self.current.name].mark:
             self._grade(self.current)
         else:
-            self.say(welcome(self.course, self.current, "It is graded whenever you save it.").rstrip())
+            how, width = "It is graded whenever you save it.", self.view().width
+            self._print(welcome(self.course, self.current, how, width).rstrip())
             self._show_keys()
 
     def _latest(self) -> KataInfo:
@@ -159,6 +191,15 @@ class Loop:
         else:
             self._grade(info)
 
+    def _tell_missing(self, path: Path) -> None:
+        """Say that a file is gone and what brings it back; its kata is the current one from now on."""
+        info = next(info for info in self.course.katas.values() if self.course.stub(info) == path)
+        self.standings[info.name] = standing(self.course, info, self.state.kata(info.name))
+        self._turn(info)
+        best = ", u the best version" if self.versions.kept(BEST, info) else ""
+        self.say(f"{from_here(path)} is gone. x brings the stub back{best}.")
+        self._show_keys()
+
     def _grade(self, info: KataInfo, is_brief: bool = False) -> None:
         """Grade a kata, remember and show the outcome; nothing if a file is saved meanwhile."""
         before, began = self.state.kata(info.name), time.monotonic()
@@ -168,22 +209,33 @@ class Loop:
             return
         report, now = graded.report, self.state.kata(info.name)
         self.standings[info.name] = standing(self.course, info, now)
-        self.current, self.report = info, report
+        if is_brief:
+            self.current = info  # so that the key `b` does not lead there
+        self._turn(info)
+        self.report = report
         seconds = time.monotonic() - began
         if is_brief:
-            self.say(self._text(report, replace(self.view(), detail="brief")).rstrip())
+            self._print(self._text(report, replace(self.view(), detail="brief")).rstrip())
         else:
             self._show(change(info, before, now), seconds)
             self._search(graded)
 
     def _search(self, graded: Graded) -> None:
         """Look for the place of the mistake until a key is pressed or a file is saved, and show it."""
-        options = SearchOptions(
-            self.search, is_outdated=lambda: self.saved.is_pending or self.keyboard.is_pending
-        )
+        began, shown = time.monotonic(), ""
+
+        def show(_tried: int) -> None:
+            nonlocal shown
+            if not shown and time.monotonic() - began >= SILENT_SECONDS:
+                shown = SEARCHES
+                click.echo(shown, nl=False)
+
+        options = SearchOptions(self.search, show, lambda: self.saved.is_pending or self.keyboard.is_pending)
         self.report = graded.locate(options)
+        if shown:
+            click.echo("\r\x1b[K", nl=False, color=True)
         if found := terminal.search_lines(self.report, self.view()):
-            self.say("\n".join(found))
+            self._print("\n".join(found))
 
     # --- what is shown ---
 
@@ -193,15 +245,17 @@ class Loop:
             click.echo(CLEAR, nl=False, color=True)  # or else click removes the sequence
         found, view = list(self.standings.values()), self.view()
         lines = [f"{bar(found, view.ascii_only)}   {seconds:.2f} s"]
-        lines += textwrap.wrap(changed, view.width, subsequent_indent="  ")
+        lines += words(changed, view.width, "", "  ")
         lines.append("")
         lines.append(self._text(self.report, view).rstrip("\n"))
-        lines += [f"  {harmless(line, one_line=True)}" for line in note_for(self._path)]
+        lines += note_text(self._path, view.width).splitlines()
+        if self.report.status == "waiting":
+            lines += words(first_needed(self.course, self.current), view.width, "  ")
         if self.report.status == "passed":
-            lines += ["", *textwrap.wrap(_shown(self.report), view.width)]
-            lines += textwrap.wrap(self._other_way(), view.width)
-            lines += textwrap.wrap(after_pass(self.course, self.current, found), view.width)
-        self.say("\n".join(lines))
+            lines += ["", *words(_shown(self.report), view.width)]
+            lines += words(self._other_way(), view.width)
+            lines += words(after_pass(self.course, self.current, found), view.width)
+        self._print("\n".join(lines))
         self._show_keys()
 
     def _other_way(self) -> str:
@@ -211,19 +265,26 @@ class Loop:
 
     def _text(self, report: KataReport, view: View) -> str:
         if report.status == "error":
-            return error_text(report)
+            return error_text(report, view.width)
         return terminal.render_kata(report, replace(view, offers_commands=False))
 
     def _show_keys(self) -> None:
         view = self.view()
-        self.say("\n" + view.paint(footer(KEYS, self, view.width), terminal.DIM))
+        self._print("\n" + view.paint(footer(KEYS, self, view.width), terminal.DIM))
+
+    def _turn(self, info: KataInfo) -> None:
+        if info != self.current:
+            self._visited.append(self.current)
+        self.current, self.report = info, None
 
     def _turn_to(self, info: KataInfo) -> None:
-        self.current, self.report = info, None
+        self._turn(info)
         if self.standings[info.name].mark:
             self._grade(info)
         else:
-            self.say(f"{info.name}: {info.title}. Its file is {shorten(self.course.stub(info))}.")
+            self.say(f"{info.name}: {info.title}. Its file is {from_here(self.course.stub(info))}.")
+            if waits := first_needed(self.course, info):
+                self.say(waits)
             self._show_keys()
 
     # --- what keys do ---
@@ -232,7 +293,8 @@ class Loop:
     def hint_number(self) -> str:
         """The number of the next hint and of all, such as 2/3."""
         total = len(self.current.hints)
-        return f"{next_number(self.current, self.state.kata(self.current.name))}/{total}" if total else ""
+        number = next_number(self.current, self.state.kata(self.current.name)) if total else 0
+        return f"{number}/{total}" if number else ""
 
     def hint(self) -> None:
         self.say(next_hint(self.course, self.current, again=""))
@@ -245,19 +307,43 @@ class Loop:
         else:
             self.say(after_pass(self.course, self.current, found))
 
+    def open_next(self) -> None:
+        before = self.current
+        self.next()
+        if self.current != before:
+            self.open()
+
+    def back(self) -> None:
+        before = self._visited.pop()
+        self.current = before  # so that it is not visited again from here
+        self._turn_to(before)
+
+    def not_visited(self) -> str:
+        return "" if self._visited else "There is no kata before this one."
+
+    def statement(self) -> None:
+        """Show the docstring of the file, or that of the stub if the file cannot be read."""
+        kept = self.versions.kept(STUBS, self.current) or b""
+        found = (statement_of(source) for source in (_text_of(self._path), kept.decode(errors="replace")))
+        told = next(filter(None, found), f"{from_here(self._path)} has no docstring.")
+        self.say(reflowed(harmless(told), self.view().width))
+
     def not_passed(self) -> str:
-        passed = self.standings[self.current.name].mark == "passed"
+        passed = self.standings[self.current.name].has_passed
         return "" if passed else f"{self.current.name} does not pass yet; l lists all katas."
 
     def list(self) -> None:
         """Show all katas, and those with a part of a name until one is left or nothing is typed."""
-        self.say(kata_list(self.course))
+        self._print(kata_list(self.course, width=self.view().width))
         while part := self.keyboard.line("Part of a name, or Enter to go back: "):
             found = [info for info in self.course.katas.values() if matches(info, part)]
             exact = [info for info in found if info.name == part] or found
             if len(exact) == 1:
                 return self._turn_to(exact[0])
-            self.say(kata_list(self.course, part))
+            if not found:
+                self.say(f"No name, track or title of a kata has `{harmless(part, one_line=True)}` in it.")
+                continue
+            self._print(kata_list(self.course, part, self.view().width))
         return self._show_keys()
 
     def open(self) -> None:
@@ -279,7 +365,7 @@ class Loop:
 
     def view_all(self) -> None:
         if self.report:
-            self.say(self._text(self.report, replace(self.view(), detail="full")))
+            self._print(self._text(self.report, replace(self.view(), detail="full")))
 
     def not_graded(self) -> str:
         return "" if self.report else f"{self.current.name} is not graded yet: save its file."
@@ -287,44 +373,56 @@ class Loop:
     def see(self) -> None:
         words = [sys.executable, "-P", "-m", "grader.cli.grade", "--see", *sys.argv[1:]]
         with self.keyboard.lent():
-            subprocess.run(words, check=False)
+            done = subprocess.run(words, check=False)
+        if not done.returncode and (problem := open_page(self.state.folder / PAGE)):
+            self.say(problem)
 
     def nothing_to_see(self) -> str:
         return "" if self.course.syllabus.see else "The course has nothing to see."
 
     def undo(self) -> None:
-        self._bring_back(BEST, "The best version")
+        self._bring_back(self.versions.kept(BEST, self.current), "The best version")
 
     def reset(self) -> None:
-        self._bring_back(STUBS, "The stub")
+        """Bring back the stub, after a question unless there is no file."""
+        data = stub_source(self.course, self.current, self.versions)
+        if data is None:
+            self.say(f"There is no copy of the stub of {self.current.name}.")
+        elif not self._path.exists() or self._agrees(question([self.current.name], self.versions)):
+            self._bring_back(data, "The stub")
 
-    def _bring_back(self, kind: str, what: str) -> None:
-        """Write a kept version to the current kata's file; the loop then grades it like a save."""
-        data = self.versions.kept(kind, self.current)
+    def _agrees(self, asked: str) -> bool:
+        answer = self.keyboard.line(f"{paragraphs(f'{asked} y/n:', self.view().width)} ")
+        return answer.lower() in ("y", "yes")
+
+    def _bring_back(self, data: bytes | None, what: str) -> None:
+        """Write a version to the current kata's file; the loop then grades it like a save."""
         if data is None:
             return
         try:
             copy = self.versions.replace(self.current, self._path, data)
         except OSError as error:
-            self.say(f"{shorten(self._path)} cannot be written: {reason_of(error)}.")
+            self.say(f"{from_here(self._path)} cannot be written: {reason_of(error)}.")
         else:
-            self.say(f"{what} of {self.current.name} is back. What it replaced is in {shorten(copy)}.", copy)
+            self.say(told(self.current, what, copy), *([copy] if copy else []))
 
     def not_better(self) -> str:
-        return self._not_replaceable(BEST, "the best version")
+        data = self.versions.kept(BEST, self.current)
+        if data is None:
+            return f"There is no copy of the best version of {self.current.name}."
+        return f"{self.current.name} is the best version already." * self.versions.holds(self._path, data)
 
     def not_changed(self) -> str:
-        return self._not_replaceable(STUBS, "the stub")
-
-    def _not_replaceable(self, kind: str, what: str) -> str:
-        data = self.versions.kept(kind, self.current)
+        """Return that the file is the stub, if it is; where no copy was kept, the key looks for the stub."""
+        data = self.versions.kept(STUBS, self.current)
         if data is None:
-            return f"There is no copy of {what} of {self.current.name}."
-        same = self.versions.holds(self._path, data)
-        return f"{self.current.name} is {what} already." if same else ""
+            same = self._path.exists() and not self.standings[self.current.name].mark
+        else:
+            same = self.versions.holds(self._path, data)
+        return f"{self.current.name} is the stub already." * same
 
     def explain(self) -> None:
-        self.say(help_text(KEYS))
+        self._print(help_text(KEYS, self.view().width))
 
     def quit(self) -> None:
         self._ends = True
@@ -332,11 +430,20 @@ class Loop:
 
 KEYS: tuple[Key[Loop], ...] = (
     Key("h", "hint {0.hint_number}", "Show the next hint.", Loop.hint),
+    Key("t", "statement", "Show the statement.", Loop.statement),
+    Key(
+        ENTER[0],
+        "opens next",
+        "Open the file of the next kata that does not pass.",
+        Loop.open_next,
+        Loop.not_passed,
+    ),
     Key("n", "next", "Go on to the next kata that does not pass.", Loop.next, Loop.not_passed),
+    Key("b", "back", "Go back to the kata before this one.", Loop.back, Loop.not_visited),
     Key("l", "list", "List all katas, and search them.", Loop.list),
     Key("o", "open", "Open the file in your editor, at the line in question.", Loop.open),
     Key("v", "full report", "Show every check with its counterexample.", Loop.view_all, Loop.not_graded),
-    Key("s", "see", "Show your functions at work.", Loop.see, Loop.nothing_to_see),
+    Key("s", "see", "Show your functions at work, in the browser.", Loop.see, Loop.nothing_to_see),
     Key("u", "undo", "Bring back the version with the best score.", Loop.undo, Loop.not_better),
     Key("x", "reset", "Bring back the stub.", Loop.reset, Loop.not_changed),
     Key("?", "keys", "Explain the keys.", Loop.explain),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +15,14 @@ from grader.course.catalog import open_course
 from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError, KataError
 from grader.formats import Detail
+from grader.formats.wrapping import paragraphs
 
 #: Exit codes. A host may give 0 points for code 2; 3 and 4 say nothing about the submission.
 PASSED, FAILED, UNGRADABLE, OUR_FAULT, WRONG_INPUT = range(5)
 click.UsageError.exit_code = WRONG_INPUT  # click's own code is 2
+
+PAGE = "see.html"  # of `--see`, in the folder of the state
+NARROWEST, WIDEST, ELSEWHERE = 60, 110, 80  # columns; the last ones where no terminal is
 
 #: The option `--course`, which sets the parameter `course`.
 course_option = click.option(
@@ -28,13 +33,28 @@ course_option = click.option(
 )
 
 
+def columns() -> int:
+    """Return how wide texts on standard output are: as the terminal, within limits, or 80 columns."""
+    if not sys.stdout.isatty():
+        return ELSEWHERE
+    return max(NARROWEST, min(shutil.get_terminal_size().columns, WIDEST))
+
+
+def from_here(path: Path) -> str:
+    """Return the path from the current folder, or the absolute one if it lies more than two folders up."""
+    relative = os.path.relpath(path)
+    return str(path.absolute()) if relative.startswith(os.path.join("..", "..", "..")) else relative
+
+
 class WrongInput(click.ClickException):
     """A wrong command line, course, key or machine: prints one sentence and exits with code 4."""
 
     exit_code = WRONG_INPUT
 
     def show(self, file: Any = None) -> None:
-        click.echo(self.format_message(), file=file or sys.stderr)
+        message = self.format_message()
+        shown = paragraphs(message, columns()) if sys.stderr.isatty() else message  # programs read lines
+        click.echo(shown, file=file or sys.stderr)
 
 
 class Ungradable(WrongInput):
@@ -119,6 +139,8 @@ class GradeOptions(NamedTuple):
     ascii_only: bool = False
     all_katas: bool = False
     plan: str = ""
+    again: bool = False
+    reset: bool = False
     protect: bool = False
     against: Path | None = None
     doctor: bool = False
@@ -135,9 +157,16 @@ class GradeOptions(NamedTuple):
     no_search: bool = False
 
     @property
+    def remembers(self) -> bool:
+        """True if the outcomes are a student's own: programs grade files of many students with `--exercises`
+        or `--submission`, and services set `CI`."""
+        return not (self.exercises or self.submission or os.environ.get("CI"))
+
+    @property
     def search_seconds(self) -> float:
-        """The CPU seconds of the search for the place of a mistake; 0 if there is none."""
-        return 0.0 if self.no_search else self.search
+        """The CPU seconds of the search for the place of a mistake; 0 if none is due or shown."""
+        is_shown = self.detail not in ("brief", "snippet") or self.forms != ("terminal",)
+        return self.search if is_shown and not self.no_search else 0.0
 
     @property
     def grader_options(self) -> dict[str, Any]:

@@ -7,16 +7,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from grader.cli.options import from_here
 from grader.course.catalog import Course, KataInfo, shorten
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
 from grader.formats import account
 from grader.formats.escaping import points
+from grader.formats.wrapping import paragraphs, words
 from grader.report_texts import harmless
 
 MARKS = {"passed": "✓", "begun": "▸", "": "·"}
-LEGEND = "  · not started   ▸ begun   ✓ passed"
-WIDTH = 80  # characters of a line of the list
+LEGEND = ("· not started", "▸ begun", "✓ passed")
+AGAIN, NO_FILE = "↻", "!"
+WIDTH = 80  # characters of a line
+LEAST = 24  # characters for a title beside its kata; with less room it goes below
 EFFORT = 13  # characters of a kata's difficulty and minutes
 BAR = 10  # characters
 MOST_NAMES = 3  # checks that a line of changes names
@@ -39,6 +43,11 @@ class Standing(NamedTuple):
     mark: str
     state: KataState
     changed: bool
+
+    @property
+    def has_passed(self) -> bool:
+        """True if this or an earlier version has passed."""
+        return self.mark == "passed" or self.state.has_passed
 
     @property
     def score(self) -> str:
@@ -64,21 +73,48 @@ def standing(course: Course, info: KataInfo, state: KataState) -> Standing:
     return Standing(info, "begun" if begun else "", state, changed=not same)
 
 
-def kata_list(course: Course, part: str = "") -> str:
+def kata_list(course: Course, part: str = "", width: int = WIDTH) -> str:
     """Return the katas whose name, track or title contains `part` as text, in course order, with a sign for
     begun and passed, and the score."""
     found = [one for one in standings(course) if matches(one.info, part)]
+    name_width = max((len(one.info.name) + 2 for one in found), default=0)
     wide = max((len(one.score) + 2 for one in found if one.score), default=0)
     lines, track = [], ""
     for one in found:
         if one.info.track != track:
             track = one.info.track
             lines += ["", f"  {track}"]
-        lead = f"    {MARKS[one.mark]} {one.info.name:<30}{one.score:<{wide}}{_effort(course, one.info)}"
-        lines.append(_cut(lead + one.info.marked_title))
-    legend = LEGEND + ("   • easy  ••• hard" if course.syllabus.katas else "")
-    legend += "   * changed since" if any(one.score.endswith("*") for one in found) else ""
-    return "\n".join(lines[1:]) + f"\n\n{legend}\n"
+        name = f"{_sign(course, one)} {one.info.name:<{name_width}}"
+        lead = f"  {name}{one.score:<{wide}}{_effort(course, one.info)}"
+        waits = f" (first {listed(one.info.needs)})" if one.info.needs and not one.has_passed else ""
+        lines += _titled(lead, one.info.marked_title + waits, width)
+    signs = [_sign(course, one) for one in found]
+    legend = [*LEGEND, *[f"{AGAIN} passed before, in practice"] * (AGAIN in signs)]
+    legend += [f"{NO_FILE} no file"] * (NO_FILE in signs)
+    legend += ["• easy  ••• hard"] * bool(course.syllabus.katas)
+    legend += ["* changed since"] * any(one.score.endswith("*") for one in found)
+    return "\n".join([*lines[1:], "", _signs(legend, width)]) + "\n"
+
+
+def _sign(course: Course, one: Standing) -> str:
+    """Return the sign of a kata in the list."""
+    if not os.path.lexists(course.stub(one.info)):
+        return NO_FILE
+    return AGAIN if one.state.has_passed and one.mark != "passed" else MARKS[one.mark]
+
+
+def _titled(lead: str, title: str, width: int) -> list[str]:
+    """Return a kata's line with its title, which goes on below if there is little room."""
+    room = width - len(lead)
+    if room >= min(LEAST, len(title)) and room >= max(map(len, title.split())):
+        return words(title, width, lead, " " * len(lead))
+    return [lead.rstrip(), *words(title, width, " " * 6)]
+
+
+def _signs(legend: list[str], width: int) -> str:
+    """Return what the signs mean, each of them on one line."""
+    whole = "   ".join(legend).replace(" ", "\xa0").replace("\xa0" * 3, "   ")
+    return "\n".join(words(whole, width, "  ")).replace("\xa0", " ")
 
 
 def _effort(course: Course, info: KataInfo) -> str:
@@ -89,10 +125,6 @@ def _effort(course: Course, info: KataInfo) -> str:
     return f"{'•' * effort.difficulty:<3} {effort.minutes:>3} min  "
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1].rstrip()}…"
-
-
 def matches(info: KataInfo, part: str) -> bool:
     """Return whether a kata's name, track or title contains `part`."""
     return part.lower() in f"{info.name} {info.track} {info.title}".lower()
@@ -100,14 +132,14 @@ def matches(info: KataInfo, part: str) -> bool:
 
 def bar(found: list[Standing], ascii_only: bool = False) -> str:
     """Return how many katas pass, in all and in each track that is begun."""
-    passed = sum(one.mark == "passed" for one in found)
+    passed = sum(one.has_passed for one in found)
     full = BAR * passed // max(len(found), 1)
     signs = "#-" if ascii_only else "▓░"
     tracks = dict.fromkeys(one.info.track for one in found if one.mark)
     parts = [signs[0] * full + signs[1] * (BAR - full) + f" {passed}/{len(found)}"]
     for track in tracks:
-        marks = [one.mark for one in found if one.info.track == track]
-        parts.append(f"{track} {marks.count('passed')}/{len(marks)}")
+        passes = [one.has_passed for one in found if one.info.track == track]
+        parts.append(f"{track} {sum(passes)}/{len(passes)}")
     return "   ".join(parts)
 
 
@@ -142,20 +174,20 @@ def next_kata(found: list[Standing], name: str) -> KataInfo | None:
     """Return the first kata after `name` that does not pass, else the first of all; None if all pass."""
     places = {one.info.name: number for number, one in enumerate(found)}
     at = places.get(name, -1) + 1
-    return next((one.info for one in [*found[at:], *found[:at]] if one.mark != "passed"), None)
+    return next((one.info for one in [*found[at:], *found[:at]] if not one.has_passed), None)
 
 
 def after_pass(course: Course, info: KataInfo, found: list[Standing]) -> str:
     """Return what comes after a kata that passes: its track or the course is done, the next kata."""
     track = [one for one in found if one.info.track == info.track]
     following = next_kata(found, info.name)
-    done = f"{_done(track)} " if all(one.mark == "passed" for one in track) else ""
+    done = f"{_done(track)} " if all(one.has_passed for one in track) else ""
     if following is None:
         return (
             f"{done}All {len(found)} katas pass: this was the last one of {course.syllabus.title}. All of it"
             f" is yours now, from {found[0].info.name} to {found[-1].info.name}."
         )
-    return f"{done}Next: {following.name} ({following.title}), in {shorten(course.stub(following))}."
+    return f"{done}Next: {following.name} ({following.title}), in {from_here(course.stub(following))}."
 
 
 def _done(track: list[Standing]) -> str:
@@ -172,13 +204,23 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def welcome(course: Course, first: KataInfo, how: str = "") -> str:
+def first_needed(course: Course, info: KataInfo) -> str:
+    """Return which files to finish before this kata; "" if it waits for none."""
+    known = CourseState(course).katas() if info.needs else {}
+    needed = [course.kata_info(name) for name in info.needs]
+    unmet = [
+        one for one in needed if standing(course, one, known.get(one.name, KataState())).mark != "passed"
+    ]
+    files = listed(from_here(course.stub(one)) for one in unmet)
+    return (
+        f"{info.name} waits until {listed(one.name for one in unmet)} passes: finish {files} first."
+        * bool(unmet)
+    )
+
+
+def welcome(course: Course, first: KataInfo, how: str = "", width: int = WIDTH) -> str:
     """Return the welcome text: the list of katas, the file to open first and `how` it is graded."""
     greeting = f"Welcome to {course.syllabus.title}. {course.syllabus.about}".rstrip()
     how = how or f"Then run:  grade {first.name}      stuck?  grade --hint {first.name}"
-    return (
-        f"{greeting}\n\n"
-        f"{kata_list(course)}\n"
-        f"Start with {shorten(course.stub(first))}: its docstring is the statement.\n"
-        f"{how}\n"
-    )
+    begin = f"Start with {from_here(course.stub(first))}: its docstring is the statement.\n{how}\n"
+    return f"{paragraphs(greeting, width)}\n\n{kata_list(course, width=width)}\n{paragraphs(begin, width)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,9 +11,9 @@ from pathlib import Path
 import click
 
 from grader.cli.console import Console, view_of
-from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions
+from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions, columns
 from grader.cli.output import ReportOutput
-from grader.cli.progress import is_begun, welcome
+from grader.cli.progress import first_needed, is_begun, welcome
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.notebook_cells import is_notebook, katas_in
@@ -49,8 +48,7 @@ def grade_files(
         return _show_welcome(course, options, output, notes)
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
     console = Console(output, len(paths), view_of(options))
-    remembers = sys.stdout.isatty() and options.exercises is None  # programs grade files of many students
-    with open_session(course, paths, remembers, **options.grader_options) as session:
+    with open_session(course, paths, options.remembers, **options.grader_options) as session:
         if options.watch:
             return watch(session, paths, console, options.search_seconds)
         report = _grade_round(session, paths, console, options.search_seconds, notes)
@@ -130,6 +128,7 @@ def _grade_round(
     grader, katas = session.grader, []
     for info, path in paths:
         console.start_kata(info)
+        console.waits = first_needed(session.course, info) if path == session.course.stub(info) else ""
         graded = session.grade(info, path)
         katas.append(graded.locate(console.search(search_seconds, grader.is_outdated)))
         console.finish_kata(katas[-1], path)
@@ -155,5 +154,5 @@ def _show_welcome(course: Course, options: GradeOptions, output: ReportOutput, n
     first = next(iter(course.katas.values()), None)
     if first is None:
         raise CourseError("The course has no katas yet.")
-    click.echo(welcome(course, first), nl=False)
+    click.echo(welcome(course, first, width=columns()), nl=False)
     return PASSED

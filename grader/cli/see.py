@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from grader.cli.console import view_of
-from grader.cli.options import PASSED, GradeOptions
-from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.cli.options import PAGE, PASSED, GradeOptions, from_here
+from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import write_whole
 from grader.course.state import CourseState
 from grader.errors import reason_of
@@ -18,8 +17,6 @@ from grader.see.answers import open_answers
 from grader.see.demonstration import Demonstration, open_demonstration
 from grader.see.recording import read_recording
 from grader.see.sections import Section
-
-PAGE = "see.html"
 
 
 def see(course: Course, options: GradeOptions) -> int:
@@ -42,15 +39,15 @@ def see(course: Course, options: GradeOptions) -> int:
     if options.output or not options.text:
         path = Path(options.output) if options.output else CourseState(course).folder / PAGE
         _write(path, page.render(demonstration, sections))
-        click.echo(f"Written to {shorten(path)}; open it in a browser.", err=options.text)
+        click.echo(f"Written to {from_here(path)}; open it in a browser.", err=options.text)
     return PASSED
 
 
 def _run(course: Course, demonstration: Demonstration, options: GradeOptions) -> list[Section]:
     """Run the student's functions and return all sections."""
-    remembers = sys.stdout.isatty() and options.exercises is None
     terms = options.grader_options
-    with open_answers(course, demonstration.katas, options.mine, remembers, _show_start, **terms) as answers:
+    katas = demonstration.katas
+    with open_answers(course, katas, options.mine, options.remembers, _show_start, **terms) as answers:
         return demonstration.show(answers, read_recording(demonstration), options.tokens)
 
 

@@ -8,14 +8,21 @@ from grader.course.state import CourseState, KataState
 
 def next_hint(course: Course, info: KataInfo, again: str = "grade --hint") -> str:
     """Return a hint with its number and the command for the next one: first the hint that speaks of the
-    mistake in the file, once, then the one after those shown in order. After the last comes the first."""
+    mistake in the file, once, then the one after those shown in order. After the last one it says so, and
+    begins again."""
     if not info.hints:
         return f"{info.name} has no hints: its statement says it all."
     state = CourseState(course)
     known = state.kata(info.name)
     number = next_number(info, known)
+    if not number:
+        state.change(info.name, hints=0)
+        total = len(info.hints)
+        shown = f"all {total} hints" if total > 1 else "the only hint"
+        return f"You have seen {shown} of {info.name}. The first comes next."
     if _speaks_of_mistake(info, known):
-        state.change(info.name, hinted=known.mistake)
+        seen = number if number == known.hints + 1 else known.hints  # so that it is not shown twice in a row
+        state.change(info.name, hinted=known.mistake, hints=seen)
     else:
         state.change(info.name, hints=number)
     more = "" if number == len(info.hints) or not again else f"\n\nOne more:  {again} {info.name}"
@@ -23,10 +30,10 @@ def next_hint(course: Course, info: KataInfo, again: str = "grade --hint") -> st
 
 
 def next_number(info: KataInfo, known: KataState) -> int:
-    """Return the number of the hint that comes next, from 1."""
+    """Return the number of the hint that comes next, from 1; 0 after the last."""
     if _speaks_of_mistake(info, known):
         return info.hint_for[known.mistake]
-    return known.hints % len(info.hints) + 1
+    return known.hints + 1 if known.hints < len(info.hints) else 0
 
 
 def _speaks_of_mistake(info: KataInfo, known: KataState) -> bool:

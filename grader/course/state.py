@@ -29,8 +29,8 @@ FOLDER, FILE, VERSION = ".dojo", "state.json", 1
 @dataclass(frozen=True)
 class KataState:
     """What is remembered about one kata: the digest and the outcome of the last grading, the best score in
-    hundredths, the mistake that was named, how many hints were shown, and the mistake whose hint was shown
-    last."""
+    hundredths, the mistake that was named, how many hints were shown, the mistake whose hint was shown last,
+    and whether any version has passed."""
 
     digest: str = ""
     status: str = ""
@@ -40,6 +40,12 @@ class KataState:
     checks: dict[str, str] = field(default_factory=dict)
     hints: int = 0
     hinted: str = ""
+    passed: bool = False
+
+    @property
+    def has_passed(self) -> bool:
+        """True if this or an earlier version has passed."""
+        return self.passed or self.status == "passed"
 
 
 class CourseState:
@@ -73,14 +79,16 @@ class CourseState:
 
     def record(self, report: KataReport, digest: str) -> KataState:
         """Remember the outcome of a grading of the file with this digest."""
+        known = self.kata(report.name)
         return self.change(
             report.name,
             digest=digest,
             status=report.status,
             score=report.score,
-            best=max(report.score, self.kata(report.name).best),
+            best=max(report.score, known.best),
             mistake=report.mistake.id if report.mistake else "",
             checks={check.name: check.status for check in report.checks},
+            passed=known.has_passed or report.status == "passed",
         )
 
 
@@ -139,9 +147,14 @@ class Versions:
         except OSError:
             return False
 
-    def replace(self, info: KataInfo, path: Path, data: bytes) -> Path:
-        """Write `data` to the file, and return where a copy of what it held is. Raises OSError."""
-        before = read_file(path)
+    def replace(self, info: KataInfo, path: Path, data: bytes) -> Path | None:
+        """Write `data` to the file, and return where a copy of what it held is; None if there was no file.
+        Raises OSError."""
+        try:
+            before = read_file(path)
+        except FileNotFoundError:
+            write_whole(path, data)
+            return None
         copy = self.folder / REPLACED / f"{info.name}-{hashlib.sha256(before).hexdigest()[:8]}.py"
         write_whole(copy, before)
         write_whole(path, data)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from textwrap import wrap
 
 from grader.formats import Detail, Document, account
 from grader.formats.account import WIDEST, Cause
 from grader.formats.escaping import points, quoted
+from grader.formats.wrapping import words
 from grader.report import CheckReport, KataReport, Report
 from grader.report_texts import legible, legible_kata, without_commands
 
@@ -17,6 +17,7 @@ MOST_CAUSES = 3  # the causes that a report shows, unless it is full
 NO_SNIPPET = "# No failing call can be written as short code that runs beside your file."
 NO_BREAK = "\xa0"
 FEW_PRINTED = 4  # the last lines of the output that it shows
+PRINTED = f"{'':6}|   "  # before what a long line that was printed goes on with
 DEEPEST = 8  # the most opening brackets by which the rows of a nested array are indented
 GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
 MARKS = {"passed": ("✓", GREEN), "skipped": ("·", DIM), "timeout": ("⧗", RED)}
@@ -89,7 +90,7 @@ def _kata(kata: KataReport, view: View) -> list[str]:
     told = any(check.printed for check in failed)
     if kata.output and (view.shows_output or (failed and not told)):
         shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
-        lines += ["", view.paint("  The code printed:", DIM), *shown]
+        lines += ["", view.paint("  The code printed:", DIM), *_wrapped(shown, view, PRINTED)]
     if failed and view.offers_commands:
         lines += ["", f"  a hint      grade --hint {kata.name}"]
         lines += [] if view.detail == "full" else [f"  everything  grade {kata.name} --full"]
@@ -121,7 +122,8 @@ def _headline(kata: KataReport, causes: int, view: View) -> str:
         told += " parts not written"
     else:
         told = f"{view.paint('✓', GREEN)} {f'all {total} checks hold' if total > 1 else 'it holds'}"
-    return f"{score}   {told}"
+    fits = len(f"{score}   {told}") - len(view.paint("", BOLD) + view.paint("", GREEN)) <= view.width
+    return f"{score}   {told}" if fits else f"{score}\n  {told}"
 
 
 def _parts(kata: KataReport, view: View) -> list[str]:
@@ -152,7 +154,7 @@ def _cause(cause: Cause, view: View) -> list[str]:
 
 def _title(check: CheckReport, view: View) -> str:
     mark, code = MARKS.get(check.status, ("✗", RED))
-    first, *others = wrap(check.title, view.width - 4) or [""]
+    first, *others = words(check.title, view.width - 4) or [""]
     return "\n".join([f"  {view.paint(mark, code)} {first}", *(f"    {line}" for line in others)])
 
 
@@ -170,7 +172,7 @@ def _facts(check: CheckReport, view: View) -> list[str]:
     lines = _labelled("", check.message, view) if check.mistake and check.message else []
     if check.call:
         for line in check.call.splitlines():
-            lines += wrap(line, view.width, initial_indent=" " * 4, subsequent_indent=" " * 8)
+            lines += words(line, view.width, " " * 4, " " * 8)
     if check.counterexample:
         lines += _counterexample(check.counterexample, view)
     lines += _source_line(check, view)
@@ -180,7 +182,16 @@ def _facts(check: CheckReport, view: View) -> list[str]:
 def _printed(check: CheckReport, view: View) -> list[str]:
     """Return the last lines of what the code printed for this input."""
     shown = quoted(check.printed)[-(MOST_ROWS if view.detail == "full" else FEW_PRINTED) :]
-    return [view.paint("    It printed:", DIM), *shown] if shown else []
+    return [view.paint("    It printed:", DIM), *_wrapped(shown, view, PRINTED)] if shown else []
+
+
+def _wrapped(lines: list[str], view: View, rest: str) -> list[str]:
+    """Return the lines; one that is too long goes on after `rest`."""
+    return [
+        part
+        for line in lines
+        for part in ([line] if len(line) <= view.width else words(line, view.width, "", rest))
+    ]
 
 
 def _source_line(check: CheckReport, view: View) -> list[str]:
@@ -250,7 +261,7 @@ def _listed(check: CheckReport, view: View) -> list[str]:
 
 def _paragraph(text: str, view: View, indent: int = 2) -> list[str]:
     lead = " " * indent
-    return wrap(text, view.width, initial_indent=lead, subsequent_indent=lead)
+    return words(text, view.width, lead)
 
 
 def _counterexample(arguments: dict[str, str], view: View) -> list[str]:
@@ -272,18 +283,21 @@ def _shortened(rows: list[str], most: int, indent: int, described: str = "") -> 
 
 def _rows(lead: str, text: str, view: View) -> list[str]:
     """Return a value on one line, or a nested array row by row if the line would be too long."""
-    if len(lead) + len(text) <= view.width or 2 * len(lead) > view.width:
+    if len(lead) + len(text) <= view.width:
         return [lead + text]
+    if 2 * len(lead) > view.width:
+        return words(text, view.width, lead, " " * DEEPEST)
     if "], [" not in text:
-        return wrap(text, view.width, initial_indent=lead, subsequent_indent=" " * len(lead))
+        return words(text, view.width, lead, " " * len(lead))
     first, *others = text.replace("], [", "],\0[").split("\0")
     inside = min(len(first) - len(first.lstrip("[")), DEEPEST)
-    return [lead + first, *(" " * (len(lead) + inside - 1 - row.count("[") + 1) + row for row in others)]
+    rows = [lead + first, *(" " * (len(lead) + inside - 1 - row.count("[") + 1) + row for row in others)]
+    return _wrapped(rows, view, " " * (len(lead) + inside))
 
 
 def _labelled(label: str, text: str, view: View) -> list[str]:
     lead = f"    {label:<10}  " if label else " " * 4
-    return wrap(text, view.width, initial_indent=lead, subsequent_indent=" " * len(lead)) or [lead]
+    return words(text, view.width, lead, " " * len(lead)) or [lead]
 
 
 def render_summary(report: Report, view: View = DEFAULT) -> str:

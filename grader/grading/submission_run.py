@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from grader.cases.cost import measured
@@ -33,6 +34,8 @@ JUDGE_SECONDS = 10.0  # of CPU time for judging one submission, which usually ta
 REPEAT_SECONDS = 1.0  # of CPU time for judging one case again, to see what it prints
 COST_SECONDS = 2.0  # of CPU time for comparing what the submission answers while its cost is measured
 TOO_MUCH = "Not shown: the answers are so large that judging them was stopped."
+CALL_SECONDS_AFTER = 1.0  # CPU time of one call once another one took too long
+STOPPED_SOONER = "Stopped after one second, since a call before took too long."
 GIVEN_UP = "Not run: the submission had to be stopped before."
 LOSSES = 2  # after so many lost workers the remaining checks of a submission are not run
 
@@ -64,9 +67,8 @@ class SubmissionRun:
         kata = self.prepared.kata
         self.process = self.sources[kata.library].start(self.device)
         on_cuda = self.device != "cpu"
-        student = RemoteStudent(
-            self.process, CUDA_SECONDS if on_cuda else CALL_SECONDS, self.budget, kata.library
-        )
+        seconds = CUDA_SECONDS if on_cuda else CALL_SECONDS_AFTER if self._was_slow else CALL_SECONDS
+        student = RemoteStudent(self.process, seconds, self.budget, kata.library)
         try:
             self.note_isolation(Isolation(**student.greeting(START_SECONDS)))
             answer = student.load(kata.name, LOAD_SECONDS, **self._loading())
@@ -89,6 +91,11 @@ class SubmissionRun:
         context = CheckContext(kata, self.prepared.oracle, student, self.parts)
         context.row = row
         return context
+
+    @property
+    def _was_slow(self) -> bool:
+        """True if a call took too long, so that a second one need not be waited for as long."""
+        return any(loss.timed_out for loss in self.losses)
 
     def _importable(self, failure: SubmissionFailed) -> str:
         """Return what a submission can import, if the failure is that it cannot."""
@@ -155,8 +162,11 @@ class SubmissionRun:
         try:
             return run_check(check, self.session)
         except CheckAborted as lost:
+            failure, is_second = lost.failure, self._was_slow and self.device == "cpu"
             self._replace_worker(lost)
-            return CheckResult(check, [lost.failure], [lost.failure.case])
+            if is_second and failure.status == "timeout":
+                failure = replace(failure, message=STOPPED_SOONER)
+            return CheckResult(check, [failure], [failure.case])
 
     def _replace_worker(self, lost: CheckAborted) -> None:
         """Start a new worker, unless too many were lost. If the import fails now, start no more at all."""

@@ -1,14 +1,18 @@
 """Tests of the command `grade`: exit codes, messages, formats."""
 
+import importlib
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade
 from grader.report import from_json, to_json
+
+grade_module = importlib.import_module("grader.cli.grade")  # its function has the same name
 
 RIGHT = """
 import numpy as np
@@ -260,3 +264,20 @@ def test_another_kata_cannot_be_imported_and_the_report_says_what_to_do(tiny_cou
     words = ["double", "--course", str(tiny_course.root), "--file", str(file)]
     told = CliRunner().invoke(grade, words).stderr
     assert "`center` is another kata. Each file stands alone: copy what you need into this one." in told
+
+
+@pytest.mark.slow
+def test_of_two_calls_that_take_too_long_the_second_is_stopped_sooner(run):
+    result = run("def softmax(x, axis=-1):\n    while True:\n        pass\n", "--format", "json")
+    told = [check["message"] for check in checks_of(result).values()]
+    assert told[:3] == [
+        "No answer within 5 seconds of computing, in line 2.",
+        "Stopped after one second, since a call before took too long.",
+        "Not run: the submission had to be stopped before.",
+    ]
+
+
+def test_on_windows_it_names_wsl(run, monkeypatch):
+    monkeypatch.setattr(grade_module, "sys", SimpleNamespace(platform="win32", exit=sys.exit))
+    told = run(RIGHT.format(returned=WEIGHTS)).stderr
+    assert told.startswith("On Windows there is no sandbox and no loop. Work in WSL 2")

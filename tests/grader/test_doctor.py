@@ -14,7 +14,7 @@ def examine(tiny_course, monkeypatch):
     def run(*options):
         done = CliRunner().invoke(grade, ["--doctor", "--course", str(tiny_course.root), *options])
         assert (done.exit_code, done.stderr) == (0, "")
-        return dict(line.split(None, 1) for line in done.stdout.splitlines())
+        return dict(line.split(None, 1) for line in done.stdout.replace("\n" + " " * 11, " ").splitlines())
 
     return run
 

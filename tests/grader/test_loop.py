@@ -10,12 +10,15 @@ import time
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from grader.cli import loop as loop_module
+from grader.cli import saved_files
 from grader.cli.keyboard import footer, help_text
 from grader.cli.loop import KEYS, Loop
+from grader.cli.progress import kata_list
 from grader.cli.saved_files import SavedFiles
 from grader.course.catalog import Course
 from grader.course.state import CourseState, file_digest
@@ -34,7 +37,7 @@ class TypedKeyboard:
     """Carries out steps: a text is a key, a callable saves files."""
 
     def __init__(self, steps):
-        self.steps, self.typed = list(steps), []
+        self.steps, self.typed, self.asked = list(steps), [], []
 
     def key(self, _seconds):
         step = self.steps.pop(0) if self.steps else "q"
@@ -42,7 +45,8 @@ class TypedKeyboard:
 
     is_pending = False
 
-    def line(self, _question):
+    def line(self, question):
+        self.asked.append(question)
         return self.typed.pop(0) if self.typed else ""
 
     def lent(self):
@@ -50,7 +54,9 @@ class TypedKeyboard:
 
 
 @pytest.fixture
-def course(tmp_path, tiny_files, write):
+def course(tmp_path, tiny_files, write, monkeypatch):
+    (tmp_path / "course").mkdir()
+    monkeypatch.chdir(tmp_path / "course")
     return Course(write(tmp_path / "course", tiny_files))
 
 
@@ -64,7 +70,7 @@ def run(course, numpy_source, capsys):
         saved = SavedFiles(course.stub(info) for info in course.katas.values())
         session = Session(Grader(course, {"numpy": numpy_source}))
         run.loop = Loop(session, keyboard, saved, lambda: View(width=100), clears, search)
-        run.begins_anew = run.loop.run()
+        run.begins_anew, run.asked = run.loop.run(), keyboard.asked
         return capsys.readouterr().out
 
     return run
@@ -88,7 +94,7 @@ def remembered(course):
 def test_with_nothing_begun_it_welcomes_and_offers_keys(run):
     told = run()
     assert "Start with" in told
-    assert told.endswith("h hint 1/1   l list   o open   ? keys   q quit\n")
+    assert told.endswith("h hint 1/1   t statement   l list   o open   ? keys   q quit\n")
 
 
 def test_a_save_is_graded_and_a_better_one_says_what_changed(run, save):
@@ -114,33 +120,95 @@ def test_the_next_kata_is_offered_after_a_pass_and_never_taken_by_itself(run, sa
     assert shown in passed
     told = " ".join(passed.split())
     assert "All 1 katas of attention pass. You have built double. Next: center (Around the mean)" in told
-    assert "center: Around the mean. Its file is center.py." in passed
+    assert "center: Around the mean. Its file is exercises/modules/center.py." in passed
 
 
 def test_hints_follow_each_other(run):
     assert "Hint 1 of 1: Think of two.\n" in run("h")
 
 
+def test_after_the_last_hint_it_says_so_and_begins_again(run):
+    told = run("h", "h", "h")
+    assert "You have seen the only hint of double. The first comes next.\n" in told
+    assert told.count("Hint 1 of 1: Think of two.\n") == 2
+
+
+def test_the_statement_is_shown_also_of_a_file_that_is_no_python(run, save):
+    assert run("t").endswith("\nTwice as much.\n")
+    assert run(save("def double(x:\n"), "t").endswith("\nTwice as much.\n")
+
+
+def test_a_key_leads_back_to_the_kata_before(run, save):
+    told = run("b", save(RIGHT), "n", "b", "b")
+    assert told.count("There is no kata before this one.\n") == 2
+    assert "b back" in told
+    assert run.loop.current.name == "double"
+
+
+def test_after_a_pass_enter_opens_the_next_file(run, save, course, monkeypatch):
+    opened = []
+    monkeypatch.setattr(TypedKeyboard, "lent", lambda _: nullcontext())
+    monkeypatch.setattr(loop_module, "open_editor", lambda path, *_: opened.append(path) or "")
+    assert "Enter opens next" not in run("\n")
+    assert "Enter opens next" in run(save(RIGHT), "\n", "\r")
+    assert opened == [course.stub(course.kata_info("center"))]
+
+
+def test_a_search_without_a_match_says_so(run):
+    told = run("l", typed=["zzz"])
+    assert "No name, track or title of a kata has `zzz` in it.\n" in told
+
+
 def test_the_list_is_searched_and_one_match_becomes_the_current_kata(run):
     told = run("l", typed=["o", "around the"])
     assert told.count("· double") == 3  # the welcome's list, this one, and that of what has an o in its name
     assert told.count("· center") == 3
-    assert "center: Around the mean. Its file is center.py." in told
+    assert "center: Around the mean. Its file is exercises/modules/center.py." in told
     assert run.loop.current.name == "center"
 
 
 def test_undo_brings_back_the_best_version_and_keeps_what_it_replaces(run, save, course):
     told = run(save(BETTER), save(WRONG), "u")
-    assert "The best version of double is back. What it replaced is in double-" in told
+    assert "The best version of double is back. What it replaced is in .dojo/replaced/double-" in told
     assert course.stub(course.kata_info("double")).read_text() == BETTER
     assert [path.read_text() for path in (course.root / ".dojo/replaced").iterdir()] == [WRONG]
 
 
 def test_reset_brings_back_the_stub(run, save, course):
     stub = course.stub(course.kata_info("double")).read_text()
-    told = run(save(WRONG), "x", None)
+    told = run(save(WRONG), "x", None, typed=["y"])
     assert "Not started yet" in told
     assert course.stub(course.kata_info("double")).read_text() == stub
+
+
+def test_reset_asks_once_and_leaves_the_file_without_a_yes(run, save, course):
+    told = run(save(WRONG), "x", None, typed=["n"])
+    assert "is back" not in told
+    assert course.stub(course.kata_info("double")).read_text() == WRONG
+    asked = "Bring back the stub of double? A copy of your file will be in .dojo/replaced. y/n: "
+    assert run.asked == [asked]
+
+
+def test_a_kata_that_passed_stays_passed_while_it_is_practised(run, save, course):
+    told = run(save(RIGHT), "x", None, "n", typed=["y"])
+    assert "1/2" in told.rpartition("The stub of double is back.")[2]
+    assert "center: Around the mean. Its file is exercises/modules/center.py." in told
+    assert "  ↻ double" in kata_list(course)
+    assert "↻ passed before, in practice" in kata_list(course)
+
+
+def test_a_file_that_is_deleted_is_noticed_and_comes_back(run, save, course, monkeypatch):
+    monkeypatch.setattr(saved_files, "GONE_SECONDS", 0.0)
+    monkeypatch.setattr(saved_files, "LOOK_SECONDS", 0.0)
+    path = course.stub(course.kata_info("double"))
+    told = run(save(RIGHT), lambda: path.unlink(), None, "u", None, lambda: path.unlink(), None, "x", None)
+    assert (
+        told.count("exercises/attention/double.py is gone. x brings the stub back, u the best version.") == 2
+    )
+    assert "The best version of double is back.\n" in told
+    assert "The stub of double is back.\n" in told
+    assert told.count("all 9 checks hold") == 2
+    assert "raise NotImplementedError" in path.read_text()
 
 
 def test_undo_without_a_better_version_says_so(run, save):
@@ -193,18 +261,18 @@ def test_a_key_that_does_nothing_is_ignored(run):
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.word.split()[0])
 def test_every_key_has_a_word_a_sentence_and_a_line_in_the_help(key):
     assert key.about.endswith(".")
-    assert f"  {key.character}   {key.about}" in help_text(KEYS).splitlines()
+    assert f"  {key.label:<5}  {key.about}" in help_text(KEYS, 80).splitlines()
 
 
 def test_keys_are_distinct_and_the_footer_has_those_that_can_be_used(run):
     run()
     assert len({key.character for key in KEYS}) == len(KEYS)
-    assert footer(KEYS, run.loop, 80) == "h hint 1/1   l list   o open   ? keys   q quit"
+    assert footer(KEYS, run.loop, 80) == "h hint 1/1   t statement   l list   o open   ? keys   q quit"
 
 
 def test_the_documentation_names_every_key():
     page = (Path(__file__).parents[2] / "docs/reference/commands.md").read_text()
-    assert [key.character for key in KEYS if f"| `{key.character}` | " not in page] == []
+    assert [key.label for key in KEYS if f"| `{key.label}` | " not in page] == []
 
 
 # --- on a pseudo-terminal ------------------------------------------------------------------------
@@ -295,6 +363,8 @@ def test_a_session_on_a_terminal_and_its_state_after_a_kill(terminal, save, cour
     second.press("double\n")
     second.expect("x reset")
     second.press("x")
+    second.expect("y/n: ")
+    second.press("y\n")
     second.expect("The stub of double is back.")
     second.expect("Not started yet")
     second.expect("q quit")
@@ -309,6 +379,21 @@ def test_the_first_file_that_needs_pytorch_is_graded_after_a_new_beginning(termi
     one.expect("? keys   q quit")
     save("class Center:\n    def __init__(self, width):\n        return width\n", "center")()
     one.expect("center  0 / 10")
+    one.expect("q quit")
+    one.press("q")
+    assert one.process.wait(30) == 0
+
+
+@pytest.mark.slow
+def test_a_search_can_be_corrected_and_ended_by_escape(terminal):
+    one = terminal()
+    one.expect("? keys   q quit")
+    one.press("lcenx\x7fter\n")
+    one.expect("center: Around the mean.")
+    one.expect("q quit")
+    one.press("l")
+    one.expect("Enter to go back: ")
+    one.press("dou\x1b")
     one.expect("q quit")
     one.press("q")
     assert one.process.wait(30) == 0
@@ -380,20 +465,24 @@ def test_a_course_with_nothing_to_see_says_so(run):
 def test_see_runs_in_a_process_of_its_own(run, course, monkeypatch):
     course.syllabus = replace(course.syllabus, see="see")
     started = []
-    monkeypatch.setattr(loop_module.subprocess, "run", lambda words, **_: started.append(words))
     monkeypatch.setattr(TypedKeyboard, "lent", lambda _: nullcontext())
-    run("s")
+    done = SimpleNamespace(returncode=0)
+    monkeypatch.setattr(loop_module.subprocess, "run", lambda words, **_: started.append(words) or done)
+    monkeypatch.setattr(loop_module, "open_page", lambda path: f"Open {path}.")
+    assert f"Open {course.root / '.dojo/see.html'}.\n" in run("s")
     assert "   s see   " in footer(KEYS, run.loop, 80)
     assert started[0][1:5] == ["-P", "-m", "grader.cli.grade", "--see"]
 
 
 @pytest.mark.slow
-def test_without_a_terminal_it_grades_once(course, save):
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_without_a_terminal_it_grades_once_and_remembers_unless_ci_is_set(course, save, monkeypatch, ci):
+    monkeypatch.setenv("CI", ci)
     save(RIGHT)()
     command = [sys.executable, "-m", "grader.cli.grade", "--course", str(course.root)]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
     assert (done.returncode, done.stdout.split("\n")[0]) == (0, "double  10 / 10   ✓ all 9 checks hold")
-    assert not (course.root / ".dojo").exists()
+    assert (course.root / ".dojo/state.json").exists() == (not ci)
 
 
 FIVEFOLD = RIGHT.replace("x + x", "x * 5")
@@ -402,6 +491,12 @@ FIVEFOLD = RIGHT.replace("x + x", "x * 5")
 def test_the_place_of_a_mistake_follows_the_report(run, save):
     printed = run(save(FIVEFOLD), search=2.0)
     assert printed.index("checks fail") < printed.index("Changing only this spot makes every check pass")
+
+
+def test_a_search_says_so_after_a_while(run, save, monkeypatch):
+    assert "searching for the place …" not in run(save(WRONG), search=2.0)
+    monkeypatch.setattr(loop_module, "SILENT_SECONDS", 0.0)
+    assert "searching for the place …\r" in run(save(FIVEFOLD), search=2.0)
 
 
 def test_a_key_ends_the_search(run, save, monkeypatch):

@@ -58,3 +58,5 @@ def test_a_search_can_be_shortened_or_left_out():
     assert GradeOptions().search_seconds == 2.0
     assert GradeOptions(search=0.5).search_seconds == 0.5
     assert GradeOptions(search=0.5, no_search=True).search_seconds == 0.0
+    assert GradeOptions(detail="brief").search_seconds == 0.0
+    assert GradeOptions(detail="brief", forms=("terminal", "json")).search_seconds == 2.0

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from grader.cli.progress import change, is_begun, kata_list, welcome
+from grader.cli.progress import change, first_needed, is_begun, kata_list, welcome
 from grader.course.catalog import Course
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import digest
@@ -55,15 +55,15 @@ def test_a_stub_that_ships_code_is_begun_when_it_is_changed(begun, tiny_course):
 def test_the_list_marks_the_katas_that_are_begun(tiny_course):
     stub = tiny_course.stub(tiny_course.kata_info("double"))
     before = stub.read_text()
-    line = f"{'double':<30}Twice as much\n"
+    line = "double  Twice as much\n"
     assert kata_list(tiny_course) == (
-        f"  attention\n    · {line}\n"
-        f"  modules\n    · {'center':<30}Around the mean\n\n"
+        f"  attention\n  · {line}\n"
+        "  modules\n  · center  Around the mean\n\n"
         "  · not started   ▸ begun   ✓ passed\n"
     )
     try:
         stub.write_text(before.replace("raise NotImplementedError", "return 2 * x"))
-        assert kata_list(tiny_course).startswith(f"  attention\n    ▸ {line}")
+        assert kata_list(tiny_course).startswith(f"  attention\n  ▸ {line}")
     finally:
         stub.write_text(before)
 
@@ -76,14 +76,16 @@ def test_the_list_shows_scores_and_what_changed_since(tmp_path, tiny_files, writ
     checks = (CheckReport("a", "It is so.", "passed", 450, 1000),)
     state = CourseState(course)
     state.record(KataReport("double", "attention", "failed", 1000, checks=checks), file_digest(info, stub))
-    assert f"    ▸ {'double':<30}4.5/10  Twice as much\n" in kata_list(course)
+    assert "  ▸ double  4.5/10  Twice as much\n" in kata_list(course)
     stub.write_text("def double(x):\n    return x + x\n")
-    assert f"    ▸ {'double':<30}4.5/10*  Twice as much\n" in kata_list(course)
+    assert "  ▸ double  4.5/10*  Twice as much\n" in kata_list(course)
     assert kata_list(course).endswith("✓ passed   * changed since\n")
     state.record(KataReport("double", "attention", "passed", 1000, checks=checks), file_digest(info, stub))
-    assert "    ✓ double" in kata_list(course)
+    assert "  ✓ double" in kata_list(course)
     stub.write_text("def double(x):\n    return 0\n")
-    assert "    ▸ double" in kata_list(course)
+    assert "  ↻ double" in kata_list(course)
+    stub.unlink()
+    assert "  ! double" in kata_list(course)
 
 
 def test_the_list_is_limited_to_a_part_of_a_name_a_track_or_a_title(tiny_course):
@@ -108,3 +110,19 @@ def test_many_changes_are_counted(tiny_course):
 def test_the_welcome_names_the_first_file_to_open(tiny_course):
     lines = welcome(tiny_course, tiny_course.kata_info("double")).splitlines()
     assert lines[-1] == "Then run:  grade double      stuck?  grade --hint double"
+
+
+def test_a_kata_that_waits_is_marked_and_names_the_file_to_finish_first(
+    tmp_path, tiny_files, write, monkeypatch
+):
+    course = Course(write(tmp_path, tiny_files))
+    monkeypatch.chdir(tmp_path)
+    center = dataclasses.replace(course.kata_info("center"), needs=("double",))
+    course.katas["center"] = center
+    told = "center waits until double passes: finish exercises/attention/double.py first."
+    assert first_needed(course, center) == told
+    assert "  · center  Around the mean (first double)\n" in kata_list(course)
+    info = course.kata_info("double")
+    done = KataReport("double", "attention", "passed", 1000)
+    CourseState(course).record(done, file_digest(info, course.stub(info)))
+    assert first_needed(course, center) == ""

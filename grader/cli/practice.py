@@ -1,0 +1,112 @@
+"""Bring back the stubs of katas: `grade --again NAME`, `grade --reset`, and the key `x` of the loop."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from grader.cli.options import PASSED, columns, from_here
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.state import REPLACED, STUBS, CourseState, Versions
+from grader.course.submission import Submission, SubmissionRejected, decoded
+from grader.errors import reason_of
+from grader.formats.wrapping import paragraphs
+
+MOST_COMMITS = 20  # of a file, that are searched for its stub
+MOST_NAMES = 4  # that a question lists
+
+
+def stub_source(course: Course, info: KataInfo, versions: Versions) -> bytes | None:
+    """Return the stub of a kata: the copy that was kept, the one in the installed wheel, or the last one that
+    was committed to Git. None if there is none."""
+    found = versions.kept(STUBS, info) or _in_wheel(info) or _in_git(info, course.stub(info))
+    return found or None
+
+
+def bring_back(course: Course, infos: list[KataInfo], are_all: bool) -> int:
+    """Ask once, then write the stubs of these katas to their files, and return the exit code. Raises
+    CourseError if there is no stub or a file cannot be written."""
+    versions = Versions(CourseState(course).folder)
+    stubs = {
+        info: _required(course, info, versions) for info in infos if not (are_all and _is_stub(course, info))
+    }
+    due = {info: data for info, data in stubs.items() if not versions.holds(course.stub(info), data)}
+    if not due:
+        click.echo(
+            "Nothing to bring back: no file was changed."
+            if are_all
+            else f"{infos[0].name} is the stub already."
+        )
+        return PASSED
+    click.confirm(paragraphs(question([info.name for info in due], versions), columns()), abort=True)
+    for info, data in due.items():
+        path = course.stub(info)
+        try:
+            copy = versions.replace(info, path, data)
+        except OSError as error:
+            raise CourseError(f"{from_here(path)} cannot be written: {reason_of(error)}.") from None
+        click.echo(paragraphs(told(info, "The stub", copy), columns()))
+    return PASSED
+
+
+def question(names: list[str], versions: Versions) -> str:
+    """Return the question before files are replaced, which says where their copies are."""
+    many = f"{len(names)} katas ({', '.join(names[:MOST_NAMES])}{', …' * (len(names) > MOST_NAMES)})"
+    which = names[0] if len(names) == 1 else many
+    files = "A copy of your file" if len(names) == 1 else "Copies of your files"
+    return f"Bring back the stub of {which}? {files} will be in {from_here(versions.folder / REPLACED)}."
+
+
+def told(info: KataInfo, what: str, copy: Path | None) -> str:
+    """Return that a version is back, and where a copy of the file is that it replaced."""
+    kept = f" What it replaced is in {from_here(copy)}." if copy else ""
+    return f"{what} of {info.name} is back.{kept}"
+
+
+def _required(course: Course, info: KataInfo, versions: Versions) -> bytes:
+    data = stub_source(course, info, versions)
+    if data is None:
+        raise CourseError(f"There is no copy of the stub of {info.name}: it was never graded as a stub.")
+    return data
+
+
+def _is_stub(course: Course, info: KataInfo) -> bool:
+    try:
+        return _untouched(info, course.stub(info).read_bytes())
+    except OSError:
+        return False
+
+
+def _untouched(info: KataInfo, data: bytes) -> bool:
+    with suppress(SubmissionRejected, SyntaxError, ValueError, RecursionError, MemoryError):
+        return not Submission(info, decoded(data, info.name), info.name).touched
+    return False
+
+
+def _in_wheel(info: KataInfo) -> bytes | None:
+    import zipfile  # the loop starts without these
+
+    from grader.cli.starter import PACKAGE, STARTER
+
+    with suppress(OSError, KeyError, zipfile.BadZipFile), zipfile.ZipFile(PACKAGE / STARTER) as archive:
+        return archive.read(f"exercises/{info.track}/{info.name}.py")
+    return None
+
+
+def _in_git(info: KataInfo, path: Path) -> bytes | None:
+    """Return the last committed version of the file that is a stub."""
+    commits = (
+        _git(path, "log", f"--max-count={MOST_COMMITS}", "--format=%H", "--", path.name).decode().split()
+    )
+    versions = (_git(path, "show", f"{commit}:./{path.name}") for commit in commits)
+    return next((data for data in versions if data and _untouched(info, data)), None)
+
+
+def _git(path: Path, *words: str) -> bytes:
+    """Return what Git prints in the folder of a file; nothing if it fails or is missing."""
+    with suppress(OSError):
+        return subprocess.run(["git", "-C", str(path.parent), *words], capture_output=True).stdout
+    return b""

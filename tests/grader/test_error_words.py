@@ -1,0 +1,43 @@
+"""Tests of what is said about raw error messages: the messages are those that NumPy and PyTorch raise."""
+
+import numpy as np
+import pytest
+
+from grader.checks.error_words import in_words
+from grader.expect import SubmissionFailed
+
+
+def raised(call):
+    try:
+        call()
+    except Exception as error:
+        return in_words(SubmissionFailed((type(error).__name__,), str(error)))
+    raise AssertionError("nothing was raised")
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: np.ones((2, 4)) @ np.ones((3, 5)),
+         "The last axis of the first, 4, is not the next-to-last of the second, 3; in a product of matrices"
+         " they are equal."),
+        (lambda: np.ones((2, 3)) + np.ones((2, 4, 3))[:, :, :2],
+         "On axis -1 the sizes are 3 and 2; they must be equal, or one of them 1."),
+        (lambda: np.ones((1, 5, 3)) + np.ones((4, 3)),
+         "On axis -2 the sizes are 5 and 4; they must be equal, or one of them 1."),
+        (lambda: np.ones((2, 3)).sum(axis=2), "Its axes are 0 to 1, or -1 to -2."),
+        (lambda: np.ones(3)[5], ""),
+    ],
+)  # fmt: skip
+def test_numpys_sentences_are_said_in_words(call, told):
+    assert raised(call) == told
+
+
+def test_pytorchs_product_is_said_in_words():
+    torch = pytest.importorskip("torch")
+    assert raised(lambda: torch.ones(2, 4) @ torch.ones(3, 5)).startswith("The last axis of the first, 4,")
+
+
+def test_a_debugger_and_input_are_explained():
+    assert in_words(SubmissionFailed(("BdbQuit",), "")).startswith("`breakpoint()` needs a keyboard")
+    assert in_words(SubmissionFailed(("EOFError",), "EOF when reading a line")).startswith("`input()` finds")

@@ -1,0 +1,83 @@
+"""Tests of `grade --again` and `grade --reset`: one question, a copy of what is replaced, where stubs are."""
+
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+
+from grader.cli import practice
+from grader.cli.grade import grade
+from grader.course.catalog import Course
+from grader.course.state import STUBS, CourseState, Versions
+
+WRONG = "def double(x):\n    return 3 * x\n"
+
+
+@pytest.fixture
+def course(tmp_path, tiny_files, write):
+    return Course(write(tmp_path / "course", tiny_files))
+
+
+@pytest.fixture
+def stub(course):
+    """The file of `double`, which is begun; its stub was kept."""
+    path = course.stub(course.kata_info("double"))
+    Versions(CourseState(course).folder).keep(STUBS, course.kata_info("double"), path)
+    path.write_text(WRONG)
+    return path
+
+
+def run(course, *words, answer="y\n"):
+    return CliRunner().invoke(grade, [*words, "--course", str(course.root)], input=answer)
+
+
+def test_again_asks_once_and_keeps_a_copy(course, stub):
+    told = run(course, "--again", "double").stdout
+    assert told.count("?") == 1
+    assert "NotImplementedError" in stub.read_text()
+    assert [path.read_text() for path in (course.root / ".dojo/replaced").iterdir()] == [WRONG]
+    assert run(course, "--again", "double").stdout == "double is the stub already.\n"
+
+
+def test_without_a_yes_nothing_is_replaced(course, stub):
+    assert run(course, "--again", "double", answer="n\n").exit_code == 1
+    assert stub.read_text() == WRONG
+
+
+def test_reset_takes_a_track_or_all_and_leaves_out_stubs(course, stub):
+    assert run(course, "--reset", "modules").stdout == "Nothing to bring back: no file was changed.\n"
+    assert "The stub of double is back. What it replaced is in" in run(course, "--reset").stdout
+    assert "NotImplementedError" in stub.read_text()
+
+
+def test_again_needs_a_name(course):
+    told = run(course, "--again")
+    assert (told.exit_code, told.stderr) == (
+        4,
+        "`--again` goes with the name of a kata: grade --again double.\n",
+    )
+
+
+def test_a_stub_that_was_not_kept_is_found_in_git_or_said_to_be_missing(course):
+    info = course.kata_info("double")
+    path = course.stub(info)
+    shipped = path.read_bytes()
+    path.write_text(WRONG)
+    told = run(course, "--again", "double")
+    assert (told.exit_code, told.stderr) == (
+        4,
+        "There is no copy of the stub of double: it was never graded as a stub.\n",
+    )
+    path.write_bytes(shipped)
+    name = ("-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (["init", "-q"], ["add", "."], [*name, "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=course.root, check=True)
+    path.write_text(WRONG)
+    assert practice.stub_source(course, info, Versions(CourseState(course).folder)) == shipped
+
+
+def test_a_deleted_file_is_told_and_comes_back(course, stub):
+    stub.unlink()
+    assert run(course, "double").stderr.endswith("grade --again double brings the stub back.\n")
+    assert run(course, "--again", "double").exit_code == 0
+    assert "NotImplementedError" in stub.read_text()
