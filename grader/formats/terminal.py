@@ -129,7 +129,7 @@ def _headline(kata: KataReport, causes: int, view: View) -> str:
 def _parts(kata: KataReport, view: View) -> list[str]:
     """Return the verdicts on the parts on one line, or on more where a part would pass the width."""
     told = "   ".join(account.of_part(part).replace(" ", NO_BREAK) for part in kata.parts)
-    lines = wrap(told, view.width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    lines = words(told, view.width, "  ")
     text = "\n".join(lines).replace(NO_BREAK, " ")
     text = text.replace("✓", view.paint("✓", GREEN)).replace("✗", view.paint("✗", RED))
     return text.splitlines()
