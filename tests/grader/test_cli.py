@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade
+from grader.cli.options import from_here
 from grader.report import from_json, to_json
 
 grade_module = importlib.import_module("grader.cli.grade")  # its function has the same name
@@ -114,7 +115,7 @@ def test_a_result_of_none_asks_whether_a_return_is_missing(run):
 
 def test_the_file_that_is_graded_is_named_unless_it_is_the_obvious_one(run, tmp_path):
     told = run(RIGHT.format(returned=WEIGHTS)).stdout
-    assert f"  graded      {tmp_path / 'mine.py'}\n" in told
+    assert f"  graded      {from_here(tmp_path / 'mine.py')}\n" in told
     assert "  graded  " not in run(None).stdout
 
 

@@ -4,8 +4,8 @@
 
 import pytest
 
-from grader.authoring import static_checks, time_limit
 from grader.authoring.source_locations import unwritten
+from grader.authoring.verify import static_checks, time_limit
 from grader.authoring.verify.katas import verify_course
 from grader.course.catalog import Course
 from grader.course.loading import parse
