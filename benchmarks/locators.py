@@ -197,7 +197,7 @@ def with_changed_constant(source: str, chance: random.Random) -> str:
 
 
 def constants(most: int) -> None:
-    """Print how many answers with a changed constant are refused, and how many are told of a float32."""
+    """Print how many answers with a changed constant are refused, and how many reports mention a float32."""
     course = open_course(None)
     infos = written(course)
     chance = random.Random(SEED)

@@ -51,7 +51,7 @@ class Sections:
 
     @property
     def steps(self) -> dict[str, Step]:
-        """All steps so far, by name."""
+        """The steps that were run so far, by the names under which they were recorded."""
         return {name: step for tracer in self.tracers for name, step in tracer.steps.items()}
 
     def _overview(self) -> Section:

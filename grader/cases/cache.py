@@ -7,14 +7,13 @@ be written, nothing is cached. The files that were not used for longest are dele
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from grader.answer_keys.file import Entry, KataKey, KeyFile, KeyUnusable, write
-from grader.course.files import read_file
+from grader.course.files import read_file, write_whole
 from grader.course.loading import cache_folder
 
 LARGEST_FILE = 64 * 2**20
@@ -56,9 +55,7 @@ def write_entry(name: str, entry: Entry) -> bytes:
     data = write([entry], 0, "")
     with suppress(OSError):
         folder().mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.NamedTemporaryFile(dir=folder(), delete=False) as temporary:
-            temporary.write(data)
-        os.replace(temporary.name, folder() / name)
+        write_whole(folder() / name, data, private=True)
         _delete_oldest(name)
     return data
 

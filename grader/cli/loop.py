@@ -33,7 +33,7 @@ from grader.cli.progress import (
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.changed_statement import statement_of
-from grader.course.files import read_file
+from grader.course.files import text_of
 from grader.course.hints import next_hint, next_number
 from grader.course.known_solutions import other_way
 from grader.course.state import BEST, STUBS, CourseState, KataState
@@ -75,14 +75,6 @@ def run_loop(course: Course, options: GradeOptions) -> int:
     if begins_anew:
         os.execv(sys.executable, [sys.executable, "-P", "-m", "grader.cli.grade", *sys.argv[1:]])
     return PASSED
-
-
-def _text_of(path: Path) -> str:
-    """Return the text of a student's file; empty if it cannot be read."""
-    try:
-        return read_file(path).decode(errors="replace")
-    except OSError:
-        return ""
 
 
 def _states(course: Course) -> list[tuple[KataInfo, KataState]]:
@@ -324,7 +316,7 @@ class Loop:
     def statement(self) -> None:
         """Show the docstring of the file, or that of the stub if the file cannot be read."""
         kept = self.versions.kept(STUBS, self.current) or b""
-        found = (statement_of(source) for source in (_text_of(self._path), kept.decode(errors="replace")))
+        found = (statement_of(source) for source in (text_of(self._path), kept.decode(errors="replace")))
         told = next(filter(None, found), f"{from_here(self._path)} has no docstring.")
         self.say(reflowed(harmless(told), self.view().width))
 

@@ -10,6 +10,7 @@ import click
 
 from grader.cli.options import PASSED, columns, from_here
 from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.files import read_file
 from grader.course.state import REPLACED, STUBS, CourseState, Versions
 from grader.course.submission import Submission, SubmissionRejected, decoded
 from grader.errors import reason_of
@@ -75,7 +76,7 @@ def _required(course: Course, info: KataInfo, versions: Versions) -> bytes:
 
 def _is_stub(course: Course, info: KataInfo) -> bool:
     try:
-        return _untouched(info, course.stub(info).read_bytes())
+        return _untouched(info, read_file(course.stub(info)))
     except OSError:
         return False
 

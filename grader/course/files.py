@@ -91,3 +91,11 @@ def safe_parts(name: str) -> Parts:
     if path.is_absolute() or has_drive or ".." in path.parts or any("\0" in part for part in path.parts):
         return ()
     return path.parts
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file that somebody else may have written; empty if it cannot be read."""
+    try:
+        return read_file(path).decode(errors="replace")
+    except OSError:
+        return ""

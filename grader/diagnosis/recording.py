@@ -29,6 +29,7 @@ from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckResult, run_check
 from grader.checks.unearned import unearned
 from grader.course.catalog import Course, KataInfo
+from grader.course.files import read_file
 from grader.course.known_solutions import Answers
 from grader.diagnosis.matcher import FailedCheck
 from grader.diagnosis.similarity import RecordedFailure, record
@@ -128,7 +129,7 @@ class Records:
         """Return a digest of what every judgement rests on, and one of each other file."""
         paths = {part: self._course.solution(self._info, part) for part in ("mistakes", "variants")}
         paths["stub"] = self._course.stub(self._info)
-        found = {part: _digest_of_file(path) for part, path in paths.items() if path.is_file()}
+        found = {part: text for part, path in paths.items() if (text := _digest_of_file(path))}
         return {"all": _digest(self._course, self._info, self._seed), **found}
 
     @property
@@ -204,7 +205,11 @@ class Records:
 
 
 def _digest_of_file(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Return a digest of a file; empty if it cannot be read, since a student may have put anything there."""
+    try:
+        return hashlib.sha256(read_file(path, follows_links=True)).hexdigest()
+    except OSError:
+        return ""
 
 
 def _digest(course: Course, info: KataInfo, seed: int) -> str:

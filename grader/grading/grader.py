@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +22,7 @@ from grader.checks.builtin import plan
 from grader.checks.runner import CheckResult
 from grader.checks.unearned import unearned
 from grader.course.catalog import Course, KataInfo
-from grader.course.files import read_file
+from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
 from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
@@ -202,7 +201,7 @@ class Grader:
                 matcher = self.matcher(prepared)
                 with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
                     mistakes = matcher.name(findings)
-            stub = _text_of(self.course.stub(prepared.info)) if failed else ""
+            stub = text_of(self.course.stub(prepared.info)) if failed else ""
             free = unearned(findings, attempt.session.answers())
             checks = [
                 as_check(
@@ -234,14 +233,6 @@ class _Judged:
     cost: Cost | None = None
     unexplained: list[CheckResult] = field(default_factory=list)
     parts: tuple[Part, ...] = ()
-
-
-def _text_of(path: Path) -> str:
-    """Return the text of a stub; empty if it cannot be read, since a student may have put anything there."""
-    try:
-        return read_file(path).decode()
-    except (OSError, ValueError):
-        return ""
 
 
 def _raises_unwritten(source: str, findings: list[CheckResult]) -> bool:

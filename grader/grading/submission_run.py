@@ -94,7 +94,7 @@ class SubmissionRun:
 
     @property
     def _was_slow(self) -> bool:
-        """True if a call took too long, so that a second one need not be waited for as long."""
+        """Whether a call has exceeded its time limit; later calls then get a shorter one."""
         return any(loss.timed_out for loss in self.losses)
 
     def _importable(self, failure: SubmissionFailed) -> str:

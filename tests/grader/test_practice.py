@@ -1,5 +1,6 @@
 """Tests of `grade --again` and `grade --reset`: one question, a copy of what is replaced, where stubs are."""
 
+import os
 import subprocess
 
 import pytest
@@ -81,3 +82,12 @@ def test_a_deleted_file_is_told_and_comes_back(course, stub):
     assert run(course, "double").stderr.endswith("grade --again double brings the stub back.\n")
     assert run(course, "--again", "double").exit_code == 0
     assert "NotImplementedError" in stub.read_text()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no FIFOs")
+def test_a_fifo_in_place_of_a_file_does_not_hold_up_a_reset(course, stub):
+    stub.unlink()
+    os.mkfifo(stub)
+    told = run(course, "--reset")
+    assert told.exit_code == 4
+    assert "cannot be written" in told.stderr
