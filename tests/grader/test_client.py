@@ -491,8 +491,6 @@ class TestForgedFrames:
             {"ok": 5},
             {"ok": {"verdict": "passed"}},
             {"ok": [1]},
-            {"ok": {"value": 1, "detour": "line 2"}},
-            {"ok": {"value": 1, "detour": -1}},
             {"error": 5},
             {"error": {}},
             {"error": {"kinds": 3, "message": "", "line": 1}},
