@@ -436,7 +436,7 @@ def test_a_folder_that_can_only_be_read_is_read(course, judged, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(cache.os, "utime", refuse)
-    monkeypatch.setattr(cache.tempfile, "NamedTemporaryFile", refuse)
+    monkeypatch.setattr(cache, "write_whole", refuse)
     assert verified(course) == first
     assert judged == []
 
