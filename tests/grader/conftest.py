@@ -11,6 +11,7 @@ import pytest
 from grader.authoring.verify.record import write_record
 from grader.cases import cache
 from grader.course.catalog import Course
+from grader.course.state import FOLDER
 from grader.course.submission import read_submission
 from grader.grading import submission_run
 from grader.grading.grader import Grader
@@ -344,6 +345,14 @@ def tiny_course(tmp_path_factory):
     course = Course(write_files(tmp_path_factory.mktemp("course"), {**DOUBLE, **CENTER}))
     write_record(course, list(course.katas.values()))  # so that it can be released
     return course
+
+
+@pytest.fixture(autouse=True)
+def _tiny_course_forgets(request):
+    """What a test did with the shared course is not remembered in the next: its scores and its hints."""
+    yield
+    if "tiny_course" in request.fixturenames:
+        shutil.rmtree(request.getfixturevalue("tiny_course").root / FOLDER, ignore_errors=True)
 
 
 @pytest.fixture
