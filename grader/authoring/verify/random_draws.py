@@ -2,7 +2,8 @@
 
 A student who makes the mistake in other words draws other numbers. So mistakes that draw are judged once more
 with other seeds. Checks that the reference then fails pin the draws themselves, as a statement may: a mistake
-that fails one of them is always caught, and they are left out for the name.
+that fails one of them is always caught, and they are left out for the name. Only the checks that a mistake
+has failed are run again, since its name rests on them.
 """
 
 from __future__ import annotations
@@ -58,10 +59,11 @@ def redrawn(
     for mistake in drawing:
         name = mistake.recorded.id
         with limited_time(course, prepared.info):
-            again = _judge(prepared, answers.fresh(name))
+            failed = [result for result in mistake.results if result.failures]
+            again = _judge([result.plan for result in failed], prepared, answers.fresh(name))
         mistake.steady = _is_the_same(mistake, again)
         if not mistake.steady:
-            first, second = ([r for r in rs if r.plan.name not in pinned] for rs in (mistake.results, again))
+            first, second = ([r for r in rs if r.plan.name not in pinned] for rs in (failed, again))
             by_chance = _is_named(name, first, matcher) and not _is_named(name, second, matcher)
             with limited_time(course, prepared.info):
                 found[name] = Redrawn(by_chance, _times_caught(prepared, answers, mistake, pinned))
@@ -94,9 +96,9 @@ def _context(prepared: PreparedKata, module: Any, draw: int) -> CheckContext:
     return CheckContext(prepared.kata, prepared.oracle, OtherDraws(module, draw * SHIFT))
 
 
-def _judge(prepared: PreparedKata, module: Any) -> list[CheckResult]:
+def _judge(checks: list[Check], prepared: PreparedKata, module: Any) -> list[CheckResult]:
     context = _context(prepared, module, 1)
-    return [run_check(check, context) for check in prepared.checks]
+    return [run_check(check, context) for check in checks]
 
 
 def _failed(checks: Iterable[Check], context: CheckContext) -> Iterator[Check]:
