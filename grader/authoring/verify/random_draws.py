@@ -66,7 +66,9 @@ def redrawn(
             first, second = ([r for r in rs if r.plan.name not in pinned] for rs in (failed, again))
             by_chance = _is_named(name, first, matcher) and not _is_named(name, second, matcher)
             with limited_time(course, prepared.info):
-                found[name] = Redrawn(by_chance, _times_caught(prepared, answers, mistake, pinned))
+                certain = any(_fails_the_same(mistake, result) for result in again)
+                caught = DRAWS if certain else _times_caught(prepared, answers, mistake, pinned)
+            found[name] = Redrawn(by_chance, caught)
     return found
 
 
@@ -107,7 +109,16 @@ def _failed(checks: Iterable[Check], context: CheckContext) -> Iterator[Check]:
 
 def _is_the_same(mistake: JudgedMistake, again: list[CheckResult]) -> bool:
     """True if other draws have led to the same failures with the same answers."""
-    return all(FailedCheck(r).is_explained_by(mistake.recorded.outcomes[r.plan.name]) for r in again)
+    return all(_is_explained(mistake, result) for result in again)
+
+
+def _fails_the_same(mistake: JudgedMistake, again: CheckResult) -> bool:
+    """True if a check fails with the same answers as before, so that it rests on no draw."""
+    return bool(again.failures) and _is_explained(mistake, again)
+
+
+def _is_explained(mistake: JudgedMistake, again: CheckResult) -> bool:
+    return FailedCheck(again).is_explained_by(mistake.recorded.outcomes[again.plan.name])
 
 
 def _times_caught(prepared: PreparedKata, answers: Answers, mistake: JudgedMistake, pinned: set[str]) -> int:
