@@ -3,7 +3,7 @@
 The code below is single-head causal attention, as a PyTorch module. On a laptop it is
 right, to the last digit. Sent to a GPU with `module.to("cuda")` and called with an x
 that is there too, it raises "Expected all tensors to be on the same device". It is to
-work wherever its owner sends it, and in whichever dtype:
+work wherever its owner sends it, in float32, float64 and bfloat16:
 
     q, k, v  = q(x), k(x), v(x)      three linear layers d_model -> d_model, with biases
     scores   = q kᵀ / sqrt(d_model)  [B, T, T]

@@ -369,6 +369,11 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
         raise ExpectationFailed(
             "The inputs are on another device than the CPU, and the result is on the CPU."
         )
+    if fake.detour:
+        raise ExpectationFailed(
+            f"A tensor is copied to the CPU in line {fake.detour}, and what is computed from it there is"
+            " copied back."
+        )
     if plain is None:
         raise Skip
     _require_same_answer(context, case, plain, observed)

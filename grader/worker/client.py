@@ -23,6 +23,7 @@ KATA_SECONDS = 60.0  # wall time of all calls together, minus the time spent wai
 ANSWERS = 128 * 2**20  # bytes of arrays in all answers of one submission
 SLICE = 0.2  # seconds between two checks of how much time a call has used
 BRIEF = 0.01  # seconds; for shorter batches the wait for a free processor is not measured
+MOST_LINES = 1 << 20  # of a submission, which has no more bytes
 MOST_HELD = 1 << 16  # bytes of requests in one batch, which fit into the socket's buffer
 AHEAD = 2  # requests that are sent at a time, so that the worker begins while the others are encoded
 
@@ -236,7 +237,9 @@ def _valid_outcome(answer: Any, request: Request) -> Outcome:
 def _is_valid(outcome: Outcome, request: Request) -> bool:
     """True if the fields besides the value have the types that the request implies."""
     gradients, arguments = outcome.gradients, outcome.arguments
-    if type(outcome.flops) is not int:
+    if type(outcome.flops) is not int or type(outcome.detour) is not int:
+        return False
+    if not 0 <= outcome.detour <= (MOST_LINES if request.fake_device else 0):
         return False
     if type(outcome.overwritten) is not bool or type(outcome.shared) is not bool:
         return False

@@ -82,6 +82,7 @@ class Measured:
     overwritten: bool = False
     shared: bool = False
     left_changed: str = ""
+    detour: int = 0
 
 
 class Student:
@@ -167,7 +168,9 @@ class Student:
         """Run the calls in the block on a fake device, which has no values; needs PyTorch.
 
         Returns:
-            A context manager; its value lists in `devices` where each result is.
+            A context manager; its value lists in `devices` where each result is. In `detour` it has the line
+            from which a tensor of floats went to the CPU, if what was computed from it there came back; else
+            0. Integers, numbers and what NumPy computes are no detour.
 
         Example:
             with student.pretending_device() as life:
@@ -255,6 +258,7 @@ class Student:
             self._measured.gradients.append(outcome.gradients)
             self._measured.calls.append(call)
         self._measured.left_changed = self._measured.left_changed or outcome.left_changed
+        self._measured.detour = self._measured.detour or outcome.detour
         self._measured.overwritten = self._measured.overwritten or outcome.overwritten
         self._measured.shared = self._measured.shared or outcome.shared
         if outcome.arguments is not None:

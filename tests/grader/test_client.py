@@ -546,3 +546,11 @@ def test_a_trace_that_is_none_loses_the_worker(changes, valid):
     trace = {"lines": [1, 2], "changed": 0, "kept": [], **changes}
     assert _is_valid(Outcome(trace=trace), Request(trace=True)) == valid
     assert not _is_valid(Outcome(trace=trace), Request())
+
+
+@pytest.mark.parametrize(
+    ("line", "valid"), [(0, True), (12, True), (-1, False), (1 << 40, False), ("12", False)]
+)
+def test_a_forged_detour_loses_the_worker(line, valid):
+    assert _is_valid(Outcome(detour=line), Request(fake_device=True)) == valid
+    assert _is_valid(Outcome(detour=line), Request()) == (line == 0)

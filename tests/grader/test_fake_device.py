@@ -25,6 +25,21 @@ from grader.worker.in_process import LocalStudent  # noqa: E402 - torch first
 AWAY = "cuda:0"
 ROOT = Path(__file__).parents[2]
 DECLARED = ROOT / "tests" / "katas" / "debugging" / "test_debug_device.py"
+DETOURS = [
+    lambda a: a.cpu().softmax(-1).to(a.device),
+    lambda a: a * (a.to("cpu") > 1).cuda(),
+    lambda a: torch.as_tensor(a.cpu().exp(), device=a.device),
+    lambda a: torch.empty_like(a).copy_(torch.stack([row * 2 for row in a.cpu()])),
+]
+NO_DETOURS = [
+    lambda a: a,
+    lambda a: a[:, a.cpu().argsort(-1)[0].to(a.device)],  # integers
+    lambda a: a * a.cpu().max().to(a.device),  # a number
+    lambda a: a * a[0].cpu().exp().to(a.device),  # few entries
+    lambda a: a + torch.tensor(a.tolist(), device=a.device),
+    lambda a: a + torch.from_numpy(a.cpu().numpy()).to(a.device),
+    lambda a: a.cpu(),  # does not come back
+]
 MADE_ON_THE_DEVICE = [
     lambda a: torch.ones(2, device=a.device),
     lambda a: torch.tensor(0.5, device=a.device),
@@ -189,9 +204,14 @@ IDIOMS = {
 }
 
 
+def result_of(function, args):
+    """Return the result of a call with the arguments on the fake device."""
+    return call_on_fake_device(function, args, {})[0]
+
+
 def on_the_device(function, args):
     """Return the result of a call on the fake device, which must be a tensor on that device."""
-    value = call_on_fake_device(function, args, {})
+    value = result_of(function, args)
     assert isinstance(value, torch.Tensor)
     return value
 
@@ -210,14 +230,14 @@ class Keeping(torch.nn.Module):
 class TestCallOnFakeDevice:
     def test_a_mask_that_a_module_keeps_from_a_call_on_the_cpu_meets_the_device(self):
         with pytest.raises(DeviceMismatch):
-            call_on_fake_device(Keeping(by_device=False), [x(2)], {})
+            result_of(Keeping(by_device=False), [x(2)])
         assert on_the_device(Keeping(by_device=True), [x(2)]).tolist() == [1, 2]
 
     def test_the_call_on_the_cpu_draws_no_random_numbers(self):
         torch.manual_seed(0)
         expected = torch.rand(1)
         torch.manual_seed(0)
-        call_on_fake_device(torch.nn.Identity(), [x(2)], {})
+        result_of(torch.nn.Identity(), [x(2)])
         assert torch.rand(1) == expected
 
     def test_right_code_stays_on_the_device(self):
@@ -226,7 +246,7 @@ class TestCallOnFakeDevice:
 
     def test_a_mask_left_on_the_cpu_is_caught(self):
         with pytest.raises(DeviceMismatch):
-            call_on_fake_device(lambda a: a + torch.ones(2, 2), [x(2, 2)], {})
+            result_of(lambda a: a + torch.ones(2, 2), [x(2, 2)])
 
     @pytest.mark.parametrize("made", MADE_ON_THE_DEVICE)
     def test_a_tensor_made_on_the_device_of_x_is_right(self, made):
@@ -239,32 +259,30 @@ class TestCallOnFakeDevice:
     @pytest.mark.parametrize("made", LEFT_BEHIND)
     def test_a_tensor_made_on_the_cpu_is_caught(self, made):
         with pytest.raises(DeviceMismatch):
-            call_on_fake_device(lambda a: a + made(a), [x(2, 2)], {})
+            result_of(lambda a: a + made(a), [x(2, 2)])
 
     def test_a_number_as_a_tensor_may_stay_on_the_cpu(self):
-        call_on_fake_device(lambda a: a * torch.tensor(2.0), [x(2)], {})
+        result_of(lambda a: a * torch.tensor(2.0), [x(2)])
 
     def test_as_tensor_leaves_a_tensor_where_it_is(self):
         on_the_device(torch.as_tensor, [x(2)])
 
     def test_an_embedding_whose_ids_stayed_behind_is_caught(self):
         with pytest.raises(DeviceMismatch):
-            call_on_fake_device(
-                lambda table: torch.nn.functional.embedding(torch.tensor([0, 1]), table), [x(2, 2)], {}
-            )
+            result_of(lambda table: torch.nn.functional.embedding(torch.tensor([0, 1]), table), [x(2, 2)])
 
     def test_a_buffer_moves_along(self):
         on_the_device(Masked(registered=True), [x(2)])
 
     def test_a_table_that_is_no_buffer_is_caught(self):
         with pytest.raises(DeviceMismatch):
-            call_on_fake_device(Masked(registered=False), [x(2)], {})
+            result_of(Masked(registered=False), [x(2)])
 
     def test_a_method_of_a_module_finds_its_buffers_moved(self):
-        call_on_fake_device(Masked(registered=True).step, [x(2)], {})
+        result_of(Masked(registered=True).step, [x(2)])
 
     def test_a_module_among_the_arguments_is_moved(self):
-        call_on_fake_device(lambda model, a: model(a), [Masked(registered=True), x(2)], {})
+        result_of(lambda model, a: model(a), [Masked(registered=True), x(2)])
 
     def test_a_weight_that_two_layers_share_moves_under_both_names(self):
         pair = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False))
@@ -291,46 +309,59 @@ class TestCallOnFakeDevice:
         on_the_device(step, [torch.nn.Linear(2, 2), x(2, 2)])
 
     def test_a_result_on_the_cpu_is_told_as_such(self):
-        assert call_on_fake_device(lambda a: [a, {"k": a.cpu()}], [x(2)], {})[1]["k"].device == "cpu"
+        assert result_of(lambda a: [a, {"k": a.cpu()}], [x(2)])[1]["k"].device == "cpu"
 
     def test_results_can_be_handed_to_the_next_call(self):
-        first = call_on_fake_device(lambda a: a * 2, [x(2)], {})
-        assert call_on_fake_device(lambda a, b: a + b, [first, x(2)], {}).tolist() == [3, 6]
+        first = result_of(lambda a: a * 2, [x(2)])
+        assert result_of(lambda a, b: a + b, [first, x(2)]).tolist() == [3, 6]
 
     def test_objects_are_made_as_ever(self):
-        assert call_on_fake_device(torch.nn.Identity, [], {})(1) == 1
+        assert result_of(torch.nn.Identity, [])(1) == 1
 
     def test_what_depends_on_values_can_be_asked(self):
         def choose(a):
             return a[a > 1] if a.sum().item() > 2 and a.tolist() == [1.0, 2.0] else a.unique() @ a
 
-        assert call_on_fake_device(choose, [x(2)], {}).shape == (1,)
+        assert result_of(choose, [x(2)]).shape == (1,)
 
     def test_nested_arguments_move_and_numbers_stay(self):
         def look(nested, number):
             return [str(nested["a"][0].device), number]
 
-        assert call_on_fake_device(look, [{"a": (x(1),)}, 3], {}) == [AWAY, 3]
+        assert result_of(look, [{"a": (x(1),)}, 3]) == [AWAY, 3]
 
     @pytest.mark.parametrize("told", TOLD_OF_A_GPU)
     def test_a_tensor_looks_as_on_a_gpu(self, told):
-        assert call_on_fake_device(told, [x(2)], {}) is True
+        assert result_of(told, [x(2)]) is True
 
     @pytest.mark.parametrize("refused", REFUSED_ON_A_GPU)
     def test_numpy_is_refused_as_on_a_gpu(self, refused):
         with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
-            call_on_fake_device(refused, [x(2)], {})
+            result_of(refused, [x(2)])
 
     def test_a_result_with_named_parts_arrives_as_a_tuple(self):
-        values, positions = call_on_fake_device(lambda a: a.topk(1), [x(2)], {})
+        values, positions = result_of(lambda a: a.topk(1), [x(2)])
         assert (values.tolist(), positions.tolist()) == ([2], [1])
 
     def test_values_of_an_earlier_answer_are_kept(self):
-        first = call_on_fake_device(lambda a: a * 3, [x(2)], {})
-        assert call_on_fake_device(lambda a: a.tolist(), [first], {}) == [3, 6]
+        first = result_of(lambda a: a * 3, [x(2)])
+        assert result_of(lambda a: a.tolist(), [first]) == [3, 6]
+
+    @pytest.mark.parametrize("detour", DETOURS)
+    def test_a_detour_by_the_cpu_is_found_in_its_line(self, detour):
+        _, line = call_on_fake_device(detour, [x(2, 4)], {})
+        assert line == detour.__code__.co_firstlineno
+
+    @pytest.mark.parametrize("free", NO_DETOURS)
+    def test_a_look_from_the_cpu_is_no_detour(self, free):
+        assert call_on_fake_device(free, [x(2, 4)], {})[1] == 0
+
+    def test_a_detour_is_forgotten_in_the_next_call(self):
+        call_on_fake_device(DETOURS[0], [x(2, 4)], {})
+        assert call_on_fake_device(NO_DETOURS[0], [x(2, 4)], {})[1] == 0
 
     def test_nothing_of_it_is_left_afterwards(self):
-        call_on_fake_device(lambda a: a + torch.ones(2, device=a.device), [x(2)], {})
+        result_of(lambda a: a + torch.ones(2, device=a.device), [x(2)])
         assert torch.Generator().device.type == "cpu"
         assert torch.Generator is torch._C.Generator
 

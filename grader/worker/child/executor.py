@@ -116,7 +116,8 @@ class Executor:
             value, outcome.tensors_made = memory.with_tensors_made(function, args, kwargs)
         elif request.fake_device:
             # what a call on the CPU leaves behind would be put back, after both calls
-            value = call_on_fake_device(function, args, kwargs, on_cpu_before=not request.undo)
+            before = not request.undo
+            value, outcome.detour = call_on_fake_device(function, args, kwargs, on_cpu_before=before)
         elif request.grad_mode:
             is_on = request.grad_mode == "on"
             value, outcome.left_changed = instrumentation.with_grad_mode(is_on, function, args, kwargs, given)

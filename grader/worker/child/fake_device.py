@@ -8,6 +8,7 @@ imported only after PyTorch.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -22,8 +23,13 @@ _Mode: Any = TorchDispatchMode
 _FunctionMode: Any = TorchFunctionMode
 DEVICE = torch.device("lazy:0")  # the device that PyTorch's kernels see; without CUDA they reject "cuda"
 SHOWN = torch.device("cuda:0")  # the device that a submission sees
+COPIED = "_copied_in_line"  # an attribute of tensors on the CPU
+PYTORCH = torch.__path__[0]
 CUDA = re.compile(r"cuda(:\d+)?")
 _Generator = torch.Generator
+FEW = 4  # entries of a tensor that may go by way of the CPU: a limit or a count to look at
+#: The lines of the submission from which a tensor of floats went by way of the CPU, in the call that runs.
+detours: list[int] = []
 INDEXING = {
     torch.ops.aten.index.Tensor,
     torch.ops.aten.index_put.default,
@@ -148,15 +154,55 @@ def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     goal = kwargs.get("device")
     to_cpu = not fakes if goal is None else torch.device(goal).type != DEVICE.type
     if not fakes and to_cpu:
-        return func(*args, **kwargs)
+        return _from_copy(func(*args, **kwargs), _line_of_copy(tensors))
     if goal is None and len(fakes) < len(tensors):
         _require_one_device(func, args, tensors)
     kwargs = kwargs if to_cpu or goal is None else {**kwargs, "device": "cpu"}
+    if tensors and not to_cpu:
+        _note_detour(tensors)
     result = func(*mapped(_on_cpu, args), **mapped(_on_cpu, kwargs))
+    if goal is not None and to_cpu and _is_large(tensors[0], FEW) and tensors[0].is_floating_point():
+        _from_copy(result, _line())
     if torch.Tag.inplace_view in func.tags:
         _update_shape(args[0])
     arguments = {id(_on_cpu(tensor)): tensor for tensor in tensors}
     return _wrap_result(result, arguments, to_cpu)
+
+
+def _note_detour(tensors: list[torch.Tensor]) -> None:
+    """Note it if a tensor on the CPU, computed from a copy of one on the fake device, is brought back."""
+    line = _line_of_copy([t for t in tensors if _is_large(t, 1) and (t.is_floating_point() or _is_mask(t))])
+    if line:
+        detours.append(line)
+
+
+def _is_large(tensor: torch.Tensor, few: int) -> bool:
+    return tensor.numel() > few
+
+
+def _is_mask(tensor: torch.Tensor) -> bool:
+    return tensor.dtype is torch.bool
+
+
+def _line_of_copy(tensors: Iterable[torch.Tensor]) -> int:
+    """Return the line in which one of the tensors, or what it was computed from, was copied to the CPU; 0 if
+    none was."""
+    return next((line for tensor in tensors if (line := getattr(tensor, COPIED, 0))), 0)
+
+
+def _from_copy(result: Any, line: int) -> Any:
+    """Note on the tensors of a result that they come from a copy that was made in this line, if any was."""
+    for tensor in _tensors([result]) if line else ():
+        setattr(tensor, COPIED, line)
+    return result
+
+
+def _line() -> int:
+    """Return the line that runs outside of this file and of PyTorch."""
+    frame = sys._getframe()
+    while frame.f_back and frame.f_code.co_filename.startswith((__file__, PYTORCH)):
+        frame = frame.f_back
+    return frame.f_lineno
 
 
 def _update_shape(fake: FakeDeviceTensor) -> None:

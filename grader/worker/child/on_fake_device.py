@@ -60,12 +60,13 @@ def _with_grad_of_optimizer(func: Any) -> Any:
 
 def call_on_fake_device(
     function: Function, args: list[Any], kwargs: dict[str, Any], on_cpu_before: bool = True
-) -> Any:
+) -> tuple[Any, int]:
     """Call a function with all tensors, and the parameters and buffers of all modules, on the fake device; a
     module is called on the CPU before if `on_cpu_before` is true.
 
-    Results come back as CPU tensors, and tensors that are not on the fake device as TensorOutlines. Raises
-    DeviceMismatch if the function mixes devices."""
+    Results come back as CPU tensors, and tensors that are not on the fake device as TensorOutlines, with the
+    line from which a tensor has gone by way of the CPU; 0 if none has. Raises DeviceMismatch if the function
+    mixes devices."""
     import torch
 
     from grader.worker.child import fake_device
@@ -74,12 +75,13 @@ def call_on_fake_device(
     owner = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
     modules = [m for m in (owner, *args, *kwargs.values()) if isinstance(m, torch.nn.Module)]
     if isinstance(function, type) or (modules and _is_inherited(torch, function)):
-        return function(*args, **kwargs)
+        return function(*args, **kwargs), 0
     if (
         function is owner and on_cpu_before
     ):  # what a module keeps from a call on the CPU must not meet the fake device
         with contextlib.suppress(Exception), torch.random.fork_rng(devices=[]):
             function(*mapped(_copied, args), **mapped(_copied, kwargs))
+    fake_device.detours.clear()
     with fake_device.FakeDeviceMode(), contextlib.ExitStack() as stack:
         for module in modules:
             state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
@@ -91,7 +93,7 @@ def call_on_fake_device(
         args, kwargs = mapped(to_fake_device, args), mapped(to_fake_device, kwargs)
         with fake_device.CudaNamesMode():
             value = function(*args, **kwargs)
-        return mapped(fake_device.from_fake_device, value)
+        return mapped(fake_device.from_fake_device, value), next(iter(fake_device.detours), 0)
 
 
 def _copied(value: Any) -> Any:

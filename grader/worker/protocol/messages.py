@@ -64,6 +64,7 @@ class Outcome:
     overwritten: bool = False  # the call changed the result that was held
     shared: bool = False  # the call returned an array that was returned before
     left_changed: str = ""  # what the call left in another mode: "gradients" or "training"
+    detour: int = 0  # the line from which a tensor has gone from the fake device by way of the CPU
 
     def message(self) -> dict[str, Any]:
         """Return the value and the fields that are not empty."""
@@ -84,4 +85,6 @@ class Outcome:
             fields["shared"] = True
         if self.left_changed:
             fields["left_changed"] = self.left_changed
+        if self.detour:
+            fields["detour"] = self.detour
         return fields

@@ -67,6 +67,16 @@ class keeps_the_triangle_in_a_dict(_Attention):
 
 
 @subtle
+class takes_the_softmax_on_the_cpu(_Attention):
+    """Nothing is left behind, and yet a step is not where x is: the scores are copied to the CPU, the softmax
+    is taken there, and its weights are copied back. On a GPU each such copy waits for all work before it.
+    """
+
+    def _weights(self, scores, mask):
+        return (scores + mask).cpu().softmax(-1).to(scores.device)
+
+
+@subtle
 class makes_the_mask_in_float32(_Attention):
     """The mask is where x is, and always float32: added to scores of bfloat16 it makes them float32, and the
     product with v fails. Whoever makes a tensor beside x tells it the device and the dtype.

@@ -14,7 +14,7 @@ KATA = Kata(
     title="Left behind on the CPU",
     source="PyTorch documentation, torch.nn.Module.register_buffer; Vaswani et al. 2017, section 3.2",
     library="torch",
-    ships_wrong_code="8b5f842c071a",
+    ships_wrong_code="412996267d49",
     roundings=4,
     bank_size=17,
     axes={"x": "batch tokens d_model", "future": "batch tokens d_model"},
@@ -49,9 +49,6 @@ def left_behind(module):
         if name not in vars(nn.Module()) and holds_arrays(value)
     ]
 """
-
-
-#: The result of the first of two calls, looked at after the second.
 
 
 def token_rows(draw, batch, tokens, d_model, dtype):
@@ -152,6 +149,8 @@ def test_runs_where_module_and_input_are(student, d_model, max_len, weights, x):
     expect.true(away, "Module and x are on another device than the CPU, and so is the result.")
     what = "the result on another device, against the one on the CPU,"
     expect.close(there, plain, what, terms=3 * d_model, roundings=4)
+    by_the_cpu = f"A tensor is copied to the CPU in line {life.detour}, and its result is copied back."
+    expect.true(not life.detour, by_the_cpu)
 
 
 @KATA.law(points=1, cases=fresh_cases)

@@ -34,8 +34,6 @@ KATA = Kata(
     ),
 )
 
-#: The results of the first of two calls, looked at after the second.
-
 
 def mixture_weights(seed, d_model, d_ff, num_experts, dtype):
     """All parameters, in hundredths."""

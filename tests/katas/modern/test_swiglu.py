@@ -42,8 +42,6 @@ KATA = Kata(
     },
 )
 
-#: The result of the first of two calls, looked at after the second.
-
 
 def network_weights(seed, d_model, d_ff, dtype):
     """All parameters, in hundredths."""

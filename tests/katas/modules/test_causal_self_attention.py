@@ -46,9 +46,6 @@ KATA = Kata(
 )
 
 
-#: The results of the first of two calls, looked at after the second.
-
-
 def token_rows(draw, batch, tokens, d_model, dtype):
     """Small readable numbers or normal ones, in any order of axes in memory."""
     return draw(st.tensors(st.permuted(st.arrays((batch, tokens, d_model), dtype))))

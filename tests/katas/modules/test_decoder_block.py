@@ -38,9 +38,6 @@ KATA = Kata(
 )
 
 
-#: The result of the first of two calls, looked at after the second.
-
-
 def token_rows(draw, batch, tokens, d_model, dtype):
     """Rows of hundredths that have some spread, in any order of axes in memory."""
     wide = st.normal_arrays((batch, tokens, d_model), dtype, scale=draw(st.sampled_from([0.5, 1.0, 2.0])))

@@ -43,9 +43,6 @@ KATA = Kata(
 )
 
 
-#: The result of the first of two calls, looked at after the second.
-
-
 def sizes_of(draw):
     """The constructor's arguments."""
     num_heads, d_model = draw(st.sampled_from(WIDTHS))

@@ -41,9 +41,6 @@ KATA = Kata(
 )
 
 
-#: The result of the first of two calls, looked at after the second.
-
-
 def encoding_case(draw, widths=(4, 6, 2, 8)):
     """A module's numbers and a float32 input, mostly shorter than max_len."""
     d_model, tokens = draw(st.sampled_from(widths)), draw(st.sampled_from([3, 2, 4, 5, 6, 1]))

@@ -35,9 +35,6 @@ KATA = Kata(
 )
 
 
-#: The result of the first of two calls, looked at after the second.
-
-
 def table(draw, rows, d_model, dtype):
     """Rows of hundredths, some of them longer than 1."""
     import torch

@@ -67,11 +67,6 @@ class RealPositions(torch.nn.Module):
 
 def seed(number):
     torch.manual_seed(number)
-
-def first_result(model, first, then):
-    result = model.model(*first).detach()
-    model.model(*then)
-    return shown(result, first[1], model.pad_id)
 """
 
 

@@ -53,11 +53,6 @@ import torch
 
 def seed(number):
     torch.manual_seed(number)
-
-def first_result(model, first, then):
-    result = model(*first).detach()
-    model(*then)
-    return result
 """
 
 

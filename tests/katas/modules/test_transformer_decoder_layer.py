@@ -56,11 +56,6 @@ def freeze_key_biases(layer):
     for name, parameter in layer.named_parameters():
         if name.endswith(".k.bias"):
             parameter.requires_grad_(False)
-
-def first_result(layer, first, then):
-    result = layer(*first).detach()
-    layer(*then)
-    return result
 """
 
 
