@@ -34,8 +34,7 @@ class and not to the object); the text is right, and each step takes longer than
 last by far more than it should (the history is projected again).
 
 Corners with checks of their own: tensors that are not contiguous, float64 input
-computed in float64, extreme scores, a mask that
-has a row for each new token and no others.
+computed in float64, extreme scores, masks of no more than the new tokens' rows.
 
 Source: Shazeer 2019, "Fast Transformer Decoding: One Write-Head is All You Need",
 section 2.4; the attention is that of Vaswani et al. 2017, section 3.2.
