@@ -457,7 +457,7 @@ def _agrees_in_order(context: CheckContext, case: Case) -> bool:
     return first_difference(context.expected(case).exact, observed, tolerance, dtype) is None
 
 
-def plan(kata: Kata, oracle: Oracle) -> list[Check]:
+def checks_of(kata: Kata, oracle: Oracle) -> list[Check]:
     """Return all checks of a kata, in the order in which they run."""
     if kata.questions:
         return question_checks(kata, oracle.key.cases)

@@ -41,7 +41,7 @@ class Failure:
 class CheckResult:
     """The result of one check: the cases that it judged (`asked`), and the failures among them."""
 
-    plan: Check
+    check: Check
     failures: list[Failure] = field(default_factory=list)
     asked: list[Case] = field(default_factory=list)
 

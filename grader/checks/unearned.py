@@ -17,22 +17,22 @@ NOT_COMPARED = "No points yet: another check fails, and nothing could be compare
 ONE_ANSWER = "No points: the answer is the same whatever the arguments."
 
 
-def unearned(findings: list[CheckResult], answers: list[dict[str, Any] | None]) -> dict[str, str]:
+def unearned(results: list[CheckResult], answers: list[dict[str, Any] | None]) -> dict[str, str]:
     """Return, by check, why it gives no points although it does not fail. Built-in checks give none if fewer
     than a quarter of the cases agree with the reference. If none agrees, no check gives any if no call
     returned, or all returned the same. If agreement waits for an unwritten part, no check gives any while
     another fails."""
-    agreement = findings[0]
-    if agreement.plan.name not in BUILTIN:  # a kata of questions, in which each answer counts by itself
+    agreement = results[0]
+    if agreement.check.name not in BUILTIN:  # a kata of questions, in which each answer counts by itself
         return {}
     if not agreement.asked:  # it waits for a part that is not written
-        fails = any(finding.failures for finding in findings)
-        return {finding.plan.name: NOT_COMPARED for finding in findings if fails and finding.asked}
+        fails = any(result.failures for result in results)
+        return {result.check.name: NOT_COMPARED for result in results if fails and result.asked}
     agreeing = len(agreement.asked) - len(agreement.failures)
     if agreeing:
         return dict.fromkeys(BUILTIN, FEW_CASES_AGREE) if 4 * agreeing < len(agreement.asked) else {}
     returned = [answer for answer in answers if answer is not None]
-    everything = [finding.plan.name for finding in findings]
+    everything = [result.check.name for result in results]
     if not returned:
         return dict.fromkeys(everything, NO_ANSWER)
     if 2 * sum(distinct_values(answer) == {"nan"} for answer in returned) > len(returned):

@@ -178,7 +178,7 @@ class Loop:
 
     def _grade_saved(self, path: Path) -> None:
         info = next(info for info in self.course.katas.values() if self.course.stub(info) == path)
-        if info.library not in self.session.grader.sources and not lacks_library(info):
+        if info.library not in self.session.grader.factories and not lacks_library(info):
             self._ends = self._begins_anew = True
         else:
             self._grade(info)

@@ -30,10 +30,10 @@ class MistakeMatcher:
     def __init__(self, mistakes: list[RecordedMistake]) -> None:
         self.mistakes = mistakes
 
-    def name(self, findings: list[CheckResult]) -> dict[str, Mistake]:
+    def name(self, results: list[CheckResult]) -> dict[str, Mistake]:
         """Return, by name of the check, the mistake that explains it best; unexplained checks are absent."""
-        failed = [FailedCheck(finding) for finding in findings if finding.status in ("failed", "error")]
-        candidates = [Candidate(mistake, findings, failed) for mistake in self.mistakes]
+        failed = [FailedCheck(result) for result in results if result.status in ("failed", "error")]
+        candidates = [Candidate(mistake, results, failed) for mistake in self.mistakes]
         named = {}
         for check in failed:
             fitting = [candidate for candidate in candidates if candidate.may_be_named(check)]
@@ -49,12 +49,12 @@ class MistakeMatcher:
 class FailedCheck:
     """One failed check of a submission, with its failures by the number of the case."""
 
-    def __init__(self, finding: CheckResult) -> None:
-        self.name = finding.plan.name
-        order = finding.plan.positions
-        self.failures = {order[id(f.case)]: ComparedFailure(f) for f in finding.failures}
-        self._answers = [call.value for f in finding.failures for call in f.trace if not call.error]
-        first = finding.failures[0] if finding.failures else None
+    def __init__(self, result: CheckResult) -> None:
+        self.name = result.check.name
+        order = result.check.positions
+        self.failures = {order[id(f.case)]: ComparedFailure(f) for f in result.failures}
+        self._answers = [call.value for f in result.failures for call in f.trace if not call.error]
+        first = result.failures[0] if result.failures else None
         self._was_empty = first.is_empty if isinstance(first, RecordedFailure) else None
 
     @cached_property
@@ -83,9 +83,9 @@ class Candidate:
     """One mistake, compared with all check results of one submission."""
 
     def __init__(
-        self, mistake: RecordedMistake, findings: list[CheckResult], failed: list[FailedCheck]
+        self, mistake: RecordedMistake, results: list[CheckResult], failed: list[FailedCheck]
     ) -> None:
-        self.mistake, self._findings, self._failed = mistake, findings, failed
+        self.mistake, self._results, self._failed = mistake, results, failed
         self._explained: dict[str, bool] = {}
 
     def explains(self, check: FailedCheck) -> bool:
@@ -106,13 +106,13 @@ class Candidate:
     def _fails_more(self) -> bool:
         """True if the mistake fails a case of a law, or of agreement with the reference, that the submission
         passes. Built-in checks and corners do not count: they may fail for another reason."""
-        for finding in self._findings:
-            plan = finding.plan
-            if plan.parameters is None and plan.name != agrees_with_reference.__name__:
+        for result in self._results:
+            check = result.check
+            if check.parameters is None and check.name != agrees_with_reference.__name__:
                 continue
-            passed = {plan.positions[id(case)] for case in finding.asked}
-            passed -= {plan.positions[id(failure.case)] for failure in finding.failures}
-            if _failing(self.mistake.outcomes.get(plan.name, [])).keys() & passed:
+            passed = {check.positions[id(case)] for case in result.asked}
+            passed -= {check.positions[id(failure.case)] for failure in result.failures}
+            if _failing(self.mistake.outcomes.get(check.name, [])).keys() & passed:
                 return True
         return False
 
@@ -131,7 +131,7 @@ class Candidate:
 
     @cached_property
     def _passed(self) -> list[str]:
-        return [finding.plan.name for finding in self._findings if finding.status == "passed"]
+        return [result.check.name for result in self._results if result.status == "passed"]
 
     @cached_property
     def _passes(self) -> int:
@@ -163,20 +163,20 @@ def _each_is_needed(one: dict[int, bool], other: dict[int, bool]) -> bool:
 class QuestionMatcher(MistakeMatcher):
     """Names the known mistake that gives the same wrong answer in the same row of numbers."""
 
-    def name(self, findings: list[CheckResult]) -> dict[str, Mistake]:
+    def name(self, results: list[CheckResult]) -> dict[str, Mistake]:
         """Return, by name of the check, the mistake that gives the same answers."""
         named = {}
-        for finding in findings:
-            found = next((m for m in self.mistakes if finding.failures and _answers_alike(m, finding)), None)
+        for result in results:
+            found = next((m for m in self.mistakes if result.failures and _answers_alike(m, result)), None)
             if found:
-                named[finding.plan.name] = Mistake(found.id, found.text)
+                named[result.check.name] = Mistake(found.id, found.text)
         return named
 
 
-def _answers_alike(mistake: RecordedMistake, finding: CheckResult) -> bool:
+def _answers_alike(mistake: RecordedMistake, result: CheckResult) -> bool:
     """True if the mistake fails the cases that the submission fails, with the same answers."""
-    outcomes, order = mistake.outcomes.get(finding.plan.name, []), finding.plan.positions
-    pairs = [(outcomes[order[id(f.case)]] if outcomes else None, f) for f in finding.failures]
+    outcomes, order = mistake.outcomes.get(result.check.name, []), result.check.positions
+    pairs = [(outcomes[order[id(f.case)]] if outcomes else None, f) for f in result.failures]
     return all(
         theirs is not None
         and [call.error for call in failure.trace] == [()]

@@ -258,9 +258,9 @@ def _facts(mistake: JudgedMistake) -> Facts:
     skipped = {}
     for result in mistake.results:
         asked = set(map(id, result.asked))
-        if positions := [index for index, case in enumerate(result.plan.cases) if id(case) not in asked]:
-            skipped[result.plan.name] = positions
-    empty = [r.plan.name for r in mistake.results if r.failures and FailedCheck(r).is_empty]
+        if positions := [index for index, case in enumerate(result.check.cases) if id(case) not in asked]:
+            skipped[result.check.name] = positions
+    empty = [r.check.name for r in mistake.results if r.failures and FailedCheck(r).is_empty]
     return Facts(mistake.recorded.id, mistake.points, skipped, empty, mistake.steady)
 
 
@@ -318,25 +318,25 @@ def _judge(
 ) -> JudgedMistake | None:
     """Run all checks on one mistake; the laws of a general one only if it fails a built-in check, else the
     result is None."""
-    session = CheckContext(prepared.kata, prepared.oracle, LocalStudent(answers.fresh(name)))
+    context = CheckContext(prepared.kata, prepared.oracle, LocalStudent(answers.fresh(name)))
     laws = [check for check in prepared.checks if check.parameters is not None]
-    findings = _findings([check for check in prepared.checks if check.parameters is None], session)
-    if is_general and not any(finding.failures for finding in findings):
+    results = _results([check for check in prepared.checks if check.parameters is None], context)
+    if is_general and not any(result.failures for result in results):
         return None
-    findings += _findings(laws, session)
-    outcomes = {finding.plan.name: _outcomes(finding) for finding in findings}
-    lost = {finding.plan.name for finding in findings if finding.failures}
-    lost |= unearned(findings, session.answers()).keys()
-    points = sum(finding.plan.points for finding in findings if finding.plan.name not in lost)
+    results += _results(laws, context)
+    outcomes = {result.check.name: _outcomes(result) for result in results}
+    lost = {result.check.name for result in results if result.failures}
+    lost |= unearned(results, context.answers()).keys()
+    points = sum(result.check.points for result in results if result.check.name not in lost)
     recorded = RecordedMistake(name, answers.text(name), outcomes)
-    raised = _raised(recorded.text, findings[0])
-    return JudgedMistake(recorded, answers.level(name), findings, points, code, raised)
+    raised = _raised(recorded.text, results[0])
+    return JudgedMistake(recorded, answers.level(name), results, points, code, raised)
 
 
-def _findings(checks: list[Check], session: CheckContext) -> list[CheckResult]:
+def _results(checks: list[Check], context: CheckContext) -> list[CheckResult]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # a law may sum wrong answers that overflow
-        return [run_check(check, session) for check in checks]
+        return [run_check(check, context) for check in checks]
 
 
 def _raised(text: str, agreement: CheckResult) -> str:
@@ -349,9 +349,9 @@ def _raised(text: str, agreement: CheckResult) -> str:
     return "" if mentions else agreement.failures[0].message
 
 
-def _outcomes(finding: CheckResult) -> list[Recorded | None]:
+def _outcomes(result: CheckResult) -> list[Recorded | None]:
     """Return how each case fails, or None for a case that passes or cannot be judged."""
-    outcomes: list[Recorded | None] = [None] * len(finding.plan.cases)
-    for failure in finding.failures:
-        outcomes[finding.plan.positions[id(failure.case)]] = record(failure)
+    outcomes: list[Recorded | None] = [None] * len(result.check.cases)
+    for failure in result.failures:
+        outcomes[result.check.positions[id(failure.case)]] = record(failure)
     return outcomes

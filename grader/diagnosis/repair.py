@@ -180,13 +180,13 @@ class RepairSearch:
         submission: Submission,
         factory: WorkerFactory,
         device: str,
-        findings: list[CheckResult],
+        results: list[CheckResult],
         options: SearchOptions,
     ) -> None:
         self.prepared, self.submission, self.options = prepared, submission, options
         self.factory, self.device = factory, device
-        self.failing = [finding for finding in findings if finding.failures]
-        self.goals = [goal for finding in self.failing[:MOST_GOALS] for goal in _goals(finding)]
+        self.failing = [result for result in results if result.failures]
+        self.goals = [goal for result in self.failing[:MOST_GOALS] for goal in _goals(result)]
         self.clock = Clock(options)
         self.trial: Trial | None = None
         self.judged = 0  # candidates
@@ -195,22 +195,22 @@ class RepairSearch:
     def run(self) -> None:
         """Fill `places` with those where one edit makes every check pass, or of which a run shows a fact."""
         try:
-            own = [finding for finding in self.failing if is_of_state(finding.plan)] or self.failing
+            own = [result for result in self.failing if is_of_state(result.check)] or self.failing
             lines, kept = self._traced(own[0])
             if kept and self._locate_state(own, kept):
                 return
             self._locate()
-            if not self.places or any(finding.plan.judge not in LOCATED for finding in self.failing):
-                raised = next((f.line for finding in self.failing for f in finding.failures if f.line), 0)
+            if not self.places or any(result.check.judge not in LOCATED for result in self.failing):
+                raised = next((f.line for result in self.failing for f in result.failures if f.line), 0)
                 self._search(Trace(frozenset(lines), raised))
         except (Outdated, SearchEnded):
             pass
         finally:
             self._close()
 
-    def _traced(self, finding: CheckResult) -> tuple[set[int], dict[Label, int]]:
+    def _traced(self, result: CheckResult) -> tuple[set[int], dict[Label, int]]:
         """Return the lines that run in a failing case, and those that change something for later calls."""
-        goal = next(_goals(finding))
+        goal = next(_goals(result))
         try:
             student = traced(self._context(), goal, goal.cases[0])
         except (SubmissionFailed, WorkerLost, CheckAborted):
@@ -221,18 +221,18 @@ class RepairSearch:
     def _locate_state(self, own: list[CheckResult], kept: dict[Label, int]) -> bool:
         """Add the lines that change something for later calls, if that makes the checks of `own` fail. Return
         whether it explains all that fails."""
-        goals = [goal for finding in own[:MOST_GOALS] for goal in _goals(finding)]
-        checks = [*goals, *(finding.plan for finding in own)]
+        goals = [goal for result in own[:MOST_GOALS] for goal in _goals(result)]
+        checks = [*goals, *(result.check for result in own)]
         passes = partial(self._passes, self.submission.source, checks)
         found = keeping(kept, lambda labels: not self.clock.is_over() and passes(labels))
         self.places += keeping_places(self.submission.source, {label: kept[label] for label in found})
-        others = [finding.plan for finding in self.failing if finding not in own]
+        others = [result.check for result in self.failing if result not in own]
         return bool(self.places) and self._passes(self.submission.source, others, found)
 
     def _locate(self) -> None:
         """Add the places that runs of the submission prove: of a changed argument and of a wrong dtype."""
-        for finding in self.failing:
-            check, case = finding.plan, min((f.case for f in finding.failures), key=finding.plan.weight)
+        for result in self.failing:
+            check, case = result.check, min((f.case for f in result.failures), key=result.check.weight)
             if check.judge not in LOCATED or self.clock.is_over():
                 continue
             try:
@@ -319,7 +319,7 @@ class RepairSearch:
         """Return whether a candidate keeps the rules and passes every check, the failing ones first."""
         if any(first_use(source, rule.forbidden) for rule in self.prepared.kata.rules):
             return False
-        if not self._passes(source, [finding.plan for finding in self.failing]):
+        if not self._passes(source, [result.check for result in self.failing]):
             return False
         self._close()
         is_right = self._passes(source, self.prepared.checks)
@@ -360,10 +360,10 @@ class Sources:
         return "\n".join([*self.parts[:index], changed, *self.parts[index + 1 :]])
 
 
-def _goals(finding: CheckResult) -> Iterator[Check]:
+def _goals(result: CheckResult) -> Iterator[Check]:
     """Yield the check with a failing case of medium weight, and with the smallest one."""
-    check = finding.plan
-    cases = sorted((failure.case for failure in finding.failures), key=check.weight)
+    check = result.check
+    cases = sorted((failure.case for failure in result.failures), key=check.weight)
     for case in _distinct([cases[len(cases) // 2], cases[0]]):
         yield Check(check.name, check.title, check.points, [case], check.judge, check.parameters)
 

@@ -18,7 +18,7 @@ from grader.answer_keys.lookup import Keyring
 from grader.cases import generation
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
-from grader.checks.builtin import plan
+from grader.checks.builtin import checks_of
 from grader.checks.runner import CheckResult
 from grader.checks.unearned import unearned
 from grader.course.catalog import Course, KataInfo
@@ -73,12 +73,12 @@ class Grader:
     def __init__(
         self,
         course: Course,
-        sources: Mapping[str, WorkerFactory],
+        factories: Mapping[str, WorkerFactory],
         device: str = "cpu",
         seed: int = generation.SEED,
         keyring: Keyring | None = None,
     ) -> None:
-        self.course, self.sources, self.device, self.seed = course, sources, device, seed
+        self.course, self.factories, self.device, self.seed = course, factories, device, seed
         self.keyring = keyring
         self._isolation: Isolation | None = None
         self._prepared: dict[str, PreparedKata] = {}
@@ -113,7 +113,7 @@ class Grader:
             kata = self.course.declaration(info)
             recorded = self.keyring.kata(info) if self.keyring else None
             oracle = Oracle(kata, self.course, info, self.seed, recorded=recorded)
-            self._prepared[info.name] = PreparedKata(info, kata, oracle, plan(kata, oracle))
+            self._prepared[info.name] = PreparedKata(info, kata, oracle, checks_of(kata, oracle))
         return self._prepared[info.name]
 
     def matcher(self, prepared: PreparedKata) -> MistakeMatcher:
@@ -161,7 +161,7 @@ class Grader:
         def begin(options: SearchOptions) -> RepairSearch:
             from grader.diagnosis.repair import RepairSearch  # most gradings do not need it
 
-            factory = self.sources[prepared.kata.library]
+            factory = self.factories[prepared.kata.library]
             return RepairSearch(prepared, submission, factory, self.device, unexplained, options)
 
         return begin
@@ -184,43 +184,43 @@ class Grader:
 
     def _judge(self, prepared: PreparedKata, submission: Submission) -> _Judged:
         source = submission.source
-        attempt = SubmissionRun(
-            self.sources, self.device, prepared, submission, self.note_isolation, self.is_outdated
+        run = SubmissionRun(
+            self.factories, self.device, prepared, submission, self.note_isolation, self.is_outdated
         )
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a law computes with wrong answers, which may overflow
             try:
-                findings = attempt.run_all()
-                failed = [finding for finding in findings if finding.failures]
-                printed = {f.plan.name: attempt.printed_for(f, smallest(f)) for f in failed}
-                cost = None if failed or attempt.parts else attempt.cost()
+                results = run.run_all()
+                failed = [result for result in results if result.failures]
+                printed = {f.check.name: run.printed_for(f, smallest(f)) for f in failed}
+                cost = None if failed or run.parts else run.cost()
             finally:
-                attempt.close()
+                run.close()
             mistakes = {}
             if failed:
                 matcher = self.matcher(prepared)
                 with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
-                    mistakes = matcher.name(findings)
+                    mistakes = matcher.name(results)
             stub = text_of(self.course.stub(prepared.info)) if failed else ""
-            free = unearned(findings, attempt.session.answers())
+            free = unearned(results, run.context.answers())
             checks = [
                 as_check(
                     f,
                     prepared.kata,
-                    mistakes.get(f.plan.name),
-                    free.get(f.plan.name, ""),
+                    mistakes.get(f.check.name),
+                    free.get(f.check.name, ""),
                     source,
-                    printed.get(f.plan.name, ""),
+                    printed.get(f.check.name, ""),
                     stub,
-                    attempt.parts,
+                    run.parts,
                 )
-                for f in findings
+                for f in results
             ]
             # a general name says no place
             own = [mistake for mistake in mistakes.values() if mistake.id not in GENERAL]
-            explained = not failed or own or attempt.parts or _raises_unwritten(source, findings)
-            parts = attempt.parts.verdicts() if attempt.parts else ()
-            return _Judged(checks, attempt.printed, cost, [] if explained else findings, parts)
+            explained = not failed or own or run.parts or _raises_unwritten(source, results)
+            parts = run.parts.verdicts() if run.parts else ()
+            return _Judged(checks, run.printed, cost, [] if explained else results, parts)
 
 
 @dataclass
@@ -235,11 +235,11 @@ class _Judged:
     parts: tuple[Part, ...] = ()
 
 
-def _raises_unwritten(source: str, findings: list[CheckResult]) -> bool:
+def _raises_unwritten(source: str, results: list[CheckResult]) -> bool:
     """Return whether a part of the submission is not written yet; PyTorch raises this error as well."""
     if "NotImplementedError" not in source:
         return False
-    calls = (call for finding in findings for failure in finding.failures for call in failure.trace)
+    calls = (call for result in results for failure in result.failures for call in failure.trace)
     return any("NotImplementedError" in call.error for call in calls)
 
 

@@ -22,7 +22,7 @@ NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
 
 
 def as_check(
-    finding: CheckResult,
+    result: CheckResult,
     kata: Kata,
     mistake: Mistake | None,
     without_points: str = "",
@@ -35,22 +35,22 @@ def as_check(
     code raised, the line of its `source`; or the reason in `without_points` why a check that does not fail
     gives none. `printed` is what the submission printed for that input; the `stub` has the names of
     parameters that the `source` does not say; `parts` are those of which some are not written."""
-    plan = finding.plan
-    if not finding.failures and without_points:
-        return CheckReport(plan.name, plan.title, "skipped", 0, plan.points, without_points)
-    if not finding.failures:
-        points = parts.share(plan.name, plan.points) if parts else plan.points
-        waits = parts.told(plan.name) if parts else ""
-        return CheckReport(plan.name, plan.title, finding.status, points, plan.points, waits)
-    failure = smallest(finding)
+    check = result.check
+    if not result.failures and without_points:
+        return CheckReport(check.name, check.title, "skipped", 0, check.points, without_points)
+    if not result.failures:
+        points = parts.share(check.name, check.points) if parts else check.points
+        waits = parts.told(check.name) if parts else ""
+        return CheckReport(check.name, check.title, result.status, points, check.points, waits)
+    failure = smallest(result)
     difference, names = failure.difference, signatures_of(stub) | signatures_of(source)
-    script = None if kata.questions else script_of(failure, plan.name, kata.name, names)
+    script = None if kata.questions else script_of(failure, check.name, kata.name, names)
     return CheckReport(
-        plan.name,
-        plan.title,
+        check.name,
+        check.title,
         failure.status,
         0,
-        plan.points,
+        check.points,
         message=with_parameters(failure.message, failure, names),
         call="\n".join(script.shown) if script else None,
         counterexample=_show_row(failure.case) if kata.questions else _counterexample(failure, script, kata),
@@ -71,12 +71,12 @@ def as_repair(place: EditPlace, source: str) -> Repair:
     return Repair(place.kind, where, place.fact)
 
 
-def smallest(finding: CheckResult) -> Failure:
+def smallest(result: CheckResult) -> Failure:
     """Return the smallest failure of the same kind as the first one. The first is often a fixed example from
     a paper, which is larger than necessary."""
-    first = finding.failures[0]
-    alike = [failure for failure in finding.failures if _fails_alike(failure, first)]
-    return min(alike, key=lambda failure: finding.plan.weight(failure.case))
+    first = result.failures[0]
+    alike = [failure for failure in result.failures if _fails_alike(failure, first)]
+    return min(alike, key=lambda failure: result.check.weight(failure.case))
 
 
 def _fails_alike(failure: Failure, first: Failure) -> bool:

@@ -46,14 +46,14 @@ class SubmissionRun:
 
     def __init__(
         self,
-        sources: Mapping[str, WorkerFactory],
+        factories: Mapping[str, WorkerFactory],
         device: str,
         prepared: PreparedKata,
         submission: Submission,
         note_isolation: Callable[[Isolation], None],
         is_outdated: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.sources, self.device = sources, device
+        self.factories, self.device = factories, device
         self.prepared, self.submission = prepared, submission
         self.note_isolation = note_isolation
         self.process: Process | None = None
@@ -61,11 +61,11 @@ class SubmissionRun:
         self.printed = ""
         self.parts = _parts_of(prepared.kata, submission.source)
         self.budget = Budget(KATA_SECONDS, is_outdated=is_outdated)
-        self.session = self._start()
+        self.context = self._start()
 
     def _start(self) -> CheckContext:
         kata = self.prepared.kata
-        self.process = self.sources[kata.library].start(self.device)
+        self.process = self.factories[kata.library].start(self.device)
         on_cuda = self.device != "cpu"
         seconds = CUDA_SECONDS if on_cuda else CALL_SECONDS_AFTER if self._was_slow else CALL_SECONDS
         student = RemoteStudent(self.process, seconds, self.budget, kata.library)
@@ -133,15 +133,15 @@ class SubmissionRun:
     def run_all(self) -> list[CheckResult]:
         """Run every check in order. A check that loses its worker fails, and the next one gets a new worker.
         If judging takes too much time or memory, the remaining checks fail without being run."""
-        findings: list[CheckResult] = []
+        results: list[CheckResult] = []
         try:
             with limited(JUDGE_SECONDS):
                 for check in self.prepared.checks:
-                    findings.append(self._run(check))
+                    results.append(self._run(check))
         except (JudgingStopped, MemoryError):
-            left = self.prepared.checks[len(findings) :]
-            findings += [_not_run(check, "error", TOO_MUCH) for check in left]
-        return findings
+            left = self.prepared.checks[len(results) :]
+            results += [_not_run(check, "error", TOO_MUCH) for check in left]
+        return results
 
     def cost(self) -> Cost | None:
         """Return what the submission costs beside the reference; None if that cannot be measured."""
@@ -150,7 +150,7 @@ class SubmissionRun:
             return None
         with contextlib.suppress(Exception, JudgingStopped), limited(COST_SECONDS):
             case = key.cases[key.cost.position]
-            flops, made = measured(self.prepared.kata, self.session.student, case)
+            flops, made = measured(self.prepared.kata, self.context.student, case)
             times = flops / key.cost.flops, made.elements / key.cost.elements
             return Cost(round(times[0], 2), round(times[1], 2), made.shape, made.operation)
         return None
@@ -160,7 +160,7 @@ class SubmissionRun:
             status: CheckStatus = "timeout" if not self.losses or self.losses[-1].timed_out else "error"
             return _not_run(check, status, GIVEN_UP)
         try:
-            return run_check(check, self.session)
+            return run_check(check, self.context)
         except CheckAborted as lost:
             failure, is_second = lost.failure, self._was_slow and self.device == "cpu"
             self._replace_worker(lost)
@@ -174,11 +174,11 @@ class SubmissionRun:
         self.close()
         if len(self.losses) < LOSSES:
             try:
-                self.session = self._start()
+                self.context = self._start()
             except SubmissionRejected as refused:
                 self.losses += [WorkerLost(str(refused))] * LOSSES
 
-    def printed_for(self, finding: CheckResult, failure: Failure) -> str:
+    def printed_for(self, result: CheckResult, failure: Failure) -> str:
         """Return what the submission prints while a failing case is judged again; "" if it printed nothing
         before or its worker is lost. Many calls are sent at once, so the output so far tells no case."""
         if self.process is None or failure.status == "timeout":
@@ -188,11 +188,11 @@ class SubmissionRun:
             channel.drain()
             before = channel.output.total
             if before:
-                student, prepared = self.session.student, self.prepared
+                student, prepared = self.context.student, self.prepared
                 context = CheckContext(prepared.kata, prepared.oracle, student, self.parts)
                 context = context.for_student(student)
                 try:
-                    finding.plan.judge(context, failure.case)
+                    result.check.judge(context, failure.case)
                 except Exception as error:  # it fails again
                     is_lost = isinstance(error, WorkerLost)
                 channel.drain()

@@ -95,7 +95,7 @@ def _passes(session: Session, info: KataInfo, started: Callable[[KataInfo], None
 def _load(stack: ExitStack, session: Session, submission: Submission) -> Student | None:
     """Return the submission in a worker that ends with the stack, or None if it cannot be imported."""
     info = submission.info
-    process = stack.enter_context(session.grader.sources[info.library].start("cpu"))
+    process = stack.enter_context(session.grader.factories[info.library].start("cpu"))
     student = RemoteStudent(process, library=info.library)
     loading = {"source": submission.source, "entry_points": list(info.entry_points), "forbidden": []}
     try:

@@ -56,9 +56,9 @@ def says(got, value, where):
     return got in texts
 
 
-def is_repeatable(findings):
+def is_repeatable(results):
     """Whether the submission answers a call alike whenever it is made, in any process."""
-    return not any(finding.failures and finding.plan.name in ABOUT_EARLIER_CALLS for finding in findings)
+    return not any(result.failures and result.check.name in ABOUT_EARLIER_CALLS for result in results)
 
 
 def calls_of(course, kata, source, worker):
@@ -68,13 +68,13 @@ def calls_of(course, kata, source, worker):
     submission = Submission(info, source, f"{kata}.py")
     run = SubmissionRun({info.library: worker}, "cpu", prepared, submission, lambda _: None, lambda: False)
     try:
-        findings = run.run_all()
+        results = run.run_all()
     finally:
         run.close()
     stub = course.stub(info).read_text(encoding="utf-8")
-    for finding in findings if is_repeatable(findings) else ():
-        failure = smallest(finding) if finding.failures else None
-        told = as_check(finding, prepared.kata, None, source=source, stub=stub) if failure else None
+    for result in results if is_repeatable(results) else ():
+        failure = smallest(result) if result.failures else None
+        told = as_check(result, prepared.kata, None, source=source, stub=stub) if failure else None
         if told and told.snippet:
             call = _failing_call(failure)
             yield told, call, _gradient_key(failure, call), printed_by(told.snippet, kata, source)

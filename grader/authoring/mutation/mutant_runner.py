@@ -15,7 +15,7 @@ import numpy as np
 from grader.answer_keys.answers import RecordedMistake
 from grader.cases.oracle import Oracle
 from grader.checks.base import CheckContext
-from grader.checks.builtin import plan
+from grader.checks.builtin import checks_of
 from grader.checks.runner import CheckResult, run_check
 from grader.diagnosis.matcher import matcher_of
 from grader.grading.report_builder import smallest
@@ -56,7 +56,7 @@ class MutantRunner:
     def __init__(self, kata: Kata, oracle: Oracle, mistakes: list[RecordedMistake] | None = None) -> None:
         self.kata, self.oracle, self.matcher = kata, oracle, matcher_of(kata, mistakes or [])
         self.checks = sorted(
-            plan(kata, oracle),
+            checks_of(kata, oracle),
             key=lambda check: check.name in SLOW_CHECKS and SLOW_CHECKS.index(check.name) + 1,
         )
 
@@ -81,15 +81,15 @@ class MutantRunner:
                 student = LocalStudent(load_module(self.kata.name, source))
             except Exception:
                 return MutantResult(LOADING, is_located=True).to_text()
-            session = CheckContext(self.kata, self.oracle, student)
-            findings = (run_check(check, session) for check in self.checks)
-            failed = next((finding for finding in findings if finding.failures), None)
+            context = CheckContext(self.kata, self.oracle, student)
+            results = (run_check(check, context) for check in self.checks)
+            failed = next((result for result in results if result.failures), None)
             return self._result(failed).to_text() if failed else ""
 
     def _result(self, failed: CheckResult) -> MutantResult:
         shown = smallest(failed)
         is_located = shown.difference is not None or bool(LINE.search(shown.message))
-        return MutantResult(failed.plan.name, bool(self.matcher.name([failed])), is_located)
+        return MutantResult(failed.check.name, bool(self.matcher.name([failed])), is_located)
 
 
 def run_forked(work: Callable[[], str], seconds: float) -> tuple[int | None, str]:

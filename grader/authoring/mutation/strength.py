@@ -20,7 +20,7 @@ from grader.authoring.release import keys
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
-from grader.checks.builtin import plan
+from grader.checks.builtin import checks_of
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.diagnosis.recording import mistakes_of
 from grader.edits.walk import FAMILIES
@@ -150,7 +150,7 @@ def _open_runner(course: Course, info: KataInfo, seed: int) -> MutantRunner:
 
 def _mistakes(course: Course, info: KataInfo, kata: Kata, seed: int) -> list[RecordedMistake]:
     oracle = Oracle(kata, course, info, seed)
-    return mistakes_of(course, PreparedKata(info, kata, oracle, plan(kata, oracle)))
+    return mistakes_of(course, PreparedKata(info, kata, oracle, checks_of(kata, oracle)))
 
 
 def _time_limit(runner: MutantRunner, reference: str) -> float:

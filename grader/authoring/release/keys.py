@@ -17,7 +17,7 @@ from grader.authoring.parallel import for_each
 from grader.authoring.verify.record import described, require_verified
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
-from grader.checks.builtin import plan
+from grader.checks.builtin import checks_of
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.files import write_whole
 from grader.course.known_solutions import other_way
@@ -119,7 +119,7 @@ def entry_of(course: Course, info: KataInfo, seed: int) -> Entry:
     """Return a kata's cases with the answers of the reference and every mistake. Raises KataError."""
     kata = course.declaration(info)
     oracle = Oracle(kata, course, info, seed)
-    entry = recording.entry_of(course, PreparedKata(info, kata, oracle, plan(kata, oracle)))
+    entry = recording.entry_of(course, PreparedKata(info, kata, oracle, checks_of(kata, oracle)))
     return replace(entry, way=other_way(course, info), verified=described(course, info))
 
 

@@ -323,11 +323,11 @@ TRIED = 8  # cases per law
 def unsound_laws(course: Course, prepared: PreparedKata) -> list[str]:
     """Return a message for each law that raises an unexpected exception on the reference."""
     own = {law.name for law in prepared.kata.laws}
-    session = CheckContext(prepared.kata, prepared.oracle, prepared.oracle.reference)
+    context = CheckContext(prepared.kata, prepared.oracle, prepared.oracle.reference)
     checks = [check for check in prepared.checks if check.name in own]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        found = [(check, _raised(check, session)) for check in checks]
+        found = [(check, _raised(check, context)) for check in checks]
     path = prepared.info.path
     return [
         f"{place(course, path, line_of(error, path))}: the law `{check.name}` raises {told(error)} when the"
@@ -337,10 +337,10 @@ def unsound_laws(course: Course, prepared: PreparedKata) -> list[str]:
     ]
 
 
-def _raised(check: Check, session: CheckContext) -> Exception | None:
+def _raised(check: Check, context: CheckContext) -> Exception | None:
     for case in check.cases[:TRIED]:
         try:
-            check.judge(session, case)
+            check.judge(context, case)
         except (ExpectationFailed, SubmissionFailed, Skip):
             continue  # the law works; that it refuses the reference is reported elsewhere
         except Exception as error:

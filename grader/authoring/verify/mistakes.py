@@ -139,9 +139,9 @@ def _judged(course: Course, prepared: PreparedKata, records: Records) -> Iterato
 
 
 def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher, changed: Redrawn) -> MistakeOutcome:
-    failed = frozenset(result.plan.name for result in mistake.results if result.failures)
+    failed = frozenset(result.check.name for result in mistake.results if result.failures)
     named = matcher.name(mistake.results)
-    first = next((named[r.plan.name].id for r in mistake.results if r.plan.name in named), None)
+    first = next((named[r.check.name].id for r in mistake.results if r.check.name in named), None)
     return MistakeOutcome(
         mistake.recorded.id,
         mistake.level,

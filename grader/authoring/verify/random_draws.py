@@ -60,10 +60,10 @@ def redrawn(
         name = mistake.recorded.id
         with limited_time(course, prepared.info):
             failed = [result for result in mistake.results if result.failures]
-            again = _judge([result.plan for result in failed], prepared, answers.fresh(name))
+            again = _judge([result.check for result in failed], prepared, answers.fresh(name))
         mistake.steady = _is_the_same(mistake, again)
         if not mistake.steady:
-            first, second = ([r for r in rs if r.plan.name not in pinned] for rs in (failed, again))
+            first, second = ([r for r in rs if r.check.name not in pinned] for rs in (failed, again))
             by_chance = _is_named(name, first, matcher) and not _is_named(name, second, matcher)
             with limited_time(course, prepared.info):
                 certain = any(_fails_the_same(mistake, result) for result in again)
@@ -118,12 +118,12 @@ def _fails_the_same(mistake: JudgedMistake, again: CheckResult) -> bool:
 
 
 def _is_explained(mistake: JudgedMistake, again: CheckResult) -> bool:
-    return FailedCheck(again).is_explained_by(mistake.recorded.outcomes[again.plan.name])
+    return FailedCheck(again).is_explained_by(mistake.recorded.outcomes[again.check.name])
 
 
 def _times_caught(prepared: PreparedKata, answers: Answers, mistake: JudgedMistake, pinned: set[str]) -> int:
     """Return with how many of DRAWS draws a check fails; the checks that have failed before come first."""
-    failed = {result.plan.name for result in mistake.results if result.failures}
+    failed = {result.check.name for result in mistake.results if result.failures}
     if failed & pinned:
         return DRAWS
     checks = sorted(prepared.checks, key=lambda check: check.name not in failed)

@@ -14,7 +14,7 @@ import click
 from grader.authoring.parallel import for_each
 from grader.cases.oracle import Oracle
 from grader.checks.base import Check, CheckContext
-from grader.checks.builtin import plan
+from grader.checks.builtin import checks_of
 from grader.checks.runner import run_check
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.known_solutions import Answers
@@ -67,7 +67,7 @@ def _verify_kata(course: Course, info: KataInfo, seeds: int) -> FalseRejections:
         students = _right_answers(course, info)
         result.answers = len(students)
         oracle = Oracle(kata, course, info, seed, keeps=False, draws=1)  # use every case that is drawn
-        checks = [check for check in plan(kata, oracle) if seed <= DEVICE_SEEDS or check.name != DEVICE]
+        checks = [check for check in checks_of(kata, oracle) if seed <= DEVICE_SEEDS or check.name != DEVICE]
         for name, student in students.items():
             lead = f"{info.name}: {name} is refused under seed {seed} by"
             _judge(CheckContext(kata, oracle, student), checks, result, lead)
@@ -83,12 +83,10 @@ def _right_answers(course: Course, info: KataInfo) -> dict[str, LocalStudent]:
     return found | {f"the variant `{name}`": LocalStudent(variants.fresh(name)) for name in variants.names}
 
 
-def _judge(session: CheckContext, checks: list[Check], result: FalseRejections, lead: str) -> None:
+def _judge(context: CheckContext, checks: list[Check], found: FalseRejections, lead: str) -> None:
     with recording_margin() as margin:
-        findings = [run_check(check, session) for check in checks]
-    result.margin = max(result.margin, margin.largest)
-    result.refused += [
-        f"{lead} `{finding.plan.name}`: {finding.failures[0].message}"
-        for finding in findings
-        if finding.failures
+        results = [run_check(check, context) for check in checks]
+    found.margin = max(found.margin, margin.largest)
+    found.refused += [
+        f"{lead} `{result.check.name}`: {result.failures[0].message}" for result in results if result.failures
     ]
