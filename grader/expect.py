@@ -130,7 +130,7 @@ def true(condition: object, sentence: str, picture: Picture | None = None) -> No
 
 def curve(
     what: str,
-    due: Sequence[float],
+    expected: Sequence[float],
     got: Sequence[float],
     at: Sequence[object],
     *,
@@ -141,7 +141,7 @@ def curve(
 
     Args:
         what: What the numbers are, as a noun phrase.
-        due: The bound, or the numbers to compare with.
+        expected: The bound, or the numbers to compare with.
         got: The submission's numbers.
         at: The label of each point, such as `64 tokens`. Of more than 32 points some are left out.
         wrong: The indices of points to mark.
@@ -159,7 +159,7 @@ def curve(
     kept = sorted({round(number * last / max(most - 1, 1)) for number in range(most)})
     panels = [
         Panel(title, (tuple(to_number(f"{values[index]:.6g}") for index in kept),))
-        for title, values in zip(titles, (due, got), strict=True)
+        for title, values in zip(titles, (expected, got), strict=True)
     ]
     columns, marked = tuple(str(at[index]) for index in kept), [kept.index(i) for i in wrong if i in kept]
     return Picture("curve", what, tuple(panels), ("",), columns, tuple((0, place) for place in marked))
@@ -309,11 +309,11 @@ def _require_frequencies(
     ]
     if not wrong:
         return
-    count, due = hits[wrong[0]], n * p[wrong[0]]
-    often = "often" if count > due else "rarely"
+    count, expected = hits[wrong[0]], n * p[wrong[0]]
+    often = "often" if count > expected else "rarely"
     raise ExpectationFailed(
         f"{_capitalized(names[wrong[0]])} came up too {often}: {count} times in {n} draws, where about"
-        f" {due:g} are due.",
+        f" {expected:g} are due.",
         picture=_frequency_bars(hits, n, p, labels, wrong, chance),
     )
 

@@ -28,18 +28,18 @@ def page_path(info: KataInfo) -> str:
 def kata_page(course: Course, info: KataInfo) -> str:
     """Return the page of a kata as Markdown."""
     stub = course.stub(info).read_text(encoding="utf-8")
-    told = ast.get_docstring(ast.parse(stub)) or info.title
+    text = ast.get_docstring(ast.parse(stub)) or info.title
     signatures = without_statement(stub).strip()
     return (
-        f"# {info.name}\n\n{to_markdown(told)}\n{_drawn(course, info, told)}## What to write\n\n"
+        f"# {info.name}\n\n{to_markdown(text)}\n{_drawn(course, info, text)}## What to write\n\n"
         f"```python\n{signatures}\n```\n\nGrade it with `grade {info.name}`; "
         f"`grade --hint {info.name}` gives a hint.\n"
     )
 
 
-def _drawn(course: Course, info: KataInfo, told: str) -> str:
+def _drawn(course: Course, info: KataInfo, text: str) -> str:
     """Return what the statement prints as pictures; "" if there is nothing to draw."""
-    drawings = map(svg.draw, statement.pictures(told, course.declaration(info).axes))
+    drawings = map(svg.draw, statement.pictures(text, course.declaration(info).axes))
     figures = "\n\n".join(f'<div class="drawn">{drawing}</div>' for drawing in drawings)
     style = f"<style>{pages.style_of(*pages.DRAWN)}</style>"
     return f"## The example, drawn\n\n{style}\n\n{figures}\n\n" if figures else ""

@@ -14,7 +14,7 @@ from grader.cases import generation, state
 from grader.cases.cache import cached
 from grader.cases.cost import measured
 from grader.course.catalog import Course, KataInfo, load_file
-from grader.course.loading import line_of, told
+from grader.course.loading import line_of, message_of
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case, DrawCase, Kata, KataError
 from grader.values.arrays import contiguous, in_leaves, is_contiguous, laid_out, most_axes
@@ -189,7 +189,7 @@ class Oracle:
         except KataError as error:
             why = str(error)
         except Exception as error:
-            why = f"{self._line_of(error)} raises {told(error)}"
+            why = f"{self._line_of(error)} raises {message_of(error)}"
         raise KataError(f"{self.kata.name}: {whose} cannot be drawn: {why}.") from None
 
     def _answers(self, cases: list[Case]) -> list[Expected]:
@@ -201,7 +201,7 @@ class Oracle:
         except Exception as error:
             where = self._line_of(error)
             raise KataError(
-                f"{self.kata.name}: {where} raises {told(error)}, when the reference is asked."
+                f"{self.kata.name}: {where} raises {message_of(error)}, when the reference is asked."
             ) from error
 
     def _answer(self, case: Case) -> Expected:

@@ -138,8 +138,8 @@ class Revisited(Student):
             except SubmissionFailed as failure:
                 yield kind, f"{SENTENCES[kind].split(' gives ')[0]} raises {failure}.", None
                 continue
-            due, got = change(use.value), self.trace[-1].value
-            yield from _difference(kind, due, got, tolerance, kind in CASTS)
+            expected, got = change(use.value), self.trace[-1].value
+            yield from _difference(kind, expected, got, tolerance, kind in CASTS)
 
     def overwrites(self) -> bool:
         """Return whether a call of a module with other values changes the result of the call before."""
@@ -230,11 +230,11 @@ def _compared(
 
 
 def _difference(
-    kind: str, due: Any, got: Any, tolerance: Tolerance, in_float32: bool = False
+    kind: str, expected: Any, got: Any, tolerance: Tolerance, in_float32: bool = False
 ) -> Iterator[Finding]:
-    pair = (_in_float32(due), _in_float32(got)) if in_float32 else (due, got)
+    pair = (_in_float32(expected), _in_float32(got)) if in_float32 else (expected, got)
     found = first_difference(*pair, tolerance)
-    dtypes = [[dtype_name(leaf) for leaf in leaves(tree)] for tree in (due, got)]
+    dtypes = [[dtype_name(leaf) for leaf in leaves(tree)] for tree in (expected, got)]
     if found:
         yield kind, SENTENCES[kind], found
     elif dtypes[0] != dtypes[1]:

@@ -125,8 +125,8 @@ def _agree(context: CheckContext, case: Case, dtype: str | None) -> None:
     if found:
         _end_trace_at(context.student, seen.observed.get(found.where.split("[")[0]))
         lost = lost_digits(context.kata.library, dtype, expected.exact, seen.observed)
-        told = _one_for_several(seen) or _sentence(found) or lost
-        raise ExpectationFailed(told, _without_result_name(found, seen.observed))
+        text = _one_for_several(seen) or _sentence(found) or lost
+        raise ExpectationFailed(text, _without_result_name(found, seen.observed))
 
 
 def _one_for_several(seen: Observation) -> str:
@@ -202,8 +202,8 @@ def has_the_right_shape(context: CheckContext, case: Case) -> None:
         if have is not None and have.shape == getattr(wanted, "shape", ()):
             continue
         _end_trace_at(context.student, got)
-        if told := _one_for_several(seen):
-            raise ExpectationFailed(told)
+        if text := _one_for_several(seen):
+            raise ExpectationFailed(text)
         if have is None:
             raise ExpectationFailed(f"{name} is {describe_type(got)}, where {describe(wanted)} is due.")
         raise ExpectationFailed(f"{name} has the shape {have.shape}; it must be {tuple(wanted.shape)}.")

@@ -131,7 +131,7 @@ class Parts:
         judged, called = self.judged_of(check)
         return points * len(judged) // len(called)
 
-    def told(self, check: str) -> str:
+    def message(self, check: str) -> str:
         """Return for which parts a check waits, as a sentence; empty if it waits for none."""
         missing = " and ".join(self.missing_of(check))
         if not missing:

@@ -48,9 +48,9 @@ def _judge_of(name: str, nudge: str) -> Judge:
         if context.row not in (None, case["row"]):
             raise Skip
         answer = _answer(context.student, name, case)
-        due = plain(context.expected(case).exact[name])
-        if not agrees(due, answer):
-            raise ExpectationFailed(f"{_sentence(name, due, answer)} {nudge}")
+        expected = plain(context.expected(case).exact[name])
+        if not agrees(expected, answer):
+            raise ExpectationFailed(f"{_sentence(name, expected, answer)} {nudge}")
 
     return judge
 
@@ -77,24 +77,24 @@ def plain(value: Any) -> Any:
     return value.strip().upper() if isinstance(value, str) else value
 
 
-def agrees(due: Any, answer: Any) -> bool:
+def agrees(expected: Any, answer: Any) -> bool:
     """True if an answer is the one that is due; numbers with a fraction may differ by CLOSE."""
-    if _kind(due) != _kind(answer):
+    if _kind(expected) != _kind(answer):
         return False
-    if isinstance(due, tuple):
-        return len(due) == len(answer) and all(map(agrees, due, answer))
-    if isinstance(due, float):
-        return math.isclose(due, answer, rel_tol=CLOSE)
-    return bool(due == answer)
+    if isinstance(expected, tuple):
+        return len(expected) == len(answer) and all(map(agrees, expected, answer))
+    if isinstance(expected, float):
+        return math.isclose(expected, answer, rel_tol=CLOSE)
+    return bool(expected == answer)
 
 
-def _sentence(name: str, due: Any, answer: Any) -> str:
+def _sentence(name: str, expected: Any, answer: Any) -> str:
     """Return what is wrong with an answer, without the right one."""
     given = answer.type_name if isinstance(answer, RemoteObject) else describe_type(answer)
     if given == EMPTY:
         return f"{name} has no answer yet."
-    if _kind(due) != _kind(answer):
-        return f"{name} is {_kind(answer) or given}, and {_kind(due)} is due."
+    if _kind(expected) != _kind(answer):
+        return f"{name} is {_kind(answer) or given}, and {_kind(expected)} is due."
     return f"{name} = {show(answer)} is not right."
 
 

@@ -141,7 +141,7 @@ def _unusable_result(student: Student, error: Exception) -> str:
     if not student.trace:
         return "The result cannot be used as the statement describes it."
     last = student.trace[-1]
-    due = UNPACKED.search(str(error))
-    if due and hasattr(last.value, "shape"):
-        return f"`{last.name}` returns one array where {NUMBERS.get(due[1], due[1])} are due."
+    found = UNPACKED.search(str(error))
+    if found and hasattr(last.value, "shape"):
+        return f"`{last.name}` returns one array where {NUMBERS.get(found[1], found[1])} are due."
     return f"{last.name} returned {describe(last.value)}, which cannot be used as the statement describes."

@@ -112,8 +112,8 @@ def _grade(run: ClassRun, each: bool) -> RunCounts:
 
 
 def _print_result(student: str, task: Task, verdict: Verdict) -> None:
-    told = f"{verdict.status}  {points(verdict.score)} / {points(verdict.max_score)}"
-    click.echo(f"{one_line(student, 100)}  {task.kata}  {told}")
+    text = f"{verdict.status}  {points(verdict.score)} / {points(verdict.max_score)}"
+    click.echo(f"{one_line(student, 100)}  {task.kata}  {text}")
 
 
 def _print_nothing(student: str, task: Task, verdict: Verdict) -> None:
@@ -132,15 +132,15 @@ def render(statistics: ClassStatistics, counts: RunCounts, folder: Path) -> str:
 
 
 def _head(statistics: ClassStatistics, counts: RunCounts) -> str:
-    told = f"{_count(statistics.students, 'student')}, {_count(len(statistics.katas), 'kata')}:"
-    told += f" {_count(counts.judged, 'file')} judged, {counts.known} known from before or from others."
+    text = f"{_count(statistics.students, 'student')}, {_count(len(statistics.katas), 'kata')}:"
+    text += f" {_count(counts.judged, 'file')} judged, {counts.known} known from before or from others."
     if statistics.absent_count:
-        told += f" {statistics.absent_count} of the students handed nothing in."
+        text += f" {statistics.absent_count} of the students handed nothing in."
     if counts.unlisted:
-        told += f" {counts.unlisted} of them {'is' if counts.unlisted == 1 else 'are'} not in the roster."
+        text += f" {counts.unlisted} of them {'is' if counts.unlisted == 1 else 'are'} not in the roster."
     if statistics.unjudged:
-        told += f" {_count(statistics.unjudged, 'file')} could not be judged: by_hand.csv lists them."
-    return told + "\n\n"
+        text += f" {_count(statistics.unjudged, 'file')} could not be judged: by_hand.csv lists them."
+    return text + "\n\n"
 
 
 def _kata(kata: KataStatistics) -> str:
@@ -156,15 +156,15 @@ def _kata(kata: KataStatistics) -> str:
 
 
 def _groups(statistics: ClassStatistics) -> list[str]:
-    told = []
+    text = []
     if statistics.unexplained:
         files = sum(group.files for group in statistics.unexplained)
         groups = _count(len(statistics.unexplained), "group")
-        told.append(f"{_count(files, 'failing file')} in {groups} no mistake explains yet.\n")
+        text.append(f"{_count(files, 'failing file')} in {groups} no mistake explains yet.\n")
     if statistics.similar:
         groups = _count(len(statistics.similar), "group")
-        told.append(f"{groups} of files are the same to the token after renaming.\n")
-    return ["\n", *told] if told else []
+        text.append(f"{groups} of files are the same to the token after renaming.\n")
+    return ["\n", *text] if text else []
 
 
 def _count(number: int, what: str) -> str:

@@ -80,10 +80,10 @@ class Canvas(Gradebook):
 
     def write_row(self, graded: StudentReport, columns: Mapping[str, str]) -> None:
         who = graded.member
-        told = [who.name or who.id, who.platform_id, "", who.id, who.section]
+        cells = [who.name or who.id, who.platform_id, "", who.id, who.section]
         if self._roster.layout is CANVAS_EXPORT:
-            told = [columns.get(title.casefold(), "") for title in CANVAS]
-        self._rows.writerow([*map(cell, told), *score_cells(graded, self._absent)])
+            cells = [columns.get(title.casefold(), "") for title in CANVAS]
+        self._rows.writerow([*map(cell, cells), *score_cells(graded, self._absent)])
 
 
 class Moodle(Gradebook):
@@ -100,9 +100,9 @@ class Moodle(Gradebook):
         self._rows.writerow([*(self._titles or OWN), *(info.name for info in infos), "Total"])
 
     def write_row(self, graded: StudentReport, columns: Mapping[str, str]) -> None:
-        told = [columns.get(title.casefold(), "") for title in self._titles]
+        known = [columns.get(title.casefold(), "") for title in self._titles]
         scores = score_cells(graded, self._absent)
-        who = told or [graded.member.id, graded.member.name]
+        who = known or [graded.member.id, graded.member.name]
         self._rows.writerow([*map(cell, who), *scores, total_cell(graded, scores)])
 
 

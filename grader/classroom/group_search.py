@@ -64,7 +64,7 @@ def _draft(group: UnexplainedFiles, number: int, entry_points: tuple[str, ...]) 
     """Return one file of a group as code: what its entry points reach, renamed, with a TODO as docstring. All
     else, which would run when the mistakes are imported, is a comment."""
     assert isinstance(group.found, KataReport)
-    told = f"{group.kata}: {group.files} files. {group.check.title}\n{account.of_search(group.found)}"
+    text = f"{group.kata}: {group.files} files. {group.check.title}\n{account.of_search(group.found)}"
     kept, left = _reached(ast.parse(group.source).body, set(entry_points))
     for node in kept:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in entry_points:
@@ -73,7 +73,7 @@ def _draft(group: UnexplainedFiles, number: int, entry_points: tuple[str, ...]) 
             node.body = [ast.Expr(ast.Constant(TODO)), *statements]
     plain = ast.unparse(ast.fix_missing_locations(ast.Module(kept, [])))
     rest = "\n".join(["Left out:", *map(ast.unparse, left)]) if left else ""
-    return "\n".join([*_commented(told), plain, *_commented(rest)])
+    return "\n".join([*_commented(text), plain, *_commented(rest)])
 
 
 def _commented(text: str) -> list[str]:

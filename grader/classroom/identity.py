@@ -88,8 +88,8 @@ def read_logins(path: Path) -> dict[str, Person]:
             for row in csv.DictReader(io.StringIO(text, newline=""))
         ]
     except (OSError, UnicodeDecodeError, csv.Error, TypeError, AttributeError) as error:
-        told = getattr(error, "strerror", None) or str(error)
-        raise CourseError(f"The logins {label} cannot be read: {told.lower()}.") from None
+        message = getattr(error, "strerror", None) or str(error)
+        raise CourseError(f"The logins {label} cannot be read: {message.lower()}.") from None
     title = next((title for title in LOGIN if rows and title in rows[0]), "")
     if not title:
         raise CourseError(
@@ -102,9 +102,9 @@ def read_logins(path: Path) -> dict[str, Person]:
             ids = tuple(row[name] for name in IDENTIFIERS if row.get(name))
             names = [row[name] for name in NAMES if row.get(name)]
             whole = f"{row.get('first_name', '')} {row.get('last_name', '')}".strip()
-            for told in {login, *(one.casefold() for one in ids)}:
-                if owner.setdefault(told, login) != login or (told == login and login in people):
-                    raise CourseError(f"The logins {label} list {told} twice.")
+            for name in {login, *(one.casefold() for one in ids)}:
+                if owner.setdefault(name, login) != login or (name == login and login in people):
+                    raise CourseError(f"The logins {label} list {name} twice.")
             people[login] = Person(ids, names[0] if names else whole)
     return people
 

@@ -40,9 +40,9 @@ TRIES = 5  # graders that one task may lose before it is left for the next run
 class ClusterLost(CourseError):
     """Raised if the cluster does not answer any more."""
 
-    def __init__(self, told: str) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__(
-            f"The Ray cluster was lost: {told}. What was graded is kept; the same command goes on from there."
+            f"The Ray cluster was lost: {text}. What was graded is kept; the same command goes on from there."
         )
 
 
@@ -140,8 +140,8 @@ class _Graders:
             own: dict[str, Any] = {} if address else {"include_dashboard": False}
             ray.init(address=address or None, log_to_driver=False, logging_level="error", **own)
         except Exception as error:  # Ray raises plain exceptions here too
-            told = str(error).strip().partition("\n")[0]
-            raise CourseError(f"No Ray cluster answers at {address or 'this machine'}: {told}") from None
+            text = str(error).strip().partition("\n")[0]
+            raise CourseError(f"No Ray cluster answers at {address or 'this machine'}: {text}") from None
         needs = {"num_cpus": 1, "num_gpus": int(options.device == "cuda")}
         self._actor = ray.remote(max_restarts=0, max_task_retries=0, **needs)(ClusterGrader)
         self._packed = ray.put(pack(options))  # the reference keeps the archive in the cluster
@@ -234,8 +234,8 @@ def _cause(error: Any) -> Exception:
     """Return the complaint of a grader that could not be opened."""
     causes = (error, getattr(error, "cause", None))
     cause = next((cause for cause in causes if isinstance(cause, COMPLAINTS)), None)
-    told = str(error).strip().splitlines()[-1]
-    return cause or CourseError(f"No grader could be started on the cluster: {told}")
+    text = str(error).strip().splitlines()[-1]
+    return cause or CourseError(f"No grader could be started on the cluster: {text}")
 
 
 def _import_ray() -> Any:

@@ -100,8 +100,8 @@ class Roster:
 
     def namesakes(self, student: StudentName) -> list[Member]:
         """Return the members who have the student's name."""
-        told = (*(alias for alias in student.names if alias != student.platform_id), *student.called)
-        found = (self._names.get(_folded(alias)) for alias in told)
+        names = (*(alias for alias in student.names if alias != student.platform_id), *student.called)
+        found = (self._names.get(_folded(alias)) for alias in names)
         return next(filter(None, found), [])
 
     def member(self, student: StudentName) -> Member | None:
@@ -142,8 +142,8 @@ def read_roster(path: Path) -> Roster:
         first = text.partition("\n")[0]
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        told = getattr(error, "strerror", None) or str(error)
-        raise CourseError(f"The roster {label} cannot be read: {told.lower()}.") from None
+        message = getattr(error, "strerror", None) or str(error)
+        raise CourseError(f"The roster {label} cannot be read: {message.lower()}.") from None
     if not rows:
         raise CourseError(f"The roster {label} is empty.")
     titles = [title.strip().casefold() for title in rows[0]]

@@ -86,8 +86,8 @@ class ClassRun:
         self._declared = {name: digest(info.path.read_bytes()) for name, info in infos.items()}
         self._identities = Identities(collector.names, roster or Roster([]), dict(logins))
         if self._identities.prefix:
-            told = f"The folders are named {self._identities.prefix}LOGIN: what follows the assignment is"
-            self.counts.note(f"{told} taken for the login.")
+            text = f"The folders are named {self._identities.prefix}LOGIN: what follows the assignment is"
+            self.counts.note(f"{text} taken for the login.")
         self._matched = self._match(roster, collector.names) if roster else {}
 
     def require_one_student_each(self) -> None:
@@ -212,12 +212,12 @@ class ClassRun:
         for student in claims:
             matched.pop(student, None)
         submissions = " or ".join(student.key for student in claims)
-        told = (
+        text = (
             f"{submissions} may be theirs, as far as the name {member.name} tells."
             " Write the right one into a column `submission` of the roster."
         )
-        self.counts.unclear[member.id] = told
-        self.counts.note(f"{member.id}: {told}")
+        self.counts.unclear[member.id] = text
+        self.counts.note(f"{member.id}: {text}")
 
     def _task(self, member: Member, file: SubmittedFile) -> Iterator[Task]:
         """Yield the task of a file, unless its verdict is stored, it is unreadable or it is being graded."""

@@ -89,9 +89,9 @@ class Store:
             raise self._unusable(error) from None
 
     def _unusable(self, error: Exception) -> StoreUnusable:
-        told = str(getattr(error, "orig", error)).strip()
+        text = str(getattr(error, "orig", error)).strip()
         return StoreUnusable(
-            f"The results in {self.label} cannot be read or written: {told}."
+            f"The results in {self.label} cannot be read or written: {text}."
             " What was graded before is kept; the same command goes on from there."
         )
 
@@ -204,8 +204,8 @@ def _with_sqlalchemy(url: str) -> tuple[Connection, tuple[type[Exception], ...]]
     try:
         connection = sqlalchemy.create_engine(url).connect()
     except (sqlalchemy.exc.SQLAlchemyError, ModuleNotFoundError) as error:
-        told = str(getattr(error, "orig", error)).splitlines()[0]
-        raise StoreUnusable(f"The store {url.rpartition('@')[2]} cannot be opened: {told}.") from None
+        text = str(getattr(error, "orig", error)).splitlines()[0]
+        raise StoreUnusable(f"The store {url.rpartition('@')[2]} cannot be opened: {text}.") from None
     return _SqlAlchemyConnection(connection), (sqlalchemy.exc.SQLAlchemyError,)
 
 

@@ -118,8 +118,8 @@ PUT_ASIDE = "put_aside"
 
 def put_aside(info: KataInfo) -> Verdict:
     """Return the verdict on a file that nobody could judge, so that no later run tries it again."""
-    told = f"{info.name}.py ended the grading process twice, and was put aside."
-    return replace(refusal(info, SubmissionRejected(told)), status=PUT_ASIDE)
+    text = f"{info.name}.py ended the grading process twice, and was put aside."
+    return replace(refusal(info, SubmissionRejected(text)), status=PUT_ASIDE)
 
 
 def refusal(info: KataInfo, refused: SubmissionRejected) -> Verdict:

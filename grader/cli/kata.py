@@ -99,7 +99,7 @@ def import_(place: str, file: Path, new_track: bool, course: Path | None, **opti
     track, name = writer.new_kata_name(root, place, new_track)
     imported = drafting.import_kata(root, track, name, file, **options)
     where = f" --course {course}" if course else ""
-    for line in drafting.told(imported, file, name, where):
+    for line in drafting.summary(imported, file, name, where):
         click.echo(line)
 
 

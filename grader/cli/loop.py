@@ -18,7 +18,7 @@ from grader.checks.builtin import BUILTIN
 from grader.cli.console import error_text, linked, note_text, view_of
 from grader.cli.keyboard import END, ENTER, Key, Keyboard, footer, help_text, open_editor, open_page
 from grader.cli.options import PAGE, PASSED, GradeOptions, from_here
-from grader.cli.practice import question, stub_source, told
+from grader.cli.practice import confirmation, question, stub_source
 from grader.cli.progress import (
     after_pass,
     bar,
@@ -317,8 +317,8 @@ class Loop:
         """Show the docstring of the file, or that of the stub if the file cannot be read."""
         kept = self.versions.kept(STUBS, self.current) or b""
         found = (statement_of(source) for source in (text_of(self._path), kept.decode(errors="replace")))
-        told = next(filter(None, found), f"{from_here(self._path)} has no docstring.")
-        self.say(reflowed(harmless(told), self.view().width))
+        text = next(filter(None, found), f"{from_here(self._path)} has no docstring.")
+        self.say(reflowed(harmless(text), self.view().width))
 
     def not_passed(self) -> str:
         passed = self.standings[self.current.name].has_passed
@@ -396,7 +396,7 @@ class Loop:
         except OSError as error:
             self.say(f"{from_here(self._path)} cannot be written: {reason_of(error)}.")
         else:
-            self.say(told(self.current, what, copy), *([copy] if copy else []))
+            self.say(confirmation(self.current, what, copy), *([copy] if copy else []))
 
     def not_better(self) -> str:
         data = self.versions.kept(BEST, self.current)

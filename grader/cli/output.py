@@ -95,9 +95,9 @@ def append_to_summary(lines: Sequence[str]) -> None:
     """Say in the job summary of a workflow that these files, which judge, are not as they came."""
     channel = os.environ.get(SUMMARY, "")
     if channel and lines:
-        told = "\n".join(f"- {in_markdown(line, 300)}" for line in lines[:MOST_LINES])
+        text = "\n".join(f"- {in_markdown(line, 300)}" for line in lines[:MOST_LINES])
         head = "## Files that judge are not as they came\n\nThe score below says less than it seems to.\n\n"
-        _write(Path(channel), f"{head}{told}\n\n", append=True)
+        _write(Path(channel), f"{head}{text}\n\n", append=True)
 
 
 def _write(path: Path, text: str, append: bool = False) -> None:

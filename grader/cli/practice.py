@@ -34,22 +34,22 @@ def bring_back(course: Course, infos: list[KataInfo], are_all: bool) -> int:
     stubs = {
         info: _required(course, info, versions) for info in infos if not (are_all and _is_stub(course, info))
     }
-    due = {info: data for info, data in stubs.items() if not versions.holds(course.stub(info), data)}
-    if not due:
+    changed = {info: data for info, data in stubs.items() if not versions.holds(course.stub(info), data)}
+    if not changed:
         click.echo(
             "Nothing to bring back: no file was changed."
             if are_all
             else f"{infos[0].name} is the stub already."
         )
         return PASSED
-    click.confirm(paragraphs(question([info.name for info in due], versions), columns()), abort=True)
-    for info, data in due.items():
+    click.confirm(paragraphs(question([info.name for info in changed], versions), columns()), abort=True)
+    for info, data in changed.items():
         path = course.stub(info)
         try:
             copy = versions.replace(info, path, data)
         except OSError as error:
             raise CourseError(f"{from_here(path)} cannot be written: {reason_of(error)}.") from None
-        click.echo(paragraphs(told(info, "The stub", copy), columns()))
+        click.echo(paragraphs(confirmation(info, "The stub", copy), columns()))
     return PASSED
 
 
@@ -61,7 +61,7 @@ def question(names: list[str], versions: Versions) -> str:
     return f"Bring back the stub of {which}? {files} will be in {from_here(versions.folder / REPLACED)}."
 
 
-def told(info: KataInfo, what: str, copy: Path | None) -> str:
+def confirmation(info: KataInfo, what: str, copy: Path | None) -> str:
     """Return that a version is back, and where a copy of the file is that it replaced."""
     kept = f" What it replaced is in {from_here(copy)}." if copy else ""
     return f"{what} of {info.name} is back.{kept}"

@@ -79,8 +79,8 @@ def _katas_of_notebooks(course: Course, notebooks: list[Path]) -> list[tuple[Kat
     for file in notebooks:
         names = katas_in(file, course.katas)
         if not names:
-            told = f"{shorten(file)} answers no kata: no cell begins with %%kata and a name."
-            raise SubmissionRejected(told)
+            text = f"{shorten(file)} answers no kata: no cell begins with %%kata and a name."
+            raise SubmissionRejected(text)
         found += [(course.katas[name], file) for name in names]
     return found
 
@@ -98,20 +98,20 @@ def watch(
     session: Session, paths: list[tuple[KataInfo, Path]], console: Console, search_seconds: float
 ) -> int:
     """Grade all files now and each file after a change, until Ctrl-C; return the exit code."""
-    saved, due = SavedFiles(path for _, path in paths), paths
+    saved, pending = SavedFiles(path for _, path in paths), paths
     session.grader.is_outdated = lambda: saved.is_pending
     try:
         while True:
-            if due:
+            if pending:
                 with suppress(Outdated):  # a file was saved meanwhile
                     began = time.monotonic()
                     console.begin_round()
-                    _grade_round(session, due, console, search_seconds)
+                    _grade_round(session, pending, console, search_seconds)
                     click.echo(f"{time.monotonic() - began:.2f} s. Watching; Ctrl-C ends.", err=True)
-                    due = []
+                    pending = []
             time.sleep(POLL_SECONDS)
             changed = saved.take()
-            due = [one for one in paths if one in due or one[1] in changed]
+            pending = [one for one in paths if one in pending or one[1] in changed]
     except KeyboardInterrupt:
         click.echo("\nStopped watching.")
     return PASSED

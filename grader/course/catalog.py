@@ -147,8 +147,8 @@ class Course:
             return in_track
         if last.endswith(".py"):
             inside = max((kata for kata in self.katas if kata in name), key=len, default="KATA")
-            told = f"No kata is called `{name}`. Name the kata and the file:"
-            raise CourseError(f"{told} grade {inside} --file {word}")
+            text = f"No kata is called `{name}`. Name the kata and the file:"
+            raise CourseError(f"{text} grade {inside} --file {word}")
         return [self.kata_info(name)]
 
     def with_needs(self, infos: list[KataInfo]) -> list[KataInfo]:
@@ -180,8 +180,8 @@ class Course:
         """Raise CourseError if other files of the kata exist, so that only its declaration is missing."""
         stub = next(self.exercises.glob(f"*/{name}.py"), None) if name.isidentifier() else None
         if stub is not None:
-            due = f"tests/katas/{stub.parent.name}/test_{name}.py"
-            raise CourseError(f"`{name}` has no declaration; write {due}.")
+            expected = f"tests/katas/{stub.parent.name}/test_{name}.py"
+            raise CourseError(f"`{name}` has no declaration; write {expected}.")
 
     def declaration(self, info: KataInfo) -> Kata:
         """Import a kata's declaration, and with it PyTorch if the kata uses it. Raises KataError."""

@@ -20,8 +20,8 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 class NotReadable(OSError):
     """A path leads to something else than a regular file of limited size; `strerror` says to what."""
 
-    def __init__(self, told: str) -> None:
-        super().__init__(errno.EINVAL, told)
+    def __init__(self, text: str) -> None:
+        super().__init__(errno.EINVAL, text)
 
 
 class TooLarge(NotReadable):

@@ -52,7 +52,9 @@ def load_file(name: str, path: Path) -> types.ModuleType:
         raise
     except Exception as error:
         line = line_of(error, path)
-        raise KataError(f"{shorten(path)} cannot be loaded: line {line} raises {told(error)}.") from error
+        raise KataError(
+            f"{shorten(path)} cannot be loaded: line {line} raises {message_of(error)}."
+        ) from error
     return module
 
 
@@ -64,7 +66,7 @@ def line_of(error: BaseException, path: Path) -> int:
     return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == str(path)), 0)
 
 
-def told(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """Return an error as `ValueError: its message`, on one line."""
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said}".rstrip(": .")

@@ -130,8 +130,8 @@ def parse(info: KataInfo, source: str, label: str) -> Submission:
             raise ValueError
         ast.parse(source)
     except SyntaxError as error:
-        told = f"{label} has a syntax error in line {error.lineno}: {error.msg}."
-        raise SubmissionRejected(told, _excerpt(error)) from None
+        text = f"{label} has a syntax error in line {error.lineno}: {error.msg}."
+        raise SubmissionRejected(text, _excerpt(error)) from None
     except (ValueError, RecursionError, MemoryError):
         raise SubmissionRejected(
             f"{label} cannot be read as Python: it holds a null byte or is nested too deeply."

@@ -212,8 +212,8 @@ def _require_order(efforts: dict[str, Any], plans: dict[str, Any], names: list[s
             needed = efforts.get(name, {}).get("builds_on", [])
             late = next((other for other in needed if other not in order[:at]), None)
             if late:
-                told = f"`{name}` builds on `{late}`, which does not come before it in {where}."
-                raise CourseError(f"{FILE.as_posix()}: {told}")
+                text = f"`{name}` builds on `{late}`, which does not come before it in {where}."
+                raise CourseError(f"{FILE.as_posix()}: {text}")
 
 
 def _is_list_of_names(names: object) -> bool:

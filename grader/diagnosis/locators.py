@@ -30,8 +30,8 @@ def {name}(value):
     if str(getattr(value, "dtype", "")).removeprefix("torch.") != {have!r}:
         return value
     if hasattr(value, "astype"):
-        return value.astype({due!r})
-    return value.to(getattr(__import__("torch"), {due!r}))
+        return value.astype({expected!r})
+    return value.to(getattr(__import__("torch"), {expected!r}))
 """
 
 
@@ -133,26 +133,28 @@ def widening_place(
     pairs = zip(
         map(dtype_name, leaves(context.observe(case).observed)), map(dtype_name, expected), strict=False
     )
-    have, due = next(((have, due) for have, due in pairs if have != due), ("", ""))
+    have, wanted = next(((have, wanted) for have, wanted in pairs if have != wanted), ("", ""))
     found = _Casts(0)
     found.visit(ast.parse(source))
     low, high = 0, len(found.sites)
-    if not have or not keeps(_with_casts(source, high, have, due)):
+    if not have or not keeps(_with_casts(source, high, have, wanted)):
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if keeps(_with_casts(source, middle, have, due)) else (middle, high)
+        low, high = (low, middle) if keeps(_with_casts(source, middle, have, wanted)) else (middle, high)
     site = found.sites[high - 1]
     ends_here = site.end_lineno == site.lineno
     columns = (site.col_offset, site.end_col_offset or 0) if ends_here else None
-    return EditPlace(site.lineno, columns, "a dtype", f"This is {have}, and so is the result; {due} is due.")
+    return EditPlace(
+        site.lineno, columns, "a dtype", f"This is {have}, and so is the result; {wanted} is due."
+    )
 
 
-def _with_casts(source: str, most: int, have: str, due: str) -> str:
+def _with_casts(source: str, most: int, have: str, expected: str) -> str:
     """Return the source with a cast around its first expressions, `most` in all."""
     tree = _Casts(most).visit(ast.parse(source))
     at = sum(1 for _ in _leading(tree))
-    tree.body[at:at] = ast.parse(HELPER.format(name=CAST, have=have, due=due)).body
+    tree.body[at:at] = ast.parse(HELPER.format(name=CAST, have=have, expected=expected)).body
     return ast.unparse(ast.fix_missing_locations(tree))
 
 

@@ -122,12 +122,12 @@ def _bars(picture: Picture, panel: Panel, wrong: set[tuple[int, int]]) -> tuple[
 def _bars_in_ranges(picture: Picture) -> tuple[str, int, int]:
     """Return a bar for each value of the last panel, with a line where the first one's is and a frame around
     the range of values that are accepted."""
-    due, got = (panel.values[0] for panel in (picture.panels[0], picture.panels[-1]))
+    expected, got = (panel.values[0] for panel in (picture.panels[0], picture.panels[-1]))
     largest, wrong = max(largest_size(picture), *picture.high), {column for _, column in picture.wrong}
     parts = [_text(MARGIN, 12, f"bar: {picture.panels[-1].title}", "title", "start")]
     parts.append(_text(MARGIN, 28, f"line: {picture.panels[0].title}, frame: accepted", "label", "start"))
     for column, label in enumerate(_fitting(picture.columns)):
-        ends = (got[column], due[column], picture.low[column], picture.high[column])
+        ends = (got[column], expected[column], picture.low[column], picture.high[column])
         length, line, low, high = (round(RANGE * v / largest) if isfinite(v) else 0 for v in ends)
         y = HEAD + column * TALL
         parts.append(_text(MARGIN - 8, y + 15, label, "label", "end"))
@@ -139,11 +139,11 @@ def _bars_in_ranges(picture: Picture) -> tuple[str, int, int]:
             f' height="{TALL - 4}"/>'
         )
         parts.append(f'<path class="due" d="M{MARGIN + line} {y}v{TALL}"/>')
-        number = f"{_number(got[column])}, due {_number(due[column])}"
+        number = f"{_number(got[column])}, due {_number(expected[column])}"
         parts.append(_text(MARGIN + max(length, high) + 18, y + 15, number, "", "start"))
         if column in wrong:
             parts.append(_text(MARGIN + max(length, high) + 6, y + 15, "✗", "cross", "start"))
-    return "".join(parts), MARGIN + RANGE + 150, HEAD + len(due) * TALL
+    return "".join(parts), MARGIN + RANGE + 150, HEAD + len(expected) * TALL
 
 
 def _curves(picture: Picture) -> tuple[str, int, int]:

@@ -162,10 +162,10 @@ def _bars(picture: Picture, panel: Panel, paint: Paint) -> list[str]:
 
 def _bars_in_ranges(picture: Picture, paint: Paint) -> list[str]:
     """Return a bar for each value of the last panel, over the range of values that are accepted."""
-    due, got = (panel.values[0] for panel in (picture.panels[0], picture.panels[-1]))
+    expected, got = (panel.values[0] for panel in (picture.panels[0], picture.panels[-1]))
     largest, wrong = max(largest_size(picture), *picture.high), {column for _, column in picture.wrong}
     titles, labels = [panel.title for panel in picture.panels], list(map(short_label, picture.columns))
-    margin, room = max(map(len, labels)), max(len(text) for text in [*titles, *map(_number, due + got)])
+    margin, room = max(map(len, labels)), max(len(text) for text in [*titles, *map(_number, expected + got)])
     head = f"{'':{margin}}  {titles[0]:>{room}}   {titles[-1]:>{room}}   ░ is accepted"
     lines = [paint(head, DIM)]
     for column, label in enumerate(labels):
@@ -180,7 +180,7 @@ def _bars_in_ranges(picture: Picture, paint: Paint) -> list[str]:
             for place in range(max(bar, high, low + 1))
         ]
         mark, colour = (paint("✗", ORANGE), ORANGE) if column in wrong else (" ", BLUE)
-        values = f"{_number(due[column]):>{room}}  {mark}{_number(got[column]):>{room}}"
+        values = f"{_number(expected[column]):>{room}}  {mark}{_number(got[column]):>{room}}"
         lines.append(f"{paint(f'{label:>{margin}}', DIM)}  {values}  {paint(''.join(cells), colour)}")
     return lines
 

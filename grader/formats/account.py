@@ -81,34 +81,34 @@ def _rank(check: CheckReport) -> int:
 def of_part(part: Part) -> str:
     """Return the name of a part and whether it is right, as far as it could be judged."""
     needs = f"needs {' and '.join(part.needs)}" if part.needs else "not judged yet"
-    told = {
+    text = {
         "passed": "✓",
         "partly": "✓ so far",
         "failed": "✗",
         "not_written": "not written",
         "waiting": needs,
     }
-    return f"{part.name} {told[part.status]}"
+    return f"{part.name} {text[part.status]}"
 
 
 def parts_text(kata: KataReport) -> str:
     """Return the verdicts on the parts as a sentence; empty if all are written."""
-    told = ", ".join(map(of_part, kata.parts))
-    return f"Not all parts are written: {told}." if told else ""
+    text = ", ".join(map(of_part, kata.parts))
+    return f"Not all parts are written: {text}." if text else ""
 
 
 def unwritten_of(kata: KataReport) -> tuple[list[CheckReport], list[CheckReport]]:
     """Return the checks that wait for an unwritten part, and those that hold for the written ones."""
-    told = [check for check in held(kata) if kata.parts and check.message.endswith("not written.")]
-    return [check for check in told if not check.score], [check for check in told if check.score]
+    waits = [check for check in held(kata) if kata.parts and check.message.endswith("not written.")]
+    return [check for check in waits if not check.score], [check for check in waits if check.score]
 
 
 def waiting_text(kata: KataReport) -> str:
     """Return how many checks wait for an unwritten part, as a sentence; empty if none does."""
     waiting, partly = (len(checks) for checks in unwritten_of(kata))
-    told = [f"{_counted(waiting, 'waits', 'wait')} for what is not written."] if waiting else []
-    told += [f"{_counted(partly, 'is', 'are')} judged without what is not written."] if partly else []
-    return " ".join(told)
+    text = [f"{_counted(waiting, 'waits', 'wait')} for what is not written."] if waiting else []
+    text += [f"{_counted(partly, 'is', 'are')} judged without what is not written."] if partly else []
+    return " ".join(text)
 
 
 def _counted(number: int, one: str, several: str) -> str:
@@ -121,8 +121,8 @@ def repair_text(kata: KataReport) -> str:
     changes = [repair for repair in kata.repairs if not repair.fact]
     kinds = " or ".join(dict.fromkeys(repair.kind for repair in changes))
     spots = "any one of these spots" if len(changes) > 1 else "only this spot"
-    told = [f"Changing {spots} makes every check pass: {kinds}."] if changes else []
-    return " ".join([*facts, *told])
+    text = [f"Changing {spots} makes every check pass: {kinds}."] if changes else []
+    return " ".join([*facts, *text])
 
 
 def of_search(kata: KataReport) -> str:
@@ -159,9 +159,9 @@ def of_check(check: CheckReport) -> str:
         facts += [("expected", check.expected), ("got", check.got)]
     facts += [("first difference at", check.difference), ("printed", check.printed)]
     facts += [("looks like", check.mistake.text if check.mistake else None)]
-    told = [(name, text) for name, text in facts if text]
-    width = min(WIDEST, max((len(name) for name, _ in told), default=0))
-    rows = [(name, text.replace("\n", "\n" + " " * (width + 2))) for name, text in told]
+    known = [(name, text) for name, text in facts if text]
+    width = min(WIDEST, max((len(name) for name, _ in known), default=0))
+    rows = [(name, text.replace("\n", "\n" + " " * (width + 2))) for name, text in known]
     return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
 
@@ -182,8 +182,8 @@ def of_kata(kata: KataReport) -> str:
     """Return all facts about every check that does not hold, or one sentence if there is none."""
     if not wrong(kata):
         return summary_of(kata)
-    told = [f"{check.title}\n{of_check(check)}" for check in wrong(kata)]
-    return "\n\n".join(filter(None, [*told, of_search(kata)]))
+    text = [f"{check.title}\n{of_check(check)}" for check in wrong(kata)]
+    return "\n\n".join(filter(None, [*text, of_search(kata)]))
 
 
 def summary_of(kata: KataReport) -> str:
@@ -194,9 +194,9 @@ def summary_of(kata: KataReport) -> str:
         return kata.message or parts_text(kata) or SAYS.get(kata.status, "")
     first, others = wrong(kata)[0], len(wrong(kata)) - 1
     more = f" ({others} more checks do not hold.)" if others > 1 else " (One more does not hold.)" * others
-    told = kata.mistake.text if kata.mistake else first.message
+    text = kata.mistake.text if kata.mistake else first.message
     passes = "Passes." if kata.status == "passed" else parts_text(kata)
-    return " ".join(filter(None, (passes, f"Does not hold: {first.title}", told))) + more
+    return " ".join(filter(None, (passes, f"Does not hold: {first.title}", text))) + more
 
 
 def headline(kata: KataReport) -> str:

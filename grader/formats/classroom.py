@@ -63,9 +63,9 @@ def _test(kata: KataReport, score: float, limit: int) -> dict[str, Any]:
 
 def _empty_test() -> dict[str, Any]:
     """Return a test for a report without katas; without any test the reporter divides by zero."""
-    told = "No kata was graded."
+    text = "No kata was graded."
     place = {"filename": "", "line_no": 0, "duration": 0}
-    return {"name": told, "status": "error", "score": 0, "message": told, "test_code": "", **place}
+    return {"name": text, "status": "error", "score": 0, "message": text, "test_code": "", **place}
 
 
 def _status(report: Report) -> str:

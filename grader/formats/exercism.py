@@ -31,23 +31,23 @@ def render(report: Report) -> str:
 
 def _tests(kata: KataReport, task: int) -> list[dict[str, Any]]:
     if not kata.checks:
-        told = plain(account.summary_of(kata))
-        return [_test(kata.name, account.verdict(kata.status), told, kata, "", task)]
+        text = plain(account.summary_of(kata))
+        return [_test(kata.name, account.verdict(kata.status), text, kata, "", task)]
     return [_of_check(kata, check, task) for check in kata.checks]
 
 
 def _of_check(kata: KataReport, check: CheckReport, task: int) -> dict[str, Any]:
     status = account.verdict(check.status)
-    told = "" if status == "pass" else plain(account.of_check(check))
-    return _test(account.title_of(kata, check), status, told, kata, plain(check.call or ""), task)
+    text = "" if status == "pass" else plain(account.of_check(check))
+    return _test(account.title_of(kata, check), status, text, kata, plain(check.call or ""), task)
 
 
-def _test(name: str, status: str, told: str, kata: KataReport, called: str, task: int) -> dict[str, Any]:
+def _test(name: str, status: str, text: str, kata: KataReport, called: str, task: int) -> dict[str, Any]:
     shows_output = status != "pass" and kata.output
     return {
         "name": one_line(name),
         "status": status,
-        "message": None if status == "pass" else told,
+        "message": None if status == "pass" else text,
         "output": plain(kata.output, LONGEST) if shows_output else None,
         "test_code": called,
         "task_id": task,

@@ -37,11 +37,11 @@ def _within_limit(lines: list[str], kind: str, what: str) -> list[str]:
 
 
 def _of_check(kata: KataReport, check: CheckReport) -> str:
-    told = [check.message, check.mistake.text if check.mistake else ""]
+    text = [check.message, check.mistake.text if check.mistake else ""]
     if check.expected is not None:
-        told.insert(1, f"Expected {check.expected}, got {check.got}.")
+        text.insert(1, f"Expected {check.expected}, got {check.got}.")
     place = {"file": account.file_of(kata), "line": str(account.line_of(check.message))}
-    message = one_line(" ".join(filter(None, told)) or check.title, LONGEST)
+    message = one_line(" ".join(filter(None, text)) or check.title, LONGEST)
     return command("error", message, **place, title=account.title_of(kata, check))
 
 

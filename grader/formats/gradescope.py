@@ -62,7 +62,7 @@ def _told(check: CheckReport) -> str:
 
 
 def _test(
-    kata: KataReport, name: str, place: str, status: str, score: int, max_score: int, told: str
+    kata: KataReport, name: str, place: str, status: str, score: int, max_score: int, text: str
 ) -> dict[str, Any]:
     return {
         "name": one_line(name),
@@ -70,7 +70,7 @@ def _test(
         "score": number(score),
         "max_score": number(max_score),
         "status": "passed" if status in ("passed", "skipped") else "failed",
-        "output": plain(told, LONGEST),
+        "output": plain(text, LONGEST),
         "output_format": "text",
         "tags": [kata.track],
     }

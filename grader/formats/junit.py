@@ -54,8 +54,8 @@ def _case(kata: KataReport, check: CheckReport) -> ET.Element:
     if tag == "skipped":
         ET.SubElement(case, tag, message="No case of this check could be judged.")
     elif tag:
-        told = check.mistake.text if check.mistake else check.message or check.title
-        fault = ET.SubElement(case, tag, type=check.status, message=one_line(told, 500))
+        text = check.mistake.text if check.mistake else check.message or check.title
+        fault = ET.SubElement(case, tag, type=check.status, message=one_line(text, 500))
         fault.text = plain(account.of_check(check), LONGEST)
     return case
 
@@ -65,8 +65,8 @@ def _only_case(kata: KataReport) -> ET.Element:
     case = ET.Element("testcase", classname=f"{kata.track}.{kata.name}", name=kata.name, time="0.000")
     tag = {"passed": "", "failed": "failure", "error": "error"}.get(kata.status, "skipped")
     if tag:
-        told = {"message": one_line(account.summary_of(kata), 500)}
-        ET.SubElement(case, tag, {**told, "type": kata.status} if tag != "skipped" else told)
+        text = {"message": one_line(account.summary_of(kata), 500)}
+        ET.SubElement(case, tag, {**text, "type": kata.status} if tag != "skipped" else text)
     return case
 
 

@@ -26,20 +26,20 @@ def render(report: Report) -> str:
 def _of_kata(kata: KataReport) -> list[str]:
     if kata.status == "error":
         return [_line(kata, account.line_of(kata.message), 1, kata.message)]
-    told = account.repair_text(kata)
-    found = [_line(kata, r.place.line, r.place.start + 1, told) for r in kata.repairs]
+    text = account.repair_text(kata)
+    found = [_line(kata, r.place.line, r.place.start + 1, text) for r in kata.repairs]
     return [*(_of_cause(kata, cause) for cause in account.causes(kata)), *found]
 
 
 def _of_cause(kata: KataReport, cause: Cause) -> str:
     check = cause.first
-    told = check.mistake.text if check.mistake else check.message
-    if not told and check.expected is not None:
-        told = f"Expected {check.expected}, got {check.got}."
+    text = check.mistake.text if check.mistake else check.message
+    if not text and check.expected is not None:
+        text = f"Expected {check.expected}, got {check.got}."
     more = f" (and {len(cause.checks) - 1} more)" if len(cause.checks) > 1 else ""
     place = check.place
     line, column = (place.line, place.start + 1) if place else (account.line_of(check.message), 1)
-    return _line(kata, line, column, f"{check.title}{more} {told}".rstrip())
+    return _line(kata, line, column, f"{check.title}{more} {text}".rstrip())
 
 
 def _line(kata: KataReport, line: int, column: int, text: str) -> str:

@@ -40,8 +40,8 @@ def results(report: Report, limit: int = LIMITS[0]) -> dict[str, Any]:
 
 def _tests(kata: KataReport, limit: int) -> list[dict[str, Any]]:
     if not kata.checks:
-        told = plain(account.summary_of(kata), limit)
-        return [_test(kata.name, "", 0, kata.max_score, told, "")]
+        text = plain(account.summary_of(kata), limit)
+        return [_test(kata.name, "", 0, kata.max_score, text, "")]
     return [
         _test(
             account.title_of(kata, check),

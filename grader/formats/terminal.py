@@ -87,8 +87,8 @@ def _kata(kata: KataReport, view: View) -> list[str]:
     lines += _notes(kata, view)
     if kata.cost and (view.detail == "full" or kata.cost.is_noticeable):
         lines += _labelled("cost", account.cost_of(kata), view)
-    told = any(check.printed for check in failed)
-    if kata.output and (view.shows_output or (failed and not told)):
+    is_shown = any(check.printed for check in failed)
+    if kata.output and (view.shows_output or (failed and not is_shown)):
         shown = quoted(kata.output) if view.shows_output else quoted(kata.output[-600:])[-FEW_PRINTED:]
         lines += ["", view.paint("  The code printed:", DIM), *_wrapped(shown, view, PRINTED)]
     if failed and view.offers_commands:
@@ -113,23 +113,23 @@ def _headline(kata: KataReport, causes: int, view: View) -> str:
     if not total:
         return score
     if failed and kata.status == "passed":  # in a kata of questions most answers are enough
-        told = f"{view.paint('✓', GREEN)} passes; {failed} of {total} answers are wrong"
+        text = f"{view.paint('✓', GREEN)} passes; {failed} of {total} answers are wrong"
     elif failed:
         one = failed > 1 and causes == 1
-        told = f"{view.paint('✗', RED)} {failed} of {total} checks fail{', for one reason' if one else ''}"
+        text = f"{view.paint('✗', RED)} {failed} of {total} checks fail{', for one reason' if one else ''}"
     elif kata.parts:
-        told = f"… {len([part for part in kata.parts if part.status == 'not_written'])} of {len(kata.parts)}"
-        told += " parts not written"
+        text = f"… {len([part for part in kata.parts if part.status == 'not_written'])} of {len(kata.parts)}"
+        text += " parts not written"
     else:
-        told = f"{view.paint('✓', GREEN)} {f'all {total} checks hold' if total > 1 else 'it holds'}"
-    fits = len(f"{score}   {told}") - len(view.paint("", BOLD) + view.paint("", GREEN)) <= view.width
-    return f"{score}   {told}" if fits else f"{score}\n  {told}"
+        text = f"{view.paint('✓', GREEN)} {f'all {total} checks hold' if total > 1 else 'it holds'}"
+    fits = len(f"{score}   {text}") - len(view.paint("", BOLD) + view.paint("", GREEN)) <= view.width
+    return f"{score}   {text}" if fits else f"{score}\n  {text}"
 
 
 def _parts(kata: KataReport, view: View) -> list[str]:
     """Return the verdicts on the parts on one line, or on more where a part would pass the width."""
-    told = "   ".join(account.of_part(part).replace(" ", NO_BREAK) for part in kata.parts)
-    lines = words(told, view.width, "  ")
+    message = "   ".join(account.of_part(part).replace(" ", NO_BREAK) for part in kata.parts)
+    lines = words(message, view.width, "  ")
     text = "\n".join(lines).replace(NO_BREAK, " ")
     text = text.replace("✓", view.paint("✓", GREEN)).replace("✗", view.paint("✗", RED))
     return text.splitlines()
@@ -163,8 +163,8 @@ def _also(cause: Cause, view: View) -> list[str]:
     others = [check.title for check in cause.checks[1:]]
     if not others:
         return []
-    told = " ".join(others[:2]) + (f" … and {len(others) - 2} more" if len(others) > 2 else "")
-    return _labelled("also fails", told, view)
+    text = " ".join(others[:2]) + (f" … and {len(others) - 2} more" if len(others) > 2 else "")
+    return _labelled("also fails", text, view)
 
 
 def _facts(check: CheckReport, view: View) -> list[str]:
@@ -277,8 +277,8 @@ def _counterexample(arguments: dict[str, str], view: View) -> list[str]:
 def _shortened(rows: list[str], most: int, indent: int, described: str = "") -> list[str]:
     """Return the first rows and how many more there are, with the dtype and the shape of them all."""
     left = len(rows) - most + 1
-    told = f"… {left} more rows    {described}".rstrip()
-    return rows if left <= 1 else [*rows[: most - 1], f"{'':{indent}}{told}"]
+    text = f"… {left} more rows    {described}".rstrip()
+    return rows if left <= 1 else [*rows[: most - 1], f"{'':{indent}}{text}"]
 
 
 def _rows(lead: str, text: str, view: View) -> list[str]:

@@ -40,7 +40,7 @@ def as_check(
         return CheckReport(check.name, check.title, "skipped", 0, check.points, without_points)
     if not result.failures:
         points = parts.share(check.name, check.points) if parts else check.points
-        waits = parts.told(check.name) if parts else ""
+        waits = parts.message(check.name) if parts else ""
         return CheckReport(check.name, check.title, result.status, points, check.points, waits)
     failure = smallest(result)
     difference, names = failure.difference, signatures_of(stub) | signatures_of(source)

@@ -139,8 +139,8 @@ def grade_read(grader: Grader, info: KataInfo, read: Callable[[], Submission]) -
     try:
         submission = read()
         if not submission.begun:
-            due = "fill in the values" if info.questions else "write the code"
-            message = f"Not started yet: open {submission.label}, read its docstring, {due}."
+            task = "fill in the values" if info.questions else "write the code"
+            message = f"Not started yet: open {submission.label}, read its docstring, {task}."
             return Graded(info.unjudged("not_started", message))
         return grader.grade(submission)
     except SubmissionRejected as refused:

@@ -76,9 +76,9 @@ class SubmissionRun:
         except SubmissionFailed as failure:
             self.close()
             where = f" in line {failure.line}" if failure.line else ""
-            told = ": ".join(filter(None, (failure.kinds[0], failure.message))) + "."
+            text = ": ".join(filter(None, (failure.kinds[0], failure.message))) + "."
             raise SubmissionRejected(
-                f"{self.submission.label} fails{where} when it is imported: {told}{self._importable(failure)}"
+                f"{self.submission.label} fails{where} when it is imported: {text}{self._importable(failure)}"
             ) from None
         except WorkerLost as lost:
             self.close()

@@ -54,8 +54,8 @@ def _opened(url: str) -> Iterator[Any]:
             with Gradebook(address) as gradebook:
                 yield gradebook
     except SQLAlchemyError as error:
-        told = str(error).splitlines()[0]
-        raise CourseError(f"The gradebook {url} cannot be written: {told}") from None
+        text = str(error).splitlines()[0]
+        raise CourseError(f"The gradebook {url} cannot be written: {text}") from None
     except ModuleNotFoundError as missing:
         raise CourseError(f"The gradebook {url} needs a driver: pip install {missing.name}") from None
 

@@ -75,9 +75,9 @@ def _cells_of(course: Course, info: KataInfo, solved: bool) -> Iterator[Any]:
     from nbformat import v4
 
     stub = course.stub(info).read_text(encoding="utf-8")
-    told = ast.get_docstring(ast.parse(stub)) or info.title
+    text = ast.get_docstring(ast.parse(stub)) or info.title
     yield _cell(
-        v4.new_markdown_cell, f"{info.name}-statement", to_markdown(told) + _drawn(course, info, told)
+        v4.new_markdown_cell, f"{info.name}-statement", to_markdown(text) + _drawn(course, info, text)
     )
     code = without_statement(stub)
     is_given = bool(info.ships_wrong_code or info.questions)
@@ -95,10 +95,10 @@ def _cells_of(course: Course, info: KataInfo, solved: bool) -> Iterator[Any]:
     yield score
 
 
-def _drawn(course: Course, info: KataInfo, told: str) -> str:
+def _drawn(course: Course, info: KataInfo, message: str) -> str:
     """Return the masks and the shares that a statement prints as a block of text, which every notebook shows.
     Matrices are left out: as text they look as in the statement."""
-    found = statement.pictures(told, course.declaration(info).axes)
+    found = statement.pictures(message, course.declaration(info).axes)
     drawings = ["\n".join(draw(one, WIDTH, lambda text, _: text)) for one in found if one.kind != "matrix"]
     return "\nDrawn:\n\n```text\n" + "\n\n".join(drawings) + "\n```\n" if drawings else ""
 

@@ -35,8 +35,8 @@ def _section(section: Section, width: int, paint: Paint, ascii_only: bool) -> It
     if comparisons:
         yield from ("", "  your larger functions on the same numbers")
     for found in comparisons:
-        told = f"{found['kata']:<21} {found['what']:<33} {found['told']}"
-        yield from textwrap.wrap(told, width, initial_indent="  ", subsequent_indent=" " * 24)
+        message = f"{found['kata']:<21} {found['what']:<33} {found['told']}"
+        yield from textwrap.wrap(message, width, initial_indent="  ", subsequent_indent=" " * 24)
     yield ""
 
 

@@ -122,13 +122,16 @@ class Tracer:
     def _changed(self, name: str, values: list[Value]) -> tuple[Value, ...]:
         """Return the masks of the cells that differ from the recording, or nothing if none do."""
         pairs = zip(values, self.recorded.get(name, ()), strict=False)
-        masks = [plain(lambda value, due=due: gaps(value, due) > SAME, value) for value, due in pairs]
+        masks = [
+            plain(lambda value, expected=expected: gaps(value, expected) > SAME, value)
+            for value, expected in pairs
+        ]
         return tuple(masks) if any(mask is not None and mask.any() for mask in masks) else ()
 
 
-def gaps(value: Array, due: Any) -> Array:
+def gaps(value: Array, expected: Any) -> Array:
     """Return the absolute differences of two arrays, which are infinite for NaN against a number."""
-    one, other = np.asarray(value, "f8"), np.asarray(due, "f8")
+    one, other = np.asarray(value, "f8"), np.asarray(expected, "f8")
     if one.shape != other.shape:
         return np.full(one.shape, np.inf)
     with np.errstate(invalid="ignore"):

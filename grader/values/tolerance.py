@@ -66,9 +66,9 @@ def _largest_float(tree: Any) -> float:
     return largest(tree) if hasattr(tree, "shape") and float_dtype(tree) else 0.0
 
 
-def widening(library: str, have: str, due: str) -> str:
+def widening(library: str, have: str, expected: str) -> str:
     """Return an explanation of a NumPy result that is float64 instead of float32; otherwise no text."""
-    return WIDENING if library == "numpy" and (have, due) == ("float64", "float32") else ""
+    return WIDENING if library == "numpy" and (have, expected) == ("float64", "float32") else ""
 
 
 def lost_digits(library: str, dtype: str | None, exact: Any, got: Any) -> str:

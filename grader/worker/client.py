@@ -176,14 +176,14 @@ class RemoteStudent(Student):
 
     def _require_time(self, began: Usage, used: Usage, seconds: float) -> None:
         if used.cpu - began.cpu > seconds:
-            told = f"within {seconds:g} seconds of computing"
+            text = f"within {seconds:g} seconds of computing"
         elif used.wall - began.wall > WALL_FACTOR * seconds:
-            told = f"within {WALL_FACTOR * seconds:g} seconds"
+            text = f"within {WALL_FACTOR * seconds:g} seconds"
         elif self._budget.spent + self._since_the_batch(used) > self._limit(used):
-            told = f"within {self._budget.limit:g} seconds for all calls together"
+            text = f"within {self._budget.limit:g} seconds for all calls together"
         else:
             return
-        raise TooLong(told, self._process.line(self._filename))
+        raise TooLong(text, self._process.line(self._filename))
 
     def _since_the_batch(self, used: Usage) -> float:
         """Return the seconds since the batch was sent, without the wait for a free processor."""
@@ -219,8 +219,8 @@ class Sent:
 class TooLong(Exception):
     """A call has taken too long. `line` is the submission's line that was running, if it is known."""
 
-    def __init__(self, told: str, line: int | None) -> None:
-        super().__init__(told + (f", in line {line}" if line else ""))
+    def __init__(self, text: str, line: int | None) -> None:
+        super().__init__(text + (f", in line {line}" if line else ""))
 
 
 def _valid_outcome(answer: Any, request: Request) -> Outcome:
@@ -299,8 +299,8 @@ def _as_lost(seconds: float) -> Iterator[None]:
     except Flooded:
         raise WorkerLost("The submission printed more than 32 MiB.") from None
     except (Malformed, KeyError, TypeError) as error:
-        told = error if isinstance(error, Malformed) else "it is no greeting"
-        raise WorkerLost(f"The answer could not be read: {told}.") from None
+        text = error if isinstance(error, Malformed) else "it is no greeting"
+        raise WorkerLost(f"The answer could not be read: {text}.") from None
 
 
 def unwrap(reply: dict[str, Any]) -> Any:
@@ -308,21 +308,21 @@ def unwrap(reply: dict[str, Any]) -> Any:
     WorkerLost if the error in the answer is malformed."""
     if "error" not in reply:
         return reply.get("ok")
-    told = reply["error"]
+    text = reply["error"]
     try:
-        kinds = tuple(in_one_line(str(kind)[:80]) for kind in told["kinds"]) or ("Exception",)
-        line = told["line"] if type(told["line"]) is int else None
-        message, columns = in_one_line(str(told["message"])[:2000]), _columns(told.get("columns"))
+        kinds = tuple(in_one_line(str(kind)[:80]) for kind in text["kinds"]) or ("Exception",)
+        line = text["line"] if type(text["line"]) is int else None
+        message, columns = in_one_line(str(text["message"])[:2000]), _columns(text.get("columns"))
         raise SubmissionFailed(kinds, message, line, columns)
     except (KeyError, TypeError, AttributeError):
         raise WorkerLost("The answer could not be read: its error is no error.") from None
 
 
-def _columns(told: Any) -> tuple[int, int] | None:
+def _columns(text: Any) -> tuple[int, int] | None:
     """Return the columns of an error as a pair of integers, or None if they are no such pair."""
-    if type(told) not in (list, tuple) or [type(column) for column in told] != [int, int]:
+    if type(text) not in (list, tuple) or [type(column) for column in text] != [int, int]:
         return None
-    return told[0], told[1]
+    return text[0], text[1]
 
 
 def _call_back(reply: dict[str, Any], functions: list[Callable[..., Any]]) -> dict[str, Any]:

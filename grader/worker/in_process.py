@@ -35,9 +35,9 @@ class LocalStudent(Student):
                 warnings.simplefilter("ignore")  # warnings are not graded
                 outcome = self._executor.run(request)
         except Exception as error:
-            told = describe_error(error, self._filename)
-            message = in_one_line(told["message"])  # as for an error from a worker
-            raise SubmissionFailed(tuple(told["kinds"]), message, told["line"], told["columns"]) from error
+            text = describe_error(error, self._filename)
+            message = in_one_line(text["message"])  # as for an error from a worker
+            raise SubmissionFailed(tuple(text["kinds"]), message, text["line"], text["columns"]) from error
         outcome.value = _copied(outcome.value)  # a later call may write into the same memory
         return outcome
 

@@ -166,8 +166,8 @@ def _cpu_seconds(pid: int) -> float:
         with contextlib.suppress(OSError):
             return float(time.clock_gettime((~pid << 3) | 2))  # the clock id of clock_getcpuclockid(3)
         return 0.0
-    told = subprocess.run(["ps", "-o", "time=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    parts = re.findall(r"[\d.]+", told.stdout)
+    text = subprocess.run(["ps", "-o", "time=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    parts = re.findall(r"[\d.]+", text.stdout)
     return sum(float(part) * 60.0**power for power, part in enumerate(reversed(parts[-3:])))
 
 

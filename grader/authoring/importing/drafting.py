@@ -252,10 +252,10 @@ def _recorded(recording: Recording) -> str:
 def _stub(draft: Draft, exercise: Exercise) -> str:
     """Return the stub: the statement, and the function with its docstring and without its body."""
     tree, node = _parsed(exercise)
-    told = ast.get_docstring(node) or "TODO: say in one line what it does."
+    text = ast.get_docstring(node) or "TODO: say in one line what it does."
     first = node.body[0].lineno - 1
     head = "\n".join(exercise.reference.splitlines()[node.lineno - 1 : first]).rstrip()
-    quoted = textwrap.indent(f'"""{told}\n"""' if "\n" in told else f'"""{told}"""', "    ")
+    quoted = textwrap.indent(f'"""{text}\n"""' if "\n" in text else f'"""{text}"""', "    ")
     statement = exercise.statement.replace('"""', "'''").strip()
     given = needed(exercise.given, names_in(tree), imports=False)
     imports = [n for n in tree.body if is_import(n)]
@@ -282,7 +282,7 @@ def _cannot_be_judged(root: Path, name: str) -> str:
     return ""
 
 
-def told(imported: Imported, file: Path, name: str, course: str) -> list[str]:
+def summary(imported: Imported, file: Path, name: str, course: str) -> list[str]:
     """Return what the command prints."""
     return [
         *(f"wrote {path}" for path in imported.written),

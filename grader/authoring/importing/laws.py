@@ -99,8 +99,8 @@ class Rewriter:
         elif isinstance(claim, ast.Call) and (rewritten := self._asserted(claim)):
             yield from rewritten
         else:
-            told = sentence.value if isinstance(sentence, ast.Constant) else ""
-            text = told or f"`{ast.unparse(claim)}` must hold."
+            message = sentence.value if isinstance(sentence, ast.Constant) else ""
+            text = message or f"`{ast.unparse(claim)}` must hold."
             yield self._call_of("true", self._called(claim), ast.Constant(text))
 
     def _asserted(self, call: ast.Call) -> list[ast.stmt]:

@@ -40,8 +40,8 @@ def variants(draft: Draft) -> str:
     return _file(draft, VARIANTS.format(name=draft.name), _variants_of_arrays(draft), VARIANTS_DUE)
 
 
-def _file(draft: Draft, title: str, found: list[DraftedAnswer], due: str) -> str:
-    parts = [_imports(draft, found), *(_written(draft, answer) for answer in found), due]
+def _file(draft: Draft, title: str, found: list[DraftedAnswer], ending: str) -> str:
+    parts = [_imports(draft, found), *(_written(draft, answer) for answer in found), ending]
     return f"{title}\n\n" + "\n\n\n".join(filter(None, parts)) + "\n"
 
 

@@ -94,11 +94,11 @@ def _described(callee: Callee) -> list[str]:
         return []
     width = max(len(name) for name in ("returns", *(p.name for p in callee.parameters))) + 3
     result = _axes_of_result(callee)
-    told = [
+    rows = [
         (p.name, _shown(p) or f"TODO: say shape, dtype and values of {p.name}") for p in callee.parameters
     ]
-    told.append(("returns", f"[{result}]." if result else "TODO: say shape and dtype of the result"))
-    lines = [f"    {f'{name}:':<{width}}{text}" for name, text in told]
+    rows.append(("returns", f"[{result}]." if result else "TODO: say shape and dtype of the result"))
+    lines = [f"    {f'{name}:':<{width}}{text}" for name, text in rows]
     return ['    """TODO: say in one line what it does.', "", *lines, '    """']
 
 

@@ -21,7 +21,7 @@ from grader.cases.generation import SEED
 from grader.checks.base import Check, CheckContext, PreparedKata, Skip
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.known_solutions import standalone_sources
-from grader.course.loading import line_of, read, told
+from grader.course.loading import line_of, message_of, read
 from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.recording import Records
 from grader.expect import ExpectationFailed, SubmissionFailed
@@ -130,16 +130,16 @@ def verify_kata(
     result = KataVerification(info)
     result.gaps += static_checks.gaps(course, info)
     if not result.gaps:
-        due = ["a draft"] if info.draft else static_checks.gaps_of_answers(course, info)
+        unready = ["a draft"] if info.draft else static_checks.gaps_of_answers(course, info)
         records = Records(course, info, seed, fresh)
-        before = None if due else records.verified(str(isolated))
+        before = None if unready else records.verified(str(isolated))
         if before is not None:
             _read(course, result, before)
         else:
             grader, source = open_grader(course, [info], seed=seed)
             with closing(source):
-                _judge(course, grader, result, due, isolated, records)
-            if not due and not result.gaps:
+                _judge(course, grader, result, unready, isolated, records)
+            if not unready and not result.gaps:
                 records.note_verified(_as_data(result), str(isolated))
             records.save()
     result.gaps += [] if info.draft else static_checks.unfinished(course, info)
@@ -165,7 +165,7 @@ def _judge(
     course: Course,
     grader: Grader,
     result: KataVerification,
-    due: list[str],
+    unready: list[str],
     isolated: bool,
     records: Records,
 ) -> None:
@@ -181,8 +181,8 @@ def _judge(
                     records.note_passed("laws")
         _verify_stub(course, grader, result, records)
         _verify_reference(course, grader, result, records)
-        result.gaps += [] if result.info.draft else due
-        if not due:
+        result.gaps += [] if result.info.draft else unready
+        if not unready:
             _verify_variants(course, grader, result, records)
             _verify_mistakes(course, grader, result, isolated, records)
     except TookTooLong as endless:
@@ -195,7 +195,7 @@ def _judge(
     path = result.info.path
     result.gaps += (
         []
-        if due
+        if unready
         else [
             f"{place(course, path, line_of_definition(path, f'test_{law.name}'))}: no mistake fails the law"
             f" `{law.name}`; add the mistake that it guards against, or drop it."
@@ -207,16 +207,16 @@ def _judge(
 
 def _verify_stub(course: Course, grader: Grader, result: KataVerification, records: Records) -> None:
     kata = grader.prepare(result.info).kata
-    due = "failed" if kata.ships_wrong_code else "not_started"
+    expected = "failed" if kata.ships_wrong_code else "not_started"
     text = read(course.stub(result.info))
     if records.has_passed("stub", text):
         return
     report = grade_file(grader, result.info, course.stub(result.info)).report
-    if report.status == due:
+    if report.status == expected:
         records.note_passed("stub", text)
     else:
         result.gaps.append(
-            f"the stub is reported `{report.status}`, not `{due}`; each entry point must be a docstring"
+            f"the stub is reported `{report.status}`, not `{expected}`; each entry point must be a docstring"
             " and `raise NotImplementedError`."
         )
 
@@ -330,8 +330,8 @@ def unsound_laws(course: Course, prepared: PreparedKata) -> list[str]:
         found = [(check, _raised(check, context)) for check in checks]
     path = prepared.info.path
     return [
-        f"{place(course, path, line_of(error, path))}: the law `{check.name}` raises {told(error)} when the"
-        " reference is judged; mend the law."
+        f"{place(course, path, line_of(error, path))}: the law `{check.name}` raises {message_of(error)} when"
+        " the reference is judged; mend the law."
         for check, error in found
         if error is not None
     ]

@@ -200,8 +200,8 @@ def table(info: KataInfo, outcomes: Sequence[MistakeOutcome]) -> str:
 def medians(outcomes: Sequence[MistakeOutcome]) -> str:
     """Return the median of the points for each level as one sentence."""
     points = {level: [o.points / 100 for o in outcomes if o.level == level] for level in LEVELS}
-    told = [f"{level} {median(found):g} ({len(found)})" for level, found in points.items() if found]
-    return f"Median points by level: {', '.join(told)}."
+    text = [f"{level} {median(found):g} ({len(found)})" for level, found in points.items() if found]
+    return f"Median points by level: {', '.join(text)}."
 
 
 def _failing(outcome: MistakeOutcome) -> str:

@@ -107,12 +107,12 @@ def require_verified(course: Course, infos: list[KataInfo], allows_unverified: b
     lacking = [] if allows_unverified else [info for info in infos if verification(course, info) is None]
     if lacking:
         name, known = lacking[0].name, read_record(course).get(lacking[0].name)
-        told = "is not verified"
+        text = "is not verified"
         if known is not None and known.grader != grader.__version__:
-            told = f"was verified by version {known.grader} of the grader, and this is {grader.__version__}"
+            text = f"was verified by version {known.grader} of the grader, and this is {grader.__version__}"
         elif known is not None:
-            told = f"was changed since it was verified on {known.day}"
+            text = f"was changed since it was verified on {known.day}"
         more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
         names = " ".join(info.name for info in lacking) if len(lacking) < 6 else ""
         command = f"kata verify {names}".rstrip()
-        raise CourseError(f"`{name}` {told}{more}: run `{command}`, or hand it out with --unverified.")
+        raise CourseError(f"`{name}` {text}{more}: run `{command}`, or hand it out with --unverified.")

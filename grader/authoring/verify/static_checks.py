@@ -120,9 +120,9 @@ def _gaps_of_long_lines(course: Course, stub: Path) -> list[str]:
 
 
 def _gaps_of_digest(course: Course, info: KataInfo) -> list[str]:
-    due = digest(course.stub(info).read_text(encoding="utf-8"))
-    if info.ships_wrong_code and info.ships_wrong_code != due:
-        return [f'its stub has changed; write ships_wrong_code="{due}" in its declaration.']
+    expected = digest(course.stub(info).read_text(encoding="utf-8"))
+    if info.ships_wrong_code and info.ships_wrong_code != expected:
+        return [f'its stub has changed; write ships_wrong_code="{expected}" in its declaration.']
     return []
 
 
@@ -170,18 +170,18 @@ def _gaps_of_signatures(course: Course, info: KataInfo) -> list[str]:
     if info.questions:
         return _gaps_of_questions(course, info)
     stub, reference = course.stub(info), course.solution(info, "reference")
-    shown, due = _signatures(parse(stub)), _signatures(parse(reference))
+    shown, expected = _signatures(parse(stub)), _signatures(parse(reference))
     lacking = [
         f"{place(course, path)}: there is no `{name}`, which entry_points names; write it."
-        for path, found in ((stub, shown), (reference, due))
+        for path, found in ((stub, shown), (reference, expected))
         for name in info.entry_points
         if name not in found
     ]
     return lacking or [
         f"{place(course, stub, line_of_definition(stub, name))}: `{name}` is {shown[name]} in the stub and"
-        f" {due[name]} in the reference; make them one."
+        f" {expected[name]} in the reference; make them one."
         for name in info.entry_points
-        if shown[name] != due[name]
+        if shown[name] != expected[name]
     ]
 
 
