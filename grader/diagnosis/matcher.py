@@ -180,7 +180,7 @@ def _answers_alike(mistake: RecordedMistake, result: CheckResult) -> bool:
     return all(
         theirs is not None
         and [call.error for call in failure.trace] == [()]
-        and agrees(plain(theirs.answers[-1].value), failure.trace[-1].value)
+        and agrees(plain(theirs.answers[-1].value), plain(failure.trace[-1].value))
         for theirs, failure in pairs
     )
 

@@ -385,6 +385,14 @@ def test_what_verify_judged_is_read_by_a_grading_and_the_other_way_round(course,
     assert repr(again) == repr(mistakes)
 
 
+def test_answers_to_questions_that_a_grading_judged_are_named_by_verify(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    info = Course(ROOT).kata_info("attention_questions")
+    recording.mistakes_of(Course(ROOT), Grader(Course(ROOT), {}).prepare(info))
+    found = verify_kata(Course(ROOT), info)
+    assert (found.gaps, found.named) == ([], found.mistakes)
+
+
 # The store
 
 
