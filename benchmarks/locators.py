@@ -22,14 +22,14 @@ from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.submission import SubmissionRejected, parse
 from grader.diagnosis import repair
-from grader.edits import state_operators
+from grader.edits import buffer_operators, state_operators
 from grader.edits.walk import spots
 from grader.grading.grader import Grader
 from grader.grading.startup import open_grader
 from grader.report import KataReport, Mistake
 from grader.values.tolerance import LOST_DIGITS
 
-SEED = 341
+SEED = 7301
 COUNT = 2
 CHANGES = 500
 WIDER = {"numpy": "({}) * np.float64(1)", "torch": "({}).double()"}
@@ -40,9 +40,13 @@ CHANGED = {
 }
 KEPT = "{}.setdefault(repr(getattr({}, 'shape', {})), {})"
 OPERATORS = (
-    *(state_operators.kept_forever, state_operators.length_kept_forever, state_operators.root_kept_forever),
-    *(state_operators.kept_by_size, state_operators.kept_by_shape, state_operators.mask_kept_by_shape),
-    state_operators.one_buffer,
+    *(buffer_operators.kept_forever, state_operators.length_kept_forever, state_operators.root_kept_forever),
+    *(buffer_operators.kept_by_size, buffer_operators.kept_by_shape, buffer_operators.mask_kept_by_shape),
+    buffer_operators.one_buffer,
+)
+KEEPING = (
+    *(*state_operators.EXPRESSIONS, *buffer_operators.EXPRESSIONS),
+    (list, buffer_operators.one_buffer),
 )
 
 
@@ -89,7 +93,7 @@ def with_changed_argument(tree: ast.Module, info: KataInfo) -> Iterator[str]:
 def with_kept_state(tree: ast.Module, info: KataInfo) -> Iterator[str]:
     """Yield the source with a value that is kept for later calls: by an operator, or with a wrong key."""
     for spot in spots(tree):
-        for kind, operator in (*state_operators.EXPRESSIONS, (list, state_operators.one_buffer)):
+        for kind, operator in KEEPING:
             if isinstance(spot.node, kind) and operator in OPERATORS:
                 yield from (spot.edit(other).source(tree) for other in operator(spot.node, spot.around))
     for number, function in enumerate(functions(tree, info.entry_points)):

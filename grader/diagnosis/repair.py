@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from typing import Any
 
@@ -32,9 +31,9 @@ from grader.diagnosis.locators import (
     widening_place,
 )
 from grader.diagnosis.search_options import SearchOptions
-from grader.edits.additions import Additions
 from grader.edits.places import EditPlace, place_of_edit
-from grader.edits.walk import Edit, Spot, slips_at, spots
+from grader.edits.trials import Sources, Trace, ranked
+from grader.edits.walk import Edit
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Case
 from grader.worker.batch import TOGETHER, run_together
@@ -50,10 +49,7 @@ START_SECONDS = 10.0
 MOST_PLACES = 3
 MOST_GOALS = 4  # failing checks whose cases a candidate has to pass first
 LONGER = 1.0  # how much longer to look for other places, as a share of the time to the first
-UNREAD_STEP = 0.2  # of the cost of an edit that uses a name which is bound and never read; of others 1
 AT_LEAST = 0.15  # seconds to look for other places
-NOT_RUN = 40  # how many candidates go before the edits of a line that does not run in the failing call
-FAR = 15  # how many go at most before those of a line that is far from the one that raised
 
 
 class Clock:
@@ -149,20 +145,6 @@ class Trial:
         self.clock.stop(self.process)
 
 
-@dataclass(frozen=True)
-class Trace:
-    """The lines that ran in a failing call, and the line that raised an exception; 0 if none did."""
-
-    lines: frozenset[int] = frozenset()
-    raised: int = 0
-
-    def delay(self, line: int) -> int:
-        """Return how many candidates go before an edit of this line: more where a mistake is less likely."""
-        if self.lines and line not in self.lines:
-            return NOT_RUN
-        return min(abs(self.raised - line), FAR) if self.raised else 0
-
-
 class LostBy(Exception):
     """A candidate of a batch ended the worker, or was too slow."""
 
@@ -202,7 +184,8 @@ class RepairSearch:
             self._locate()
             if not self.places or any(result.check.judge not in LOCATED for result in self.failing):
                 raised = next((f.line for result in self.failing for f in result.failures if f.line), 0)
-                self._search(Trace(frozenset(lines), raised))
+                arguments = [*next(_goals(own[0])).cases[0].values()]
+                self._search(Trace(frozenset(lines), raised, tuple(dict.fromkeys(_keys(arguments)))))
         except (Outdated, SearchEnded):
             pass
         finally:
@@ -262,7 +245,7 @@ class RepairSearch:
     def _candidates(self, tree: ast.Module, trace: Trace) -> Iterator[Candidate]:
         """Yield the candidates whose edits are not in a place that is already found."""
         sources = Sources(tree)
-        seen = {"\n".join(sources.parts)}
+        seen = {sources.plain}
         for number, edit in enumerate(ranked(tree, self.prepared.kata.library, trace)):
             self.options.progress(number)
             source = sources.of(edit)
@@ -344,22 +327,6 @@ class RepairSearch:
             self.trial = None
 
 
-class Sources:
-    """The sources of a tree's edits; parts of the file that an edit does not change are written once."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self.tree, self.parts = tree, [ast.unparse(node) for node in tree.body]
-        self._part_of = {id(n): i for i, node in enumerate(tree.body) for n in ast.walk(node)}
-
-    def of(self, edit: Edit) -> str:
-        """Return the source of the file with an edit."""
-        index = self._part_of.get(id(edit.owner))
-        if index is None:
-            return edit.source(self.tree)
-        changed = edit.source(self.tree.body[index])
-        return "\n".join([*self.parts[:index], changed, *self.parts[index + 1 :]])
-
-
 def _goals(result: CheckResult) -> Iterator[Check]:
     """Yield the check with a failing case of medium weight, and with the smallest one."""
     check = result.check
@@ -368,31 +335,14 @@ def _goals(result: CheckResult) -> Iterator[Check]:
         yield Check(check.name, check.title, check.points, [case], check.judge, check.parameters)
 
 
+def _keys(value: Any) -> Iterator[str]:
+    """Yield the keys of the dictionaries inside the arguments of a call."""
+    for inner in value if isinstance(value, list | tuple) else ():
+        yield from _keys(inner)
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield from [key] if isinstance(key, str) else []
+        yield from _keys(inner)
+
+
 def _distinct(cases: list[Case]) -> list[Case]:
     return list({id(case): case for case in cases}.values())
-
-
-def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
-    """Yield the edits, one of each place in turn; places that the trace makes less likely come later."""
-    additions = Additions(tree, library)
-    queue: list[tuple[float, int, Iterator[Any], Spot, float]] = []
-    for spot in spots(tree):
-        line = getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0))
-        start = trace.delay(line)
-        for delay, step, others in (
-            (0.0, 1.0, slips_at(spot)),
-            (0.5, UNREAD_STEP, additions.with_unread_names(spot)),
-            (0.5, UNREAD_STEP, additions.of_statements(spot)),
-            (1.0, 1.0, additions.at(spot)),
-        ):
-            queue.append((start + delay, len(queue), others, spot, step))
-    heapify(queue)
-    while queue:
-        cost, number, others, spot, step = queue[0]
-        try:
-            edit = spot.edit(next(others))
-            heapreplace(queue, (cost + step, number, others, spot, step))
-        except StopIteration:
-            heappop(queue)
-            continue
-        yield edit

@@ -10,11 +10,14 @@ AXIS, KEPT = {"numpy": "axis", "torch": "dim"}, {"numpy": "keepdims=True", "torc
 INFINITE = {"numpy": "-np.inf", "torch": "float('-inf')"}
 #: What is added with a name, the most common first.
 WITH_NAME = (
-    *("({0}) / {n}", "({0}) * {n}", "({0}) + {n}", "({0}) - {n}", "{n} - ({0})", "{n} / ({0})"),
+    *("({0}) / {n}", "({0}) * {n}", "({0}) + {n}", "({0}) - {n}", "({0}) @ {n}", "{n} @ ({0})"),
+    *("{n} - ({0})", "{n} / ({0})", "{n} ** ({0})"),
     *("({0}) / {n} ** 0.5", "({0}) * {n} ** 0.5", "({0}) / {n}.shape[-1] ** 0.5", "({0}) / {n}.shape[-1]"),
 )
+#: What is added with an entry of the arguments, which is often a weight.
+WITH_WEIGHTS = ("{n}", "({0}) @ {n}", "({0}) * {n}", "({0}) + {n}")
 SELDOM_WITH_NAME = (
-    *("({0}) @ {n}", "{n} @ ({0})", "({0}) ** {n}", "({0})[{n}]", "{n}[{0}]", "({0}) & {n}", "({0}) | {n}"),
+    *("({0}) ** {n}", "({0})[{n}]", "{n}[{0}]", "({0}) & {n}", "({0}) | {n}"),
     *("({0}) < {n}", "({0}) > {n}", "({0}) / len({n})", "min({0}, {n}.shape[-1])"),
     *("({0}, {n})", "({n}, {0})"),
 )
@@ -28,6 +31,13 @@ WITH_TWO_NAMES = (
     *("{n}({m})", "{n} @ {m}.swapaxes(-1, -2)", "{m} @ {n}.swapaxes(-1, -2)", "{n} @ {m}", "{m} @ {n}"),
     *("{n} @ {m}.swapaxes(-1, -2) / ({0})", "{m} @ {n}.swapaxes(-1, -2) / ({0})", "{n} * {m} / ({0})"),
 )
+WITH_TWO_NAMES_IN = {
+    "numpy": ("{m}[{n}]", "({0}) @ {m}[{n}]", "({0}) * {m}[{n}]", "np.where({m} < {n}, -np.inf, {m})"),
+    "torch": (
+        *("{m}[{n}]", "({0}) @ {m}[{n}]", "({0}) * {m}[{n}]", "{m}.masked_fill({m} < {n}, float('-inf'))"),
+        "{m}.masked_fill({n}, float('-inf'))",
+    ),
+}
 SELDOM_WITH_NAME_IN = {
     "numpy": (
         *("np.where({n}, {0}, -np.inf)", "np.where({n}, -np.inf, {0})", "np.where({n}, {0}, 0.0)"),
@@ -47,13 +57,14 @@ ALONE = {
         *("({0}) + 1", "({0}) - 1", "1 - ({0})", "({0}) + 1e-5", "({0}) ** 2", "np.exp({0})", "np.sqrt({0})"),
         *("({0}).mean(axis=-1, keepdims=True)", "({0}).sum(axis=-1, keepdims=True)", "1 + ({0})"),
         *("({0}) - ({0}).mean(axis=-1, keepdims=True)", "({0}).mean()", "({0}).sum()"),
-        "({0}).max(axis=-1, keepdims=True)",
+        *("({0}).max(axis=-1, keepdims=True)", "np.tril({0})", "np.triu({0}, 1)", "({0}).argmax()"),
     ),
     "torch": (
         *("-({0})", "~({0})", "({0}).T", "({0}).transpose(-2, -1)", "({0}).transpose(1, 2)", "({0}).clone()"),
         *("({0}) - ({0}).amax(dim=-1, keepdim=True)", "({0}) / ({0}).sum(dim=-1, keepdim=True)"),
         *("({0}) + 1", "({0}) - 1", "1 - ({0})", "({0}) + 1e-5", "({0}) ** 2", "({0}).softmax(dim=-1)"),
         *("({0}).exp()", "({0}).sqrt()", "({0}).detach()", "({0}).amax(dim=-1, keepdim=True)"),
+        *("({0}).tril()", "({0}).triu(1)", "({0}).argmax(dim=-1)", "({0}).sin()", "({0}).cos()"),
     ),
 }
 SELDOM_ALONE = {
@@ -65,7 +76,7 @@ SELDOM_ALONE = {
     "torch": ("({0}).log()", "({0}).abs()", "torch.relu({0})", "torch.sigmoid({0})", "({0}).contiguous()"),
 }
 SELDOM = (
-    *("({0}).sum(-1)", "({0}).mean(-1)", "({0}) * 2", "({0}) / 2", "not ({0})"),
+    *("({0}).sum(-1)", "({0}).mean(-1)", "({0}) * 2", "({0}) * 3", "({0}) * 4", "({0}) / 2", "not ({0})"),
     *("1 / ({0})", "float({0})", "int({0})", "({0}) + 2", "max({0}, 1)", "({0}).clip(0)", "({0}).clip(0, 1)"),
     *(f"({{0}}) + {size}" for size in ("1e-6", "1e-8", "1e-9", "1e-12")),
 )
@@ -74,6 +85,12 @@ INDICES = (
     *("-1", "0", "..., -1", "..., None", ":, None", "None", "1:", ":1", ":-1", ":, -1"),
     *("..., -1:", "..., :-1", "..., 1:"),
 )
+LESS_ITS_MAXIMUM = {
+    "numpy": "{0} - {0}.max(axis=-1, keepdims=True)",
+    "torch": "{0} - {0}.amax(dim=-1, keepdim=True)",
+}
+#: Reductions whose result is often taken from the array, or divides it.
+REDUCED = ("sum", "mean", "max", "amax", "norm")
 REDUCTIONS = ("sum", "mean", "max", "min", "prod")
 #: Which positions are later than each of a sequence.
 LATER = {
@@ -87,6 +104,11 @@ ALONG_AN_AXIS = """
     logsumexp max mean median min norm prod repeat softmax sort split squeeze stack std sum topk unbind var
 """
 MAKING = "arange array asarray empty eye full linspace ones tensor tri zeros"
+#: Members that every module of PyTorch has.
+OF_MODULES = """
+    add_module apply buffers children eval load_state_dict modules named_buffers named_modules
+    named_parameters parameters register_buffer register_parameter state_dict to train training zero_grad
+"""
 KEYWORDS_OF = {
     **dict.fromkeys(("var", "std"), ("correction=0",)),
     **dict.fromkeys(("tri", "tril", "triu"), ("diagonal=1", "k=1")),

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from grader.edits.addition_tables import (
     ALONE,
     ALONE_OF,
     ALONG_AN_AXIS,
-    AXES,
     AXIS,
     INDICES,
     INFINITE,
     KEPT,
     KEYWORDS_OF,
     LATER,
+    LESS_ITS_MAXIMUM,
     MAKING,
-    REDUCTIONS,
+    OF_MODULES,
+    REDUCED,
     SELDOM,
     SELDOM_ALONE,
     SELDOM_WITH_NAME,
@@ -31,30 +31,42 @@ from grader.edits.addition_tables import (
     SELDOM_WITH_NUMBER,
     WITH_NAME,
     WITH_TWO_NAMES,
+    WITH_TWO_NAMES_IN,
+    WITH_WEIGHTS,
 )
 from grader.edits.context import (
-    COMPARISONS,
     MODULES,
-    PARTNERS,
-    SMALLEST_SIZE,
     ExpressionContext,
     each,
     expression,
+    expressions,
     name_of,
     names_in,
-    statements,
     with_part,
+)
+from grader.edits.like_nodes import (
+    negated,
+    of_attribute,
+    of_call,
+    other_number,
+    other_operator,
+    raised,
+    shifted,
+    with_another_axis,
 )
 from grader.edits.missing_statements import (
     copied_first,
     initialized,
+    like_a_twin,
     like_another,
     made_anew,
     moved,
     prepared,
     refused,
     returned,
+    with_members,
 )
+from grader.edits.unread import Unread
 from grader.edits.walk import Spot
 
 VALUES = ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.BinOp | ast.UnaryOp | ast.Compare
@@ -64,7 +76,10 @@ MOST_NAMES = 10
 class Additions:
     """Generates edits that add code to a submission, made of the names, calls and indices that it has."""
 
-    def __init__(self, tree: ast.Module, library: str) -> None:
+    def __init__(
+        self, tree: ast.Module, library: str, lines: Collection[int] = (), keys: Collection[str] = ()
+    ) -> None:
+        """Read a tree; `lines` ran in a failing call, whose arguments have the keys `keys`."""
         self.library = library
         nodes = list(ast.walk(tree))
         calls = [node for node in nodes if isinstance(node, ast.Call)]
@@ -86,11 +101,14 @@ class Additions:
         self.constants = _distinct([repr(n.value) for n in nodes if isinstance(n, ast.Constant)])
         read = {ast.unparse(n) for n in own if isinstance(n.ctx, ast.Load)}
         self.unread_members = [name for name in [*self.members, *self.modules] if name not in read]
-        self.unread = dict(_unread(tree))
+        self.unread = Unread(tree, lines, keys)
         stored = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         imported = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
         made = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
         self.known = {*vars(builtins), *made, *stored, *(n.arg for n in nodes if isinstance(n, ast.arg))}
+        bound = {n.attr for n in own if isinstance(n.ctx, ast.Store)} | made | {*OF_MODULES.split()}
+        registered = {n.value for n in nodes if isinstance(n, ast.Constant)}  # the names of buffers
+        self.unbound_members = sorted({n.attr for n in own} - bound - registered)
         self.known |= {alias.asname or alias.name.split(".")[0] for n in imported for alias in n.names}
 
     def at(self, spot: Spot) -> Iterator[Any]:
@@ -103,12 +121,12 @@ class Additions:
         elif spot.part != "func":  # a function is no value
             if _is_value(node):
                 text = ast.unparse(node)
-                patterns = _parsed(pattern.replace("{0}", text) for pattern in self._patterns(node, around))
-                yield from _in_turns(self._by_kind(node, around), patterns)
+                texts = (pattern.replace("{0}", text) for pattern in self._patterns(node, around))
+                yield from _in_turns(self._by_kind(node, around), expressions(texts))
                 return
             yield from self._by_kind(node, around)
             if isinstance(node, ast.Constant):
-                yield from _parsed([*self._names(node, around), *self.constants, INFINITE[self.library]])
+                yield from expressions([*self._names(node, around), *self.constants, INFINITE[self.library]])
 
     def of_statements(self, spot: Spot) -> Iterator[list[ast.stmt]]:
         """Yield bodies with one more statement, or with one changed to resemble another."""
@@ -116,6 +134,8 @@ class Additions:
             yield from initialized(spot.node, spot.around)
             yield from made_anew(spot.node, spot.around)
             yield from self._bound(spot.node, spot.around)
+            yield from like_a_twin(spot.node)
+            yield from with_members(spot.node, spot.around, self.unbound_members)
             yield from like_another(spot.node)
 
     def _bound(self, body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
@@ -133,44 +153,68 @@ class Additions:
     def _values(self, around: ExpressionContext) -> Iterator[ast.expr]:
         """Yield what a name may be bound to: a mask of later positions, or a part of a name."""
         names = [*around.names]
-        unread = [name for name in names if name in self.unread.get(around.where, ())]
+        unread = [name for name in names if name in self.unread.variables(around.where)]
         parts = [f"{{n}}[{index}]" for index in _distinct([*self.indices, *INDICES])]
         later = LATER[self.library].replace("{p}", min(around.parameters, default=""))
-        yield from _parsed(_with_names([*parts, *ALONE_OF[self.library]], unread))
-        yield from _parsed(_with_names([later], names))
+        yield from expressions(_with_names([*parts, *ALONE_OF[self.library]], unread))
+        yield from expressions(_with_names([later], names))
 
     def with_unread_names(self, spot: Spot) -> Iterator[Any]:
-        """Yield what could replace a node, using a variable that is assigned and never read."""
+        """Yield what could replace a node, using what the file has and never uses: a variable, a member, a
+        function, or a key of the arguments."""
         node, around = spot.node, spot.around
-        unread = [*self.unread.get(around.where, ()), *(self.unread_members if "." in around.where else ())]
-        if unread and spot.part != "func" and isinstance(node, ast.AST) and _is_value(node):
-            text, names = ast.unparse(node), self._names(node, around)
-            bound = [name for name in unread if name in names or name in self.unread_members]
-            seldom = (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME, *SELDOM_WITH_NUMBER)
-            patterns = [*_with_names(_pairs(bound[1:]), bound)]
-            patterns += _with_names(("{n}", "{n}({0})", *WITH_NAME, *seldom, *_pairs(names)), bound)
-            for small in (name for name in names if "eps" in name):
-                patterns += _with_names((f"({{0}}) / ({{n}} + {small}) ** 0.5",), bound)
-            yield from _parsed(pattern.replace("{0}", text) for pattern in patterns)
+        if spot.part == "func" or not isinstance(node, ast.AST) or not _is_value(node):
+            return
+        text, names = ast.unparse(node), self._names(node, around)
+        members = self.unread_members if "." in around.where else []
+        bound = [name for name in self.unread.variables(around.where) if name in names]
+        looked_up = self.unread.looked_up(around)
+        bound = [*bound, *members, *looked_up]
+        given = _array_of(node) if isinstance(node, ast.Call) else ""  # such as `x.clip(0)` for `x - n`
+        first = [*self.unread.calls(around, names), *_with_names(WITH_WEIGHTS, looked_up)]
+        yield from expressions(pattern.replace("{0}", text) for pattern in first)
+        for pattern in self._with_unread(bound, names) if bound else ():
+            yield from expressions([pattern.replace("{0}", text)])
+        if given:
+            yield from expressions(one.replace("{0}", given) for one in _with_names(WITH_NAME, bound))
+
+    def _with_unread(self, bound: list[str], names: list[str]) -> Iterator[str]:
+        """Yield patterns with one of the names in `bound`, and perhaps one of `names`."""
+        seldom = (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME, *SELDOM_WITH_NUMBER)
+        yield from _with_names(_pairs(bound[1:]), bound)
+        yield from _with_names(("{n}", "{n}({0})", *WITH_NAME), bound)
+        yield from _with_names(_pairs(names, WITH_TWO_NAMES_IN[self.library]), bound)
+        yield from _with_names((*seldom, *_pairs(names)), bound)
+        for small in (name for name in names if "eps" in name):
+            yield from _with_names((f"({{0}}) / ({{n}} + {small}) ** 0.5",), bound)
+        parts = [f"{name}[{index}]" for name in bound for index in _distinct([*self.indices, *INDICES])]
+        yield from _with_names(("({0}) @ {n}", "{n} @ ({0})", *WITH_NAME[:4]), parts)
 
     def _by_kind(self, node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
         """Yield what fits the kind of the node: a keyword of a call, another number, an exception."""
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            yield from _of_attribute(node)
+            yield from of_attribute(node)
         if isinstance(node, ast.Call):
+            yield from shifted(node)
             if node.args:
                 yield with_part(node, "args", [*node.args, node.args[-1]])  # such as the shape of a square
             yield from self._with_keyword(node, around)
-            yield from _of_call(node)
+            yield from of_call(node)
             for value in [*self._names(node, around), "1", "-1", "0", "None", INFINITE[self.library]]:
                 yield with_part(node, "args", [*node.args, expression(value)])
         if isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load):
             yield from node.elts
-        yield from _other_number(node)
-        yield from _other_operator(node)
-        yield from _raised(node)
+        if isinstance(node, ast.Subscript):
+            others = _distinct([*self.indices, *INDICES])
+            yield from (with_part(node, "slice", one.slice) for one in expressions(f"x[{i}]" for i in others))  # type: ignore[attr-defined]
+            yield from with_another_axis(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            yield expression(INFINITE[self.library])  # for a large negative number
+        yield from other_number(node)
+        yield from other_operator(node)
+        yield from raised(node)
         if isinstance(node, ast.Slice) and (node.lower or node.upper):
-            yield ast.Slice(_negated(node.upper), _negated(node.lower), node.step)
+            yield ast.Slice(negated(node.upper), negated(node.lower), node.step)
 
     def _patterns(self, node: ast.AST, around: ExpressionContext) -> Iterator[str]:
         """Yield source patterns that change a value, such as `-({0})`, for the most common mistakes first."""
@@ -178,14 +222,20 @@ class Additions:
         if isinstance(node, ast.Name | ast.Attribute):
             yield from names
         yield from (f"{module}({{0}})" for module in self.modules if "." in around.where)
-        alone = ALONE[self.library]
-        yield from alone
+        if isinstance(node, ast.Call) and name_of(node) in REDUCED and (given := _array_of(node)):
+            yield from (f"{given} - ({{0}})", f"{given} / ({{0}})")
+        elif isinstance(node, ast.Call) and name_of(node) in ("clip", "clamp"):
+            yield LESS_ITS_MAXIMUM[self.library].replace("{0}", _array_of(node))
+        alone = [*ALONE[self.library]]
         if "axis" in around.parameters:
-            yield from (pattern.replace("axis=-1", "axis=axis") for pattern in alone if "axis=-1" in pattern)
-        yield from _with_names(WITH_NAME, names)
-        yield from SELDOM_ALONE[self.library]
-        yield from (f"{function}({{0}})" for function in self.functions)
-        yield from (f"({{0}})[{index}]" for index in _distinct([*self.indices, *INDICES]))
+            alone += [pattern.replace("axis=-1", "axis=axis") for pattern in alone if "axis=-1" in pattern]
+        indexed = [f"({{0}})[{index}]" for index in _distinct([*self.indices, *INDICES])]
+        called = [f"{function}({{0}})" for function in self.functions]
+        yield from _in_turns(
+            iter([*alone, *SELDOM_ALONE[self.library]]),
+            _with_names(WITH_NAME, names),
+            iter([*called, *indexed]),
+        )
         yield from SELDOM
         yield from _with_names(seldom, names)
         yield from _with_names(SELDOM_WITH_NUMBER, [name for name in names if name not in self.arrays])
@@ -193,9 +243,10 @@ class Additions:
     def _names(self, node: ast.AST, around: ExpressionContext) -> list[str]:
         """Return the names that are bound before the node, the nearest first."""
         line = getattr(node, "lineno", 0)
-        bound = sorted((bound_in, name) for name, bound_in in around.names.items() if bound_in < line)
+        bound = [name for name, bound_in in around.names.items() if bound_in < line]
+        nearest = sorted(bound, key=around.names.__getitem__, reverse=True)
         own = self.members if "." in around.where else []
-        return [*(name for _, name in bound[::-1][:MOST_NAMES]), *own[:MOST_NAMES]]
+        return [*nearest[:MOST_NAMES], *own[:MOST_NAMES]]
 
     def _with_keyword(self, node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
         """Yield the call with one more keyword, or with the last axis kept."""
@@ -215,66 +266,6 @@ class Additions:
                 yield with_part(node, "keywords", [*node.keywords, *keywords])
 
 
-def _of_call(node: ast.Call) -> Iterator[ast.AST]:
-    """Yield `x.add(y)` for `x.add_(y)`, another reduction, and `super().__init__()` for `super()`."""
-    name = name_of(node)
-    if (
-        isinstance(node.func, ast.Attribute)
-        and name.endswith("_")
-        and name.strip("_")
-        and name not in PARTNERS
-    ):
-        yield with_part(node, "func", with_part(node.func, "attr", name.rstrip("_")))
-    if name in REDUCTIONS and isinstance(node.func, ast.Attribute):
-        yield from (with_part(node, "func", with_part(node.func, "attr", other)) for other in REDUCTIONS)
-    if name == "super":
-        yield expression("super().__init__()")
-
-
-def _of_attribute(node: ast.Attribute) -> Iterator[ast.AST]:
-    """Yield one length for a shape, and a swap of the last two axes for `x.T`."""
-    if node.attr == "shape":
-        yield from (expression(f"{ast.unparse(node)}[{axis}]") for axis in AXES)
-    elif node.attr == "T":
-        yield expression(f"({ast.unparse(node.value)}).swapaxes(-1, -2)")
-
-
-def _raised(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield another exception, or one where a condition has no effect."""
-    if isinstance(node, ast.Raise):
-        for name in ("ValueError", "TypeError", "IndexError"):
-            yield from statements(f"raise {name}")
-    elif isinstance(node, ast.If) and all(isinstance(n, ast.Pass) for n in node.body):
-        yield with_part(node, "body", statements("raise ValueError"))
-
-
-def _other_number(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield numbers further away: half and twice, tenfold, the negative one, two more and two less."""
-    value: Any = getattr(node, "value", None)
-    if isinstance(node, ast.Constant) and type(value) in (int, float):
-        near = [value / 2, value / 10, value * 10, -value, -2, 2, 0, 1, 0.5]
-        near += [value + 2, value - 2] if isinstance(value, int) and value < SMALLEST_SIZE else []
-        yield from (expression(repr(int(v) if type(value) is int and v == int(v) else v)) for v in near)
-
-
-def _other_operator(node: ast.AST) -> Iterator[ast.AST]:
-    if isinstance(node, ast.BinOp):
-        for op in (ast.Pow, ast.MatMult, ast.Add, ast.Mult, ast.Div):
-            if not isinstance(node.op, op):
-                yield ast.BinOp(node.left, op(), node.right)
-    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-        given = type(node.ops[0])
-        for other in COMPARISONS:
-            if other not in (given, *COMPARISONS[given]):
-                yield ast.Compare(node.left, [other()], node.comparators)
-
-
-def _negated(bound: ast.expr | None) -> ast.expr | None:
-    if bound is None:
-        return None
-    return bound.operand if isinstance(bound, ast.UnaryOp) else ast.UnaryOp(ast.USub(), bound)
-
-
 def _is_module(value: ast.expr) -> bool:
     """Return whether the expression makes a module, such as `nn.Linear(2, 3)`."""
     return isinstance(value, ast.Call) and ast.unparse(value.func).startswith(("nn.", "torch.nn."))
@@ -291,33 +282,23 @@ def _is_value(node: ast.AST) -> bool:
     return not (isinstance(root, ast.Name) and root.id in MODULES) and not is_member
 
 
-def _unread(node: ast.AST, where: str = "") -> Iterator[tuple[str, list[str]]]:
-    """Yield each function's qualified name, and the names that it binds and never reads."""
-    for inner in ast.iter_child_nodes(node):
-        if isinstance(inner, ast.FunctionDef | ast.ClassDef):
-            name = f"{where}.{inner.name}" if where else inner.name
-            if isinstance(inner, ast.FunctionDef):
-                names = [n for n in ast.walk(inner) if isinstance(n, ast.Name)]
-                bound = [arg.arg for arg in inner.args.args if arg.arg != "self"]
-                bound += [n.id for n in names if isinstance(n.ctx, ast.Store)]
-                read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
-                yield name, _distinct(n for n in bound if n not in read)
-            yield from _unread(inner, name)
+def _pairs(others: list[str], patterns: Iterable[str] = WITH_TWO_NAMES) -> list[str]:
+    return [text.replace("{m}", other) for other in others for text in patterns]
 
 
-def _pairs(others: list[str]) -> list[str]:
-    return [text.replace("{m}", other) for other in others for text in WITH_TWO_NAMES]
+def _with_names(patterns: Sequence[str], names: list[str]) -> Iterator[str]:
+    """Yield the patterns with each name; the first pattern and the first name come soonest."""
+    pairs = [(i + j, i, j) for i in range(len(patterns)) for j in range(len(names))]
+    return (patterns[i].replace("{n}", names[j]) for _, i, j in sorted(pairs))
 
 
-def _with_names(patterns: Iterable[str], names: list[str]) -> Iterator[str]:
-    return (pattern.replace("{n}", name) for pattern in patterns for name in names)
-
-
-def _parsed(texts: Iterable[str]) -> Iterator[ast.expr]:
-    """Parse the texts as expressions; skip those that are no valid expression."""
-    for text in texts:
-        with suppress(SyntaxError):
-            yield expression(text)
+def _array_of(call: ast.Call) -> str:
+    """Return the array that a method or a function of a module takes first: `x` of `x.sum()`, `np.sum(x)`."""
+    if not isinstance(call.func, ast.Attribute):
+        return ""
+    if ast.unparse(call.func.value) not in MODULES:
+        return f"({ast.unparse(call.func.value)})"
+    return f"({ast.unparse(call.args[0])})" if call.args else ""
 
 
 def _in_turns(*iterators: Iterator[Any]) -> Iterator[Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -143,6 +144,13 @@ def names_in(*nodes: ast.AST) -> set[str]:
 def expression(text: str) -> ast.expr:
     """Parse one expression."""
     return ast.parse(text, mode="eval").body
+
+
+def expressions(texts: Iterable[str]) -> Iterator[ast.expr]:
+    """Parse the texts as expressions; skip those that are no valid expression."""
+    for text in texts:
+        with suppress(SyntaxError):
+            yield expression(text)
 
 
 def statements(text: str) -> list[ast.stmt]:

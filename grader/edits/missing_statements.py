@@ -7,11 +7,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import product
 
-from grader.edits.context import ExpressionContext, each, expression, statements, with_part
+from grader.edits.context import (
+    ExpressionContext,
+    NodeReplacer,
+    each,
+    expression,
+    expressions,
+    statements,
+    with_part,
+)
+from grader.edits.unread import twin
 
 #: What a missing check of an argument `{p}` may be; `{q}` is another argument.
-REFUSALS = ("{p} < 1", "{p} <= 0", "{p} < 0", "{p} % {q}", "{p} < {q}", "{p} > {q}")
+REFUSALS = ("{p} < 1", "{p} <= 0", "{p} < 0", "{p} % {q}", "{p} < {q}", "{p} > {q}", "({p} < 0).any()")
 
 
 def like_another(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
@@ -23,6 +33,31 @@ def like_another(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
             args = [[*call.args[:i], statement.value, *call.args[i + 1 :]] for i in range(len(call.args))]
             for value in (*(with_part(call, "args", changed) for changed in args), call):
                 yield [*before, with_part(statement, "value", value), *after]
+
+
+def like_a_twin(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """Give a variable the value of another one, with its own name in place of the other's."""
+    pairs = [pair for n in body if isinstance(n, ast.Assign) for pair in _pairs(n)]
+    for before, statement, after in each(body):
+        for target, value in _pairs(statement) if isinstance(statement, ast.Assign) else ():
+            texts = [twin(like, other, target) for other, like in pairs if other != target]
+            for node in expressions(text for text in texts if text != ast.unparse(value)):
+                own = NodeReplacer({ast.unparse(value): node}).of(statement.value)
+                yield [*before, with_part(statement, "value", own), *after]
+
+
+def with_members(
+    body: list[ast.stmt], around: ExpressionContext, missing: list[str]
+) -> Iterator[list[ast.stmt]]:
+    """Make a member of a module that is read and never made, like another member of it."""
+    if around.method != "__init__" or not missing:
+        return
+    for before, statement, after in each(body):
+        pairs = _pairs(statement) if isinstance(statement, ast.Assign) else []
+        for (other, value), name in product(pairs, missing):
+            for call in expressions([twin(value, other, name)]):
+                for node in (call, *_turned(call)):
+                    yield [*before, statement, *statements(f"self.{name} = {ast.unparse(node)}"), *after]
 
 
 def initialized(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
@@ -87,6 +122,23 @@ def prepared(body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[a
         for name in around.names:
             for call in ("zero_grad", "eval", "train"):
                 yield [*before, *statements(f"{name}.{call}()"), statement, *after]
+
+
+def _pairs(node: ast.Assign) -> list[tuple[str, ast.expr]]:
+    """Return the names that a statement assigns, without `self.`, and their values."""
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = [*zip(target.elts, value.elts, strict=True)]
+    else:
+        pairs = [(target, value)]
+    named = [(ast.unparse(one).removeprefix("self."), other) for one, other in pairs]
+    return [(name, other) for name, other in named if name.isidentifier()]
+
+
+def _turned(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield a call with its first two arguments exchanged."""
+    if isinstance(node, ast.Call) and len(node.args) > 1:
+        yield with_part(node, "args", [node.args[1], node.args[0], *node.args[2:]])
 
 
 def _start(node: ast.stmt) -> str:

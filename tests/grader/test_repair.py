@@ -8,9 +8,10 @@ import pytest
 
 from grader.course.submission import parse
 from grader.diagnosis import repair
-from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch, Sources, Trace, ranked
+from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch
 from grader.diagnosis.search_options import SearchOptions
 from grader.edits.places import place_of_edit
+from grader.edits.trials import Sources, Trace, ranked
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
 from grader.formats import NAMES, account, fragment, html, lines, summary, terminal
@@ -83,6 +84,9 @@ def test_a_module_s_axis_is_found(locate):
 
 
 MODULE = "class M(nn.Module):\n    def __init__(self, a, b):\n        {}\n        self.down = nn.Linear(b, a)"
+LINEAR = "class M(nn.Module):\n    def __init__(self, a, b):\n        self.gate = nn.Linear(a, b)\n        {}"
+USING = "self.down = 1\n\n    def forward(self, x):\n        return self.gate(x) * self.up(x)"
+PROJECTED = "def f(x, w_q, w_k):\n    q = x @ w_q\n    k = {}\n    return q * k"
 MASKED = "def f(x, n):\n    x = x + 1\n    {}return x.masked_fill(later, 0.0)"
 CUT = "def f(x):\n    sorted_x = x.sort()\n    {}return x < last"
 
@@ -95,6 +99,22 @@ CUT = "def f(x):\n    sorted_x = x.sort()\n    {}return x < last"
         (MODULE, "self.a = a", "super().__init__()\n        self.a = a"),
         (MASKED, "", "later = torch.ones(n, n, dtype=torch.bool, device=n.device).triu(1)\n    "),
         (CUT, "", "last = sorted_x[..., -1:]\n    "),
+        (LINEAR, USING, f"self.up = nn.Linear(a, b)\n        {USING}"),
+        (LINEAR, USING, f"self.up = nn.Linear(b, a)\n        {USING}"),
+        (PROJECTED, "x", "x @ w_k"),
+        ("def f(x, w_q, w_k):\n    q, k = (x @ w_q, {})\n    return q * k", "w_k", "x @ w_k"),
+        ("def f(x, n):\n    return {}", "float('-inf')", "x.masked_fill(x < n, float('-inf'))"),
+        ("def f(x, y, i):\n    return {}", "x", "(x) @ y[i]"),
+        ("def f(x, y):\n    return {}", "y", "x[-1] @ y"),
+        ("def f(x, y):\n    return y[0] + {}", "x.clamp(-5, 5)", "(x - x.amax(dim=-1, keepdim=True))"),
+        ("def f(x, n):\n    return {}", "x.clamp(-5, 5)", "x - n"),
+        ("def f(x):\n    return {}", "x.sum(-1)", "x / x.sum(-1)"),
+        ("def f(x):\n    return {}", "x[:, None]", "x[:, None, None]"),
+        ("def f(x):\n    return {}", "x[1:,]", "x[..., 1:]"),
+        ("def f(x):\n    return {}", "-10000.0", "float('-inf')"),
+        ("def f(x):\n    return {}", "x", "x.tril()"),
+        ("def f(x, n):\n    {}return x", "", "if (x < 0).any():\n        raise ValueError\n    "),
+        ("def f(x):\n    return {}", "range(1, x + 1)", "range(1 - 1, x + 1 - 1)"),
         ("def f(x):\n    return {}", "x.T", "x.swapaxes(-1, -2)"),
         ("def f(x):\n    return {}", "g(x.shape)", "g(x.shape[-1])"),
         ("def f(x):\n    return {}", "torch.ones(x)", "torch.ones(x, x)"),
@@ -106,6 +126,55 @@ def test_what_a_slip_leaves_out_is_among_the_edits(code, wrong, right):
     sources = Sources(tree)
     edits = {sources.of(edit) for edit in ranked(tree, "torch", Trace())}
     assert ast.unparse(ast.parse(code.format(right))) in edits
+
+
+SOFTMAX = "def f(x, axis):\n    return {}\n\ndef softmax(x, axis):\n    return np.exp(x)"
+KEYS = "def f(x, weights):\n    return x @ weights['q'] + {}"
+
+
+def edits_of(code, **trace):
+    tree = ast.parse(code)
+    sources = Sources(tree)
+    return {sources.of(edit) for edit in ranked(tree, "numpy", Trace(**trace))}
+
+
+def test_a_function_that_is_never_used_is_called():
+    right = ast.unparse(ast.parse(SOFTMAX.format("softmax(x, axis)")))
+    assert right in edits_of(SOFTMAX.format("x"), lines={2})
+    assert right not in edits_of(SOFTMAX.format("x"), lines={2, 5})  # it ran, so it is used
+
+
+@pytest.mark.parametrize("wrong", ["x", "x @ weights['q']"])
+def test_a_key_of_the_arguments_that_is_never_used_is_looked_up(wrong):
+    right = ast.unparse(ast.parse(KEYS.format("x @ weights['k']")))
+    assert right in edits_of(KEYS.format(wrong), keys=("q", "k"))
+    assert right not in edits_of(KEYS.format(wrong), keys=("q",))
+    assert right not in edits_of(KEYS.format(wrong), keys=("q", "k", *"abcd"))  # read in another way
+
+
+def test_the_keys_are_those_of_the_arguments():
+    arguments = [{"q": 1, "of": {"k": 2}}, [{"v": 3}], {4: 5}, "text"]
+    assert list(repair._keys(arguments)) == ["q", "of", "k", "v"]
+
+
+BRANCHES = '''"""Two
+lines."""
+def f(x):
+    """Of
+    f."""
+    if x:
+        x += 1
+    elif x > 2:
+        x = 3
+    return x
+'''
+
+
+def test_a_statement_is_written_anew_as_the_whole_file_would_be():
+    tree = ast.parse(BRANCHES)
+    sources = Sources(tree)
+    edits = list(ranked(tree, "numpy", Trace()))
+    assert [sources.of(edit) for edit in edits] == [edit.source(tree) for edit in edits]
 
 
 @pytest.mark.parametrize(
