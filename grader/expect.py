@@ -311,9 +311,11 @@ def _require_frequencies(
         return
     count, expected = hits[wrong[0]], n * p[wrong[0]]
     often = "often" if count > expected else "rarely"
+    low, high = _accepted(n, p[wrong[0]], chance)
+    accepted = f"{low} to {high} are accepted" if low < high else "nothing else is accepted"
     raise ExpectationFailed(
         f"{_capitalized(names[wrong[0]])} came up too {often}: {count} times in {n} draws, where about"
-        f" {expected:g} are due.",
+        f" {expected:g} are due and {accepted}.",
         picture=_frequency_bars(hits, n, p, labels, wrong, chance),
     )
 
@@ -328,7 +330,7 @@ def _frequency_bars(
     """Return bars of the shares that are due and those that came up, with the range accepted for each."""
     start = max(0, min(wrong[0] - MOST_POINTS // 2, len(hits) - MOST_POINTS))
     kept = range(start, min(start + MOST_POINTS, len(hits)))
-    ranges = [_accepted(n, p[index], chance) for index in kept]
+    ranges = [[hits / n for hits in _accepted(n, p[index], chance)] for index in kept]
     return Picture(
         "bars",
         f"shares of {n} draws",
@@ -344,13 +346,13 @@ def _frequency_bars(
     )
 
 
-def _accepted(n: int, p: float, chance: float) -> tuple[float, float]:
-    """Return the least and the greatest share of `n` draws that is accepted for an outcome."""
+def _accepted(n: int, p: float, chance: float) -> tuple[int, int]:
+    """Return how often an outcome must come up in `n` draws at least, and how often at most."""
     low = bisect_left(range(n + 1), True, hi=int(n * p), key=lambda hits: _is_due(hits, n, p, chance))
     above = bisect_left(
         range(n + 1), True, lo=math.ceil(n * p), key=lambda hits: not _is_due(hits, n, p, chance)
     )
-    return low / n, (above - 1) / n
+    return low, above - 1
 
 
 def _divergence(share: float, p: float) -> float:

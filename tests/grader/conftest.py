@@ -21,6 +21,8 @@ from grader.worker.client import RemoteStudent
 from grader.worker.fork_server import open_source
 from grader.worker.in_process import LocalStudent
 
+collect_ignore = ["layouts"]  # tests of exercises that are imported
+
 ROOT = Path(__file__).resolve().parents[2]
 LOAD_SECONDS = 20.0
 

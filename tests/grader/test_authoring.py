@@ -104,6 +104,30 @@ def test_the_reference_is_judged_before_there_are_mistakes(capsys, course):
 
 
 @pytest.mark.slow
+def test_verify_says_which_law_makes_many_calls(capsys, course):
+    card = "tests/katas/attention/test_double.py"
+    law = '''
+
+@KATA.law(points=1)
+def test_often(student):
+    """Every call gives the same."""
+    results = [student.double(np.ones(2)).sum() for _ in range(MANY)]
+    expect.equal(results, [4.0] * len(results), "the sums")
+'''
+    for number, said in ((1500, True), (600, False)):
+        text = textwrap.dedent(DOUBLE[card]).lstrip() + law.replace("MANY", str(number))
+        here = course({card: text})
+        line = text[: text.index("def test_often")].count("\n") + 1
+        note = (
+            f"note: double: {card}:{line}: the law `often` makes 1,500 calls in every grading; draw fewer"
+            " times, or draw many numbers in one call."
+        )
+        for _ in range(2):  # the second time the record is read
+            verify_course(here, ())
+            assert (note in capsys.readouterr().out.splitlines()) == said
+
+
+@pytest.mark.slow
 def test_mistakes_may_import_the_reference(capsys, course):
     mistakes = "solutions/attention/double/mistakes.py"
     text = '''

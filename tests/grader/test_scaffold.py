@@ -152,7 +152,7 @@ def test_k_of_a_sampler_is_at_most_the_size_of_the_vocabulary(tmp_path):
 def test_a_drafted_law_counts_the_entries_of_an_array(tmp_path, result, drawn):
     declaration, _ = drafted(tmp_path, "f", f"f(p: 'vocab', rng){result}", kind="sampler")
     assert (f"    drawn = [{drawn}]\n" in declaration) == bool(drawn)
-    assert ("expect.frequency" in declaration) == bool(drawn)
+    assert ("expect.frequenc" in declaration) == bool(drawn)
 
 
 def test_a_draft_imports_what_it_uses(tmp_path):
@@ -167,6 +167,116 @@ def test_a_draft_imports_what_it_uses(tmp_path):
         '"""Right answers to count in other styles."""\n\n'
         "# TODO: add other styles: loops, einsum, library calls, another order of the steps\n"
     )
+
+
+RANDOM = "np.random.default_rng(draw(st.integers(0, 99)))"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "drawn"),
+    [
+        ("prompt: str", 'draw(st.text("ab", max_size=5))'),
+        ("prompt: 'str'", 'draw(st.text("ab", max_size=5))'),
+        ("mode: str = 'mean'", "'mean'"),
+        ("count: int", "draw(st.integers(1, 4))"),
+        ("keeps: bool", "draw(st.booleans())"),
+        ("share: float", "draw(st.sampled_from([1.0, 0.25, 0.5]))"),
+        ("low: float = -math.inf", "-math.inf"),
+        ("count: int = None", "None"),
+        ("tokens: list[int]", "draw(st.lists(st.integers(0, 5), min_size=1, max_size=5))"),
+        ("words: list[str]", 'draw(st.lists(st.text("ab", max_size=5), min_size=1, max_size=5))'),
+        (
+            "seen: 'bool n'",
+            "draw(st.just(np.random.default_rng(draw(st.integers(0, 99))).random((n,)) < 0.5))",
+        ),
+        ("x: np.ndarray", "draw(st.permuted(st.arrays((rows, columns), dtype)))"),
+        ("score: Callable", "None"),
+    ],
+)
+def test_an_annotation_says_what_is_drawn(tmp_path, parameter, drawn):
+    declaration, _ = drafted(tmp_path, "f", f"f({parameter})")
+    gap = "  # TODO: draw one" if "Callable" in parameter else ""
+    assert f'        "{parameter.partition(":")[0]}": {drawn},{gap}\n' in declaration
+
+
+@pytest.mark.parametrize(
+    "signature",
+    ["f(x: 'n') -> bool", "f(x: 'n') -> 'bool n'", "topk_mask(x: 'n', k: int)", "is_causal(x: 'n n')"],
+)
+def test_a_boolean_result_has_no_variant_in_float64(tmp_path, signature):
+    drafted(tmp_path, "f", signature)
+    assert "in_float64" not in (tmp_path / "solutions/a/f/variants.py").read_text()
+    drafted(tmp_path, "g", "g(x: 'n') -> 'n'")
+    assert "in_float64" in (tmp_path / "solutions/a/g/variants.py").read_text()
+
+
+def test_a_law_of_a_sampler_keeps_fewer_indices_than_there_are(tmp_path):
+    declaration, _ = drafted(tmp_path, "f", "f(p: 'n', k, rng)", kind="sampler")
+    assert "drawn = [int(student.f(p=p, k=2, rng=rng)) for _ in range(400)]\n" in declaration
+    assert "    shares = (0.625, 0.375, 0.0)  # if k is how many of the likeliest are kept" in declaration
+    declaration, _ = drafted(tmp_path, "g", "g(p: 'n', rng, k=50) -> 'k'", kind="sampler")
+    assert "int(student.g(p=p, rng=rng, k=2).ravel()[0]) for _ in range(400)" in declaration
+    assert "0.625" not in declaration
+    assert '        "k": 1,\n' in declaration
+    declaration, _ = drafted(tmp_path, "h", "h(p: 'n', rng)", kind="sampler", library="torch")
+    assert "import numpy as np\nimport torch\n\nfrom grader import expect\n" in declaration
+
+
+QUESTIONS = ("--kind", "questions", "--title", "What a mask leaves", "--source", "S")
+ANSWERS = """
+def CAUSAL_PAIRS(tokens, **_):
+    return tokens * (tokens + 1) // 2
+
+
+def WINDOW_PAIRS(tokens, window, row, **_):
+    return tokens * window, row
+"""
+
+
+def test_a_page_of_questions_is_drafted(new, tmp_path, capsys):
+    signatures = ("--signature", "CAUSAL_PAIRS(tokens)", "--signature", "WINDOW_PAIRS(tokens, window, row)")
+    code, said = new("concepts/masks", *signatures, *QUESTIONS)
+    assert code == 0, said
+    assert said.splitlines() == [
+        "wrote solutions/concepts/masks/reference.py",
+        "wrote tests/katas/concepts/test_masks.py",
+        "wrote solutions/concepts/masks/mistakes.py",
+        "wrote exercises/concepts/masks.py",
+        "wrote tests/katas/conftest.py",
+        "wrote solutions/concepts/variants.py",
+        "wrote tests/katas/path.toml",
+        "What is to be written, step by step: kata verify masks --course my",
+    ]
+    course = Course(tmp_path / "my")
+    info = course.kata_info("masks")
+    assert info.questions == ("CAUSAL_PAIRS", "WINDOW_PAIRS")
+    numbers = course.declaration(info).numbers
+    assert {name: sorted(column) for name, column in numbers.items()} == {
+        "tokens": [*range(3, 11)],
+        "window": [*range(11, 19)],
+    }
+    table = "    row  tokens  window\n    0    3       14\n    1    8       11\n"
+    assert table in course.stub(info).read_text()
+    assert static_checks.gaps(course, info)[0].endswith("reference.py:9: write the answer.")
+    course.solution(info, "reference").write_text(ANSWERS)
+    verify_course(course, ())
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[:5] == ["masks", "2", "0/0", "0/0", "3/3"]
+
+
+def test_a_second_page_of_a_track_shares_the_variants(new, tmp_path):
+    for name in ("one", "two"):
+        code, said = new(f"concepts/{name}", "--signature", "PAIRS(tokens)", *QUESTIONS[2:])
+        assert code == 0, said
+    assert "variants.py" not in said
+    variants = "solutions/concepts/variants.py"
+    assert (tmp_path / "my" / variants).read_text() == (ROOT / variants).read_text()
+
+
+def test_questions_are_asked_for(new, tmp_path):
+    code, said = new("concepts/masks", answers="questions\nPAIRS(tokens)\nROWS(tokens)\n\n\nS\n")
+    assert code == 0, said
+    assert Course(tmp_path / "my").kata_info("masks").questions == ("PAIRS", "ROWS")
 
 
 def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
@@ -207,6 +317,15 @@ def test_the_fixture_of_a_new_course_is_that_of_this_one(new, tmp_path):
          "Without a terminal nothing is asked; give --weight."),
         (("a/k2", "--signature", "Cache(n)"), "`Cache` is a class; give a method too: --signature"
          " 'Cache.forward(x)'."),
+        (("a/k2", "--kind", "questions", "--signature", "pairs(tokens)"),
+         "`pairs(tokens)` is no question; write the constant that answers it, in capitals, and the numbers"
+         " that it is about: --signature 'CAUSAL_PAIRS(tokens)'."),
+        (("a/k2", "--kind", "questions", "--signature", "PAIRS(n)", "--signature", "PAIRS(m)"),
+         "`PAIRS` is given twice; each question has one signature."),
+        (("a/k2", "--signature", "PAIRS()"),
+         "The questions are about no numbers; name one: --signature 'CAUSAL_PAIRS(tokens)'."),
+        (("a/k2", "--signature", "PAIRS(n)", "--title", "T"),
+         "Without a terminal nothing is asked; give --source."),
         (("a/k2", "--signature", "k2(x)", "--title", "T"),
          "Without a terminal nothing is asked; give --source and --library."),
     ],

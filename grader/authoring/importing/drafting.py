@@ -6,15 +6,24 @@ import ast
 import dataclasses
 import functools
 import textwrap
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from grader import expect
-from grader.authoring.importing.exercise import Exercise, ImportedTest, is_import, names_in, needed
+from grader.authoring.importing.exercise import (
+    Exercise,
+    ImportedTest,
+    bound,
+    is_import,
+    joined,
+    names_in,
+    needed,
+    split_support,
+)
 from grader.authoring.importing.laws import NotRewritten, Rewriter, double_quoted
 from grader.authoring.importing.recording import Case, Recording, read_notebook, read_pytest
 from grader.authoring.scaffold import cases, writer
@@ -22,6 +31,7 @@ from grader.authoring.scaffold.library_snippets import SNIPPETS, Draft, Library
 from grader.authoring.scaffold.signatures import Kind, Parameter, read_signatures
 from grader.authoring.verify.time_limit import TookTooLong, limited_time
 from grader.course.catalog import Course, CourseError, shorten
+from grader.course.loading import message_of
 from grader.course.notebook_cells import is_notebook
 from grader.grading.snippet import code_of
 from grader.grading.startup import open_grader
@@ -66,11 +76,15 @@ Source: {source}.
 
 @dataclasses.dataclass(frozen=True)
 class Imported:
-    """What was written, and what was not taken over, each in one line."""
+    """What was written, how many calls and laws were taken over, and what was not, each in one line. With a
+    `problem`, what was written cannot be used as it is."""
 
+    function: str
     written: list[str]
-    taken: list[str]
+    calls: int
+    laws: int
     notes: list[str]
+    problem: str = ""
 
 
 def import_kata(
@@ -83,43 +97,62 @@ def import_kata(
     title: str | None = None,
     source: str | None = None,
 ) -> Imported:
-    """Draft a kata from an exercise. Raises CourseError, before anything is written, if it cannot."""
-    exercise = read_notebook(file, function) if is_notebook(file) else read_pytest(file, reference, function)
-    recording = Recording()
-    notes = exercise.run(recording.wrap)
-    if not recording.cases:
-        none = f"No test calls `{exercise.function}` with values to take over."
-        raise CourseError("; ".join(notes) or none)
-    draft = _draft(track, name, exercise, recording, title, source or f"Taken from {file.name}")
-    laws, support, more = _laws(exercise)
-    notes += more
-    drawn = cases.declaration(draft, support + _examples(recording) + laws, imports=_imports(exercise, laws))
-    fixed = cases.declaration(draft, support + laws, _recorded(recording), _imports(exercise, laws))
-    files = {
-        f"solutions/{track}/{name}/reference.py": f'"""{draft.source}."""\n\n{exercise.reference}',
-        f"exercises/{track}/{name}.py": _stub(draft, exercise),
-    }
+    """Draft a kata from an exercise. If no test calls its function with values to take over, nothing is
+    written. Raises CourseError, before anything is written, if the exercise cannot be read."""
+    with _blaming(file):
+        exercise = (
+            read_notebook(file, function) if is_notebook(file) else read_pytest(file, reference, function)
+        )
+        recording = Recording()
+        notes = exercise.run(recording.wrap)
+        if not recording.cases:
+            none = f"Nothing came over: no test calls `{exercise.function}` with values to take over."
+            return Imported(exercise.function, [], 0, 0, notes, none)
+        draft = _draft(track, name, exercise, recording, title, source or f"Taken from {file.name}")
+        laws, support, imports, more = _laws(exercise)
+        drawn = cases.declaration(draft, support + _examples(recording) + laws, imports=imports)
+        fixed = cases.declaration(draft, support + laws, _recorded(recording), imports)
+        files = {
+            f"solutions/{track}/{name}/reference.py": f'"""{draft.source}."""\n\n{exercise.reference}',
+            f"exercises/{track}/{name}.py": _stub(draft, exercise),
+        }
     declared = f"{writer.FOLDER}/{track}/test_{name}.py"
     written = writer.write_kata(root, draft, files | {declared: drawn})
-    notes += _fit_cases(root, name, root / declared, fixed)
+    fitted, problem = _fit_cases(root, name, root / declared, fixed)
+    notes += [*more, *fitted]
     notes += [f"`{p}` is {value} in all drawn cases; draw it too" for p, value in _fixed_arguments(draft)]
-    calls = f"{counted(len(recording.cases), 'call')} of `{exercise.function}`"
-    return Imported(written, [calls, counted(laws.count("@KATA.law"), "law")], notes)
+    number = laws.count("@KATA.law")
+    if not number:
+        problem = problem or "No test came over: the kata compares with the reference alone."
+    return Imported(exercise.function, written, len(recording.cases), number, notes, problem)
 
 
-def _fit_cases(root: Path, name: str, declaration: Path, fixed: str) -> list[str]:
+@contextmanager
+def _blaming(file: Path) -> Iterator[None]:
+    """Report what the exercise's code raises, or what the import does not expect in it, in one sentence."""
+    try:
+        yield
+    except (CourseError, KataError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise CourseError(f"{shorten(file)} cannot be imported: {message_of(error)}.") from error
+
+
+def _fit_cases(root: Path, name: str, declaration: Path, fixed: str) -> tuple[list[str], str]:
     """Draw even sizes if the reference refuses the drawn cases, and write `fixed` if it refuses those too.
-    Return a note of that."""
+    Return a note of that, and why the kata cannot be judged even so."""
     wrong = _cannot_be_judged(root, name)
     if not wrong:
-        return []
+        return [], ""
     even = declaration.read_text("utf-8").replace(" = draw(st.integers(", " = 2 * draw(st.integers(")
     declaration.write_text(even, "utf-8")
     still_wrong = _cannot_be_judged(root, name)
     if not still_wrong:
-        return [f"sizes are drawn even, since others do not fit ({wrong})"]
+        return [f"sizes are drawn even, since others do not fit ({wrong})"], ""
     declaration.write_text(fixed, "utf-8")
-    return [f"drawn arguments do not fit ({still_wrong}): the cases are the calls of the tests alone"]
+    note = f"drawn arguments do not fit ({still_wrong}): the cases are the calls of the tests alone"
+    wrong = _cannot_be_judged(root, name)
+    return [note], f"The kata cannot be judged: {wrong}" * bool(wrong)
 
 
 def _draft(
@@ -151,6 +184,9 @@ def _as_recorded(parameter: Parameter, recorded: list[Case], axes: dict[str, tup
     """Return a parameter with the kind and the axes of its recorded values."""
     kinds = {_kind(case[parameter.name]) for case in recorded}
     kind: Kind = kinds.pop() if len(kinds) == 1 else "other"
+    if kind == "int" and parameter.name in ("axis", "dim") and parameter.default is None:
+        value = repr(recorded[0][parameter.name])  # others need not fit the arrays
+        return dataclasses.replace(parameter, kind="other", default=value)
     return dataclasses.replace(parameter, kind=kind, axes=axes.get(parameter.name, ()))
 
 
@@ -160,7 +196,7 @@ def _kind(value: Any) -> Kind:
         letter = np.dtype(str(value.dtype).removeprefix("torch.")).kind
         return {"f": "array", "i": "integers", "u": "integers", "b": "mask"}.get(letter, "other")  # type: ignore[return-value]
     name = type(value).__name__
-    return cast(Kind, name) if name in ("int", "float", "bool") else "other"
+    return cast(Kind, name) if name in ("int", "float", "bool", "str") else "other"
 
 
 def _axes(recorded: list[Case]) -> dict[str, tuple[str, ...]]:
@@ -184,53 +220,70 @@ def _fixed_arguments(draft: Draft) -> list[tuple[str, str]]:
     return [(p.name, p.default or "None") for p in draft.parameters.values() if p.kind == "other"]
 
 
-def _laws(exercise: Exercise) -> tuple[str, str, list[str]]:
-    """Return the laws that the reference keeps, the code that they use, and why other tests were left out."""
+def _laws(exercise: Exercise) -> tuple[str, str, str, list[str]]:
+    """Return the laws that the reference keeps, the code and the imports that they use, and why other tests
+    were left out."""
     taken: list[Callable[[str], str]] = []
-    notes = []
+    support: dict[int, ast.stmt] = {}
+    notes, others = [], []
     for test in exercise.tests:
+        if not _is_about(test, exercise):
+            others.append(test.name)
+            continue
         try:
+            law, uses = _law(exercise, test)
             if len(taken) == MOST_LAWS:
                 raise NotRewritten(f"there are {MOST_LAWS} laws before it, and points for no more")
-            taken.append(_law(exercise, test))
         except NotRewritten as why:
             notes.append(f"{test.name} is not taken over: {why}")
+        else:
+            taken.append(law)
+            support |= {statement.lineno: statement for statement in uses}
     points = "1" if len(taken) <= MOST_LAWS // 2 else "0.5"
     laws = "\n".join(law(points) for law in taken)
-    support = needed(exercise.support, _names(laws) - {exercise.function}, imports=False)
-    return f"\n{laws}" * bool(laws), f"\n\n{support}" * bool(support), notes
+    notes += [f"not about `{exercise.function}`: {', '.join(others)}"] if others else []
+    code, imports = _apart([support[line] for line in sorted(support)], exercise.support, laws)
+    return f"\n{laws}" * bool(laws), f"\n\n{code}" * bool(code), imports, notes
 
 
-def _imports(exercise: Exercise, laws: str) -> str:
-    """Return the imports that laws and their support need, but NumPy's, which a declaration has itself."""
-    text = needed(exercise.support, _names(laws) - {exercise.function})
-    nodes = [node for node in ast.parse(text).body if is_import(node)]
-    return "".join(f"{line}\n" for line in map(ast.unparse, nodes) if line != "import numpy as np")
+def _is_about(test: ImportedTest, exercise: Exercise) -> bool:
+    """True if a test names the function, or uses what does."""
+    inside, _ = split_support(test, exercise.support, exercise.function)
+    return exercise.function in test.uses | names_in(*inside)
+
+
+def _apart(statements: list[ast.stmt], source: str, laws: str) -> tuple[str, str]:
+    """Return the source of statements that laws use, and that of the imports among them, but for NumPy's,
+    which a declaration has itself. An import that only the tests needed is left out."""
+    code = joined([s for s in statements if not is_import(s)], source)
+    used = _names(code) | _names(laws)
+    lines = [ast.unparse(s) for s in statements if is_import(s) and bound(s) & used]
+    return code, "".join(f"{line}\n" for line in dict.fromkeys(lines) if line != "import numpy as np")
 
 
 def _names(source: str) -> set[str]:
     return names_in(ast.parse(source))
 
 
-def _law(exercise: Exercise, test: ImportedTest) -> Callable[[str], str]:
-    """Return what writes the law for its points. Raises NotRewritten if the reference does not keep it."""
+def _law(exercise: Exercise, test: ImportedTest) -> tuple[Callable[[str], str], list[ast.stmt]]:
+    """Return what writes the law for its points, and the statements of the module that it uses. Raises
+    NotRewritten if the reference does not keep it."""
     student = LocalStudent(load_module("reference", exercise.reference))
-    tested = names_in(*test.body) - {exercise.function}
-    if exercise.function in _names(needed(exercise.support, tested)):
-        raise NotRewritten("a helper of the tests calls the function")
+    inside, support = split_support(test, exercise.support, exercise.function)
     for places in DECIMALS:
-        rewriter = Rewriter(exercise.function, exercise.aliases, places)
-        law = rewriter.law(test, "1").partition("\n")[2].partition("\n")[2]  # without the decorator
-        support = needed(exercise.support, _names(law) - {exercise.function})
-        scope: dict[str, Any] = {"expect": expect}
+        rewriter = Rewriter(exercise.function, places)
+        law = rewriter.law(test, "1", inside).partition("\n")[2].partition("\n")[2]  # without the decorator
+        scope: dict[str, Any] = {"expect": expect, "np": np}
         try:
-            exec(f"{support}\n{law}", scope)
+            exec(f"{joined(support, exercise.support)}\n{law}", scope)
             scope[test.name](student)
         except expect.ExpectationFailed:
             continue
-        except Exception as error:
-            raise NotRewritten(f"as a law it raises {type(error).__name__}: {error}") from None
-        return functools.partial(rewriter.law, test)
+        except NameError as error:
+            raise NotRewritten(f"it needs `{error.name}`, which the tests do not define") from None
+        except (Exception, SystemExit) as error:
+            raise NotRewritten(f"as a law it raises {message_of(error)}") from None
+        return functools.partial(rewriter.law, test, inside=inside), support
     raise NotRewritten("the reference itself does not keep it as the grader compares")
 
 
@@ -279,14 +332,21 @@ def _cannot_be_judged(root: Path, name: str) -> str:
                 grader.prepare(info)
         except (KataError, TookTooLong) as error:
             return str(error).split("\n")[0]
+        except Exception as error:  # by the exercise's own code, which may return anything
+            return message_of(error)
     return ""
 
 
 def summary(imported: Imported, file: Path, name: str, course: str) -> list[str]:
     """Return what the command prints."""
+    notes = [f"note: {note}" for note in imported.notes]
+    if not imported.written:
+        return [*notes, imported.problem]
+    calls = f"{counted(imported.calls, 'call')} of `{imported.function}`"
     return [
         *(f"wrote {path}" for path in imported.written),
-        f"taken over from {shorten(file)}: {', '.join(imported.taken)}",
-        *(f"note: {note}" for note in imported.notes),
+        f"taken over from {shorten(file)}: {calls}, {counted(imported.laws, 'law')}",
+        *notes,
+        *filter(None, [imported.problem]),
         f"It is a draft: its checks are unproven until it has mistakes. See: kata verify {name}{course}",
     ]

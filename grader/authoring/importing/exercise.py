@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ Definition = ast.FunctionDef | ast.ClassDef
 @dataclass(frozen=True)
 class ImportedTest:
     """One test: its statements, its sentence, the loops of its parameters as (names, values), and the values
-    of its fixtures as assignments."""
+    of its fixtures as assignments. It sees the statements of its module up to the line `before`."""
 
     name: str
     body: list[ast.stmt]
@@ -31,6 +31,15 @@ class ImportedTest:
     loops: tuple[tuple[str, str], ...] = ()
     fixtures: tuple[str, ...] = ()
     obstacle: str = ""  # why it cannot become a law
+    before: int | None = None
+
+    @property
+    def uses(self) -> set[str]:
+        """The names that the test needs from its module."""
+        others = [*self.fixtures, *(values for _, values in self.loops)]
+        made = {fixture.partition(" = ")[0] for fixture in self.fixtures}
+        given = {name for names, _ in self.loops for name in names.split(", ")} | made
+        return (_free(self.body) - given) | names_in(*map(ast.parse, others)) - made
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ class Exercise:
     """An exercise as it was found.
 
     `run` runs its tests with `wrap` around the function. `support` is the code that the tests may use, and
-    `given` what students have as well. `aliases` are the names that the tests have for the function's module.
+    `given` what students have as well.
     """
 
     function: str
@@ -49,7 +58,6 @@ class Exercise:
     support: str
     given: str
     run: Callable[[Callable[[Any], Any]], list[str]]
-    aliases: frozenset[str] = frozenset()
 
 
 def definitions(tree: ast.Module) -> list[str]:
@@ -65,6 +73,8 @@ def parse(path: Path, text: str | None = None) -> ast.Module:
         raise CourseError(f"{shorten(path)} cannot be read: {error}") from None
     except SyntaxError as error:
         raise CourseError(f"{shorten(path)} is no Python: {error.msg} (line {error.lineno}).") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise CourseError(f"{shorten(path)} is no Python: {error}.") from None
 
 
 def names_in(*nodes: ast.AST) -> set[str]:
@@ -72,13 +82,15 @@ def names_in(*nodes: ast.AST) -> set[str]:
     return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-def chosen_function(defined: Iterable[str], tests: list[ImportedTest], wanted: str | None) -> str:
+def chosen_function(
+    defined: Iterable[str], tests: list[ImportedTest], support: str, wanted: str | None
+) -> str:
     """Return the function that the exercise is about: the wanted one, or the only one that tests call.
 
     Raises CourseError if that is not one of the `defined` functions, or if several are called.
     """
-    body = [statement for test in tests for statement in test.body]
-    names = names_in(*body) | {n.attr for s in body for n in ast.walk(s) if isinstance(n, ast.Attribute)}
+    uses = {name for test in tests for name in test.uses}
+    names = uses | names_in(*chosen_statements(ast.parse(support).body, uses))
     defined = list(dict.fromkeys(defined))
     called = [name for name in defined if name in names]
     if wanted is not None:
@@ -100,16 +112,52 @@ def _listed(names: list[str]) -> str:
 
 
 def needed(source: str, wanted: set[str], imports: bool = True) -> str:
-    """Return the part of a module that the wanted names need: definitions, assignments, and `imports`."""
-    body = ast.parse(source).body
+    """Return the part of a module that the wanted names need: `imports`, definitions and assignments."""
+    chosen = chosen_statements(ast.parse(source).body, wanted)
+    first = {ast.unparse(s): s for s in chosen if imports and is_import(s)}
+    return joined([*first.values(), *(s for s in chosen if not is_import(s))], source)
+
+
+def chosen_statements(body: list[ast.stmt], wanted: set[str]) -> list[ast.stmt]:
+    """Return the statements that the wanted names need, in their order."""
     chosen: set[int] = set()
-    while True:
-        more = [i for i, s in enumerate(body) if i not in chosen and wanted & _bound(s)]
-        if not more:
-            kept = [s for i, s in enumerate(body) if i in chosen and (imports or not is_import(s))]
-            return joined(kept, source)
+    while more := [i for i, s in enumerate(body) if i not in chosen and wanted & bound(s)]:
         chosen |= set(more)
         wanted = wanted | names_in(*(body[i] for i in more))
+    return [s for i, s in enumerate(body) if i in chosen]
+
+
+def split_support(test: ImportedTest, support: str, function: str) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """Return what a test needs from its module in two parts: the statements that belong into the law, since
+    they call the function, assert, or give a name another value; and the others."""
+    body = [s for s in ast.parse(support).body if test.before is None or s.lineno < test.before]
+    times = Counter(name for s in body if not is_import(s) for name in bound(s))
+    own = {function, *(name for name, count in times.items() if count > 1)}
+    own |= {name for s in body if isinstance(s, ast.FunctionDef) and asserts(s) for name in bound(s)}
+    while more := {n for s in body if not is_import(s) and names_in(s) & own for n in bound(s)} - own:
+        own |= more
+    chosen = chosen_statements(body, test.uses - {function})
+    inside = [s for s in chosen if bound(s) & own and not is_import(s)]
+    return inside, [s for s in chosen if s not in inside]
+
+
+def asserts(node: ast.AST) -> bool:
+    """True if a statement asserts something."""
+    calls = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
+    named = (ast.unparse(call).rpartition(".")[2].startswith("assert") for call in calls)
+    return any(isinstance(n, ast.Assert) for n in ast.walk(node)) or any(named)
+
+
+def _free(body: list[ast.stmt]) -> set[str]:
+    """Return the names that statements use before they define them."""
+    free: set[str] = set()
+    known: set[str] = set()
+    for statement in body:
+        names = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
+        changed = statement.target if isinstance(statement, ast.AugAssign) else None
+        free |= {n.id for n in names if isinstance(n.ctx, ast.Load) or n is changed} - known
+        known |= bound(statement)
+    return free
 
 
 def is_import(statement: ast.stmt) -> bool:
@@ -119,7 +167,7 @@ def is_import(statement: ast.stmt) -> bool:
 
 def joined(statements: list[ast.stmt], source: str) -> str:
     """Return the source of some statements of a module, with two empty lines around each definition."""
-    lines, text = source.splitlines(), ""
+    lines, text = source.split("\n"), ""
     before: ast.stmt | None = None
     for node in statements:
         if before is not None:
@@ -131,7 +179,7 @@ def joined(statements: list[ast.stmt], source: str) -> str:
     return text
 
 
-def _bound(statement: ast.stmt) -> set[str]:
+def bound(statement: ast.stmt) -> set[str]:
     """Return the names that a statement of a module defines."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
@@ -140,79 +188,6 @@ def _bound(statement: ast.stmt) -> set[str]:
     if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.With | ast.For | ast.If):
         return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return set()
-
-
-def without_docstring(node: Definition | ast.Module) -> list[ast.stmt]:
-    """Return the statements of a definition after its docstring."""
-    return node.body[1:] if ast.get_docstring(node) is not None else node.body
-
-
-def is_fixture(node: ast.stmt) -> bool:
-    """Return whether a statement defines a fixture of pytest."""
-    marks = getattr(node, "decorator_list", [])
-    return any(ast.unparse(mark).startswith(("pytest.fixture", "fixture")) for mark in marks)
-
-
-def plain_fixtures(tree: ast.Module) -> dict[str, ast.FunctionDef]:
-    """Return the fixtures that only return a value, by name."""
-    found = [n for n in tree.body if isinstance(n, ast.FunctionDef) and is_fixture(n)]
-    return {f.name: f for f in found if not any(isinstance(n, ast.Yield) for n in ast.walk(f))}
-
-
-def makers(tree: ast.Module) -> list[ast.stmt]:
-    """Return the plain fixtures as functions `make_NAME`."""
-    nodes = plain_fixtures(tree).values()
-    return [ast.FunctionDef(f"make_{n.name}", n.args, n.body, [], lineno=n.lineno) for n in nodes]
-
-
-def tests_in(tree: ast.Module) -> Iterator[ImportedTest]:
-    """Yield the tests of a pytest or unittest module."""
-    fixtures = plain_fixtures(tree)
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-            yield _test(node, "", fixtures)
-        elif isinstance(node, ast.ClassDef):
-            methods = [n for n in node.body if isinstance(n, ast.FunctionDef)]
-            prepares = next((m.name for m in methods if m.name.lower().startswith("setup")), "")
-            why = f"its class prepares it in `{prepares}`" if prepares else ""
-            named = (method for method in methods if method.name.startswith("test"))
-            yield from (_test(method, why, fixtures) for method in named)
-
-
-def _made(name: str, fixtures: dict[str, ast.FunctionDef]) -> str:
-    """Return the source of a fixture's value. Raises KeyError if it cannot be made."""
-    made = [_made(argument.arg, fixtures) for argument in fixtures[name].args.args]
-    return f"make_{name}({', '.join(made)})"
-
-
-def _test(node: ast.FunctionDef, obstacle: str, fixtures: dict[str, ast.FunctionDef]) -> ImportedTest:
-    """Return a test function; `obstacle` is why its class cannot be taken over, if so."""
-    loops: dict[str, str] = {}
-    for decorator in node.decorator_list:
-        text = ast.unparse(decorator)
-        if isinstance(decorator, ast.Call) and text.startswith("pytest.mark.parametrize("):
-            loops[", ".join(_parameter_names(decorator.args[0]))] = ast.unparse(decorator.args[1])
-            if "pytest.param(" in text:
-                obstacle = obstacle or "its parameters are given by pytest.param"
-        elif "skip" in text or "xfail" in text:
-            obstacle = obstacle or f"it is marked {text.partition('(')[0].rpartition('.')[2]}"
-    names, made = {name for targets in loops for name in targets.split(", ")}, []
-    for name in (a.arg for a in node.args.args if a.arg not in names | {"self"}):
-        try:
-            made.append(f"{name} = {_made(name, fixtures)}")
-        except KeyError:
-            obstacle = obstacle or f"it asks for the fixture `{name}`"
-    words = node.name.removeprefix("test").strip("_").replace("_", " ") or "it works"
-    title = " ".join(inspect.cleandoc(ast.get_docstring(node) or "").split("\n\n")[0].split())
-    title = title or f"{words[:1].upper()}{words[1:]}."
-    body, parameters = without_docstring(node), tuple(loops.items())
-    return ImportedTest(node.name, body, title, parameters, tuple(made), obstacle)
-
-
-def _parameter_names(node: ast.expr) -> list[str]:
-    """Return the names of a `parametrize`, which are one string or several."""
-    value = ast.literal_eval(node)
-    return [name.strip() for name in value.split(",")] if isinstance(value, str) else list(value)
 
 
 @dataclass(frozen=True)

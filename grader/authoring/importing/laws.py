@@ -13,15 +13,26 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
-from grader.authoring.importing.exercise import ImportedTest
+from grader.authoring.importing.exercise import ImportedTest, names_in
 
 CLOSE = ("assert_allclose", "assert_almost_equal", "assert_array_almost_equal", "assert_close", "allclose",
-         "assertAlmostEqual")  # fmt: skip
+         "assertAlmostEqual", "isclose")  # fmt: skip
 EQUAL = ("assert_array_equal", "assert_equal", "array_equal", "equal")
-SAME = ("assertEqual", "assertListEqual")
+SAME = ("assertEqual", "assertListEqual", "assertTupleEqual", "assertDictEqual", "assertSequenceEqual")
+COMPARED: dict[str, type[ast.cmpop]] = {
+    "assertNotEqual": ast.NotEq, "assertIn": ast.In, "assertNotIn": ast.NotIn, "assertIs": ast.Is,
+    "assertIsNot": ast.IsNot, "assertLess": ast.Lt, "assertLessEqual": ast.LtE, "assertGreater": ast.Gt,
+    "assertGreaterEqual": ast.GtE,
+}  # fmt: skip
+NONE: dict[str, type[ast.cmpop]] = {"assertIsNone": ast.Is, "assertIsNotNone": ast.IsNot}
+#: What a `with` statement may hold in a law.
+MANAGERS = ("errstate", "no_grad", "inference_mode", "catch_warnings", "printoptions")
 TRUE, FALSE = ("assertTrue", "assert_"), ("assertFalse",)
 RAISES = ("raises", "assertRaises", "assertRaisesRegex")
 REFUSALS = ("ValueError", "AssertionError", "Exception")
+
+#: The names of the two sides of an assertion.
+SIDES = ("actual", "desired", "x", "y", "a", "b", "input", "other", "expected", "first", "second")
 
 LAW = '''
 @KATA.law(points={points})
@@ -40,24 +51,30 @@ class Rewriter:
     """Rewrites tests of one function. With `places`, numbers are compared to so many decimals."""
 
     function: str
-    aliases: frozenset[str] = frozenset()
     places: int | None = None
 
-    def law(self, test: ImportedTest, points: str) -> str:
-        """Return the source of the law. Raises NotRewritten."""
+    def law(self, test: ImportedTest, points: str, inside: list[ast.stmt]) -> str:
+        """Return the source of the law, which begins with the statements `inside`. Raises NotRewritten."""
         if test.obstacle:
             raise NotRewritten(test.obstacle)
-        body = [new for statement in test.body for new in self._statement(copy.deepcopy(statement))]
-        used = {ast.unparse(n) for s in body for n in ast.walk(s) if isinstance(n, ast.Attribute)}
+        if "time" in names_in(*test.body) & test.uses:
+            raise NotRewritten("it measures time, which differs between machines")
+        before, body = self._rewritten(inside), self._rewritten(test.body)
+        used = {ast.unparse(n) for s in (*before, *body) for n in ast.walk(s) if isinstance(n, ast.Attribute)}
         if f"student.{self.function}" not in used or not any(name.startswith("expect.") for name in used):
             raise NotRewritten("nothing in it asserts anything about the function")
         if any(isinstance(n, ast.Name) and n.id == "self" for s in body for n in ast.walk(s)):
             raise NotRewritten("it uses its class")
-        lines = [*test.fixtures, *(ast.unparse(ast.fix_missing_locations(statement)) for statement in body)]
-        text = double_quoted("\n".join(lines))
+        text = "\n".join([*test.fixtures, *map(ast.unparse, body)])
         for names, values in test.loops:
             text = f"for {names} in {values}:\n{textwrap.indent(text, '    ')}"
-        return LAW.format(points=points, name=test.name, title=test.title, body=textwrap.indent(text, "    "))
+        text = textwrap.indent(double_quoted("\n".join([*map(ast.unparse, before), text])), "    ")
+        title = test.title.replace("\\", "\\\\").replace('"', "'")
+        return LAW.format(points=points, name=test.name, title=title, body=text)
+
+    def _rewritten(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        found = [new for statement in statements for new in self._statement(copy.deepcopy(statement))]
+        return [ast.fix_missing_locations(statement) for statement in found]
 
     def _statement(self, node: ast.stmt) -> Iterator[ast.stmt]:
         if isinstance(node, ast.Assert):
@@ -72,7 +89,7 @@ class Rewriter:
             yield from asserted
         elif isinstance(node, ast.Try):
             yield self._try(node)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        elif isinstance(node, ast.ClassDef | ast.Global | ast.Nonlocal):
             raise NotRewritten(f"it holds a statement `{type(node).__name__.lower()}`")
         else:
             for part in ("body", "orelse"):
@@ -91,7 +108,9 @@ class Rewriter:
             near = next(
                 (side for side in (left, right) if ast.unparse(side).startswith("pytest.approx(")), None
             )
-            if near is None:
+            if ".dtype" in ast.unparse(claim):  # which is equal to what is no dtype, such as `bool`
+                yield self._claim(claim, sentence)
+            elif near is None:
                 yield self._expect("equal", left, right)
             else:
                 other = right if near is left else left
@@ -99,31 +118,59 @@ class Rewriter:
         elif isinstance(claim, ast.Call) and (rewritten := self._asserted(claim)):
             yield from rewritten
         else:
-            message = sentence.value if isinstance(sentence, ast.Constant) else ""
-            text = message or f"`{ast.unparse(claim)}` must hold."
-            yield self._call_of("true", self._called(claim), ast.Constant(text))
+            yield self._claim(claim, sentence)
+
+    def _claim(self, claim: ast.expr, sentence: ast.expr | None) -> ast.stmt:
+        """Return the expectation that a condition is true."""
+        message = sentence.value if isinstance(sentence, ast.Constant) else ""
+        text = message or f"`{ast.unparse(claim)}` must hold."
+        return self._call_of("true", self._called(claim), ast.Constant(text))
 
     def _asserted(self, call: ast.Call) -> list[ast.stmt]:
         """Return the expectation of a call such as `np.testing.assert_allclose(got, expected)`."""
         name = ast.unparse(call.func).rpartition(".")[2]
+        args = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg in SIDES)]
+        if len(args) < (2 if name in (*CLOSE, *EQUAL, *SAME, *COMPARED) else 1):
+            return []
         if name in CLOSE:
-            return [self._expect("close", _as_array(call.args[0]), _as_array(call.args[1]), _decimals(call))]
+            return [self._expect("close", _as_array(args[0]), _as_array(args[1]), _decimals(call))]
         if name in EQUAL:
-            return [self._expect("equal", _as_array(call.args[0]), _as_array(call.args[1]))]
+            return [self._expect("equal", _as_array(args[0]), _as_array(args[1]))]
         if name in SAME:
-            return [self._expect("equal", call.args[0], call.args[1])]
+            return [self._expect("equal", args[0], args[1])]
+        if name in COMPARED:
+            return list(self._assertion(ast.Compare(args[0], [COMPARED[name]()], [args[1]])))
+        if name in NONE:
+            return list(self._assertion(ast.Compare(args[0], [NONE[name]()], [ast.Constant(None)])))
+        if name == "assertIsInstance":
+            return list(self._assertion(ast.Call(ast.Name("isinstance", ast.Load()), args[:2], [])))
         if name in TRUE:
-            return list(self._assertion(call.args[0]))
+            return list(self._assertion(args[0]))
         if name in FALSE:
-            return list(self._assertion(ast.UnaryOp(ast.Not(), call.args[0])))
-        if name in RAISES and len(call.args) > 1:
-            return [self._refusal(call.args[0], ast.Call(call.args[1], call.args[2:], call.keywords))]
+            return list(self._assertion(ast.UnaryOp(ast.Not(), args[0])))
+        if name == "assertRaisesRegex":
+            del args[1]
+        if name in RAISES and len(args) > 1:
+            return [self._refusal(args[0], ast.Call(args[1], args[2:], call.keywords))]
         return []
 
     def _with(self, node: ast.With) -> Iterator[ast.stmt]:
         """Yield the expectation of `with pytest.raises(…): call`."""
         manager = node.items[0].context_expr
-        if not isinstance(manager, ast.Call) or ast.unparse(manager.func).rpartition(".")[2] not in RAISES:
+        name = ast.unparse(manager).partition("(")[0].rpartition(".")[2]
+        if name == "subTest":
+            for statement in node.body:
+                yield from self._statement(statement)
+            return
+        if name in MANAGERS:
+            node.body = [new for statement in node.body for new in self._statement(statement)]
+            yield self._called_in(node)
+            return
+        if (
+            not isinstance(manager, ast.Call)
+            or not manager.args
+            or ast.unparse(manager.func).rpartition(".")[2] not in RAISES
+        ):
             raise NotRewritten("it holds a statement `with`")
         *before, last = node.body
         if not isinstance(last, ast.Expr | ast.Assign) or not isinstance(last.value, ast.Call):
@@ -178,14 +225,8 @@ class Rewriter:
         return ast.Expr(ast.Call(target, list(args), keywords or []))
 
     def _is_own(self, node: ast.expr) -> bool:
-        """Return whether an expression names the function: `f`, or `module.f`."""
-        if isinstance(node, ast.Name):
-            return node.id == self.function
-        return (
-            isinstance(node, ast.Attribute)
-            and node.attr == self.function
-            and ast.unparse(node.value) in self.aliases
-        )
+        """Return whether an expression names the function."""
+        return isinstance(node, ast.Name) and node.id == self.function
 
     def _calls_function(self, node: ast.AST) -> bool:
         return any(isinstance(n, ast.Call) and self._is_own(n.func) for n in ast.walk(node))
@@ -201,9 +242,12 @@ class Rewriter:
 def _decimals(call: ast.Call) -> int | None:
     """Return the decimals that `atol` or `decimal` of an assertion asks for; None if it says neither."""
     given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+    if ast.unparse(call.func).endswith("assertAlmostEqual") and len(call.args) > 2:
+        given["places"] = ast.unparse(call.args[2])
     with suppress(ValueError):
-        if "decimal" in given:
-            return int(given["decimal"])
+        if places := given.get("decimal") or given.get("places"):
+            return int(places)
+        given["atol"] = given.get("atol") or given.get("delta") or given.get("abs_tol") or "0"
         return math.floor(-math.log10(float(given.get("atol", "0"))))
     return None
 
@@ -234,6 +278,3 @@ class _Replaced(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.parse(self.source, mode="eval").body if self.is_own(node) else node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return ast.parse(self.source, mode="eval").body if self.is_own(node) else self.generic_visit(node)

@@ -56,7 +56,7 @@ def _imports(draft: Draft, found: list[DraftedAnswer]) -> str:
 
 
 def _variants_of_arrays(draft: Draft) -> list[DraftedAnswer]:
-    if draft.array is None or draft.kind != "function" or not draft.returns_array:
+    if draft.array is None or draft.kind != "function" or not draft.returns_floats:
         return []
     arrays = [p.name for p in draft.judged.parameters if p.kind == "array"]
     wide = _call(draft, **{name: draft.snippets.wide.format(x=name) for name in arrays})

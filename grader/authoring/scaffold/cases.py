@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from grader.authoring.scaffold.chance import certain_value, chance_source, counting_laws
 from grader.authoring.scaffold.library_snippets import Draft, base_of, shape_of
@@ -59,6 +60,14 @@ def test_two_objects_share_nothing(student, {names}):
     alone = [{first}]
     expect.equal([{second}], alone, "what a second object answers")
 '''
+FRACTION = re.compile(r"[\d.]+(e-?\d+)?")
+#: How the elements of a list are drawn; the few letters make texts that begin alike.
+ELEMENTS = {
+    "int": "st.integers(0, 5)",
+    "float": "st.sampled_from([-1.0, 0.0, 0.5, 2.0])",
+    "bool": "st.booleans()",
+    "str": 'st.text("ab", max_size=5)',
+}
 ARRAYS_ADVICE = "draw what tells wrong answers apart: ties, large and small numbers, equal rows"
 OTHER_ADVICE = "draw what tells wrong answers apart: the values at which the answer changes"
 
@@ -84,17 +93,24 @@ def declaration(draft: Draft, more: str = LAW_DUE, cases: str = "", imports: str
         observe=_observe(draft),
         laws=_laws(draft),
     )
-    own = _imports(text + more)
+    own = _imports(text + more, imports)
     apart = "\n" if imports and not own.startswith("import") else ""
     return text.replace("{imports}", imports + apart + own, 1) + more
 
 
 def _cases(draft: Draft) -> str:
     """Return the function that draws a case."""
-    body = "\n".join(f'        "{name}": {value},' for name, value in _drawn(draft).items())
+    body = "\n".join(f'        "{name}": {value}' for name, value in _with_gaps(draft).items())
     has_arrays = any(p.kind == "array" for p in draft.parameters.values())
     advice = ARRAYS_ADVICE if has_arrays and draft.kind != "sampler" else OTHER_ADVICE
     return CASES.format(advice=advice, sizes=_sizes(draft), drawn=body)
+
+
+def _with_gaps(draft: Draft) -> dict[str, str]:
+    """Return the lines of the arguments of a case; those of an unknown type are to be written."""
+    unknown = {p.name for p in draft.parameters.values() if p.kind == "other" and p.default is None}
+    gap = "  # TODO: draw one"
+    return {name: f"{value}," + gap * (name in unknown) for name, value in _drawn(draft).items()}
 
 
 def _tuple(names: list[str]) -> str:
@@ -114,21 +130,18 @@ def _options(draft: Draft) -> str:
     return "".join(f"    {line}\n" for line in lines if line)
 
 
-def _imports(text: str) -> str:
-    """Return the imports that the text of a declaration needs."""
+def _imports(text: str, given: str) -> str:
+    """Return the imports that the text of a declaration needs, but those that are `given`."""
     code = text.partition("KATA = ")[2]
     lines = ["from grader import strategies as st"] if "st." in code else []
     if "expect." in code:
         lines.insert(0, "from grader import expect")
-    own = code.replace('RNG = """\nimport numpy as np', "")
-    numpy = ["import numpy as np\n"] if _uses_numpy(own) else []
-    return "\n".join([*numpy, *lines])
-
-
-def _uses_numpy(code: str) -> bool:
-    """True if the code outside of the source text RNG uses NumPy."""
     before, _, rest = code.partition('RNG = """')
-    return "np." in before + rest.partition('"""')[2]
+    own = before + rest.partition('"""')[2]  # without the source text, which has imports of its own
+    libraries = {"np.": "import numpy as np", "torch.": "import torch"}
+    used = [line for name, line in libraries.items() if re.search(rf"\b{re.escape(name)}", own)]
+    used = [line for line in used if line not in given.split("\n")]
+    return "\n".join([*used, *[""] * bool(used), *lines])
 
 
 def _sizes(draft: Draft) -> str:
@@ -184,18 +197,24 @@ def _drawn_value(draft: Draft, parameter: Parameter) -> str:
     if parameter.kind == "mask":
         return wrapped(f"st.just({random}.random({shape}) < 0.5)")
     is_drawn = parameter.name in draft.sizes or (parameter.name == "num_heads" and draft.array)
-    return parameter.name if is_drawn else _drawn_number(parameter)
+    return parameter.name if is_drawn else _drawn_plain(parameter)
 
 
-def _drawn_number(parameter: Parameter) -> str:
-    default = parameter.default
-    if parameter.kind == "bool":
+def _drawn_plain(parameter: Parameter) -> str:
+    """Return the source of an argument that is no array."""
+    default, kind = parameter.default, parameter.kind
+    if kind == "bool":
         return "draw(st.booleans())"
-    if parameter.kind == "int":
+    if kind == "int" and (default is None or default.isdecimal()):
         return f"draw(st.sampled_from([{default}, {default} + 1]))" if default else "draw(st.integers(1, 4))"
-    if parameter.kind == "float":
+    if kind == "float" and (default is None or FRACTION.fullmatch(default)):
         others = "0.25, 0.5" if default is None or float(default) == 0.5 else "0.5"
         return f"draw(st.sampled_from([{default or 1.0}, {others}]))"
+    if kind == "str" and default is None:
+        return f"draw({ELEMENTS['str']})"
+    if kind == "list" and default is None:
+        element = str(parameter.annotation)[len("list[") : -1]
+        return f"draw(st.lists({ELEMENTS[element]}, min_size=1, max_size=5))"
     return default or "None"
 
 

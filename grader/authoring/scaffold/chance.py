@@ -2,52 +2,8 @@
 
 from __future__ import annotations
 
-from grader.authoring.scaffold.library_snippets import Draft
+from grader.authoring.scaffold.library_snippets import Draft, filled
 from grader.authoring.scaffold.signatures import Parameter
-
-RNG = '''
-#: Runs beside the submission: a generator cannot travel, so each case has a seed.
-RNG = """
-{imports}
-
-def seeded(seed):
-    return {seeded}
-
-def next_number(rng):
-    return float({next_number})
-"""
-'''
-MOVES = '''
-
-@KATA.law(points=1)
-def test_the_given_generator_is_drawn_from(student, {names}):
-    """A call draws from the generator that it is given."""
-    {rng}, untouched = (student.build(RNG, "seeded", seed) for _ in range(2))
-    student.{call}
-    numbers = [student.build(RNG, "next_number", each) for each in ({rng}, untouched)]
-    expect.true(numbers[0] != numbers[1], "After a call the generator gives another number than before.")
-'''
-SHARES = '''
-
-@KATA.law(points=1)
-def test_each_index_comes_up_as_often_as_is_due(student):
-    """Each index comes up as often as its probability says."""
-    {rng} = student.build(RNG, "seeded", 7)
-    shares = (0.5, 0.3, 0.2)
-    {array} = {value}
-    drawn = [{drawn}]
-    for index, share in enumerate(shares):
-        expect.frequency(drawn.count(index), len(drawn), share, f"index {{index}}")
-'''
-SHARE = '''
-
-@KATA.law(points=1)
-def test_the_event_comes_up_as_often_as_is_due(student):
-    """The event comes up as often as its probability says."""
-    {rng} = student.build(RNG, "seeded", 7)
-    hits = sum(bool({drawn}) for _ in range(400))
-    expect.frequency(hits, 400, 0.3, "the event")
-'''
 
 
 def chance_source(draft: Draft) -> str:
@@ -55,9 +11,7 @@ def chance_source(draft: Draft) -> str:
     if not draft.rng:
         return ""
     snippets = draft.snippets
-    return RNG.format(
-        imports=snippets.imports, seeded=snippets.seeded.format("seed"), next_number=snippets.next_number
-    )
+    return filled("sampler/generator", snippets=snippets, seeded=snippets.seeded.format("seed"))
 
 
 def certain_value(draft: Draft, parameter: Parameter) -> str:
@@ -68,6 +22,8 @@ def certain_value(draft: Draft, parameter: Parameter) -> str:
         one_hot = f"{_scale(parameter)}np.eye({last}, dtype=dtype)[{index}]"
         return draft.snippets.drawn.format(f"st.just({one_hot})") if draft.library == "torch" else one_hot
     if draft.array and (parameter.name, parameter.kind) == ("k", "int"):
+        if "k" in draft.judged.axes:
+            return "1"  # of several indices only the first is certain
         return f"draw(st.integers(1, {draft.axes_of(draft.array)[-1]}))"
     if draft.array is None and parameter == probability(draft):
         return "float(draw(st.integers(0, 1)))"
@@ -97,39 +53,52 @@ def probability(draft: Draft) -> Parameter | None:
 def counting_laws(draft: Draft) -> str:
     """Return the laws of a sampler: it draws from the given generator, and as often as is due."""
     names = [p.name for p in draft.judged.parameters if p.kind != "rng"]
-    moves = MOVES.format(
-        names=", ".join([*names, "seed"]), rng=draft.rng, call=f"{draft.judged.name}({draft.judged.passed})"
+    is_list = "k" in draft.judged.axes  # k indices are drawn, and not one of k
+    return filled(
+        "sampler/laws",
+        names=", ".join([*names, "seed"]),
+        rng=draft.rng,
+        call=f"{draft.judged.name}({draft.judged.passed})",
+        array=draft.array.name if draft.array else "",
+        value=_value(draft, draft.array) if draft.array else "",
+        drawn=_drawn(draft, is_list),
+        keeps_k="k" in names and not is_list,
     )
-    return moves + _counting_law(draft)
 
 
-def _counting_law(draft: Draft) -> str:
+def _value(draft: Draft, array: Parameter) -> str:
+    """Return the source of an array of `shares`."""
+    value = "torch.tensor(shares)" if draft.library == "torch" else "np.array(shares)"
+    if is_logits(array):
+        value = f"{value}.log()" if draft.library == "torch" else f"np.log({value})"
+    leading = len(draft.axes_of(array)) - 1
+    return value + (f"[{', '.join(['None'] * leading)}]" if leading else "")
+
+
+def _drawn(draft: Draft, is_list: bool) -> str:
+    """Return the source of what is counted: draws of the event, or the indices that are drawn; empty if
+    nothing is known to count."""
     array = draft.array
     if array is None:
         chance = probability(draft)
-        drawn = _call(draft, {chance.name: "0.3"}) if chance else ""
-        return SHARE.format(rng=draft.rng, drawn=drawn) if chance else ""
-    library = "torch" if draft.library == "torch" else "np"
-    value = f"{library}.{'tensor' if library == 'torch' else 'array'}(shares)"
-    value = f"{library}.log({value})" if is_logits(array) else value
-    leading = len(draft.axes_of(array)) - 1
-    value += f"[{', '.join(['None'] * leading)}]" if leading else ""
+        return _call(draft, {chance.name: "0.3"}) if chance else ""
     drawn = _call(draft, {})
+    if is_list:  # the first of k is as likely as its share, with and without replacement
+        return f"int({drawn}.ravel()[0]) for _ in range(400)"
     if draft.judged.result and draft.returns_array:
-        if draft.axes_of(array)[-1] in draft.judged.result.strip("'\"").split():
+        if draft.axes_of(array)[-1] in draft.judged.axes:
             return ""  # the entries of the result are no indices
-        drawn = f"index for _ in range(400) for index in {drawn}.ravel().tolist()"
-    else:
-        drawn = f"int({drawn}{'.ravel()[0]' if leading else ''}) for _ in range(400)"
-    return SHARES.format(rng=draft.rng, array=array.name, value=value, drawn=drawn)
+        return f"index for _ in range(400) for index in {drawn}.ravel().tolist()"
+    return f"int({drawn}{'.ravel()[0]' if len(draft.axes_of(array)) > 1 else ''}) for _ in range(400)"
 
 
 def _call(draft: Draft, changed: dict[str, str]) -> str:
-    """Return the source of a call in a law without cases: defaults are left out, numbers are literals."""
+    """Return the source of a call in a law without cases: defaults are left out, numbers are literals, and
+    of the three indices k=2 are kept."""
     arguments = []
     for p in draft.judged.parameters:
         if p.kind == "rng" or p == draft.array:
             arguments.append(f"{p.name}={p.name}")
-        elif p.default is None:
-            arguments.append(f"{p.name}={changed.get(p.name, '3' if p.kind == 'int' else '1.0')}")
+        elif p.name == "k" or p.default is None:
+            arguments.append(f"{p.name}={changed.get(p.name, '2' if p.kind == 'int' else '1.0')}")
     return f"student.{draft.judged.name}({', '.join(arguments)})"

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from grader.authoring.scaffold.signatures import Callee, EntryPoint, Parameter
 
 Library = Literal["numpy", "torch"]
-KataKind = Literal["function", "module", "object", "sampler"]
-KINDS: tuple[KataKind, ...] = ("function", "module", "object", "sampler")
+KataKind = Literal["function", "module", "object", "sampler", "questions"]
+KINDS: tuple[KataKind, ...] = ("function", "module", "object", "sampler", "questions")
+
+TEMPLATES = Environment(  # the drafts are Python, so nothing is escaped
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    autoescape=False,
+)
+TEMPLATES.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
+
+
+def filled(template: str, **values: Any) -> str:
+    """Return the text of `templates/TEMPLATE.py.txt` with values in place of its variables."""
+    return TEMPLATES.get_template(f"{template}.py.txt").render(values)
 
 
 @dataclass(frozen=True)
@@ -105,6 +124,11 @@ class Draft:
         """False if the annotation of the result says that it is something else than one array."""
         result = self.judged.result
         return not result or result.startswith(("'", '"')) or result == self.snippets.array
+
+    @property
+    def returns_floats(self) -> bool:
+        """False if the result is known not to be an array of floats."""
+        return self.returns_array and self.judged.returns_floats
 
     def axes_of(self, parameter: Parameter) -> tuple[str, ...]:
         """Return the names of an array's axes: those given, or two that differ from each other."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import click
 
 from grader.authoring.scaffold.library_snippets import KINDS, Draft, KataKind, Library
-from grader.authoring.scaffold.signatures import EntryPoint, read_signatures
+from grader.authoring.scaffold.signatures import EntryPoint, read_questions, read_signatures
 from grader.course.catalog import CourseError
 
+QUESTION = re.compile(r"\s*[A-Z][A-Z0-9_]+\s*\(")
 EXAMPLES: dict[KataKind, tuple[str, ...]] = {
     "function": ("moving_average(x: 'rows columns', weights: 'columns', eps=1e-6)",),
     "module": ("Scale(columns)", "Scale.forward(x: 'rows columns')"),
     "object": ("Queue()", "Queue.append(x: 'rows columns')"),
     "sampler": ("pick(p: 'outcomes', rng)",),
+    "questions": ("CAUSAL_PAIRS(tokens)", "WINDOW_PAIRS(tokens, window)"),
 }
 
 
@@ -34,16 +37,19 @@ def complete_draft(
         if not signatures:
             kind = kind or _ask_for_kind()
             signatures = _ask_for_signatures(kind)
-        entries = tuple(read_signatures(signatures))  # before other prompts, since this often fails
+        kind = kind or ("questions" if all(QUESTION.match(text) for text in signatures) else None)
+        read = read_questions if kind == "questions" else read_signatures
+        entries = tuple(read(signatures))  # before other prompts, since this often fails
         kind = kind or _kind_of(entries, library)
         _require_parts(entries, kind)
+        has_arrays = kind not in ("module", "questions")  # whose library is to be asked for
         default_title = name.replace("_", " ").capitalize()
         return Draft(
             track,
             name,
             title or click.prompt("Title", default=default_title),
             source or click.prompt("Source", default="Author year, section"),
-            "torch" if kind == "module" else library or _ask_for_library(),
+            library or _ask_for_library() if has_arrays else "torch" if kind == "module" else "numpy",
             entries,
             kind,
             _read_weights(weights or (_ask_for_weights() if kind == "module" else ())),
@@ -53,7 +59,8 @@ def complete_draft(
         if sys.stdin.isatty():
             raise
         given = {"--signature": signatures, "--title": title, "--source": source}
-        given |= {"--weight": weights} if kind == "module" else {"--library": library}
+        given |= {"--weight": weights} if kind == "module" else {}
+        given |= {"--library": library} if kind not in ("module", "questions") else {}
         *others, last = [option for option, value in given.items() if not value]
         listed = f"{', '.join(others)} and {last}" if others else last
         raise CourseError(f"Without a terminal nothing is asked; give {listed}.") from None
@@ -67,8 +74,9 @@ def _ask_for_kind() -> KataKind:
 def _ask_for_signatures(kind: KataKind) -> tuple[str, ...]:
     """Ask for a signature, or for those of a class and its methods, until the answer is empty."""
     found = [click.prompt(f"Signature, as in {EXAMPLES[kind][0]}")]
-    while kind in ("module", "object"):
-        more = click.prompt(f"A method, as in {EXAMPLES[kind][1]} (empty: no more)", default="")
+    while kind in ("module", "object", "questions"):
+        what = "A question" if kind == "questions" else "A method"
+        more = click.prompt(f"{what}, as in {EXAMPLES[kind][1]} (empty: no more)", default="")
         if not more:
             break
         found.append(more)

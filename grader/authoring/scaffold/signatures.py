@@ -1,6 +1,7 @@
 """Parse the signatures of a new kata, such as `moving_average(x, weights, eps=1e-6)` or `Queue.append(x)`.
 
 A text in place of an annotation names the axes of an array: `moving_average(x: 'rows columns', eps=1e-6)`.
+It may begin with what the array holds: `mask: 'bool rows columns'`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from typing import Literal
 
 from grader.course.catalog import CourseError
 
-Kind = Literal["array", "integers", "mask", "int", "float", "bool", "rng", "other"]
+Kind = Literal["array", "integers", "mask", "int", "float", "bool", "str", "list", "rng", "other"]
 
-KINDS: dict[str, Kind] = {"int": "int", "float": "float", "bool": "bool"}
+KINDS: dict[str, Kind] = {"int": "int", "float": "float", "bool": "bool", "str": "str"}
+ARRAYS: dict[str, Kind] = {"int": "integers", "float": "array", "bool": "mask"}
+LIST = re.compile(r"list\[(int|float|bool|str)\]")
+ANY_ARRAY = re.compile(r"ndarray|Tensor|Array")
 COUNTS = re.compile(r"^(n|num|d|max)_|_(len|id|size)$")  # not `k`, which usually means keys
 FRACTIONS = ("p", "eps", "temperature", "base", "theta")
 RNGS = ("rng", "generator")
@@ -53,6 +57,18 @@ class Callee:
     def passed(self) -> str:
         return ", ".join(parameter.name for parameter in self.parameters)
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes of the result, if a text in place of its annotation names them."""
+        return _axes(self.result.strip("'\""))[1] if self.result[:1] in ("'", '"') else ()
+
+    @property
+    def returns_floats(self) -> bool:
+        """False if the result is known to hold truth values or integers, by its annotation or by its name."""
+        said = _axes(self.result.strip("'\""))[0] if self.axes else KINDS.get(self.result)
+        named = "mask" if self.name.startswith(("is_", "has_")) else _kind_of_array(self.name)
+        return (said or named or "array") == "array"
+
 
 @dataclass
 class EntryPoint:
@@ -82,6 +98,25 @@ def read_signatures(texts: tuple[str, ...]) -> list[EntryPoint]:
     lacking = next((e.name for e in found.values() if e.is_class and not e.methods), None)
     if lacking is not None:
         raise CourseError(f"`{lacking}` is a class; give a method too: --signature '{lacking}.forward(x)'.")
+    return list(found.values())
+
+
+def read_questions(texts: tuple[str, ...]) -> list[EntryPoint]:
+    """Return the questions of a page: the constant that answers each, and the numbers that it is about, as
+    in `CAUSAL_PAIRS(tokens)`. Raises CourseError for another name, or if there are no numbers."""
+    found: dict[str, EntryPoint] = {}
+    for text in texts:
+        owner, callee = _read(text)
+        if owner is not None or not callee.name.isupper() or callee.name in ("STUDENT", "ROW"):
+            raise CourseError(
+                f"`{text}` is no question; write the constant that answers it, in capitals, and the numbers"
+                " that it is about: --signature 'CAUSAL_PAIRS(tokens)'."
+            )
+        if callee.name in found:
+            raise CourseError(f"`{callee.name}` is given twice; each question has one signature.")
+        found[callee.name] = EntryPoint(callee)
+    if all(p.name == "row" for entry in found.values() for p in entry.callee.parameters):
+        raise CourseError("The questions are about no numbers; name one: --signature 'CAUSAL_PAIRS(tokens)'.")
     return list(found.values())
 
 
@@ -130,12 +165,20 @@ def _require_free_names(names: list[str], text: str) -> None:
 
 def _parameter(argument: ast.arg, default: str | None, is_sampler: bool) -> Parameter:
     name, annotation = argument.arg, argument.annotation
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        axes = tuple(annotation.value.split())
-        return Parameter(name, default, _kind_of_array(name) or "array", None, axes)
     said = ast.unparse(annotation) if annotation else None
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        said = annotation.value.strip()
+        kind, axes = _axes(said)
+        if said not in KINDS:
+            return Parameter(name, default, kind or _kind_of_array(name) or "array", None, axes)
     counts = is_sampler and name == "k" and not said  # elsewhere `k` usually means keys
     return Parameter(name, default, "int" if counts else _kind(name, default, said), said)
+
+
+def _axes(text: str) -> tuple[Kind | None, tuple[str, ...]]:
+    """Return what an array holds, if a text such as `bool rows columns` says so, and its axes."""
+    words = tuple(text.split())
+    return (ARRAYS[words[0]], words[1:]) if words[:1] and words[0] in ARRAYS else (None, words)
 
 
 def _kind_of_array(name: str) -> Kind | None:
@@ -149,12 +192,16 @@ def _kind(name: str, default: str | None, annotation: str | None) -> Kind:
     """Infer the kind of an argument from its annotation, its default, or the conventions for its name."""
     if annotation in KINDS:
         return KINDS[annotation]
+    if annotation and LIST.fullmatch(annotation):
+        return "list"
     if default is not None:
         return (
             KINDS.get(type(ast.literal_eval(default)).__name__, "other") if _is_literal(default) else "other"
         )
     if name in RNGS:
         return "rng"
+    if annotation:
+        return (_kind_of_array(name) or "array") if ANY_ARRAY.search(annotation) else "other"
     if COUNTS.search(name):
         return "int"
     return _kind_of_array(name) or ("float" if name in FRACTIONS else "array")

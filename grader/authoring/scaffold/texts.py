@@ -80,12 +80,7 @@ def _function(draft: Draft, callee: Callee, has_docstring: bool, *first: str) ->
 def _result(draft: Draft, callee: Callee) -> str:
     if callee.name == "__init__":
         return "None"
-    return draft.snippets.array if not callee.result or _axes_of_result(callee) else callee.result
-
-
-def _axes_of_result(callee: Callee) -> str:
-    """Return the axes of the result if a text in place of its annotation names them."""
-    return ", ".join(callee.result.strip("'\"").split()) if callee.result[:1] in ("'", '"') else ""
+    return draft.snippets.array if not callee.result or callee.axes else callee.result
 
 
 def _described(callee: Callee) -> list[str]:
@@ -93,7 +88,7 @@ def _described(callee: Callee) -> list[str]:
     if callee.name == "__init__":
         return []
     width = max(len(name) for name in ("returns", *(p.name for p in callee.parameters))) + 3
-    result = _axes_of_result(callee)
+    result = ", ".join(callee.axes)
     rows = [
         (p.name, _shown(p) or f"TODO: say shape, dtype and values of {p.name}") for p in callee.parameters
     ]
@@ -111,7 +106,7 @@ def _shown(parameter: Parameter) -> str:
 
 
 def _annotated(draft: Draft, parameter: Parameter) -> str:
-    plain = parameter.kind if parameter.kind in ("int", "float", "bool") else draft.snippets.array
+    plain = parameter.kind if parameter.kind in ("int", "float", "bool", "str") else draft.snippets.array
     plain = draft.snippets.rng if parameter.kind == "rng" else plain
     annotation = parameter.annotation or ("object" if parameter.kind == "other" else plain)
     default = "" if parameter.default is None else f" = {parameter.default}"

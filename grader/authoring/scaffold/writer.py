@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from grader.authoring.scaffold import answers, cases, texts
-from grader.authoring.scaffold.library_snippets import Draft
+from grader.authoring.scaffold import answers, cases, question_page, texts
+from grader.authoring.scaffold.library_snippets import Draft, filled
 from grader.course.catalog import Course, CourseError
 from grader.course.syllabus import FILE, Syllabus, read_syllabus, to_text
 
 FOLDER = FILE.parent.as_posix()
-CONFTEST = Path(__file__).parent / "templates" / "conftest.py.txt"
 
 
 def new_kata_name(root: Path, place: str, new_track: bool) -> tuple[str, str]:
@@ -65,8 +64,7 @@ def write_kata(root: Path, draft: Draft, own: Mapping[str, str] | None = None) -
         raise CourseError(f"{there} is there already, and is not overwritten; move it, or take another name.")
     path = root / FILE
     begun = path.read_text("utf-8") if path.is_file() else to_text(Syllabus(root.resolve().name))
-    if not (root / FOLDER / "conftest.py").exists():
-        files[f"{FOLDER}/conftest.py"] = CONFTEST.read_text("utf-8")
+    files |= {name: text for name, text in _shared_files(draft).items() if not (root / name).exists()}
     listed = with_kata(begun, draft.track, draft.name)
     for name, text in {**files, FILE.as_posix(): listed}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -77,16 +75,33 @@ def write_kata(root: Path, draft: Draft, own: Mapping[str, str] | None = None) -
 def _kata_files(draft: Draft) -> dict[str, str]:
     """Return every file of the kata, in the order in which to complete them."""
     solutions = f"solutions/{draft.track}/{draft.name}"
-    known = {
-        f"{solutions}/mistakes.py": answers.mistakes(draft),
-        f"{solutions}/variants.py": answers.variants(draft),
-    }
+    declared = f"{FOLDER}/{draft.track}/test_{draft.name}.py"
+    stub = f"exercises/{draft.track}/{draft.name}.py"
+    if draft.kind == "questions":
+        known = {f"{solutions}/mistakes.py": filled("questions/mistakes", draft=draft)}
+        reference, declaration = filled("questions/reference", draft=draft), question_page.declaration(draft)
+        statement = question_page.statement(draft)
+    else:
+        known = {
+            f"{solutions}/mistakes.py": answers.mistakes(draft),
+            f"{solutions}/variants.py": answers.variants(draft),
+        }
+        reference, declaration = texts.reference(draft), cases.declaration(draft)
+        statement = texts.stub(draft)
     return {
-        f"{solutions}/reference.py": texts.reference(draft),
-        f"{FOLDER}/{draft.track}/test_{draft.name}.py": cases.declaration(draft),
+        f"{solutions}/reference.py": reference,
+        declared: declaration,
         **({} if draft.is_draft else known),
-        f"exercises/{draft.track}/{draft.name}.py": texts.stub(draft),
+        stub: statement,
     }
+
+
+def _shared_files(draft: Draft) -> dict[str, str]:
+    """Return the files that katas share: the course's fixtures, and the variants of a track's questions."""
+    found = {f"{FOLDER}/conftest.py": filled("conftest")}
+    if draft.kind == "questions":
+        found[f"solutions/{draft.track}/variants.py"] = filled("questions/variants")
+    return found
 
 
 def with_kata(text: str, track: str, name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,7 @@ class KataVerification:
     gaps: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     outcomes: list[MistakeOutcome] = field(default_factory=list)
+    costs: list[str] = field(default_factory=list)  # notes about laws that make many calls
 
     @property
     def failed_checks(self) -> set[str]:
@@ -143,7 +144,7 @@ def verify_kata(
                 records.note_verified(_as_data(result), str(isolated))
             records.save()
     result.gaps += [] if info.draft else static_checks.unfinished(course, info)
-    result.notes += static_checks.todos_of_draft(course, info)
+    result.notes += [*result.costs, *static_checks.todos_of_draft(course, info)]
     result.seconds = time.monotonic() - began
     return result
 
@@ -151,13 +152,14 @@ def verify_kata(
 def _as_data(result: KataVerification) -> dict[str, Any]:
     """Return what judging has found about a kata without gaps."""
     outcomes = [mistakes.as_data(outcome) for outcome in result.outcomes]
-    return {"checks": result.checks, "variants": result.variants, "outcomes": outcomes}
+    counts = {"checks": result.checks, "variants": result.variants}
+    return {**counts, "costs": result.costs, "outcomes": outcomes}
 
 
 def _read(course: Course, result: KataVerification, before: dict[str, Any]) -> None:
     """Add what `_as_data` returned."""
     result.checks, result.variants = before["checks"], before["variants"]
-    result.passed = result.variants
+    result.passed, result.costs = result.variants, before["costs"]
     _add_outcomes(course, result, [mistakes.from_data(outcome) for outcome in before["outcomes"]])
 
 
@@ -176,8 +178,9 @@ def _judge(
             prepared = grader.prepare(result.info)
             result.checks = len(prepared.checks)
             if not records.has_passed("laws"):
-                result.gaps += unsound_laws(course, prepared)
-                if not result.gaps:
+                gaps, costs = problems_of_laws(course, prepared)
+                result.gaps, result.costs = result.gaps + gaps, costs
+                if not result.gaps + result.costs:
                     records.note_passed("laws")
         _verify_stub(course, grader, result, records)
         _verify_reference(course, grader, result, records)
@@ -318,31 +321,45 @@ def table(results: list[KataVerification]) -> str:
 
 
 TRIED = 8  # cases per law
+MANY_CALLS = 600  # that a law makes in a grading; these take about two seconds
 
 
-def unsound_laws(course: Course, prepared: PreparedKata) -> list[str]:
-    """Return a message for each law that raises an unexpected exception on the reference."""
-    own = {law.name for law in prepared.kata.laws}
-    context = CheckContext(prepared.kata, prepared.oracle, prepared.oracle.reference)
-    checks = [check for check in prepared.checks if check.name in own]
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        found = [(check, _raised(check, context)) for check in checks]
-    path = prepared.info.path
-    return [
-        f"{place(course, path, line_of(error, path))}: the law `{check.name}` raises {message_of(error)} when"
-        " the reference is judged; mend the law."
-        for check, error in found
-        if error is not None
-    ]
+def problems_of_laws(course: Course, prepared: PreparedKata) -> tuple[list[str], list[str]]:
+    """Return a message for each law that raises an unexpected exception on the reference, and one for each
+    that makes more than MANY_CALLS calls of a submission."""
+    own, path = {law.name for law in prepared.kata.laws}, prepared.info.path
+    unsound, costly = [], []
+    for check in (check for check in prepared.checks if check.name in own):
+        error, calls = _tried(check, prepared)
+        if error is not None:
+            unsound.append(
+                f"{place(course, path, line_of(error, path))}: the law `{check.name}` raises"
+                f" {message_of(error)} when the reference is judged; mend the law."
+            )
+        elif calls > MANY_CALLS:
+            line = line_of_definition(path, f"test_{check.name}")
+            costly.append(
+                f"{place(course, path, line)}: the law `{check.name}` makes {calls:,} calls in every"
+                " grading; draw fewer times, or draw many numbers in one call."
+            )
+    return unsound, costly
 
 
-def _raised(check: Check, context: CheckContext) -> Exception | None:
-    for case in check.cases[:TRIED]:
-        try:
-            check.judge(context, case)
-        except (ExpectationFailed, SubmissionFailed, Skip):
-            continue  # the law works; that it refuses the reference is reported elsewhere
-        except Exception as error:
-            return error
-    return None
+def _tried(check: Check, prepared: PreparedKata) -> tuple[Exception | None, int]:
+    """Run a check on the first cases with the reference. Return an unexpected exception, and how many calls
+    all cases make at this rate."""
+    student, calls = prepared.oracle.reference, 0
+    context, cases = CheckContext(prepared.kata, prepared.oracle, student), check.cases[:TRIED]
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            for case in cases:
+                student.history = []
+                with suppress(ExpectationFailed, SubmissionFailed, Skip):
+                    check.judge(context, case)  # that a law refuses the reference is reported elsewhere
+                calls += len(student.history)
+    except Exception as error:
+        return error, 0
+    finally:
+        student.history = None
+    return None, calls * len(check.cases) // max(len(cases), 1)

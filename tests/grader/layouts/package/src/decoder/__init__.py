@@ -1,0 +1,3 @@
+from .nn import Linear, silu, swiglu
+
+__all__ = ["Linear", "silu", "swiglu"]
