@@ -32,6 +32,12 @@ from grader.formats import Detail
 from grader.formats.escaping import one_line
 from grader.formats.wrapping import paragraphs
 
+#: Words that are typed without dashes, and the options that they mean.
+WORDS = {
+    "list": "list_katas",
+    "all": "all_katas",
+    **{name: name for name in ("hint", "solution", "again", "reset", "see", "doctor")},
+}
 ON_WINDOWS = (
     "On Windows there is no sandbox and no loop. Work in WSL 2, which is Linux: see docs/first-hour.md."
 )
@@ -42,12 +48,12 @@ def run(options: GradeOptions) -> int:
     if options.start:
         return _start(options.start)
     course = open_course(options.course, options.exercises)
+    options = _with_words_as_options(course, options)
     if options.see:
         return _see(course, options)
     _require_see(options)
     if options.plan:
         course.limit_to(options.plan)
-    options = _with_words_as_options(course, options)
     words = [name for name in options.names if not is_notebook(Path(name))]
     infos = list(dict.fromkeys(info for word in words for info in course.katas_meant(word)))
     if options.list_katas:
@@ -58,6 +64,10 @@ def run(options: GradeOptions) -> int:
         return _examine(course, options)
     if options.again or options.reset:
         return _bring_back(course, infos, options)
+    if options.solution:
+        from grader.cli.solution import show_solution
+
+        return show_solution(course, infos)
     if options.hint:
         return _give_hint(course, infos)
     if _is_loop(options):
@@ -72,12 +82,13 @@ def run(options: GradeOptions) -> int:
 
 
 def _with_words_as_options(course: Course, options: GradeOptions) -> GradeOptions:
-    """Return the options; `list` and `hint` without dashes mean the options, unless a kata has that name."""
+    """Return the options; `list`, `hint` and the like without dashes mean the options, unless a kata has that
+    name."""
     first, *others = options.names or ("",)
-    if first not in ("list", "hint") or list(course.root.glob(f"tests/katas/*/test_{first}.py")):
+    if first not in WORDS or list(course.root.glob(f"tests/katas/*/test_{first}.py")):
         return options
-    changes: dict[str, Any] = {"list_katas": True} if first == "list" else {"hint": True}
-    return options._replace(names=tuple(others), **changes)
+    meant: dict[str, Any] = {WORDS[first]: True}
+    return options._replace(names=tuple(others), **meant)
 
 
 def _start(folder: Path) -> int:
@@ -186,6 +197,7 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--against", type=click.Path(path_type=Path), help="With --protect: compare with this release.")
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
+@click.option("--solution", is_flag=True, help="Show the reference of a kata that you have passed.")
 @click.option("--again", is_flag=True, help="Bring back the stub of a kata, to solve it again; asks once.")
 @click.option("--reset", is_flag=True, help="Bring back the stubs of a track, or of all; asks once.")
 @click.option(
@@ -242,6 +254,9 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 )
 def grade(names: tuple[str, ...], detail: Detail | None, **options: Any) -> None:
     """Grade katas: those named, or all that are begun."""
+    if names == ("help",):
+        click.echo(click.get_current_context().get_help())
+        return
     sys.exit(run(GradeOptions(names=names, detail=detail or "normal", **options)))
 
 

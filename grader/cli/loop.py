@@ -320,6 +320,20 @@ class Loop:
         text = next(filter(None, found), f"{from_here(self._path)} has no docstring.")
         self.say(reflowed(harmless(text), self.view().width))
 
+    def solution(self) -> None:
+        """Show the reference beside the file, and other ways to write it."""
+        from grader.cli.solution import solution_text  # it imports what builds releases
+
+        self._print(solution_text(self.course, self.current))
+
+    def no_solution(self) -> str:
+        """Return why the reference cannot be shown."""
+        if refusal := self.not_passed():
+            return refusal
+        from grader.cli.solution import has_solution
+
+        return "" if has_solution(self.course, self.current) else "This course keeps its solutions to itself."
+
     def not_passed(self) -> str:
         passed = self.standings[self.current.name].has_passed
         return "" if passed else f"{self.current.name} does not pass yet; l lists all katas."
@@ -436,6 +450,13 @@ KEYS: tuple[Key[Loop], ...] = (
     Key("o", "open", "Open the file in your editor, at the line in question.", Loop.open),
     Key("v", "full report", "Show every check with its counterexample.", Loop.view_all, Loop.not_graded),
     Key("s", "see", "Show your functions at work, in the browser.", Loop.see, Loop.nothing_to_see),
+    Key(
+        "r",
+        "reference",
+        "Show the reference beside your file, once it passes.",
+        Loop.solution,
+        Loop.no_solution,
+    ),
     Key("u", "undo", "Bring back the version with the best score.", Loop.undo, Loop.not_better),
     Key("x", "reset", "Bring back the stub.", Loop.reset, Loop.not_changed),
     Key("?", "keys", "Explain the keys.", Loop.explain),

@@ -141,6 +141,7 @@ class GradeOptions(NamedTuple):
     plan: str = ""
     again: bool = False
     reset: bool = False
+    solution: bool = False
     protect: bool = False
     against: Path | None = None
     doctor: bool = False

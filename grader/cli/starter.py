@@ -17,14 +17,28 @@ PACKAGE = Path(__file__).resolve().parents[1]
 TEMPLATES = Path(__file__).parent / "templates"
 TASKS = TEMPLATES / "tasks.json"
 STARTER = "starter.zip"  # in the package; only in wheels that `kata wheel` builds
+SOLUTIONS = "solutions.zip"  # beside it; only in those that show solutions
 
 
-def build_course_wheel(course: Course, names: tuple[str, ...], seed: int) -> tuple[str, bytes]:
+def build_course_wheel(
+    course: Course, names: tuple[str, ...], seed: int, solutions: bool = False
+) -> tuple[str, bytes]:
     """Return the name and the bytes of a wheel of the grader that holds these katas, or all, as a student
-    gets them: stubs, declarations and answer keys, but no solutions. Raises CourseError."""
+    gets them: stubs, declarations and answer keys. With `solutions` it holds references and variants too, for
+    `grade --solution`. Raises CourseError."""
     infos = keys.chosen_katas(course, names)
     name, wheel = build_wheel()
-    return name, _with_starter(wheel, zipped(starter_files(course, infos, seed)))
+    added = {STARTER: zipped(starter_files(course, infos, seed))}
+    if solutions:
+        added[SOLUTIONS] = zipped(_solutions(course, infos))
+    return name, _with_files(wheel, added)
+
+
+def _solutions(course: Course, infos: list[KataInfo]) -> dict[str, bytes]:
+    """Return the references and the variants by their paths in the course."""
+    paths = {course.solution(info, part) for info in infos for part in ("reference", "variants")}
+    found = sorted(path for path in paths if path.is_file())
+    return {path.relative_to(course.root).as_posix(): path.read_bytes() for path in found}
 
 
 def starter_files(course: Course, infos: list[KataInfo], seed: int) -> dict[str, bytes]:
@@ -46,15 +60,17 @@ def starter_files(course: Course, infos: list[KataInfo], seed: int) -> dict[str,
     return files
 
 
-def _with_starter(wheel: bytes, starter: bytes) -> bytes:
-    """Return the wheel with the course in it, which its list of files names."""
+def _with_files(wheel: bytes, added: dict[str, bytes]) -> bytes:
+    """Return the wheel with files added to the package, which its list of files names."""
     with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     record = next(name for name in files if name.endswith(".dist-info/RECORD"))
-    digest = base64.urlsafe_b64encode(hashlib.sha256(starter).digest()).rstrip(b"=").decode()
-    path = f"{PACKAGE.name}/{STARTER}"
-    files[record] = f"{path},sha256={digest},{len(starter)}\n".encode() + files[record]
-    return zipped({**files, path: starter})
+    for name, data in added.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        path = f"{PACKAGE.name}/{name}"
+        files[record] = f"{path},sha256={digest},{len(data)}\n".encode() + files[record]
+        files[path] = data
+    return zipped(files)
 
 
 def start(folder: Path) -> ReleaseOutcome:

@@ -136,8 +136,8 @@ class Course:
         other letters; or all of a track. Raises CourseError, with the most similar name."""
         if word.isidentifier() and len(list(self.root.glob(f"tests/katas/*/test_{word}.py"))) == 1:
             return [self.kata_info(word)]
-        last = re.split(r"[/\\]+", word.rstrip("/\\"))[-1]
-        name = last.removesuffix(".py").casefold().replace("-", "_")
+        last = re.split(r"[/\\]+", word.rstrip("/\\"))[-1].casefold()
+        name = last.removesuffix(".py").replace("-", "_")
         name = self.syllabus.aliases.get(name, name)
         if name in self.katas:
             self._require_own_file(word, self.katas[name])

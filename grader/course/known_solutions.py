@@ -16,7 +16,7 @@ from typing import Any
 from grader.course import general_mistakes
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.general_mistakes import GENERAL
-from grader.course.loading import parse, read
+from grader.course.loading import read
 from grader.kata import Kata, KataError
 from grader.mistakes import LEVELS, level_of
 
@@ -74,9 +74,16 @@ OTHER_WAY = "Another way: "  # begins the docstring of a variant that students r
 def other_way(course: Course, info: KataInfo) -> str:
     """Return the first line of the first variant's docstring that is written for students; "" if none is."""
     path = course.solution(info, "variants")
-    nodes = parse(path).body if path.is_file() else []
-    docstrings = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, Definition)]
-    return next((text.splitlines()[0] for text in docstrings if text.startswith(OTHER_WAY)), "")
+    return next((title for title, _ in other_ways(read(path) if path.is_file() else "")), "")
+
+
+def other_ways(variants: str) -> Iterator[tuple[str, str]]:
+    """Yield the variants that are written for students, from the source of them all: the first line of the
+    docstring, and the code that the variant needs."""
+    for node in ast.parse(variants).body:
+        text = ast.get_docstring(node) or "" if isinstance(node, Definition) else ""
+        if text.startswith(OTHER_WAY) and isinstance(node, Definition):
+            yield text.splitlines()[0], excerpt(variants, node.name)
 
 
 class Answers:

@@ -5,6 +5,7 @@ It is the file `tests/katas/path.toml`:
     title = "Sorting by Hand"
     about = "Build the classical algorithms, one kata at a time."
     by_hand = true      # a library function that does all of a kata earns nothing for agreement
+    reveal = "passed"   # `kata wheel` puts the solutions in; a student sees that of a kata that has passed
     see = "see"         # the folder of the package that `grade --see` runs
 
     [path]
@@ -28,7 +29,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -68,6 +69,7 @@ class Syllabus:
     about: str = ""
     path: dict[str, list[str]] = field(default_factory=dict)
     by_hand: bool = False
+    reveal: str = ""
     see: str = ""
     katas: dict[str, Effort] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
@@ -120,17 +122,19 @@ def read_syllabus(root: Path) -> Syllabus:
 
 
 def _require_valid(found: dict[str, Any]) -> None:
-    unknown = found.keys() - {"title", "about", "by_hand", "see", "path", "katas", "plans", "aliases"}
+    unknown = found.keys() - {each.name for each in fields(Syllabus)}
     if unknown:
         raise CourseError(
             f"{FILE.as_posix()}: nothing is called `{min(unknown)}`;"
-            " there are title, about, by_hand, see, [path], [katas], [plans] and [aliases]."
+            " there are title, about, by_hand, reveal, see, [path], [katas], [plans] and [aliases]."
         )
     for name in ("title", "about"):
         if not isinstance(found.get(name, ""), str):
             raise CourseError(f'{FILE.as_posix()}: {name} is a text in quotes: {name} = "…".')
     if not isinstance(found.get("by_hand", False), bool):
         raise CourseError(f"{FILE.as_posix()}: by_hand is true or false, without quotes.")
+    if found.get("reveal", "passed") != "passed":
+        raise CourseError(f'{FILE.as_posix()}: reveal is "passed", or is left out.')
     _require_own_folder(found.get("see", "see"))
     path = found.get("path")
     if not isinstance(path, dict) or not all(map(_is_list_of_names, path.values())):

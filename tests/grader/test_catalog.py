@@ -284,6 +284,7 @@ def test_a_kata_without_a_declaration_is_told_which_file_is_missing(course, writ
         ("twice", ["double"]),
         ("attention", ["double"]),
         ("modules/", ["center"]),
+        ("DOUBLE.PY", ["double"]),
     ],
 )
 def test_a_kata_is_found_by_what_people_type(write, tmp_path, tiny_files, monkeypatch, word, names):

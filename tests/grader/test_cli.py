@@ -254,6 +254,10 @@ def test_words_without_dashes_mean_the_options(tiny_course):
     assert "double" in CliRunner().invoke(grade, ["list", *course]).stdout
     assert "Think of two." in CliRunner().invoke(grade, ["hint", "double", *course]).stdout
 
+    refused = CliRunner().invoke(grade, ["solution", "double", *course])
+    assert refused.stderr == "double has not passed yet: its solution is shown once it has.\n"
+    assert CliRunner().invoke(grade, ["help", *course]).stdout.startswith("Usage: grade [OPTIONS] [NAMES]")
+
 
 def test_the_version_is_told():
     assert CliRunner().invoke(grade, ["--version"]).stdout.startswith("grade, version ")
@@ -269,7 +273,7 @@ def test_another_kata_cannot_be_imported_and_the_report_says_what_to_do(tiny_cou
 
 @pytest.mark.slow
 def test_of_two_calls_that_take_too_long_the_second_is_stopped_sooner(run):
-    result = run("def softmax(x, axis=-1):\n    while True:\n        pass\n", "--format", "json")
+    result = run("def softmax(x, axis=-1):\n    while True: pass\n", "--format", "json")
     told = [check["message"] for check in checks_of(result).values()]
     assert told[:3] == [
         "No answer within 5 seconds of computing, in line 2.",

@@ -69,7 +69,7 @@ def double(x):
                     print("READ", os.path.join(folder, name))
                 except OSError:
                     pass
-    for name in ("starter.zip", "kata.py", "__init__.py", "worker/child/main.py"):
+    for name in ("starter.zip", "solutions.zip", "kata.py", "__init__.py", "worker/child/main.py"):
         try:
             print("READ", open(os.path.join(grader, name), "rb").read(2), name)
         except OSError:
@@ -83,10 +83,11 @@ def double(x):
 @pytest.mark.parametrize("how", ["", "spawn"])
 @pytest.mark.parametrize("course", ["of the wheel", "of one's own"])
 def test_a_worker_of_a_wheel_reads_nothing_of_the_grader_and_its_keys(
-    wheel, tmp_path, tiny_files, how, course
+    tiny_course, tmp_path, tiny_files, how, course
 ):
     """The wheel lies in a folder of packages, as pip would install it, and that folder is on `sys.path`."""
     packages = tmp_path / "lib" / "site-packages"
+    wheel = starter.build_course_wheel(tiny_course, ("double",), seed=1, solutions=True)[1]
     zipfile.ZipFile(io.BytesIO(wheel)).extractall(packages)
     folder = tmp_path / "course"
     environment = {**os.environ, "PYTHONPATH": str(packages), "NO_COLOR": "1", "DOJO_WORKERS": how}

@@ -48,14 +48,15 @@ def test_without_the_file_tracks_go_by_their_names(tmp_path):
     [
         (
             "titel = 'x'\n[path]",
-            "nothing is called `titel`; there are title, about, by_hand, see, [path], [katas], [plans]"
-            " and [aliases].",
+            "nothing is called `titel`; there are title, about, by_hand, reveal, see, [path], [katas],"
+            " [plans] and [aliases].",
         ),
         (f"{PATH}[aliases]\nz = 'q'", "`z` in [aliases]: [path] lists no kata 'q'."),
         (f"{PATH}[aliases]\ny = 'x'", "`y` in [aliases] is a kata itself."),
         (f"aliases = 1\n{PATH}", "aliases is a table: [aliases]."),
         ("title = 5\n[path]", 'title is a text in quotes: title = "…".'),
         ("by_hand = 'yes'\n[path]", "by_hand is true or false, without quotes."),
+        ("reveal = true\n[path]", 'reveal is "passed", or is left out.'),
         *(
             (f"see = {see}\n{PATH}", "names a folder of the course, outside of exercises and solutions.")
             for see in ("1", "''", "'.'", "'/etc'", "'../other'", "'exercises/see'", "'solutions'")
