@@ -111,7 +111,7 @@ class ClassStatistics:
         self.names[graded.member.id] = graded.member.name or graded.member.id
         if graded.member.section:
             totals = self.sections.setdefault(graded.member.section, [])
-            totals += [graded.report.score] if graded.handed_in and not graded.unknown else []
+            totals += [graded.marks.total] if graded.handed_in and not graded.unknown else []
         if not graded.handed_in:
             self.absent_count += 1
             self.absent += [graded.member.id] if self.absent_count <= 100 else []

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import IO
 
 from grader.classroom.platform_filenames import Parts
+from grader.classroom.times import HandedIn, of_member
 from grader.course.catalog import CourseError
 from grader.course.files import safe_parts
 from grader.course.notebook_cells import LARGEST, SUFFIX
@@ -24,8 +25,11 @@ LARGEST_METADATA = 64 << 20  # bytes; it holds everybody's results as well
 LARGEST_NESTED = 64 << 20  # bytes of a zip in a zip
 
 
-def members(file: str | IO[bytes], label: str) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
-    """Yield the path of every file, in the order of the archive, and a function that reads it.
+def members(
+    file: str | IO[bytes], label: str
+) -> Iterator[tuple[Parts, Callable[[], bytes], Callable[[], HandedIn]]]:
+    """Yield the path of every file, in the order of the archive, a function that reads it, and one that says
+    when it was written.
 
     Raises CourseError if the archive is not a zip file.
     """
@@ -38,7 +42,7 @@ def members(file: str | IO[bytes], label: str) -> Iterator[tuple[Parts, Callable
     for info in archive.infolist():
         parts = safe_parts(info.filename)
         if parts and not info.is_dir():
-            yield parts, partial(_read, archive, info)
+            yield parts, partial(_read, archive, info), partial(of_member, info)
 
 
 def limit_of(name: str) -> int:

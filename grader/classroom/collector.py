@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -30,6 +30,7 @@ from grader.classroom.platform_filenames import (
     may_be_an_answer,
     owner,
 )
+from grader.classroom.times import HandedIn, Repository, of_path, unknown_time
 from grader.course.catalog import CourseError, shorten
 from grader.course.notebook_cells import SUFFIX, answer_in, cells_in
 from grader.course.release_manifest import NAME as MANIFEST
@@ -50,6 +51,8 @@ class SubmittedFile:
     read: Callable[[], bytes]
     duplicates: tuple[Parts, ...] = ()  # other files that might have been meant
     late: bool = False
+    time: Callable[[], HandedIn] = unknown_time
+    upload: int = 0
 
     @property
     def note(self) -> str:
@@ -59,12 +62,14 @@ class SubmittedFile:
 
 
 class FoundFile(NamedTuple):
-    """A file of a student: its path inside the submission, a function that reads it, what Canvas says."""
+    """A file of a student: its path inside the submission, a function that reads it, what Canvas says, and a
+    function that says when it was handed in."""
 
     inner: Parts
     read: Callable[[], bytes]
     late: bool = False
     upload: int = 0
+    time: Callable[[], HandedIn] = unknown_time
 
 
 class Collector:
@@ -98,6 +103,8 @@ class Collector:
             found = owner((entry.name, "") if is_folder else (entry.name,))
             if found:
                 found = found._replace(inner=tuple(part for part in found.inner if part))
+                if is_folder and os.path.lexists(os.path.join(entry.path, ".git")):
+                    found = found._replace(student=replace(found.student, platform="repository"))
                 walk = partial(_walk, Path(entry.path), found)
                 self._add(found.student, walk)
 
@@ -115,15 +122,15 @@ class Collector:
 
     def _add_zip(self, path: Path) -> None:
         whole = list(archive.members(str(path), self.label))
-        top = {parts: read for parts, read in whole if parts[-1] == archive.METADATA and len(parts) <= 2}
+        top = {parts: read for parts, read, _ in whole if parts[-1] == archive.METADATA and len(parts) <= 2}
         if top:
             self._read_people(top[min(top, key=len)])
             whole = [member for member in whole if member[0] not in top]
-        has_common_folder = _has_common_folder([parts for parts, _ in whole])
-        for parts, read in sorted(whole, key=lambda member: member[0]):
+        has_common_folder = _has_common_folder([parts for parts, *_ in whole])
+        for parts, read, time in sorted(whole, key=lambda member: member[0]):
             found = owner(parts[1:] if has_common_folder else parts)
             if found:
-                one = partial(iter, [FoundFile(found.inner, read, found.late, found.upload)])
+                one = partial(iter, [FoundFile(found.inner, read, found.late, found.upload, time)])
                 self._add(found.student, one)
 
     @property
@@ -235,7 +242,7 @@ def _best(kata: str, found: list[tuple[Place, FoundFile]], stub: bytes | None) -
     read = file.read
     if place.suffix == SUFFIXES.index(SUFFIX):
         read = partial(_from_notebook, read, kata, file.inner[-1])
-    return SubmittedFile(kata, file.inner, read, others, file.late)
+    return SubmittedFile(kata, file.inner, read, others, file.late, file.time, file.upload)
 
 
 def _is_stub(file: FoundFile, stub: bytes | None) -> bool:
@@ -262,8 +269,8 @@ def _with_zips_opened(files: Iterator[FoundFile], note: Callable[[str], None]) -
     for file in files:
         if len(file.inner) == 1 and file.inner[0].endswith(".zip"):
             try:
-                for inner, read in archive.members(io.BytesIO(file.read()), file.inner[0]):
-                    yield FoundFile(inner, read, file.late, file.upload)
+                for inner, read, _ in archive.members(io.BytesIO(file.read()), file.inner[0]):
+                    yield FoundFile(inner, read, file.late, file.upload, file.time)
             except (CourseError, SubmissionRejected) as error:
                 note(f"Nothing was found in it: {error}")
         else:
@@ -294,14 +301,21 @@ def files_below(path: Path) -> Iterator[FoundFile]:
 def _walk(path: Path, found: Owned) -> Iterator[FoundFile]:
     """Yield every file below a path, or the path itself if it is a file; do not follow links to folders."""
     if not path.is_dir():
-        yield FoundFile(found.inner, _reader(path), found.late, found.upload)
+        yield FoundFile(found.inner, _reader(path), found.late, found.upload, of_path(path, None))
         return
+    repositories: dict[str, Repository] = {}
     for folder, folders, names in os.walk(path):
+        if ".git" in folders:
+            repositories[folder] = Repository(Path(folder))
+        elif os.path.dirname(folder) in repositories:
+            repositories[folder] = repositories[os.path.dirname(folder)]
         below = Path(folder).relative_to(path).parts
         kept = sorted(name for name in folders if name not in IGNORED_FOLDERS and not name.startswith("."))
         folders[:] = kept if len(below) < DEEPEST else []
         for name in sorted(names):
-            yield FoundFile((*found.inner, *below, name), _reader(Path(folder, name)))
+            file = Path(folder, name)
+            time = of_path(file, repositories.get(folder))
+            yield FoundFile((*found.inner, *below, name), _reader(file), time=time)
 
 
 def _reader(path: Path) -> Callable[[], bytes]:

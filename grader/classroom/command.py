@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from contextlib import ExitStack, closing
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +14,12 @@ import click
 from grader.classroom import files
 from grader.classroom.analytics import ClassStatistics, KataStatistics
 from grader.classroom.collector import Collector
+from grader.classroom.gradebooks import gradebooks
 from grader.classroom.group_search import group_search, write_drafts
 from grader.classroom.identity import Person, read_logins
 from grader.classroom.local_pool import GraderPool, open_pool
+from grader.classroom.policy import FILE as POLICY
+from grader.classroom.policy import Policy, read_policy
 from grader.classroom.roster import Roster, read_roster
 from grader.classroom.run import ClassRun, RunCounts
 from grader.classroom.store import Store, open_store
@@ -25,6 +29,9 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.changed_statement import renamed
 from grader.formats.escaping import one_line, points
 from grader.values.formatting import counted
+
+LINE_SECONDS = 30.0  # between two lines of progress where there is no terminal
+INTERRUPTED = 130  # the exit code of a shell after Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,8 @@ class ClassOptions:
     gradebook: str | None = None
     each: bool = False
     absent: str = "zero"
+    policy: Path | None = None
+    column: str = ""
     search: bool = False
     draft_mistakes: Path | None = None
 
@@ -63,10 +72,14 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
     if options.logins and roster is None:
         raise CourseError("`--logins` says whose logins are in the roster: give --roster too.")
     logins = read_logins(options.logins) if options.logins else {}
+    policy = _policy(course, options)
+    if roster:
+        policy.require_students([member.id for member in roster.members])
+    gradebooks(roster, options.column)  # a wrong column is refused before anything is graded
     with closing(open_store(options.store, options.output)) as store:
         for_graders = options.grader_options(course, infos)
         with closing(open_pool(options.engine, for_graders, options.graders or 0, options.address)) as pool:
-            run = _class_run(course, infos, collector, roster, pool, store, logins)
+            run = _class_run(course, infos, collector, roster, pool, store, logins, policy)
             counts = _grade(run, options.each)
         begun = begun_katas(store, infos)
         absent = "0" if options.absent == "zero" else ""
@@ -76,14 +89,23 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
             wanted = options.search or options.draft_mistakes
             search = searching.enter_context(group_search(for_graders, run.source_of)) if wanted else None
             statistics = files.write_outputs(
-                *where, counts, roster, absent, title, run.source_of, run.stubs, search
+                *where,
+                counts,
+                roster,
+                absent,
+                title,
+                run.source_of,
+                run.stubs,
+                search,
+                policy,
+                options.column,
             )
         if options.draft_mistakes:
             entry_points = {info.name: info.entry_points for info in infos}
             drafts = write_drafts(options.draft_mistakes, statistics.unexplained, entry_points)
             click.echo(f"{counted(drafts, 'draft')} of mistakes written to {options.draft_mistakes}.")
         if options.gradebook:
-            files.write_gradebook(options.gradebook, store, begun, options.device, counts)
+            files.write_gradebook(options.gradebook, store, begun, options.device, counts, policy)
         click.echo(render(statistics, counts, options.output), nl=False)
     return statistics.unjudged
 
@@ -96,19 +118,52 @@ def _class_run(
     pool: GraderPool,
     store: Store,
     logins: Mapping[str, Person],
+    policy: Policy,
 ) -> ClassRun:
     stubs = {info.name: path.read_bytes() for info in infos if (path := course.stub(info)).is_file()}
     katas = {info.name: info for info in infos}
-    return ClassRun(katas, collector, roster, pool, store, course.katas, stubs, logins, renamed(course))
+    others = (course.katas, stubs, logins, renamed(course), policy.has_deadlines)
+    return ClassRun(katas, collector, roster, pool, store, *others)
+
+
+def _policy(course: Course, options: ClassOptions) -> Policy:
+    """Return the policy that was named, or that beside the roster. Raises CourseError."""
+    beside = options.roster.parent / POLICY if options.roster else None
+    if options.policy:
+        return read_policy(options.policy, course)
+    return read_policy(beside, course) if beside and beside.is_file() else Policy()
 
 
 def _grade(run: ClassRun, each: bool) -> RunCounts:
-    """Grade the files, with a progress bar on standard error if it is a terminal."""
+    """Grade the files, and show on standard error how many students are done."""
     run.require_one_student_each()
-    quiet = each or not sys.stderr.isatty()
-    length = len(run.collector)
-    with click.progressbar(length=length, label="Grading", file=sys.stderr, hidden=quiet) as bar:
-        return run.grade(lambda: bar.update(1), _print_result if each else _print_nothing)
+    try:
+        with _progress(len(run.collector), each) as done:
+            return run.grade(done, _print_result if each else _print_nothing)
+    except KeyboardInterrupt:
+        click.echo("\nStopped. What was judged is kept: run the same again to continue.", err=True)
+        raise SystemExit(INTERRUPTED) from None
+
+
+@contextmanager
+def _progress(students: int, each: bool) -> Iterator[Callable[[], None]]:
+    """Yield what is called after each student: it moves a bar, or prints lines off a terminal."""
+    if sys.stderr.isatty() and not each:
+        with click.progressbar(
+            length=students, label="Students", file=sys.stderr, show_eta=False, show_pos=True
+        ) as bar:
+            yield lambda: bar.update(1)
+        return
+    finished, told = 0, time.monotonic()
+
+    def done() -> None:
+        nonlocal finished, told
+        finished += 1
+        if not each and time.monotonic() - told >= LINE_SECONDS:
+            told = time.monotonic()
+            click.echo(f"{finished} of {counted(students, 'student')} done.", err=True)
+
+    yield done
 
 
 def _print_result(student: str, task: Task, verdict: Verdict) -> None:

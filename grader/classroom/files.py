@@ -14,8 +14,10 @@ from typing import IO
 
 from grader.classroom import student_page, webpage
 from grader.classroom.analytics import ClassStatistics, KataStatistics
-from grader.classroom.gradebooks import ByHand, Canvas, Moodle
+from grader.classroom.feedback import Feedback
+from grader.classroom.gradebooks import ByHand, gradebooks, other_scale
 from grader.classroom.group_search import Search
+from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster
 from grader.classroom.run import RunCounts
 from grader.classroom.store import Store
@@ -24,9 +26,9 @@ from grader.classroom.student_reports import StudentReport, class_reports
 from grader.course.catalog import CourseError, KataInfo
 from grader.course.files import replacing
 from grader.errors import reason_of
-from grader.formats.escaping import sound
+from grader.formats.escaping import number, sound
 from grader.notebooks.gradebook import write_scores
-from grader.report import Report, to_json
+from grader.report import to_json
 
 
 def write_outputs(
@@ -41,13 +43,16 @@ def write_outputs(
     source_of: webpage.SourceOf | None = None,
     stubs: Mapping[str, bytes] | None = None,
     search: Search | None = None,
+    policy: Policy | None = None,
+    column: str = "",
 ) -> ClassStatistics:
     """Write all files, one student at a time, and return the statistics of the class.
 
     `counts` are those of the store's run. `absent` is the cell of the gradebooks for what was not handed in:
     "0", or "" for a blank. `course` is its title; `source_of` returns a student's answer to a kata, `stubs`
     are the files of the exercises by kata, `search` returns a group of unexplained files with the place of
-    their mistake.
+    their mistake. `policy` says how the points count, `column` names
+    the one of Canvas's export that takes the total.
     """
     statistics = ClassStatistics({info.name: KataStatistics(info) for info in infos})
     statistics.find_groups(store)
@@ -59,20 +64,27 @@ def write_outputs(
         with ExitStack() as files:
             lines = files.enter_context(_writer(folder / "reports.jsonl"))
             books = [
-                book(files.enter_context(_writer(folder / book.file)), infos, roster, absent)
-                for book in (Canvas, Moodle)
+                book(files.enter_context(_writer(folder / book.file)), infos, roster, absent, column)
+                for book in gradebooks(roster, column)
             ]
             by_hand = ByHand(files.enter_context(_writer(folder / ByHand.file)), roster)
-            rows = webpage.Rows()
-            for graded in class_reports(store, infos, device, counts):
+            rows, possible = webpage.Rows(), 0
+            submissions, feedback = (counts.submissions if counts else {}), Feedback(folder, files)
+            for graded in class_reports(store, infos, device, counts, policy):
                 _write_line(graded, lines)
-                with _writer(folder / PAGES / page_name(graded.member.id)) as page:
-                    page.write(student_page.render(graded, course, date))
+                page = student_page.render(graded, course, date)
+                with _writer(folder / PAGES / page_name(graded.member.id)) as file:
+                    file.write(page)
+                if submission := submissions.get(graded.member.id):
+                    feedback.add(submission, graded, page)
                 for book in books:
                     book.add(graded)
                 by_hand.add(graded)
                 rows.add(graded)
                 statistics.add(graded)
+                possible = graded.marks.possible
+            if counts and (text := other_scale(roster, column, possible)):
+                counts.note(text)
             notes = counts.all_notes if counts else []
             whole = webpage.render(statistics, rows, (course, date), notes, source_of, stubs)
             files.enter_context(_writer(folder / "class.html")).write(whole)
@@ -91,6 +103,10 @@ def _write_line(graded: StudentReport, lines: IO[str]) -> None:
         "unjudged": sorted(graded.unjudged),
         "unrecognised": list(graded.unrecognised),
         "late": list(graded.late),
+        "points": {name: number(mark.points) for name, mark in graded.marks.katas.items()},
+        "reasons": {name: mark.reasons for name, mark in graded.marks.katas.items() if mark.reasons},
+        "total": number(graded.marks.total),
+        "possible": number(graded.marks.possible),
         "report": to_json(graded.report),
     }
     lines.write(sound(json.dumps(line, ensure_ascii=False)) + "\n")
@@ -103,8 +119,18 @@ def _writer(path: Path) -> Iterator[IO[str]]:
         yield file
 
 
-def write_gradebook(url: str, store: Store, infos: list[KataInfo], device: str, counts: RunCounts) -> None:
-    """Write the scores into nbgrader's database, except those that are unknown."""
-    reports = [graded for graded in class_reports(store, infos, device, counts) if graded.handed_in]
-    scores: Mapping[str, Report] = {graded.member.id: graded.report for graded in reports}
+def write_gradebook(
+    url: str,
+    store: Store,
+    infos: list[KataInfo],
+    device: str,
+    counts: RunCounts,
+    policy: Policy | None = None,
+) -> None:
+    """Write the points into nbgrader's database, except those that are unknown."""
+    reports = [graded for graded in class_reports(store, infos, device, counts, policy) if graded.handed_in]
+    scores = {
+        graded.member.id: {name: mark.points for name, mark in graded.marks.katas.items()}
+        for graded in reports
+    }
     write_scores(url, scores, infos, {graded.member.id: graded.unknown for graded in reports})

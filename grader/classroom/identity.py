@@ -21,6 +21,7 @@ from grader.course.catalog import CourseError, shorten
 from grader.course.files import read_file
 
 FOLDER = re.compile(r"([\w.-]+):\s*")
+CREATED = re.compile(r"  :created_at: ?(.*)")
 FIELD = re.compile(r"  (?:- |  ):(name|sid|email): ?(.*)")
 LOGIN = ("github_username", "username", "login")
 IDENTIFIERS = ("identifier", "email", "email address", "id", "student id", "id number")
@@ -30,9 +31,11 @@ NAMES = ("name", "full name")
 def gradescope_people(text: str) -> dict[str, list[StudentName]]:
     """Return the students of each folder of Gradescope's export, of which a group has several.
 
-    Only the lines of `:submitters:` are read, as plain or quoted text. No alias or tag of YAML is followed.
+    Only the lines of `:submitters:` and `:created_at:` are read, as plain or quoted text. No alias or tag of
+    YAML is followed.
     """
     people: dict[str, list[dict[str, str]]] = {}
+    times: dict[str, str] = {}
     folder, is_open = "", False
     for line in text.splitlines():
         if line[:1].strip():
@@ -40,13 +43,19 @@ def gradescope_people(text: str) -> dict[str, list[StudentName]]:
             folder, is_open = (found[1] if found else ""), False
         elif re.match(r"  [^ -]", line):
             is_open = bool(folder) and line.rstrip() == "  :submitters:"
+            if created := CREATED.fullmatch(line):
+                times.setdefault(folder, _scalar(created[1].strip()))
         elif is_open and (field := FIELD.fullmatch(line)):
             submitters = people.setdefault(folder, [])
             if line.startswith("  - ") or not submitters:
                 submitters.append({})
             submitters[-1].setdefault(field[1], _scalar(field[2].strip()))
     return {
-        folder: [_student(folder, one, len(found) > 1) for one in found] for folder, found in people.items()
+        folder: [
+            replace(_student(folder, one, len(found) > 1), time=times.get(folder, ""), platform="gradescope")
+            for one in found
+        ]
+        for folder, found in people.items()
     }
 
 

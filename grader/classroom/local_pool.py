@@ -13,10 +13,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 from multiprocessing import connection
 from typing import Any, Protocol
 
-from grader.classroom.task import GraderOptions, Task, Verdict, judge, judging_digest, put_aside
+from grader.classroom.task import GraderOptions, Task, Verdict, judge, judging_digests, put_aside
 from grader.course.catalog import CourseError
 from grader.grading.startup import COMPLAINTS, open_grader
 
@@ -62,7 +63,8 @@ class GraderProcess:
 
 
 class LocalPool:
-    """Graders in processes of this machine. Raises what opening the first grader raises."""
+    """Graders in processes of this machine. They start with the first tasks: a run in which nothing is to be
+    judged starts none."""
 
     def __init__(self, options: GraderOptions, size: int = 0) -> None:
         self.options = options
@@ -70,9 +72,14 @@ class LocalPool:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(PRELOADED)
         self._losses: dict[tuple[str, str], int] = {}
-        self._graders = [self._open()]  # start the others only if this one can be opened
-        self.judging: Mapping[str, str] = self._wait_until_ready(self._graders[0])
-        self._graders += [self._open() for _ in range((size or _usual_size()) - 1)]
+        self._size, self._graders = size or _usual_size(), list[GraderProcess]()
+        self.judging: Mapping[str, str] = judging_digests(options)
+
+    def _start(self, size: int) -> None:
+        """Start graders; the others only if the first one can be opened. Raises what opening it raises."""
+        self._graders.append(self._open())
+        self._wait_until_ready(self._graders[0])
+        self._graders += [self._open() for _ in range(size - 1)]
         for grader in self._graders[1:]:
             self._wait_until_ready(grader)
 
@@ -83,8 +90,8 @@ class LocalPool:
         theirs.close()
         return GraderProcess(process, ours)
 
-    def _wait_until_ready(self, grader: GraderProcess) -> Mapping[str, str]:
-        """Return the process's digests of the grading setup. Raises what opening its grader raised."""
+    def _wait_until_ready(self, grader: GraderProcess) -> None:
+        """Wait until a process has opened its grader. Raises what opening it raised."""
         try:
             reply = grader.channel.recv()
         except (EOFError, OSError):
@@ -93,13 +100,14 @@ class LocalPool:
         if isinstance(reply, Exception):
             self.close()
             raise reply
-        judging: Mapping[str, str] = reply
-        return judging
 
     def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
         """Yield verdicts in any order; a task whose grader was lost is sent to another one."""
-        for grader in self._graders:
-            self._send(grader, next(tasks, None))
+        first = list(islice(tasks, self._size))
+        if not self._graders and first:
+            self._start(len(first))
+        for grader, task in zip_longest(self._graders, first):
+            self._send(grader, task)
         while busy := {grader.channel: grader for grader in self._graders if grader.task}:
             self._end_overdue()
             for channel in connection.wait(list(busy), POLL_SECONDS):
@@ -164,17 +172,16 @@ def _usual_size() -> int:
 
 
 def serve(channel: Any, options: GraderOptions) -> None:
-    """Run a grading process: send the setup's digests, then a verdict per task, until the pipe closes."""
+    """Run a grading process: say that it is ready, then send a verdict per task, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent process
-    course, infos = options.course, {info.name: info for info in options.kata_infos()}
+    infos = {info.name: info for info in options.kata_infos()}
     try:
-        grader, source = open_grader(course, list(infos.values()), **options.grader_options)
+        grader, source = open_grader(options.course, list(infos.values()), **options.grader_options)
     except COMPLAINTS as error:
         channel.send(error)
         return
     with closing(source), suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        key = grader.keyring.digest if grader.keyring else ""
-        channel.send({name: judging_digest(options, course, info, key) for name, info in infos.items()})
+        channel.send(None)
         while True:
             task = channel.recv()
             channel.send(_judged(grader, infos[task.kata], task))

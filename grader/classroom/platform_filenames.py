@@ -32,17 +32,28 @@ Parts = tuple[str, ...]
 class StudentName:
     """A submitting student: the name of the folder or file, and other names that may identify the student.
 
-    `called` are names that students can choose: they are compared with names, never with ids.
+    `called` are names that students can choose: they are compared with names, never with ids. `time` is when
+    the platform says that the submission came, as text. `platform` is where it comes from, if that shows:
+    moodle, canvas, gradescope, or repository for a clone.
     """
 
     key: str
     aliases: tuple[str, ...] = ()
     platform_id: str = ""
     called: tuple[str, ...] = ()
+    time: str = ""
+    platform: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
         return (self.key, *self.aliases)
+
+
+class Submission(NamedTuple):
+    """Where a student's work came from; `upload` is the number of a file on Canvas."""
+
+    student: StudentName
+    upload: int = 0
 
 
 class Owned(NamedTuple):
@@ -65,18 +76,19 @@ def owner(parts: Parts) -> Owned | None:
     moodle = MOODLE.fullmatch(top)
     if moodle:
         inner = ((moodle["file"],) if moodle["file"] else ()) + parts[1:]
-        return Owned(_on_platform(moodle), inner) if inner else None
+        return Owned(_on_platform(moodle, "moodle"), inner) if inner else None
     if len(parts) > 1:
         return Owned(StudentName(top), parts[1:])
     canvas = CANVAS.fullmatch(top)
     if canvas:
         upload = int(canvas["upload"])
-        return Owned(_on_platform(canvas), (canvas["file"],), canvas["late"] is not None, upload)
+        return Owned(_on_platform(canvas, "canvas"), (canvas["file"],), canvas["late"] is not None, upload)
     return Owned(StudentName(top[: -len(".zip")]), parts) if top.endswith(".zip") else None
 
 
-def _on_platform(found: re.Match[str]) -> StudentName:
-    return StudentName(f"{found['name']}_{found['id']}", (found["id"], found["name"]), found["id"])
+def _on_platform(found: re.Match[str], platform: str) -> StudentName:
+    key, aliases = f"{found['name']}_{found['id']}", (found["id"], found["name"])
+    return StudentName(key, aliases, found["id"], platform=platform)
 
 
 class Place(NamedTuple):

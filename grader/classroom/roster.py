@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from grader.classroom.platform_filenames import StudentName
 from grader.course.catalog import CourseError, shorten
@@ -41,7 +42,8 @@ OWN = Layout(
 FIRST, LAST = ("first name", "firstname"), ("last name", "surname", "lastname")
 #: A column by which an instructor says which submission is whose.
 SUBMISSION = "submission"
-NO_STUDENTS = ("points possible", "student, test")  # rows of Canvas's export
+POINTS_POSSIBLE = "points possible"
+NO_STUDENTS = (POINTS_POSSIBLE, "student, test")  # rows of Canvas's export
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,18 @@ class Roster:
     """The members of a class, found by an id, by the platform's number, or by name.
 
     `layout` is that of the file; the number in a file's name is compared with its column of numbers alone.
+    `header` holds the titles as they stand in the file, `possible` Canvas's row of possible points.
     """
 
-    def __init__(self, members: list[Member], layout: Layout = OWN) -> None:
+    def __init__(
+        self,
+        members: list[Member],
+        layout: Layout = OWN,
+        header: Iterable[str] = (),
+        possible: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.members, self.layout = members, layout
+        self.header, self.possible = tuple(header), possible
         self.titles = frozenset(title for member in members for title in member.columns)
         self._own_ids = {_folded(member.id): member for member in members}
         others = _grouped(
@@ -156,7 +166,8 @@ def read_roster(path: Path) -> Roster:
     repeated = next((member.id for member in members if counts[_folded(member.id)] > 1), None)
     if repeated:
         raise CourseError(f"The roster {label} lists the id {repeated} twice.")
-    return Roster(members, layout)
+    possible = (row for row in cells if _name(row, layout).casefold() == POINTS_POSSIBLE)
+    return Roster(members, layout, rows[0], next(possible, {}))
 
 
 def _layout(titles: list[str]) -> Layout:

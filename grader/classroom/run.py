@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
 
@@ -13,10 +14,11 @@ from grader.classroom.collector import Collector, SubmittedFile, answers_in
 from grader.classroom.identity import Identities, Person
 from grader.classroom.kata_names import KataNames
 from grader.classroom.local_pool import GraderPool
-from grader.classroom.platform_filenames import StudentName
+from grader.classroom.platform_filenames import StudentName, Submission
 from grader.classroom.roster import Member, Roster
-from grader.classroom.store import Store
+from grader.classroom.store import Store, user
 from grader.classroom.task import Task, Verdict, refusal
+from grader.classroom.times import COPIED, HandedIn, moment, of_text
 from grader.course.catalog import KataInfo
 from grader.course.release_manifest import digest
 from grader.course.submission import SubmissionRejected, decoded
@@ -30,7 +32,8 @@ class RunCounts:
     """The counts and notes of a run, which are printed at its end.
 
     `unrecognised` and `late` hold, by student, the files that answer no kata and the katas handed in late;
-    `unclear` says whose submission could not be told from another's.
+    `times` says when each kata was handed in, `submissions` where a student's work came from, and `unclear`
+    whose submission could not be told from another's.
     """
 
     students: int = 0
@@ -44,6 +47,9 @@ class RunCounts:
     unrecognised: dict[str, list[str]] = field(default_factory=dict)
     late: dict[str, list[str]] = field(default_factory=dict)
     unclear: dict[str, str] = field(default_factory=dict)
+    times: dict[str, dict[str, HandedIn]] = field(default_factory=dict)
+    submissions: dict[str, Submission] = field(default_factory=dict)
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def all_notes(self) -> list[str]:
@@ -72,13 +78,15 @@ class ClassRun:
         stubs: Mapping[str, bytes] = MappingProxyType({}),
         logins: Mapping[str, Person] = MappingProxyType({}),
         renamed: Mapping[str, str] = MappingProxyType({}),
+        has_deadlines: bool = False,
     ) -> None:
         """`other_katas` are katas of the course that are not graded now; `stubs` the files handed out;
-        `logins` says who has which login on a host, `renamed` the new names of katas by their old ones."""
+        `logins` says who has which login on a host, `renamed` the new names of katas by their old ones. With
+        `has_deadlines` it finds out when each file was handed in."""
         self.katas, self.collector, self.roster = infos, collector, roster
         self.names, self.stubs = KataNames([*infos, *other_katas], renamed), stubs
         self.pool, self.store = pool, store
-        self.counts = RunCounts()
+        self.counts, self._has_deadlines = RunCounts(), has_deadlines
         self._students: dict[Task, str] = {}  # the students of the tasks in the pool
         self._pending: Counter[str] = Counter()  # files per student that are not graded yet
         self._unlisted: list[str] = []
@@ -99,6 +107,7 @@ class ClassRun:
 
     def grade(self, done: Callable[[], None], judged: Callable[[str, Task, Verdict], None]) -> RunCounts:
         """Grade the files without a verdict; call `done` after each student, `judged` for each verdict."""
+        self.store.add_run(self.counts.started.isoformat(timespec="seconds"), user())
         for task, verdict in self.pool.judge(self._tasks(done)):
             student = self._students.pop(task)
             self._finish_one(student, done)
@@ -126,6 +135,8 @@ class ClassRun:
                 continue
             self._pending[member.id] = 1  # keeps the count above 0 while files are read
             answers = answers_in(files, self.names, partial(self._note_for, member), self.stubs)
+            upload = max((file.upload for file in answers.files), default=0)
+            self.counts.submissions[member.id] = Submission(student, upload)
             self._note_unrecognised(member, answers.unrecognised)
             self._earlier.update(
                 name
@@ -134,8 +145,19 @@ class ClassRun:
             )
             for file in answers.files:
                 if file.kata in self.katas:
-                    yield from self._task(member, file)
+                    yield from self._task(member, student, file)
             self._finish_one(member.id, done)
+
+    def _time(self, student: StudentName, file: SubmittedFile, digest: str) -> HandedIn | None:
+        """Return when a file was handed in. Canvas says only whether it was late, so that a file in time has
+        no time. The time of a file is the earliest that any run has seen, since a copy is newer."""
+        if student.platform == "canvas":
+            return HandedIn(None, "Canvas marks it as late") if file.late else None
+        time = of_text(student.time, "Gradescope") or file.time()
+        if time.at is None or time.source not in COPIED:
+            return time
+        seconds = self.store.first_seen(digest, student.key, time.at.timestamp())
+        return HandedIn(moment(seconds), time.source)
 
     def _finish_one(self, member: str, done: Callable[[], None]) -> None:
         self._pending[member] -= 1
@@ -219,7 +241,7 @@ class ClassRun:
         self.counts.unclear[member.id] = text
         self.counts.note(f"{member.id}: {text}")
 
-    def _task(self, member: Member, file: SubmittedFile) -> Iterator[Task]:
+    def _task(self, member: Member, student: StudentName, file: SubmittedFile) -> Iterator[Task]:
         """Yield the task of a file, unless its verdict is stored, it is unreadable or it is being graded."""
         judging = self.pool.judging[file.kata]
         if file.duplicates:
@@ -232,6 +254,10 @@ class ClassRun:
             task = Task(file.kata, f"refused: {refused}".encode())
             verdict = refusal(self.katas[file.kata], refused)
         self.store.add_submission(member.id, file.kata, task.digest, judging)
+        if verdict is None:
+            self.store.add_source(task.digest, task.data)
+        if self._has_deadlines and (time := self._time(student, file, task.digest)):
+            self.counts.times.setdefault(member.id, {})[file.kata] = time
         if self.store.has_verdict(file.kata, task.digest, judging):
             self.counts.known += 1
         elif verdict is not None:

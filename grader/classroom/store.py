@@ -6,8 +6,12 @@ which run. SQLite needs no installation; SQLAlchemy opens other databases with t
 
 from __future__ import annotations
 
+import base64
+import getpass
 import sqlite3
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +23,7 @@ from grader.errors import reason_of
 from grader.grading.startup import LibraryMissing
 
 SCHEMA = 1
+FILE = "results.sqlite"
 TABLES = (
     "CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL)",
     "CREATE TABLE IF NOT EXISTS verdicts (kata VARCHAR(100), source VARCHAR(64), judging VARCHAR(64),"
@@ -28,6 +33,12 @@ TABLES = (
     " section VARCHAR(200), platform_id VARCHAR(64), PRIMARY KEY (run, student))",
     "CREATE TABLE IF NOT EXISTS handed_in (run INTEGER, student VARCHAR(200), kata VARCHAR(100),"
     " source VARCHAR(64) NOT NULL, judging VARCHAR(64) NOT NULL, PRIMARY KEY (run, student, kata))",
+    "CREATE TABLE IF NOT EXISTS sources (source VARCHAR(64) PRIMARY KEY, data TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS seen (source VARCHAR(64), submission VARCHAR(400), seconds FLOAT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS runs (run INTEGER PRIMARY KEY, started VARCHAR(40), who VARCHAR(200))",
+    "CREATE TABLE IF NOT EXISTS overrides (number INTEGER PRIMARY KEY, student VARCHAR(200),"
+    " kata VARCHAR(100), points INTEGER, who VARCHAR(200) NOT NULL, why TEXT NOT NULL,"
+    " made VARCHAR(40) NOT NULL)",
 )
 _SAME = "v.kata = h.kata AND v.source = h.source AND v.judging = h.judging"
 JUDGED = f"handed_in AS h JOIN verdicts AS v ON {_SAME}"
@@ -108,7 +119,7 @@ class Store:
         """Add a student to this run."""
         names = ("student", "name", "section", "platform_id")
         values = (member.id, member.name, member.section, member.platform_id)
-        self._add("students", run=self.run, **dict(zip(names, values, strict=True)))
+        self.add_row("students", run=self.run, **dict(zip(names, values, strict=True)))
 
     def is_enrolled(self, student: str) -> bool:
         """Return whether this run has the student."""
@@ -117,7 +128,32 @@ class Store:
 
     def add_submission(self, student: str, kata: str, source: str, judging: str) -> None:
         """Add a student's submission to this run; `source` and `judging` are digests."""
-        self._add("handed_in", run=self.run, student=student, kata=kata, source=source, judging=judging)
+        self.add_row("handed_in", run=self.run, student=student, kata=kata, source=source, judging=judging)
+
+    def add_run(self, started: str, who: str) -> None:
+        """Add this run: when it began, an ISO date in UTC, and who runs it."""
+        self.add_row("runs", run=self.run, started=started, who=who)
+
+    def first_seen(self, digest: str, submission: str, seconds: float) -> float:
+        """Add the time of a file in a submission, in seconds since 1970; return the earliest of all."""
+        names = {"source": digest, "submission": submission}
+        query = "SELECT MIN(seconds) FROM seen WHERE source = :source AND submission = :submission"
+        earliest = self._do(query, **names).fetchone()[0]
+        if earliest is None or seconds < earliest:
+            self.add_row("seen", **names, seconds=seconds)
+            return seconds
+        return float(earliest)
+
+    def add_source(self, digest: str, data: bytes) -> None:
+        """Keep what was graded, once, so that it can be judged again."""
+        if self._do("SELECT 1 FROM sources WHERE source = :source", source=digest).fetchone() is None:
+            packed = base64.b85encode(zlib.compress(data)).decode("ascii")
+            self.add_row("sources", source=digest, data=packed)
+
+    def source(self, digest: str) -> bytes | None:
+        """Return what has this digest; None if it was not kept."""
+        row = self._do("SELECT data FROM sources WHERE source = :source", source=digest).fetchone()
+        return zlib.decompress(base64.b85decode(row[0])) if row else None
 
     def has_verdict(self, kata: str, source: str, judging: str) -> bool:
         """Return whether there is a verdict on this source by this grading setup."""
@@ -128,10 +164,11 @@ class Store:
         """Add a verdict; it is on disk when this returns."""
         values = asdict(verdict)
         del values["fault"]
-        self._add("verdicts", kata=kata, source=source, judging=judging, **values)
+        self.add_row("verdicts", kata=kata, source=source, judging=judging, **values)
         self.commit()
 
-    def _add(self, table: str, **values: Any) -> None:
+    def add_row(self, table: str, **values: Any) -> None:
+        """Add a row to a table; `commit` writes it."""
         names, places = ", ".join(values), ", ".join(f":{name}" for name in values)
         self._do(f"INSERT INTO {table} ({names}) VALUES ({places})", **values)
 
@@ -171,8 +208,23 @@ def open_store(where: str | None, folder: Path) -> Store:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreUnusable(f"The results cannot be kept in {folder}: {reason_of(error)}.") from None
-        where = str(folder / "results.sqlite")
+        where = str(folder / FILE)
     return Store(where)
+
+
+def existing_store(where: str | None, folder: Path) -> Store:
+    """Open the store of earlier runs. Raises CourseError if there is none."""
+    where = where or str(folder / FILE)
+    if "://" not in where and not Path(where).is_file():
+        raise CourseError(f"There are no results in {where}: run `kata grade` first, or name its --output.")
+    return Store(where)
+
+
+def user() -> str:
+    """Return the name of the system's user, for the record."""
+    with suppress(OSError, KeyError, ImportError):
+        return getpass.getuser()
+    return "an instructor"
 
 
 def connect(where: str) -> tuple[Connection, tuple[type[Exception], ...]]:

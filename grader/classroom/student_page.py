@@ -27,13 +27,15 @@ def page_name(student: str) -> str:
 def render(graded: StudentReport, course: str, date: str) -> str:
     """Return the page as HTML."""
     report, member = legible(graded.report), graded.member
-    score = f"{points(report.score)} of {points(report.max_score)} points"
+    marks = graded.marks
+    score = f"{points(marks.total)} of {points(marks.possible)} points"
     return pages.page(
         TEMPLATE,
         f"{member.name or member.id}: {score}",
         report=report,
         graded=graded,
         late=graded.late,
+        changed=[(name, mark) for name, mark in marks.katas.items() if mark.reasons],
         unknown=graded.unknown,
         score=score,
         course=course,

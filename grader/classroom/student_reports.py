@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from grader.classroom.overrides import by_student
+from grader.classroom.policy import Marks, Policy
 from grader.classroom.roster import Member
 from grader.classroom.run import RunCounts
 from grader.classroom.store import BEGUN, HANDED_IN, Store, StoredResult
@@ -20,7 +22,8 @@ OUR_FAULT = "This is our fault, not yours: it could not be judged yet."
 
 @dataclass(frozen=True)
 class StudentReport:
-    """A student's report. `handed_in` is False for a member of the roster who submitted nothing.
+    """A student's report, and its points by the course's policy. `handed_in` is False for a member of the
+    roster who submitted nothing.
 
     `unjudged` names the katas whose score means nothing, because the grader failed to judge the file or that
     of a kata that it needs. `unrecognised` are files that answer no kata by their names, `late` the katas
@@ -30,6 +33,7 @@ class StudentReport:
     member: Member
     report: Report
     handed_in: bool
+    marks: Marks
     unjudged: frozenset[str] = frozenset()
     unrecognised: Sequence[str] = ()
     late: Sequence[str] = ()
@@ -37,9 +41,20 @@ class StudentReport:
 
     @property
     def unknown(self) -> frozenset[str]:
-        """The katas that must not be a 0: not judged, or handed in where it was not found."""
+        """The katas that must not be a 0: not judged, or handed in where it was not found. Where a person has
+        set points, nothing is unknown."""
         missing = {kata.name for kata in self.report.katas if kata.status == "not_started"}
-        return self.unjudged | missing if self.unrecognised or self.unclear else self.unjudged
+        unknown = self.unjudged | missing if self.unrecognised or self.unclear else self.unjudged
+        return frozenset(name for name in unknown if name not in self.marks.katas or not self.is_set(name))
+
+    def is_set(self, kata: str) -> bool:
+        """Return whether a person has set the points of a kata."""
+        return self.marks.katas[kata].is_set
+
+    def cell(self, kata: KataReport) -> int | None:
+        """Return a kata's points; None if nothing was handed in and nobody has set them."""
+        mark = self.marks.katas[kata.name]
+        return mark.points if kata.status != "not_started" or mark.is_set else None
 
 
 def begun_katas(store: Store, infos: list[KataInfo]) -> list[KataInfo]:
@@ -50,15 +65,22 @@ def begun_katas(store: Store, infos: list[KataInfo]) -> list[KataInfo]:
 
 
 def class_reports(
-    store: Store, infos: list[KataInfo], device: str, counts: RunCounts | None = None
+    store: Store,
+    infos: list[KataInfo],
+    device: str,
+    counts: RunCounts | None = None,
+    policy: Policy | None = None,
 ) -> Iterator[StudentReport]:
     """Yield each student's report on these katas, sorted by id; `counts` are those of the store's run."""
-    seen = counts or RunCounts()
+    seen, policy, overrides = counts or RunCounts(), policy or Policy(), by_student(store)
     for member, results in store.students():
         report, others = _report(results, infos, device), seen.unrecognised.get(member.id, ())
         late, unclear = seen.late.get(member.id, ()), seen.unclear.get(member.id, "")
         handed_in = bool(results or others or unclear)
-        yield StudentReport(member, report, handed_in, _unjudged(results, infos), others, late, unclear)
+        times, set_by_hand = seen.times.get(member.id, {}), overrides.get(member.id, {})
+        marks = policy.marks(member.id, report.katas, times, set_by_hand, seen.started)
+        unjudged = _unjudged(results, infos)
+        yield StudentReport(member, report, handed_in, marks, unjudged, others, late, unclear)
 
 
 def _unjudged(results: list[StoredResult], infos: list[KataInfo]) -> frozenset[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import grader
 from grader.answer_keys import answers
+from grader.answer_keys.lookup import open_keyring
 from grader.cases.generation import SEED
 from grader.classroom.similarity import shape
 from grader.course.catalog import Course, KataInfo
@@ -145,6 +146,15 @@ def cause(kata: KataReport) -> str:
 def _failure(check: CheckReport) -> tuple[Any, ...]:
     answer = check.got if check.got is not None else check.message
     return check.name, check.status, check.counterexample, answer
+
+
+def judging_digests(options: GraderOptions) -> dict[str, str]:
+    """Return, for each kata, a digest of all that a verdict depends on except the source. Raises
+    KeyUnusable."""
+    course, infos = options.course, options.kata_infos()
+    keyring = open_keyring(course, infos, options.key, options.secret)
+    key = keyring.digest if keyring else ""
+    return {info.name: judging_digest(options, course, info, key) for info in infos}
 
 
 def judging_digest(options: GraderOptions, course: Course, info: KataInfo, key: str) -> str:

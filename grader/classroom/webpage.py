@@ -9,13 +9,14 @@ from pathlib import Path
 from statistics import mean
 
 from grader.classroom.analytics import ClassStatistics
+from grader.classroom.policy import Mark
 from grader.classroom.similarity import FEWEST_TOKENS
 from grader.classroom.student_page import PAGES, page_name
 from grader.classroom.student_reports import StudentReport
 from grader.drawing.statement import pictures
 from grader.formats import pages
 from grader.formats.escaping import points
-from grader.report import Picture
+from grader.report import KataReport, Picture
 from grader.values.formatting import counted
 
 TEMPLATE = Path(__file__).parent / "templates" / "class.html"
@@ -27,11 +28,12 @@ SourceOf = Callable[[str, str], str]  # the source of a student's answer to a ka
 
 @dataclass(frozen=True)
 class Cell:
-    """A student's points for a kata."""
+    """A student's points for a kata, and the judged ones if others count."""
 
     mark: str
     points: str
     is_late: bool
+    judged: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,28 +52,37 @@ class Rows:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.left_out = 0
+        self.set_by_hand: list[tuple[str, str, Mark]] = []  # student, kata
         self.unrecognised: list[tuple[str, Sequence[str]]] = []  # the files of a student
 
     def add(self, graded: StudentReport) -> None:
         """Add a row for a student."""
+        marks = graded.marks.katas.items()
+        self.set_by_hand += [(graded.member.id, name, mark) for name, mark in marks if mark.is_set]
         if len(self.rows) >= MOST_ROWS:
             self.left_out += 1
             return
         student, late = graded.member.id, graded.late
         if graded.unrecognised:
             self.unrecognised.append((student, graded.unrecognised))
-        total = "?" if graded.unknown else points(graded.report.score)
+        total = "?" if graded.unknown else points(graded.marks.total)
         cells = [
             Cell("e", "?", kata.name in late)
             if kata.name in graded.unknown
-            else Cell(MARKS[kata.status], _told(kata.status, kata.score), kata.name in late)
+            else Cell(MARKS[kata.status], _shown(graded.cell(kata)), kata.name in late, _judged(graded, kata))
             for kata in graded.report.katas
         ]
         self.rows.append(Row(student, graded.member.section, total, cells))
 
 
-def _told(status: str, score: int) -> str:
-    return "·" if status == "not_started" else points(score)
+def _shown(cell: int | None) -> str:
+    return "·" if cell is None else points(cell)
+
+
+def _judged(graded: StudentReport, kata: KataReport) -> str:
+    """Return the points that were judged; "" if they are those that count."""
+    mark = graded.marks.katas[kata.name]
+    return points(mark.judged) if mark.judged != mark.points else ""
 
 
 def render(

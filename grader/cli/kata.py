@@ -43,14 +43,15 @@ def _own_course(folder: Path | None) -> Course:
 @click.argument("place", metavar="TRACK/NAME")
 @click.option(
     "--kind",
-    type=click.Choice(["function", "module", "object", "sampler"]),
+    type=click.Choice(["function", "module", "object", "sampler", "questions"]),
     help="What it is; without it, the signatures show.",
 )
 @click.option(
     "--signature",
     "signatures",
     multiple=True,
-    help="'f(x: \"rows columns\", eps=1e-6)'; again for more, 'Queue.append(x)' for a method.",
+    help="'f(x: \"rows columns\", eps=1e-6)'; again for more, 'Queue.append(x)' for a method, 'PAIRS(tokens)'"
+    " for a question.",
 )
 @click.option(
     "--weight", "weights", multiple=True, help="A module's parameter: 'w: d_ff d_model'; 's:' for a number."
@@ -90,7 +91,8 @@ def new(place: str, new_track: bool, course: Path | None, **options: Any) -> Non
 def import_(place: str, file: Path, new_track: bool, course: Path | None, **options: Any) -> None:
     """Draft a kata from a pytest file and its reference, or from an nbgrader notebook with its solution.
 
-    The tests run once, with the reference. This runs their code, unprotected.
+    The tests run once, with the reference. This runs their code, unprotected. Exits with 1 if nothing
+    usable came over.
     """
     from grader.authoring.importing import drafting
     from grader.authoring.scaffold import writer
@@ -101,6 +103,7 @@ def import_(place: str, file: Path, new_track: bool, course: Path | None, **opti
     where = f" --course {course}" if course else ""
     for line in drafting.summary(imported, file, name, where):
         click.echo(line)
+    sys.exit(1 if imported.problem else 0)
 
 
 @kata.command(cls=GuardedCommand)
@@ -282,8 +285,11 @@ def remove(name: str, yes: bool, course: Path | None) -> None:
 @names_argument
 @key_seed_option
 @unverified_option
+@click.option("--solutions", is_flag=True, help="Put the references in, for `grade --solution`.")
 @course_option
-def wheel(folder: Path, names: tuple[str, ...], seed: int, unverified: bool, course: Path | None) -> None:
+def wheel(
+    folder: Path, names: tuple[str, ...], seed: int, unverified: bool, solutions: bool, course: Path | None
+) -> None:
     """Write a wheel of the grader that holds the course, for `grade --start`."""
     from grader.authoring.release.keys import chosen_katas, require_solutions, save
     from grader.authoring.verify.record import require_verified
@@ -293,7 +299,8 @@ def wheel(folder: Path, names: tuple[str, ...], seed: int, unverified: bool, cou
     infos = chosen_katas(here, names)
     require_solutions(here, infos)
     require_verified(here, infos, unverified)
-    name, data = build_course_wheel(here, names, seed)
+    shown = solutions or here.syllabus.reveal == "passed"
+    name, data = build_course_wheel(here, names, seed, shown)
     save(folder / name, data)
     click.echo(f"{folder / name} has {len(data) / 1e6:.1f} MB.")
 
@@ -358,6 +365,12 @@ def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
     show_default=True,
     help="What the gradebooks say for what was not handed in.",
 )
+@click.option(
+    "--policy",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="How the points count.  [default: policy.toml beside the roster]",
+)
+@click.option("--column", default="", help="Fill this column of Canvas's export with the total.")
 @click.option("--gradebook", help="Write the scores into nbgrader's database at this URL too.")
 @click.option("--each", is_flag=True, help="Print every result as it comes.")
 @click.option("--search", is_flag=True, help="Look for the place of mistakes without a name, once a group.")
@@ -378,6 +391,53 @@ def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **opti
     infos = [here.kata_info(name) for name in dict.fromkeys(names)] or list(here.katas.values())
     require_library(infos if names else [], options["device"])
     sys.exit(OUR_FAULT if grade_class(here, infos, ClassOptions(submissions, **options)) else 0)
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("student", required=False)
+@click.argument("name", metavar="KATA", required=False, type=KataNames())
+@click.argument("points", required=False)
+@click.option("--why", default="", help="The reason, which the student reads.")
+@click.option("--by", "who", help="Who sets them.  [default: your user name]")
+@click.option("--list", "lists", is_flag=True, help="Show all overrides that hold.")
+@click.option("--remove", is_flag=True, help="Take the override of a student's kata back.")
+@click.option(
+    "--csv",
+    "table",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Set many: a file with the columns student, kata, points and why.",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("grades"), show_default=True
+)
+@click.option("--store", help="Where results are kept.  [default: in --output]")
+@course_option
+def override(course: Path | None, **options: Any) -> None:
+    """Set the points of a student's kata by hand; they hold however often it is graded again."""
+    from grader.cli.override import OverrideOptions, run
+
+    run(_own_course(course), OverrideOptions(**options))
+
+
+@kata.command(cls=GuardedCommand)
+@click.argument("student")
+@click.argument("name", metavar="KATA", type=KataNames())
+@click.option(
+    "--as-of", "day", metavar="DATE", help="What was handed in, and the course, on this day: 2026-11-20."
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("grades"), show_default=True
+)
+@click.option("--store", help="Where results are kept.  [default: in --output]")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option("--key", type=click.Path(path_type=Path), help="Grade with an answer key.")
+@click.option("--secret", type=click.Path(path_type=Path), help="The file that opens a sealed key.")
+@course_option
+def regrade(course: Path | None, **options: Any) -> None:
+    """Judge again what a student handed in, as it was on a day; the stored results stay."""
+    from grader.cli.regrade import RegradeOptions, run
+
+    sys.exit(run(_own_course(course), RegradeOptions(**options)))
 
 
 @kata.command(cls=GuardedCommand)

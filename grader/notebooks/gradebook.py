@@ -18,16 +18,15 @@ from typing import Any
 from grader.course.catalog import CourseError, KataInfo
 from grader.course.notebook_cells import score_id
 from grader.notebooks.optional_dependency import require
-from grader.report import KataReport, Report
 
 
 def write_scores(
     url: str,
-    scores: Mapping[str, Report],
+    scores: Mapping[str, Mapping[str, int]],
     katas: Sequence[KataInfo],
     unjudged: Mapping[str, Container[str]] = MappingProxyType({}),
 ) -> None:
-    """Write each student's score for each kata, 0 if the report lacks it; manual scores are kept.
+    """Write each student's score in hundredths for each kata, 0 if it is missing; manual scores are kept.
 
     `unjudged` names, for each student, the katas whose scores are left as they are. Raises CourseError if the
     gradebook cannot be opened or written.
@@ -35,9 +34,9 @@ def write_scores(
     with _opened(url) as gradebook:
         for info in katas:
             _add_kata(gradebook, info)
-        for student, report in scores.items():
+        for student, by_kata in scores.items():
             judged = [info for info in katas if info.name not in unjudged.get(student, ())]
-            _add_student(gradebook, student, {kata.name: kata for kata in report.katas}, judged)
+            _add_student(gradebook, student, by_kata, judged)
 
 
 @contextmanager
@@ -80,17 +79,14 @@ def _add_kata(gradebook: Any, info: KataInfo) -> None:
     )
 
 
-def _add_student(
-    gradebook: Any, student: str, reports: Mapping[str, KataReport], katas: Sequence[KataInfo]
-) -> None:
+def _add_student(gradebook: Any, student: str, scores: Mapping[str, int], katas: Sequence[KataInfo]) -> None:
     gradebook.update_or_create_student(student)
     for track in dict.fromkeys(info.track for info in katas):
         submission = gradebook.update_or_create_submission(track, student)
         _add_missing_grades(gradebook, submission)
     for info in katas:
-        kata = reports.get(info.name)
         grade = gradebook.find_grade(score_id(info.name), info.name, info.track, student)
-        grade.auto_score = kata.score / 100 if kata else 0.0
+        grade.auto_score = scores.get(info.name, 0) / 100
         grade.needs_manual_grade = grade.manual_score is not None
     gradebook.db.commit()
 

@@ -2,18 +2,22 @@
 
 import csv
 import json
+import os
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from click.testing import CliRunner
 
+from grader.classroom import command
 from grader.classroom.collector import Collector
 from grader.classroom.command import render
 from grader.classroom.files import page_name, write_outputs
 from grader.classroom.gradebooks import cell
 from grader.classroom.platform_filenames import StudentName
+from grader.classroom.policy import Late, Policy, Terms
 from grader.classroom.roster import Member, Roster, read_roster
 from grader.classroom.run import ClassRun, RunCounts
 from grader.classroom.similarity import shape
@@ -101,6 +105,142 @@ def scores(store, info):
 def reopened(store):
     store.close()
     return Store(store.label)
+
+
+# when files were handed in
+
+METADATA = """---
+submission_1:
+  :submitters:
+  - :name: Ada
+    :sid: ada
+  :created_at: 2026-11-21 07:00:00.5 Z
+submission_2:
+  :submitters:
+  - :name: Bob
+    :sid: bob
+  :created_at: never
+"""
+
+
+def test_a_platforms_time_counts_before_that_of_the_file(info, store, tmp_path, write):
+    files = {f"submission_{number}/double.py": "passes" for number in (1, 2)}
+    folder = write(tmp_path / "in", {"submission_metadata.yml": METADATA, **files})
+    os.utime(folder / "submission_2" / "double.py", (86400, 86400))
+    class_run = ClassRun(
+        {info.name: info}, Collector(folder), None, FakePool(info), store, has_deadlines=True
+    )
+    counts = class_run.grade(lambda: None, lambda *_: None)
+    assert {student: times["double"] for student, times in counts.times.items()} == {
+        "ada": (datetime(2026, 11, 21, 7, tzinfo=UTC), "Gradescope"),
+        "bob": (datetime(1970, 1, 2, tzinfo=UTC), "the file"),
+    }
+    policy = Policy(Terms(late=Late(per_day=25), deadlines={"all": datetime(2026, 11, 20, tzinfo=UTC)}))
+    found = {g.member.id: g.marks.total for g in class_reports(store, [info], "cpu", counts, policy)}
+    assert found == {"ada": 500, "bob": 1000}
+
+
+def test_a_file_that_cannot_be_read_is_not_kept_as_a_source(info, store, tmp_path, write):
+    folder = write(tmp_path / "in", {"ada/double.py": "passes"})
+    (folder / "bob").mkdir()
+    (folder / "bob" / "double.py").symlink_to(folder / "ada" / "double.py")
+    run(info, Collector(folder), store)
+    assert len(list(store.rows("SELECT source FROM sources"))) == 1
+
+
+def timed_run(info, store, folder):
+    counts = ClassRun(
+        {info.name: info}, Collector(folder), None, FakePool(info), store, has_deadlines=True
+    ).grade(lambda: None, lambda *_: None)
+    return {student: times["double"] for student, times in counts.times.items()}
+
+
+def test_a_copy_is_not_handed_in_later(info, store, tmp_path, write):
+    folder = write(tmp_path / "in", {"ada/double.py": "passes", "bob/double.py": "passes"})
+    for at, name in enumerate(("ada", "bob")):
+        os.utime(folder / name / "double.py", (1000 + at, 1000 + at))
+    assert [time.at.timestamp() for time in timed_run(info, store, folder).values()] == [1000, 1001]
+    os.utime(folder / "ada" / "double.py", (5000, 5000))
+    write(folder, {"bob/double.py": "passes too"})
+    os.utime(folder / "bob" / "double.py", (6000, 6000))
+    again = timed_run(info, reopened(store), folder)
+    assert {student: time.at.timestamp() for student, time in again.items()} == {"ada": 1000, "bob": 6000}
+
+
+def test_canvas_says_only_whether_it_was_late(info, store, tmp_path, write):
+    write(
+        tmp_path / "in",
+        {"doejane_LATE_4711_90210_double.py": "passes", "roebo_4712_90211_double.py": "fails"},
+    )
+    times = timed_run(info, store, tmp_path / "in")
+    assert times == {"doejane_4711": (None, "Canvas marks it as late")}
+    policy = Policy(Terms(deadlines={"all": datetime(2026, 11, 20, tzinfo=UTC)}))
+    counts = RunCounts(times={student: {"double": time} for student, time in times.items()})
+    write_outputs(tmp_path, store, [info], "cpu", counts, policy=policy)
+    assert rows_of(tmp_path / "by_hand.csv")[1:] == [
+        [
+            "doejane_4711",
+            "",
+            "double",
+            "Nobody knows when it was handed in (Canvas marks it as late); it counts as in time.",
+        ]
+    ]
+
+
+def test_only_the_policy_beside_the_roster_counts(tiny_course, tmp_path, write):
+    """A submission may hold a policy, an override and a store of its own; nobody reads them."""
+    files = dict.fromkeys(("ada/policy.toml", "ada/override.csv"), "all = 2020-01-01T00:00:00Z")
+    folder = write(tmp_path / "in", {"ada/double.py": RIGHT, "ada/results.sqlite": "x", **files})
+    write(tmp_path, {"roster.csv": "id\nada\n", "policy.toml": "total = 7\n"})
+    words = ["grade", folder, "--kata", "double", "--output", tmp_path / "out", "--course", tiny_course.root]
+    done = CliRunner().invoke(kata, [*map(str, words), "--roster", str(tmp_path / "roster.csv")])
+    assert done.exit_code == 0, done.output
+    (line,) = (json.loads(line) for line in (tmp_path / "out" / "reports.jsonl").read_text().splitlines())
+    assert (line["points"], line["total"], line["possible"]) == ({"double": 10}, 7, 7)
+    write(tmp_path, {"policy.toml": "totall = 7\n"})
+    refused = CliRunner().invoke(kata, [*map(str, words), "--roster", str(tmp_path / "roster.csv")])
+    assert (refused.exit_code, refused.stderr) == (
+        4,
+        "policy.toml: object contains unknown field `totall`.\n",
+    )
+
+
+# what is shown meanwhile
+
+
+@pytest.fixture
+def grade_class(tiny_course, tmp_path, write, monkeypatch):
+    """`grade_class(pool)` runs the command with this pool on three students."""
+    write(tmp_path / "in", {f"{name}/double.py": "passes" for name in ("ada", "bob", "zoe")})
+    words = ["grade", tmp_path / "in", "--kata", "double", "--output", tmp_path / "out"]
+
+    def run(pool):
+        monkeypatch.setattr(command, "open_pool", lambda *_: pool)
+        return CliRunner().invoke(kata, [*map(str, words), "--course", str(tiny_course.root)])
+
+    return run
+
+
+def test_off_a_terminal_a_line_says_now_and_then_how_many_are_done(grade_class, info, monkeypatch):
+    monkeypatch.setattr(command, "LINE_SECONDS", 0)
+    lines = grade_class(FakePool(info)).stderr.splitlines()
+    assert lines == [f"{number} of 3 students done." for number in (1, 2, 3)]
+    monkeypatch.setattr(command, "LINE_SECONDS", 3600)
+    assert grade_class(FakePool(info)).stderr == ""
+
+
+def test_ctrl_c_keeps_what_was_judged_and_says_how_to_go_on(grade_class, info):
+    class Interrupted(FakePool):
+        def judge(self, tasks):
+            yield next(super().judge(tasks))
+            raise KeyboardInterrupt
+
+    stopped = grade_class(Interrupted(info))
+    assert stopped.exit_code == 130
+    assert stopped.stderr == "\nStopped. What was judged is kept: run the same again to continue.\n"
+    pool = FakePool(info)
+    assert "0 files judged, 3 known from before" in grade_class(pool).stdout
+    assert pool.asked == []
 
 
 # which files are graded

@@ -172,9 +172,17 @@ def test_a_grader_that_exceeds_the_time_limit_is_killed(options, monkeypatch):
     monkeypatch.setattr(pools, "TASK_SECONDS", 1.0)
     monkeypatch.setattr(pools, "POLL_SECONDS", 0.2)
     with closing(LocalPool(options, size=1)) as pool:
+        pool._start(1)
         os.kill(pool._graders[0].process.pid, signal.SIGSTOP)
         ((_, verdict),) = pool.judge(iter(tasks(1)))
     assert verdict.status == "passed"
+
+
+def test_where_nothing_is_to_be_judged_no_grader_starts(options):
+    with closing(LocalPool(options)) as pool:
+        assert pool.judging.keys() == {"double"}
+        assert list(pool.judge(iter([]))) == []
+        assert pool._graders == []
 
 
 needs_ray = pytest.mark.skipif(

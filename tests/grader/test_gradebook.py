@@ -6,7 +6,6 @@ import pytest
 
 from grader.course.catalog import CourseError
 from grader.notebooks.gradebook import write_scores
-from grader.report import CheckReport, KataReport, Report
 
 pytestmark = pytest.mark.slow
 
@@ -29,23 +28,11 @@ def opened(empty, tmp_path):
     return lambda: Gradebook(f"sqlite:///{tmp_path}/gradebook.db")
 
 
-def report(tiny_course, **scores):
-    infos = [(tiny_course.kata_info(name), score) for name, score in scores.items()]
-    return Report(
-        tuple(
-            KataReport(
-                c.name, c.track, "failed", 1000, checks=(CheckReport("a", "A.", "failed", score, 1000),)
-            )
-            for c, score in infos
-        )
-    )
-
-
 def test_scores_are_exact_to_the_hundredth_and_updated(tiny_course, tmp_path, opened):
     double, center = tiny_course.kata_info("double"), tiny_course.kata_info("center")
     url = f"sqlite:///{tmp_path}/gradebook.db"
-    write_scores(url, {"ann": report(tiny_course, double=333)}, [double])
-    both = {"ann": report(tiny_course, double=725, center=1000), "bob": report(tiny_course, center=5)}
+    write_scores(url, {"ann": {"double": 333}}, [double])
+    both = {"ann": {"double": 725, "center": 1000}, "bob": {"center": 5}}
     write_scores(url, both, [double, center])
     with opened() as gradebook:
         found = {
@@ -63,11 +50,11 @@ def test_scores_are_exact_to_the_hundredth_and_updated(tiny_course, tmp_path, op
 
 def test_manual_scores_are_kept(tiny_course, tmp_path, opened):
     double, path = tiny_course.kata_info("double"), str(tmp_path / "gradebook.db")
-    write_scores(path, {"ann": report(tiny_course, double=300)}, [double])
+    write_scores(path, {"ann": {"double": 300}}, [double])
     with opened() as gradebook:
         gradebook.find_grade("double-score", "double", "attention", "ann").manual_score = 4.0
         gradebook.db.commit()
-    write_scores(path, {"ann": report(tiny_course, double=500)}, [double])
+    write_scores(path, {"ann": {"double": 500}}, [double])
     with opened() as gradebook:
         grade = gradebook.find_grade("double-score", "double", "attention", "ann")
         assert (grade.auto_score, grade.score, grade.needs_manual_grade) == (5.0, 4.0, True)
@@ -75,8 +62,8 @@ def test_manual_scores_are_kept(tiny_course, tmp_path, opened):
 
 def test_the_score_of_a_kata_that_was_not_judged_is_kept(tiny_course, tmp_path, opened):
     double, path = tiny_course.kata_info("double"), str(tmp_path / "gradebook.db")
-    write_scores(path, {"ann": report(tiny_course, double=300)}, [double])
-    write_scores(path, {"ann": report(tiny_course, double=0)}, [double], {"ann": {"double"}})
+    write_scores(path, {"ann": {"double": 300}}, [double])
+    write_scores(path, {"ann": {"double": 0}}, [double], {"ann": {"double"}})
     with opened() as gradebook:
         assert gradebook.find_grade("double-score", "double", "attention", "ann").auto_score == 3.0
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from grader import expect
 from grader.classroom import student_page, webpage
 from grader.classroom.analytics import ClassStatistics, KataStatistics
+from grader.classroom.policy import Policy
 from grader.classroom.roster import Member
 from grader.classroom.student_reports import StudentReport
 from grader.course.catalog import Course
@@ -114,7 +116,8 @@ def pages_of_a_class():
     infos = [Course(ROOT).katas[one.name] for one in REPORT.katas]
     stats, rows = ClassStatistics({info.name: KataStatistics(info) for info in infos}), webpage.Rows()
     for number in range(3):
-        graded = StudentReport(Member(f"s{number}", f"Ada {EVIL} {number}"), REPORT, True)
+        marks = Policy().marks("", REPORT.katas, {}, {}, datetime.now(UTC))
+        graded = StudentReport(Member(f"s{number}", f"Ada {EVIL} {number}"), REPORT, True, marks)
         stats.add(graded)
         rows.add(graded)
     stubs = {info.name: Course(ROOT).stub(info).read_bytes() for info in infos}

@@ -169,8 +169,9 @@ def refused(call):
 
 def test_frequencies_are_drawn_over_the_range_that_is_accepted():
     found = refused(lambda: expect.frequencies([100, 700, 200], 1000, [0.2, 0.5, 0.3], "the token"))
-    assert (
-        found.message == "The token 0 came up too rarely: 100 times in 1000 draws, where about 200 are due."
+    assert found.message == (
+        "The token 0 came up too rarely: 100 times in 1000 draws, where about 200 are due and 122 to 286 are"
+        " accepted."
     )
     assert (found.picture.kind, found.picture.wrong) == ("bars", ((0, 0), (0, 1), (0, 2)))
     assert drawn(found.picture) == [

@@ -1,0 +1,82 @@
+"""Write everybody's page as the platform takes it back: zips for Moodle and Canvas, folders for the others.
+
+Moodle's *Upload multiple feedback files in a zip* and Canvas's *Upload submissions* find a student by the
+numbers in a file's name, so that these are those of the download. No file names another student.
+"""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from grader.classroom.platform_filenames import Submission
+from grader.classroom.student_page import page_name
+from grader.classroom.student_reports import StudentReport
+from grader.course.files import replacing, write_whole
+from grader.formats import summary
+from grader.formats.escaping import in_markdown, points
+
+FOLDER, FILE = "feedback", "feedback.html"
+FOLDERS = ("gradescope", "repositories")
+SCRIPT = Path(__file__).parent / "templates" / "give_back.sh"
+
+
+class Feedback:
+    """The feedback of a run; its zips and folders are written anew."""
+
+    def __init__(self, folder: Path, files: ExitStack) -> None:
+        """`files` closes the zips. Raises OSError."""
+        self.folder = folder / FOLDER
+        for name in FOLDERS:
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        self._files, self._zips = files, dict[str, zipfile.ZipFile]()
+        self._add_to: dict[str, Callable[[Submission, StudentReport, str], None]] = {
+            "moodle": self._moodle,
+            "canvas": self._canvas,
+            "gradescope": self._gradescope,
+            "repository": self._repository,
+        }
+
+    def add(self, submission: Submission, graded: StudentReport, page: str) -> None:
+        """Add the page of a student, if the platform takes one back. Raises OSError."""
+        if add := self._add_to.get(submission.student.platform):
+            add(submission, graded, page)
+
+    def _moodle(self, submission: Submission, _: StudentReport, page: str) -> None:
+        self._zip("moodle.zip").writestr(f"{submission.student.key}_assignfeedback_file_{FILE}", page)
+
+    def _canvas(self, submission: Submission, _: StudentReport, page: str) -> None:
+        self._zip("canvas.zip").writestr(f"{submission.student.key}_{submission.upload}_{FILE}", page)
+
+    def _gradescope(self, submission: Submission, graded: StudentReport, page: str) -> None:
+        folder = submission.student.aliases[-1]  # as the metadata names it
+        write_whole(self.folder / "gradescope" / folder / page_name(graded.member.id), page.encode())
+
+    def _repository(self, submission: Submission, graded: StudentReport, page: str) -> None:
+        folder = self.folder / "repositories" / submission.student.key
+        write_whole(folder / FILE, page.encode())
+        write_whole(folder / "feedback.md", _markdown(graded).encode())
+        script = self.folder / SCRIPT.name
+        if not script.exists():
+            write_whole(script, SCRIPT.read_bytes())
+
+    def _zip(self, name: str) -> zipfile.ZipFile:
+        if name not in self._zips:
+            draft = self._files.enter_context(replacing(self.folder / name))
+            self._zips[name] = self._files.enter_context(zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED))
+        return self._zips[name]
+
+
+def _markdown(graded: StudentReport) -> str:
+    """Return the feedback as the text of an issue."""
+    marks = graded.marks
+    reasons = [
+        f"- {name}: {in_markdown(' '.join(mark.reasons))}"
+        for name, mark in marks.katas.items()
+        if mark.reasons
+    ]
+    head = f"{points(marks.total)} of {points(marks.possible)} points"
+    return "\n\n".join(filter(None, [head, "\n".join(reasons), summary.render(graded.report)]))

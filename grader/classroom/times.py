@@ -1,0 +1,177 @@
+"""Find out when a file was handed in: by the platform's own record, by the commit, or by the file.
+
+The commit comes from the student's repository, which is not trusted: Git runs in an empty repository of ours
+and borrows the student's objects, so that no configuration, hook or attribute of the student's counts. The
+time of a commit is what the student's clock said, and can be set at will. A commit counts only for the
+content that it holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from grader.course.files import read_file, safe_parts
+
+SECONDS = 20.0  # the timeout of one `git log`
+MOST_COMMITS = 5000
+MOST_BYTES = 32 << 20  # of what `git log` prints
+LATEST = 4_102_444_800  # the year 2100, in seconds since 1970
+COMMIT = re.compile(rb"@(\d{1,12})")
+CHANGE = re.compile(rb":\d+ \d+ [0-9a-f]+ ([0-9a-f]+) [A-Z]\d*")
+HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+#: What could make Git read more than objects.
+SETTINGS = ("core.commitGraph=false", "core.multiPackIndex=false", "log.showSignature=false")
+
+
+#: Who tells a time that changes when a file is copied.
+COPIED = ("the file", "the zip file")
+
+
+class HandedIn(NamedTuple):
+    """When a file was handed in, and who says so; `at` is None if nobody knows."""
+
+    at: datetime | None
+    source: str
+
+
+def unknown_time() -> HandedIn:
+    """Return that nobody knows."""
+    return HandedIn(None, "no record")
+
+
+class Repository:
+    """The commits of a student's repository."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def handed_in(self, file: Path) -> HandedIn | None:
+        """Return the time of the last commit that changed a file; None if no commit holds it as it is."""
+        seconds, blob = self._changed.get(os.fsencode(file.relative_to(self._root).as_posix()), (0, ""))
+        try:
+            data = read_file(file)
+        except OSError:
+            return None
+        form = hashlib.sha256 if len(blob) == 64 else hashlib.sha1  # as Git names what it holds
+        if form(b"blob %d\0" % len(data) + data).hexdigest() != blob:
+            return None
+        return HandedIn(moment(seconds), "the commit")
+
+    @cached_property
+    def _changed(self) -> Mapping[bytes, tuple[int, str]]:
+        """The seconds since 1970 of the last commit that changed each file, and the hash of what it holds."""
+        changed: dict[bytes, tuple[int, str]] = {}
+        with suppress(OSError, ValueError, subprocess.SubprocessError):
+            seconds, blob = 0, ""
+            for part in self._log(self._head()).split(b"\0"):
+                if found := COMMIT.fullmatch(part.strip(b"\n")):
+                    seconds = int(found[1])
+                elif found := CHANGE.fullmatch(part.lstrip(b"\n")):
+                    blob = found[1].decode()
+                elif part:
+                    changed.setdefault(part, (seconds, blob))
+        return changed
+
+    def _head(self) -> str:
+        """Return the hash of the commit that is checked out. Raises OSError or ValueError if none is."""
+        git = self._root / ".git"
+        text = read_file(git / "HEAD").decode().strip()
+        if text.startswith("ref: "):
+            parts = safe_parts(text.removeprefix("ref: "))
+            if not parts or parts[0] != "refs":
+                raise ValueError(text)
+            try:
+                text = read_file(git.joinpath(*parts)).decode().strip()
+            except FileNotFoundError:
+                lines = (line.split() for line in read_file(git / "packed-refs").decode().splitlines())
+                text = next((line[0] for line in lines if line[1:] == ["/".join(parts)]), "")
+        if not HASH.fullmatch(text):
+            raise ValueError(text)
+        return text
+
+    def _log(self, head: str) -> bytes:
+        """Return what Git says of the commits before `head`, the files of each after its time."""
+        objects = self._root / ".git" / "objects"
+        if objects.is_symlink():
+            raise ValueError("the objects are a link")
+        with tempfile.TemporaryDirectory(prefix="dojo-") as empty:
+            safe = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "HOME": empty}
+            environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", **safe}
+            git = ["git", "--git-dir", empty, *(word for each in SETTINGS for word in ("-c", each))]
+            form = "sha256" if len(head) == 64 else "sha1"
+            init = [*git, "init", "--quiet", "--bare", "--template=", f"--object-format={form}"]
+            subprocess.run(init, env=environment, check=True, timeout=SECONDS, capture_output=True)
+            Path(empty, "objects", "info", "alternates").write_text(f"{objects.absolute()}\n")
+            with suppress(FileNotFoundError):  # of a clone that has only the latest commits
+                Path(empty, "shallow").write_bytes(read_file(self._root / ".git" / "shallow"))
+            log = [
+                *git,
+                "log",
+                "-z",
+                "--format=@%ct",
+                "--raw",
+                "--no-abbrev",
+                "--no-renames",
+                "-m",
+                "--first-parent",
+            ]
+            with tempfile.TemporaryFile() as output:
+                command = [*log, f"--max-count={MOST_COMMITS}", head, "--", "*.py", "*.ipynb", "*.zip"]
+                subprocess.run(
+                    command,
+                    env=environment,
+                    check=True,
+                    timeout=SECONDS,
+                    stdout=output,
+                    stderr=subprocess.DEVNULL,
+                )
+                output.seek(0)
+                return output.read(MOST_BYTES)
+
+
+def moment(seconds: float) -> datetime:
+    """Return seconds since 1970 as a date, which is at most LATEST: a clock may say anything."""
+    return datetime.fromtimestamp(min(max(seconds, 0), LATEST), UTC)
+
+
+def of_file(path: Path) -> HandedIn:
+    """Return when a file was written last."""
+    with suppress(OSError):
+        return HandedIn(moment(path.lstat().st_mtime), "the file")
+    return unknown_time()
+
+
+def of_path(path: Path, repository: Repository | None) -> Callable[[], HandedIn]:
+    """Return a function that says when a file was handed in: its last commit, or else its own time."""
+    return lambda: (repository and repository.handed_in(path)) or of_file(path)
+
+
+def of_member(info: zipfile.ZipInfo) -> HandedIn:
+    """Return when a file in a zip was written, which has no time zone: that of this machine is assumed."""
+    with suppress(ValueError, OverflowError, OSError):
+        return HandedIn(datetime(*info.date_time).astimezone(), "the zip file")
+    return unknown_time()
+
+
+def of_text(text: str, source: str) -> HandedIn | None:
+    """Return a platform's time, such as `2026-11-20 21:03:11.5 -0800`; None if it is no time with a zone."""
+    found = re.match(
+        r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d+)? ?(Z|UTC|[+-]\d\d:?\d\d)$", text.strip()
+    )
+    if not found:
+        return None
+    offset = "+0000" if found[3] in ("Z", "UTC") else found[3].replace(":", "")
+    with suppress(ValueError):
+        return HandedIn(datetime.strptime(f"{found[1]} {found[2]} {offset}", "%Y-%m-%d %H:%M:%S %z"), source)
+    return None
