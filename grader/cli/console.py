@@ -11,10 +11,11 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import GradeOptions, columns, from_here
+from grader.cli.options import GradeOptions, columns
 from grader.cli.output import ReportOutput
 from grader.course.catalog import KataInfo
 from grader.course.changed_statement import note_for
+from grader.course.loading import from_here
 from grader.diagnosis.search_options import SearchOptions
 from grader.formats import account, terminal
 from grader.formats.terminal import View

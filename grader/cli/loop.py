@@ -14,29 +14,20 @@ from pathlib import Path
 
 import click
 
-from grader.checks.builtin import BUILTIN
 from grader.cli.console import error_text, linked, note_text, view_of
 from grader.cli.keyboard import END, ENTER, Key, Keyboard, footer, help_text, open_editor, open_page
-from grader.cli.options import PAGE, PASSED, GradeOptions, from_here
-from grader.cli.practice import confirmation, question, stub_source
-from grader.cli.progress import (
-    after_pass,
-    bar,
-    change,
-    first_needed,
-    kata_list,
-    matches,
-    next_kata,
-    standing,
-    welcome,
-)
+from grader.cli.options import PAGE, PASSED, GradeOptions
+from grader.cli.practice import confirmation, question
+from grader.cli.progress import bar, kata_list, welcome
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.changed_statement import statement_of
 from grader.course.files import text_of
 from grader.course.hints import next_hint, next_number
 from grader.course.known_solutions import other_way
-from grader.course.state import BEST, STUBS, CourseState, KataState
+from grader.course.loading import from_here
+from grader.course.state import BEST, STUBS
+from grader.course.stubs import stub_source
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import account, terminal
@@ -44,12 +35,21 @@ from grader.formats.terminal import View
 from grader.formats.wrapping import paragraphs, reflowed, words
 from grader.grading.grader import Graded
 from grader.grading.session import Session, open_session
+from grader.grading.standings import (
+    after_pass,
+    change,
+    first_needed,
+    matches,
+    next_kata,
+    shown,
+    standing,
+    standings,
+)
 from grader.grading.startup import lacks_library
 from grader.report import KataReport
 from grader.report_texts import harmless
 from grader.worker.client import Outdated
 
-MOST_LAWS = 2  # that are named after a pass
 SILENT_SECONDS = 0.5  # of a search, before it is told
 SEARCHES = "searching for the place …"
 CLEAR = "\x1b[2J\x1b[H"
@@ -61,7 +61,7 @@ def run_loop(course: Course, options: GradeOptions) -> int:
     if not course.katas:
         raise CourseError("The course has no katas yet.")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(PASSED))  # so that the terminal is set back
-    found = [standing(course, info, state) for info, state in _states(course)]
+    found = standings(course)
     paths = [(one.info, course.stub(one.info)) for one in found if one.mark or one.info.library == "numpy"]
     saved = SavedFiles(course.stub(info) for info in course.katas.values())
     with open_session(course, paths, **options.grader_options) as session, Keyboard() as keyboard:
@@ -75,28 +75,6 @@ def run_loop(course: Course, options: GradeOptions) -> int:
     if begins_anew:
         os.execv(sys.executable, [sys.executable, "-P", "-m", "grader.cli.grade", *sys.argv[1:]])
     return PASSED
-
-
-def _states(course: Course) -> list[tuple[KataInfo, KataState]]:
-    known = CourseState(course).katas()
-    return [(info, known.get(name, KataState())) for name, info in course.katas.items()]
-
-
-def _shown(report: KataReport) -> str:
-    """Return what the checks of a kata that passes have shown, as a sentence: the laws worth most."""
-    laws = [check for check in report.checks if check.name not in BUILTIN and check.status == "passed"]
-    titles = [_clause(check.title) for check in sorted(laws, key=lambda check: -check.max_score)[:MOST_LAWS]]
-    more = len(report.checks) - len(titles)
-    others = [f"{more} more {'check' if more == 1 else 'checks'}"] * bool(titles and more)
-    return f"Shown: {'; '.join([*titles, *others])}." if titles else ""
-
-
-def _clause(sentence: str) -> str:
-    """Return a sentence as part of another one; a first word such as NaN keeps its capitals."""
-    first = sentence.split(" ", 1)[0]
-    return (sentence[:1].lower() + sentence[1:] if first[1:].islower() or first == "A" else sentence).rstrip(
-        "."
-    )
 
 
 class Loop:
@@ -114,8 +92,7 @@ class Loop:
         self.session, self.keyboard, self.saved = session, keyboard, saved
         self.course, self.state, self.versions = session.course, session.state, session.versions
         self.view, self.clears, self.search = view, clears, search
-        known = _states(self.course)
-        self.standings = {info.name: standing(self.course, info, state) for info, state in known}
+        self.standings = {one.info.name: one for one in standings(self.course)}
         self.current = self._latest()
         self._visited: list[KataInfo] = []  # the current katas before this one
         self.report: KataReport | None = None  # of the current kata
@@ -244,7 +221,7 @@ class Loop:
         if self.report.status == "waiting":
             lines += words(first_needed(self.course, self.current), view.width, "  ")
         if self.report.status == "passed":
-            lines += ["", *words(_shown(self.report), view.width)]
+            lines += ["", *words(shown(self.report), view.width)]
             lines += words(self._other_way(), view.width)
             lines += words(after_pass(self.course, self.current, found), view.width)
         self._print("\n".join(lines))

@@ -40,12 +40,6 @@ def columns() -> int:
     return max(NARROWEST, min(shutil.get_terminal_size().columns, WIDEST))
 
 
-def from_here(path: Path) -> str:
-    """Return the path from the current folder, or the absolute one if it lies more than two folders up."""
-    relative = os.path.relpath(path)
-    return str(path.absolute()) if relative.startswith(os.path.join("..", "..", "..")) else relative
-
-
 class WrongInput(click.ClickException):
     """A wrong command line, course, key or machine: prints one sentence and exits with code 4."""
 

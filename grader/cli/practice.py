@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from grader.cli.options import PASSED, columns, from_here
+from grader.cli.options import PASSED, columns
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import read_file
-from grader.course.state import REPLACED, STUBS, CourseState, Versions
-from grader.course.submission import Submission, SubmissionRejected, decoded
+from grader.course.loading import from_here
+from grader.course.state import REPLACED, CourseState, Versions
+from grader.course.stubs import is_untouched, stub_source
 from grader.errors import reason_of
 from grader.formats.wrapping import paragraphs
 
-MOST_COMMITS = 20  # of a file, that are searched for its stub
 MOST_NAMES = 4  # that a question lists
-
-
-def stub_source(course: Course, info: KataInfo, versions: Versions) -> bytes | None:
-    """Return the stub of a kata: the copy that was kept, the one in the installed wheel, or the last one that
-    was committed to Git. None if there is none."""
-    found = versions.kept(STUBS, info) or _in_wheel(info) or _in_git(info, course.stub(info))
-    return found or None
 
 
 def bring_back(course: Course, infos: list[KataInfo], are_all: bool) -> int:
@@ -76,38 +67,6 @@ def _required(course: Course, info: KataInfo, versions: Versions) -> bytes:
 
 def _is_stub(course: Course, info: KataInfo) -> bool:
     try:
-        return _untouched(info, read_file(course.stub(info)))
+        return is_untouched(info, read_file(course.stub(info)))
     except OSError:
         return False
-
-
-def _untouched(info: KataInfo, data: bytes) -> bool:
-    with suppress(SubmissionRejected, SyntaxError, ValueError, RecursionError, MemoryError):
-        return not Submission(info, decoded(data, info.name), info.name).touched
-    return False
-
-
-def _in_wheel(info: KataInfo) -> bytes | None:
-    import zipfile  # the loop starts without these
-
-    from grader.cli.starter import PACKAGE, STARTER
-
-    with suppress(OSError, KeyError, zipfile.BadZipFile), zipfile.ZipFile(PACKAGE / STARTER) as archive:
-        return archive.read(f"exercises/{info.track}/{info.name}.py")
-    return None
-
-
-def _in_git(info: KataInfo, path: Path) -> bytes | None:
-    """Return the last committed version of the file that is a stub."""
-    commits = (
-        _git(path, "log", f"--max-count={MOST_COMMITS}", "--format=%H", "--", path.name).decode().split()
-    )
-    versions = (_git(path, "show", f"{commit}:./{path.name}") for commit in commits)
-    return next((data for data in versions if data and _untouched(info, data)), None)
-
-
-def _git(path: Path, *words: str) -> bytes:
-    """Return what Git prints in the folder of a file; nothing if it fails or is missing."""
-    with suppress(OSError):
-        return subprocess.run(["git", "-C", str(path.parent), *words], capture_output=True).stdout
-    return b""

@@ -1,20 +1,13 @@
-"""Show how far a student is: the list of all katas, the bar, what changed between two gradings."""
+"""Show how far a student is: the list of all katas, the bar, the welcome."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from pathlib import Path
-from typing import NamedTuple
 
-from grader.cli.options import from_here
-from grader.course.catalog import Course, KataInfo, shorten
-from grader.course.state import CourseState, KataState, file_digest
-from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
-from grader.formats import account
-from grader.formats.escaping import points
+from grader.course.catalog import Course, KataInfo
+from grader.course.loading import from_here
 from grader.formats.wrapping import paragraphs, words
-from grader.report_texts import harmless
+from grader.grading.standings import Standing, listed, matches, standings
 
 MARKS = {"passed": "✓", "begun": "▸", "": "·"}
 LEGEND = ("· not started", "▸ begun", "✓ passed")
@@ -23,54 +16,6 @@ WIDTH = 80  # characters of a line
 LEAST = 24  # characters for a title beside its kata; with less room it goes below
 EFFORT = 13  # characters of a kata's difficulty and minutes
 BAR = 10  # characters
-MOST_NAMES = 3  # checks that a line of changes names
-
-
-def is_begun(info: KataInfo, path: Path) -> bool:
-    """Return whether a kata's file differs from its stub; True if it cannot be parsed as Python."""
-    label = shorten(path)
-    try:
-        return Submission(info, decoded(read_bytes(path, label), label), label).touched
-    except (SubmissionRejected, SyntaxError, ValueError, RecursionError, MemoryError):
-        return True
-
-
-class Standing(NamedTuple):
-    """How far one kata is: "passed", "begun" or "", and what is remembered of it if it was ever graded.
-    `changed` is True if the file was changed since."""
-
-    info: KataInfo
-    mark: str
-    state: KataState
-    changed: bool
-
-    @property
-    def has_passed(self) -> bool:
-        """True if this or an earlier version has passed."""
-        return self.mark == "passed" or self.state.has_passed
-
-    @property
-    def score(self) -> str:
-        """The score of the last grading, with a star if the file was changed since."""
-        if not self.state.digest or not self.mark:
-            return ""
-        return f"{points(self.state.score)}/{points(self.info.max_score)}{'*' if self.changed else ''}"
-
-
-def standings(course: Course) -> list[Standing]:
-    """Return how far every kata is, in course order."""
-    known = CourseState(course).katas()
-    return [standing(course, info, known.get(info.name, KataState())) for info in course.katas.values()]
-
-
-def standing(course: Course, info: KataInfo, state: KataState) -> Standing:
-    """Return how far a kata is, given what is remembered of it."""
-    path = course.stub(info)
-    same = bool(state.digest) and state.digest == file_digest(info, path)
-    if same and state.status == "passed":
-        return Standing(info, "passed", state, changed=False)
-    begun = same or (os.path.lexists(path) and is_begun(info, path))
-    return Standing(info, "begun" if begun else "", state, changed=not same)
 
 
 def kata_list(course: Course, part: str = "", width: int = WIDTH) -> str:
@@ -125,11 +70,6 @@ def _effort(course: Course, info: KataInfo) -> str:
     return f"{'•' * effort.difficulty:<3} {effort.minutes:>3} min  "
 
 
-def matches(info: KataInfo, part: str) -> bool:
-    """Return whether a kata's name, track or title contains `part`."""
-    return part.lower() in f"{info.name} {info.track} {info.title}".lower()
-
-
 def bar(found: list[Standing], ascii_only: bool = False) -> str:
     """Return how many katas pass, in all and in each track that is begun."""
     passed = sum(one.has_passed for one in found)
@@ -141,81 +81,6 @@ def bar(found: list[Standing], ascii_only: bool = False) -> str:
         passes = [one.has_passed for one in found if one.info.track == track]
         parts.append(f"{track} {sum(passes)}/{len(passes)}")
     return "   ".join(parts)
-
-
-def change(info: KataInfo, before: KataState, now: KataState) -> str:
-    """Return what changed between two gradings of a kata in one line; "" if nothing did."""
-    if not before.checks or not now.checks:
-        return ""
-    mended = [name for name, status in before.checks.items() if _mended(status, now.checks.get(name))]
-    broken = [name for name, status in now.checks.items() if _mended(status, before.checks.get(name))]
-    parts = [f"{points(before.score)} → {points(now.score)} of {points(info.max_score)}"]
-    parts += [f"now holds: {_names(mended)}"] * bool(mended) + [f"broken: {_names(broken)}"] * bool(broken)
-    if before.mistake != now.mistake:
-        parts += [f"gone: {_spoken(before.mistake)}"] * bool(before.mistake)
-        parts += [f"now seen: {_spoken(now.mistake)}"] * bool(now.mistake)
-    return "   ".join([info.name, *parts]) if len(parts) > 1 or before.score != now.score else ""
-
-
-def _mended(before: str, now: str | None) -> bool:
-    return before in account.WRONG and now == "passed"
-
-
-def _names(names: list[str]) -> str:
-    shown = ", ".join(map(_spoken, names[:MOST_NAMES]))
-    return f"{shown} and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else shown
-
-
-def _spoken(name: str) -> str:
-    return harmless(name.replace("_", " "), one_line=True)  # the state may come from another repository
-
-
-def next_kata(found: list[Standing], name: str) -> KataInfo | None:
-    """Return the first kata after `name` that does not pass, else the first of all; None if all pass."""
-    places = {one.info.name: number for number, one in enumerate(found)}
-    at = places.get(name, -1) + 1
-    return next((one.info for one in [*found[at:], *found[:at]] if not one.has_passed), None)
-
-
-def after_pass(course: Course, info: KataInfo, found: list[Standing]) -> str:
-    """Return what comes after a kata that passes: its track or the course is done, the next kata."""
-    track = [one for one in found if one.info.track == info.track]
-    following = next_kata(found, info.name)
-    done = f"{_done(track)} " if all(one.has_passed for one in track) else ""
-    if following is None:
-        return (
-            f"{done}All {len(found)} katas pass: this was the last one of {course.syllabus.title}. All of it"
-            f" is yours now, from {found[0].info.name} to {found[-1].info.name}."
-        )
-    return f"{done}Next: {following.name} ({following.title}), in {from_here(course.stub(following))}."
-
-
-def _done(track: list[Standing]) -> str:
-    """Return that all katas of a track pass, and what was built."""
-    built = listed(one.info.name for one in track if not one.info.ships_wrong_code)
-    mended = listed(one.info.name for one in track if one.info.ships_wrong_code)
-    parts = [f"built {built}"] * bool(built) + [f"repaired {mended}"] * bool(mended)
-    return f"All {len(track)} katas of {track[0].info.track} pass. You have {' and '.join(parts)}."
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names as a part of a sentence: `a, b and c`."""
-    *first, last = [*names] or [""]
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def first_needed(course: Course, info: KataInfo) -> str:
-    """Return which files to finish before this kata; "" if it waits for none."""
-    known = CourseState(course).katas() if info.needs else {}
-    needed = [course.kata_info(name) for name in info.needs]
-    unmet = [
-        one for one in needed if standing(course, one, known.get(one.name, KataState())).mark != "passed"
-    ]
-    files = listed(from_here(course.stub(one)) for one in unmet)
-    return (
-        f"{info.name} waits until {listed(one.name for one in unmet)} passes: finish {files} first."
-        * bool(unmet)
-    )
 
 
 def welcome(course: Course, first: KataInfo, how: str = "", width: int = WIDTH) -> str:

@@ -13,13 +13,14 @@ import click
 from grader.cli.console import Console, view_of
 from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions, columns
 from grader.cli.output import ReportOutput
-from grader.cli.progress import first_needed, is_begun, welcome
+from grader.cli.progress import welcome
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.notebook_cells import is_notebook, katas_in
 from grader.course.submission import SubmissionRejected
 from grader.formats.escaping import one_line
 from grader.grading.session import Session, open_session
+from grader.grading.standings import first_needed, is_begun
 from grader.grading.startup import require_library
 from grader.report import Isolation, Report
 from grader.worker.client import Outdated

@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from grader.cli.console import view_of
-from grader.cli.options import PAGE, PASSED, GradeOptions, from_here
+from grader.cli.options import PAGE, PASSED, GradeOptions
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import write_whole
+from grader.course.loading import from_here
 from grader.course.state import CourseState
 from grader.errors import reason_of
 from grader.see import page, text

@@ -12,11 +12,11 @@ from grader.authoring.release import keys
 from grader.authoring.release.repository import ReleaseOutcome, core_files, fill, write_release
 from grader.authoring.release.wheel import build_wheel, zipped
 from grader.course.catalog import Course, CourseError, KataInfo
+from grader.course.stubs import INSTALLED
 
 PACKAGE = Path(__file__).resolve().parents[1]
 TEMPLATES = Path(__file__).parent / "templates"
 TASKS = TEMPLATES / "tasks.json"
-STARTER = "starter.zip"  # in the package; only in wheels that `kata wheel` builds
 SOLUTIONS = "solutions.zip"  # beside it; only in those that show solutions
 
 
@@ -28,7 +28,7 @@ def build_course_wheel(
     `grade --solution`. Raises CourseError."""
     infos = keys.chosen_katas(course, names)
     name, wheel = build_wheel()
-    added = {STARTER: zipped(starter_files(course, infos, seed))}
+    added = {INSTALLED.name: zipped(starter_files(course, infos, seed))}
     if solutions:
         added[SOLUTIONS] = zipped(_solutions(course, infos))
     return name, _with_files(wheel, added)
@@ -76,12 +76,11 @@ def _with_files(wheel: bytes, added: dict[str, bytes]) -> bytes:
 def start(folder: Path) -> ReleaseOutcome:
     """Write the course of this installation into a folder. Files that were changed there since they were
     written stay. Raises CourseError if this installation holds no course."""
-    starter = PACKAGE / STARTER
-    if not starter.is_file():
+    if not INSTALLED.is_file():
         raise CourseError(
             "This installation of the grader holds no course; in a folder with a course, run `grade`."
         )
     if folder.exists() and not folder.is_dir():
         raise CourseError(f"{folder} is a file; a folder is needed.")
-    with zipfile.ZipFile(starter) as archive:
+    with zipfile.ZipFile(INSTALLED) as archive:
         return write_release(folder, {name: archive.read(name) for name in archive.namelist()})

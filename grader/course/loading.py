@@ -80,6 +80,12 @@ def shorten(path: Path) -> str:
         return path.name
 
 
+def from_here(path: Path) -> str:
+    """Return the path from the current folder, or the absolute one if it lies more than two folders up."""
+    relative = os.path.relpath(path)
+    return str(path.absolute()) if relative.startswith(os.path.join("..", "..", "..")) else relative
+
+
 def cache_folder() -> Path:
     """Return the cache folder: in `$XDG_CACHE_HOME` or `~/.cache`, or else among the temporary files."""
     chosen = os.environ.get("XDG_CACHE_HOME")

@@ -6,10 +6,10 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
-from grader.cli import practice
 from grader.cli.grade import grade
 from grader.course.catalog import Course
 from grader.course.state import STUBS, CourseState, Versions
+from grader.course.stubs import stub_source
 
 WRONG = "def double(x):\n    return 3 * x\n"
 
@@ -74,7 +74,7 @@ def test_a_stub_that_was_not_kept_is_found_in_git_or_said_to_be_missing(course):
     for words in (["init", "-q"], ["add", "."], [*name, "commit", "-qm", "x"]):
         subprocess.run(["git", *words], cwd=course.root, check=True)
     path.write_text(WRONG)
-    assert practice.stub_source(course, info, Versions(CourseState(course).folder)) == shipped
+    assert stub_source(course, info, Versions(CourseState(course).folder)) == shipped
 
 
 def test_a_deleted_file_is_told_and_comes_back(course, stub):

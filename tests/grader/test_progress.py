@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
-from grader.cli.progress import change, first_needed, is_begun, kata_list, welcome
+from grader.cli.progress import kata_list, welcome
 from grader.course.catalog import Course
 from grader.course.state import CourseState, KataState, file_digest
 from grader.course.submission import digest
+from grader.grading.standings import change, first_needed, is_begun
 from grader.report import CheckReport, KataReport
 
 STUB = 'def double(x):\n    """Twice x."""\n    raise NotImplementedError\n'

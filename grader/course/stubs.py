@@ -1,0 +1,52 @@
+"""Find the stub of a kata: a copy that was kept, the installed course, the last one in Git."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from grader.course.catalog import Course, KataInfo
+from grader.course.state import STUBS, Versions
+from grader.course.submission import Submission, SubmissionRejected, decoded
+
+#: The course in the package; only in wheels that `kata wheel` builds.
+INSTALLED = Path(__file__).resolve().parents[1] / "starter.zip"
+MOST_COMMITS = 20  # of a file, that are searched for its stub
+
+
+def stub_source(course: Course, info: KataInfo, versions: Versions) -> bytes | None:
+    """Return the stub of a kata: the copy that was kept, the one in the installed wheel, or the last one that
+    was committed to Git. None if there is none."""
+    found = versions.kept(STUBS, info) or _in_wheel(info) or _in_git(info, course.stub(info))
+    return found or None
+
+
+def is_untouched(info: KataInfo, data: bytes) -> bool:
+    with suppress(SubmissionRejected, SyntaxError, ValueError, RecursionError, MemoryError):
+        return not Submission(info, decoded(data, info.name), info.name).touched
+    return False
+
+
+def _in_wheel(info: KataInfo) -> bytes | None:
+    import zipfile  # the loop starts without it
+
+    with suppress(OSError, KeyError, zipfile.BadZipFile), zipfile.ZipFile(INSTALLED) as archive:
+        return archive.read(f"exercises/{info.track}/{info.name}.py")
+    return None
+
+
+def _in_git(info: KataInfo, path: Path) -> bytes | None:
+    """Return the last committed version of the file that is a stub."""
+    commits = (
+        _git(path, "log", f"--max-count={MOST_COMMITS}", "--format=%H", "--", path.name).decode().split()
+    )
+    versions = (_git(path, "show", f"{commit}:./{path.name}") for commit in commits)
+    return next((data for data in versions if data and is_untouched(info, data)), None)
+
+
+def _git(path: Path, *words: str) -> bytes:
+    """Return what Git prints in the folder of a file; nothing if it fails or is missing."""
+    with suppress(OSError):
+        return subprocess.run(["git", "-C", str(path.parent), *words], capture_output=True).stdout
+    return b""
