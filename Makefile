@@ -6,18 +6,23 @@ INSTALLED := .venv/.installed
 READY := .venv/.ready
 SEEDS ?= 200
 
-.PHONY: grade install wheel test test-fast verify lint docs site strength feedback verify-seeds bench bench-class fuzz endure isolation clean
+.PHONY: grade page install wheel test test-fast verify lint docs site strength feedback verify-seeds bench bench-class fuzz endure isolation clean
 
 # `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
 grade: $(READY)
 	@$(BIN)/grade || { code=$$?; test $$code -eq 1 || exit $$code; }
+
+# The same course in the browser.
+page: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[page]'
+	@$(BIN)/grade --page
 
 install: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed.")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch,seal,notebooks,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch,seal,notebooks,page,dev]'
 	$(BIN)/python -m compileall -q grader
 	@touch $@
 

@@ -36,7 +36,7 @@ from grader.formats.wrapping import paragraphs
 WORDS = {
     "list": "list_katas",
     "all": "all_katas",
-    **{name: name for name in ("hint", "solution", "again", "reset", "see", "doctor")},
+    **{name: name for name in ("hint", "solution", "again", "reset", "see", "page", "doctor")},
 }
 ON_WINDOWS = (
     "On Windows there is no sandbox and no loop. Work in WSL 2, which is Linux: see docs/first-hour.md."
@@ -54,6 +54,12 @@ def run(options: GradeOptions) -> int:
     _require_see(options)
     if options.plan:
         course.limit_to(options.plan)
+    if options.page:
+        from grader.cli.page import run_page
+
+        return run_page(course, options)
+    if options.port:
+        raise CourseError("`--port` goes with `--page`: grade --page --port 8080.")
     words = [name for name in options.names if not is_notebook(Path(name))]
     infos = list(dict.fromkeys(info for word in words for info in course.katas_meant(word)))
     if options.list_katas:
@@ -207,6 +213,8 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 )
 @click.option("--doctor", is_flag=True, help="Show what this machine has of all that grading uses.")
 @click.option("--see", is_flag=True, help="Show your functions at work, as a page; NAMES are its sections.")
+@click.option("--page", is_flag=True, help="Open the course in the browser: write there, judged as you type.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --page: use this port.")
 @click.option("--text", is_flag=True, help="With --see: show it in the terminal.")
 @click.option("--tokens", metavar="TEXT", help="With --see: run on these words.")
 @click.option("--mine", is_flag=True, help="With --see: use functions that do not pass as well.")

@@ -137,14 +137,19 @@ def open_editor(path: Path, line: int, terminal: AbstractContextManager[None]) -
 
 def open_page(path: Path) -> str:
     """Open a page in the browser. Return what to do if there is none on this machine, or ""."""
+    if open_address(path.absolute().as_uri()):
+        return ""
+    return f"No browser can be started here; open {path.absolute()} in one."
+
+
+def open_address(address: str) -> bool:
+    """Open an address in the browser, and return whether there is one on this machine."""
     import webbrowser
 
     has_screen = sys.platform == "darwin" or any(
         map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     )
-    if has_screen and webbrowser.open(path.absolute().as_uri()):  # elsewhere it may start one in the terminal
-        return ""
-    return f"No browser can be started here; open {path.absolute()} in one."
+    return has_screen and webbrowser.open(address)  # elsewhere it may start one in the terminal
 
 
 Loop = TypeVar("Loop")

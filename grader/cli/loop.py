@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -360,6 +361,13 @@ class Loop:
         if not done.returncode and (problem := open_page(self.state.folder / PAGE)):
             self.say(problem)
 
+    def page(self) -> None:
+        """Open the course in the browser; Ctrl-C leads back here."""
+        words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", *sys.argv[1:]]
+        with self.keyboard.lent(), suppress(KeyboardInterrupt):
+            subprocess.run(words, check=False)
+        self._show_keys()
+
     def nothing_to_see(self) -> str:
         return "" if self.course.syllabus.see else "The course has nothing to see."
 
@@ -427,6 +435,7 @@ KEYS: tuple[Key[Loop], ...] = (
     Key("o", "open", "Open the file in your editor, at the line in question.", Loop.open),
     Key("v", "full report", "Show every check with its counterexample.", Loop.view_all, Loop.not_graded),
     Key("s", "see", "Show your functions at work, in the browser.", Loop.see, Loop.nothing_to_see),
+    Key("w", "web page", "Open the course in the browser; Ctrl-C leads back.", Loop.page),
     Key(
         "r",
         "reference",

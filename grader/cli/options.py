@@ -145,6 +145,8 @@ class GradeOptions(NamedTuple):
     key: Path | None = None
     secret: Path | None = None
     see: bool = False
+    page: bool = False
+    port: int = 0
     text: bool = False
     tokens: str | None = None
     mine: bool = False

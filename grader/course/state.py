@@ -155,9 +155,14 @@ class Versions:
         except FileNotFoundError:
             write_whole(path, data)
             return None
-        copy = self.folder / REPLACED / f"{info.name}-{hashlib.sha256(before).hexdigest()[:8]}.py"
-        write_whole(copy, before)
+        copy = self.put_aside(info, before)
         write_whole(path, data)
+        return copy
+
+    def put_aside(self, info: KataInfo, data: bytes) -> Path:
+        """Keep what a student's file held, and return where. Raises OSError."""
+        copy = self.folder / REPLACED / f"{info.name}-{hashlib.sha256(data).hexdigest()[:8]}.py"
+        write_whole(copy, data)
         return copy
 
     def _file(self, kind: str, info: KataInfo) -> Path:

@@ -82,3 +82,24 @@ def place_of(source: str, line: int | None, columns: tuple[int, int] | None) -> 
         return Place(line, text)
     start, end = (len(text.encode()[:column].decode(errors="ignore")) for column in columns)
     return Place(line, text, start, end)
+
+
+def picture_of(value: object) -> tuple[Picture, ...]:
+    """Return the first rows and columns of an array's last two axes as a picture; none if the value is not an
+    array of at least two numbers."""
+    array = np.asarray(value) if hasattr(value, "shape") else np.empty(0)
+    if array.ndim == 0 or array.size < 2 or array.dtype.kind not in "biuf":
+        return ()
+    outer = (0,) * (array.ndim - 2)
+    table = np.atleast_2d(array[outer])
+    window = tuple(slice(0, min(length, MOST)) for length in table.shape)
+    rows, columns = (_labels(span, "") for span in window)
+    return (
+        Picture(
+            _kind(array, array),
+            _caption("value", outer, window[-array.ndim :], array.shape[-2:]),
+            (_panel("", table[window]),),
+            tuple(rows) if array.ndim > 1 else ("",),
+            tuple(columns),
+        ),
+    )

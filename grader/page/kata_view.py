@@ -1,0 +1,408 @@
+"""One kata: its statement, an editor for its file, and the verdict, a quarter of a second after a pause."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import time
+from collections.abc import Coroutine
+from contextlib import aclosing
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nicegui import background_tasks, html, ui
+from nicegui.events import CodeMirrorFocusChangeEventArguments, ValueChangeEventArguments
+
+from grader.course.catalog import KataInfo
+from grader.course.changed_statement import statement_of
+from grader.course.hints import next_hint, next_number
+from grader.course.state import BEST, STUBS
+from grader.course.stubs import stub_source
+from grader.drawing import statement, svg
+from grader.errors import reason_of
+from grader.formats import pages
+from grader.grading.standings import after_pass, first_needed, next_kata, shown, standings
+from grader.notebooks.notebook import to_markdown
+from grader.page.document import Document
+from grader.page.keys import Key, listen
+from grader.page.messages import Dropped, Tried, Verdict
+from grader.page.places import Mark, decorations, marks_of, tooltips
+from grader.page.workplace import Workplace
+from grader.report import KataReport
+
+TEMPLATES = Path(__file__).parent / "templates"
+SAVE_SECONDS = 0.3  # after the last key
+QUIET_SECONDS = 1.5  # after the last key, before a syntax error is shown
+LOOK_SECONDS = 0.5  # between two looks at the file
+WORDS = {
+    "passed": "",
+    "failed": "",
+    "not_started": "not started",
+    "waiting": "waits",
+    "error": "cannot be read",
+}
+IN_EDITOR = (
+    ("Escape", "Leave the editor."),
+    ("Ctrl-Enter", "In the editor: judge at once. In Try: run the lines."),
+    ("F8", "In the editor: go to the place in question."),
+)
+
+
+class KataView:
+    """The page of one kata. What is typed goes to the file that every other editor sees."""
+
+    def __init__(self, place: Workplace, info: KataInfo) -> None:
+        self.place, self.info, self.course = place, info, place.course
+        self.document = Document(self.course.stub(info))
+        self.report: KataReport | None = None
+        self.marks: list[Mark] = []
+        self._typed_at = 0.0
+        self._task: asyncio.Task[Any] | None = None
+        self._looked = 0  # at which of the marks
+        if not place.state.kata(info.name).digest:
+            place.versions.keep(STUBS, info, self.document.path)
+        self._build()
+        self.keyboard = listen(self._keys(), IN_EDITOR)
+        ui.timer(LOOK_SECONDS, self._look_outside)
+        ui.context.client.on_disconnect(self._leave)
+        self._start(self._judge())
+
+    # --- what one sees ---
+
+    def _build(self) -> None:
+        with html.div(id="main").classes("kata"):
+            with html.section(**{"aria-label": "Statement", "tabindex": 0}).classes("statement"):
+                self._statement()
+            with html.section(**{"aria-label": "Your file"}).classes("work"):
+                self._editor()
+            with html.section(**{"aria-label": "Verdict", "tabindex": 0}).classes("result"):
+                self._result()
+
+    def _statement(self) -> None:
+        effort = self.course.syllabus.katas.get(self.info.name)
+        minutes = f", {effort.minutes} minutes" if effort else ""
+        html.p(f"{self.info.track} · {self.info.name}{minutes}").classes("quiet small")
+        text = self._statement_text()
+        ui.markdown(to_markdown(text), extras=["fenced-code-blocks", "tables"])
+        for picture in statement.pictures(text):
+            ui.html(svg.draw(picture), sanitize=False)
+        if waits := first_needed(self.course, self.info):
+            html.p(waits).classes("note")
+
+    def _statement_text(self) -> str:
+        """Return the docstring of the file, or that of the stub if the file has none."""
+        stub = (self.place.versions.kept(STUBS, self.info) or b"").decode(errors="replace")
+        return statement_of(self.document.text) or statement_of(stub) or self.info.title
+
+    def _editor(self) -> None:
+        with html.div(role="alert").classes("note conflict") as self.conflict:
+            html.p("The file was changed by another program while you typed here.")
+            html.button("Take the file", type="button").on("click", self._take_file)
+            html.button("Keep what is here", type="button").on("click", self._keep_own)
+        self.conflict.set_visibility(False)
+        self.problem = html.p("").classes("note")
+        self.problem.set_visibility(False)
+        self.editor = ui.codemirror(
+            self.document.text,
+            language="Python",
+            on_change=self._typed,
+            on_focus_change=self._focus,
+            keymap={
+                "Escape": lambda: ui.run_javascript("document.activeElement.blur()"),
+                "Mod-Enter": lambda: self._start(self._save_and_judge()),
+                "Mod-s": lambda: self._start(self._save_and_judge()),
+                "F8": self.go_to_place,
+            },
+        ).classes("editor")
+        ui.timer(0.05, self._open_editor, once=True)
+
+    async def _open_editor(self) -> None:
+        """Choose the colours, give the field a name, and begin where the code begins."""
+        self.editor.reveal_line(_first_line_of_code(self.document.text))
+        is_dark = await ui.run_javascript(
+            "document.querySelectorAll('.cm-content').forEach((one, n) => one.setAttribute('aria-label',"
+            " n ? 'Lines to try' : 'Your file'));"
+            "return matchMedia('(prefers-color-scheme: dark)').matches"
+        )
+        for editor in (self.editor, self.lines):
+            editor.theme = "githubDark" if is_dark else "githubLight"
+
+    def _result(self) -> None:
+        with html.div(**{"aria-live": "polite"}) as self.shown:
+            self.verdict = ui.html("<p class='quiet'>Judging …</p>", sanitize=False)
+        with html.div().classes("tools"):
+            self.hint_button = html.button("Hint", type="button").on("click", self.hint)
+            html.button("Next kata", type="button").on("click", self.next)
+            html.button("Try this case", type="button").on("click", self.try_case)
+        self.hints = html.div(**{"aria-live": "polite"}).classes("hints")
+        with html.details().classes("try") as self.trial:
+            html.summary("Try")
+            self.lines = ui.codemirror(
+                self._first_try(),
+                language="Python",
+                keymap={
+                    "Mod-Enter": self.try_lines,
+                    "Escape": lambda: ui.run_javascript("document.activeElement.blur()"),
+                },
+                on_focus_change=self._focus,
+            ).classes("lines")
+            html.button("Run", type="button").on("click", self.try_lines)
+            self.tried = ui.html("", sanitize=False)
+        with html.details().classes("history") as self.past:
+            html.summary("History")
+            self.versions = html.div()
+        self.past.on("toggle", self._show_history)
+        with html.div().classes("tools"):
+            html.button("Best version", type="button").on("click", self.best)
+            html.button("Stub again", type="button").on("click", self.ask_stub)
+        with ui.dialog() as self.asked, html.div().classes("note"):
+            html.p(f"Bring back the stub of {self.info.name}? A copy of your file is kept.")
+            html.button("Bring it back", type="button").on("click", self.stub)
+            html.button("Leave it", type="button").on("click", self.asked.close)
+
+    def _first_try(self) -> str:
+        return (
+            f"# Lines that run after your file; the last value is shown.\n{self.info.entry_points[0]}"
+            * bool(self.info.entry_points)
+        )
+
+    def _keys(self) -> list[Key]:
+        return [
+            Key("e", "Go into the editor.", lambda: _focus_on(".editor .cm-content")),
+            Key("h", "Show the next hint.", self.hint),
+            Key("g", "Go to the place in question.", self.go_to_place),
+            Key("t", "Try some lines.", self.open_try),
+            Key("c", "Try this case.", self.try_case),
+            Key("n", "Go on to the next kata that does not pass.", self.next),
+            Key("p", "Go to the path.", lambda: ui.navigate.to("/")),
+            Key("s", "See the decoder at work.", lambda: ui.navigate.to("/see")),
+            Key("v", "Go to the verdict.", lambda: _focus_on(".result")),
+            Key("u", "Bring back the version with the best score.", self.best),
+            Key("x", "Bring back the stub.", self.ask_stub),
+        ]
+
+    # --- what is typed ---
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do this, and stop what was being done before."""
+        if self._task:
+            self._task.cancel()
+        self._task = background_tasks.create(work)
+
+    def _typed(self, event: ValueChangeEventArguments[str]) -> None:
+        if event.value == self.document.text:
+            return
+        self.document.text, self._typed_at = event.value, time.monotonic()
+        self.shown.classes(add="stale")
+        self._start(self._after_pause())
+
+    async def _after_pause(self) -> None:
+        await asyncio.sleep(SAVE_SECONDS)
+        await self._save_and_judge()
+
+    async def _save_and_judge(self) -> None:
+        if self.conflict.visible:
+            return
+        if self.document.save():
+            self._tell("")
+            await self._judge()
+        else:
+            self._tell(self.document.problem)
+            self.conflict.set_visibility(not self.document.problem)
+
+    def _tell(self, problem: str) -> None:
+        self.problem.text = problem
+        self.problem.set_visibility(bool(problem))
+
+    def _focus(self, event: CodeMirrorFocusChangeEventArguments) -> None:
+        self.keyboard.active = not event.focused
+
+    # --- what others write ---
+
+    def _look_outside(self) -> None:
+        if self.conflict.visible or not self.document.changed_outside():
+            self._tell(self.document.problem)
+        elif self.document.is_saved:
+            self._take_file()
+        else:
+            self.conflict.set_visibility(True)
+
+    def _take_file(self) -> None:
+        if not self.document.is_saved:
+            self.place.versions.put_aside(self.info, self.document.text.encode("utf-8", "replace"))
+        self.conflict.set_visibility(False)
+        self.document.take_from_disk()
+        self.editor.value = self.document.text
+        self._start(self._judge())
+
+    def _keep_own(self) -> None:
+        self.conflict.set_visibility(False)
+        self.place.versions.put_aside(self.info, self.document.path.read_bytes())
+        self.document.save(over=True)
+        self._start(self._judge())
+
+    def _leave(self) -> None:
+        """Write what is typed, or keep it aside if the file was changed; the browser is gone."""
+        if not self.document.is_saved and not self.document.save():
+            self.place.versions.put_aside(self.info, self.document.text.encode("utf-8", "replace"))
+
+    # --- the verdict ---
+
+    async def _judge(self) -> None:
+        """Show the verdict on the file; again if another kata was judged instead."""
+        text, was_dropped = self.document.text, True
+        while was_dropped:
+            was_dropped = False
+            async with aclosing(self.place.judges.grade(self.info.library, self.info.name)) as answers:
+                async for answer in answers:
+                    if isinstance(answer, Verdict):
+                        await self._wait_for_pause(answer.report)
+                        self._show(answer, text)
+                    elif isinstance(answer, Dropped):
+                        was_dropped = not answer.problem
+                        self._tell(answer.problem)
+            if was_dropped:
+                await self.place.judges.rest(self.info.library)
+
+    async def _wait_for_pause(self, report: KataReport) -> None:
+        """Wait until a syntax error is no longer one that is being typed."""
+        if report.excerpt:
+            await asyncio.sleep(max(0.0, self._typed_at + QUIET_SECONDS - time.monotonic()))
+
+    def _show(self, verdict: Verdict, text: str) -> None:
+        report = self.report = verdict.report
+        notes: list[str] = []
+        if report.status == "passed":
+            found = standings(self.course)
+            notes = [
+                note
+                for note in (shown(report), verdict.way, after_pass(self.course, self.info, found))
+                if note
+            ]
+        elif report.status == "waiting":
+            notes = [first_needed(self.course, self.info)]
+        self.verdict.content = pages.fill(
+            TEMPLATES / "verdict.html",
+            kata=report,
+            words=WORDS[report.status],
+            changed=verdict.changed,
+            seconds=verdict.seconds,
+            notes=notes,
+        )
+        self.shown.classes(remove="stale")
+        self.marks, self._looked = marks_of(report), 0
+        self.editor.decorations = decorations(text, self.marks)
+        self.editor.line_tooltips = tooltips(self.marks)
+        if verdict.is_last and report.checks:
+            self.place.history(self.info).add(report, text)
+        self._show_hint_number()
+
+    def go_to_place(self) -> None:
+        """Show the next place in question, and say what was found there."""
+        if self.marks:
+            mark = self.marks[self._looked % len(self.marks)]
+            self._looked += 1
+            self.editor.reveal_line(mark.place.line)
+            ui.notify(f"line {mark.place.line}: {mark.text}", position="top", timeout=8000)
+
+    # --- what one asks for ---
+
+    def _show_hint_number(self) -> None:
+        number = next_number(self.info, self.place.state.kata(self.info.name)) if self.info.hints else 0
+        self.hint_button.text = f"Hint {number} of {len(self.info.hints)}" if number else "Hint"
+
+    def hint(self) -> None:
+        text = next_hint(self.course, self.info, again="")
+        with self.hints:
+            ui.html(pages.fill(TEMPLATES / "hint.html", text=text), sanitize=False)
+        self._show_hint_number()
+
+    def next(self) -> None:
+        following = next_kata(standings(self.course), self.info.name)
+        ui.navigate.to(f"/kata/{following.name}" if following else "/")
+
+    async def open_try(self) -> None:
+        self.trial.props("open")
+        await asyncio.sleep(0.1)
+        _focus_on(".lines .cm-content")
+
+    async def try_case(self) -> None:
+        """Put the call that fails into the lines to try, and run it."""
+        snippets = [check.snippet for check in self.report.checks if check.snippet] if self.report else []
+        if not snippets:
+            ui.notify("There is no failing call that can be written as short code.", position="top")
+            return
+        self.lines.value = snippets[0]
+        self.trial.props("open")
+        await self.try_lines()
+
+    async def try_lines(self) -> None:
+        self.document.save()
+        self.tried.content = "<p class='quiet'>Running …</p>"
+        lines = self.lines.value or ""
+        async with aclosing(self.place.judges.run(self.info.library, self.info.name, lines)) as answers:
+            async for answer in answers:
+                found = (
+                    answer
+                    if isinstance(answer, Tried)
+                    else Tried(0, "", problem=getattr(answer, "problem", ""))
+                )
+                self.tried.content = pages.fill(TEMPLATES / "tried.html", tried=found)
+
+    def _show_history(self) -> None:
+        self.versions.clear()
+        found = self.place.history(self.info).versions()
+        with self.versions:
+            for version in reversed(found):
+                when = datetime.fromtimestamp(version.when).strftime("%d %b, %H:%M:%S")
+                points = f"{version.score / 100:g} of {version.max_score / 100:g}"
+                with html.div().classes("version"):
+                    html.span(f"{when}   {points}")
+                    html.button("Bring back", type="button").on(
+                        "click", lambda _, source=version.source: self._bring_back(source.encode())
+                    )
+            if not found:
+                html.p("Nothing was judged here yet.").classes("quiet")
+
+    def best(self) -> None:
+        data = self.place.versions.kept(BEST, self.info)
+        if data is None:
+            ui.notify(f"There is no copy of the best version of {self.info.name}.", position="top")
+        else:
+            self._bring_back(data)
+
+    def ask_stub(self) -> None:
+        self.asked.open()
+
+    def stub(self) -> None:
+        self.asked.close()
+        data = stub_source(self.course, self.info, self.place.versions)
+        if data is None:
+            ui.notify(f"There is no copy of the stub of {self.info.name}.", position="top")
+        else:
+            self._bring_back(data)
+
+    def _bring_back(self, data: bytes) -> None:
+        """Write a version to the file; a copy of what it held is kept."""
+        self.document.save()
+        try:
+            self.place.versions.replace(self.info, self.document.path, data)
+        except OSError as error:
+            self._tell(f"{self.document.path.name} cannot be written: {reason_of(error)}.")
+        else:
+            self._take_file()
+
+
+def _first_line_of_code(text: str) -> int:
+    """Return the line of the first function, class or constant; 1 if there is none."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 1
+    kinds = (ast.FunctionDef, ast.ClassDef, ast.Assign)
+    return next((node.lineno for node in body if isinstance(node, kinds)), 1)
+
+
+def _focus_on(selector: str) -> None:
+    ui.run_javascript(f"document.querySelector('{selector}').focus()")

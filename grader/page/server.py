@@ -1,0 +1,114 @@
+"""Serve the page to the person at this machine: `grade --page`."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from nicegui import app, html, ui
+from starlette.responses import HTMLResponse
+
+from grader.course.catalog import Course
+from grader.errors import CourseError
+from grader.formats import pages
+from grader.page.guard import Guard
+from grader.page.judges import Judges
+from grader.page.jupyter import TOKEN
+from grader.page.kata_view import KataView
+from grader.page.messages import Terms
+from grader.page.path_view import PathView
+from grader.page.see_view import SeeView
+from grader.page.workplace import Workplace
+
+HOST = "127.0.0.1"
+STYLE = Path(__file__).parent / "templates" / "app.css"
+LONG_ENOUGH = 24 * 3600.0  # seconds that a page may sleep before it loads anew
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the page is: its port and its token."""
+
+    port: int
+    token: str
+    is_proxied: bool = False  # by one that checks the person itself, and knows the token
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}/?token={self.token}"
+
+
+def free_address(port: int = 0) -> Address:
+    """Return an address with this port, or a free one, and a token of 128 bits, or that of a proxy. Raises
+    CourseError if the port is taken."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+        except OSError:
+            raise CourseError(f"Port {port} is taken; leave out --port for a free one.") from None
+        known = os.environ.pop(TOKEN, "")
+        return Address(listener.getsockname()[1], known or secrets.token_urlsafe(16), bool(known))
+
+
+def serve(course: Course, terms: Terms, address: Address, started: Callable[[], None]) -> None:
+    """Serve the course until the terminal ends it; `started` is called once it can be opened."""
+    place = Workplace(course, Judges(terms))
+    hosts = [f"{name}:{address.port}" for name in (HOST, "localhost")]
+    app.add_middleware(Guard, token=address.token, hosts=hosts)
+    app.add_api_route("/shown/{number}", lambda number: _shown(place, f"/shown/{number}"))
+    app.on_shutdown(place.judges.end)
+    app.on_startup(started)
+    with suppress(KeyboardInterrupt):
+        ui.run(
+            lambda: _root(place),
+            host=HOST,
+            port=address.port,
+            title=course.syllabus.title,
+            favicon="🥋",
+            dark=None,
+            language="en-US",
+            reload=False,
+            show=False,
+            tailwind=False,
+            gzip_middleware_factory=None,
+            show_welcome_message=False,
+            reconnect_timeout=LONG_ENOUGH,
+            timeout_graceful_shutdown=1,
+        )
+
+
+def _shown(place: Workplace, path: str) -> HTMLResponse:
+    """Return a page for a frame. It names its own scripts, and reaches neither this page nor the server."""
+    found = place.shown.get(path, "This page is gone; open it again.")
+    return HTMLResponse(
+        found, headers={"Content-Security-Policy": "sandbox allow-scripts; frame-ancestors 'self'"}
+    )
+
+
+def _root(place: Workplace) -> None:
+    """Build what all views have, and the view of the address."""
+    ui.add_css(pages.style_of(*pages.STYLES) + STYLE.read_text(encoding="utf-8"))
+    html.a("Skip to the content", href="#main").classes("skip")
+    with html.header().classes("top"), html.nav(**{"aria-label": "Course"}):
+        html.a(place.course.syllabus.title, href="/")
+        if place.course.syllabus.see:
+            html.a("See", href="/see")
+        html.span("? keys").classes("quiet small")
+
+    def kata(name: str) -> None:
+        if name in place.course.katas:
+            KataView(place, place.course.katas[name])
+        else:
+            with html.div(id="main").classes("path"):
+                html.h1("No such kata")
+                html.a("To the path", href="/")
+
+    ui.sub_pages(
+        {"/": lambda: PathView(place) and None, "/kata/{name}": kata, "/see": lambda: SeeView(place) and None}
+    )
