@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from grader.see.answers import Answers
-from grader.see.sections import Figure, Section, figure_of, labels, numbered, rounded, status_of
+from grader.see.sections import Figure, Light, Section, figure_of, labels, numbered, rounded, status_of
 from grader.see.tracing import Step, Tracer, Value, cells_of, plain
 
 from . import experiments, generation
@@ -93,13 +93,20 @@ class Sections:
         shapes = [(count, 2), (count, count)]
         tracer.apply("head/attention", "scaled_dot_product_attention", [q, k, v, mask], shapes)
         masked = plain(lambda scaled, mask: np.where(mask, scaled, -np.inf), scaled, mask)
+        weights = self._figure("head/attention", "5  weights", tokens, tokens, place=1)
+        output = self._figure("head/attention", "6  output: weights · v", tokens, numbered(2))
+        pairs: list[Light] = [("q", "row"), ("k", "column")]
         figures = [
-            Figure("1  scores: q kᵀ", scores, tokens, tokens),
-            Figure("2  scaled: scores / √2", scaled, tokens, tokens),
+            *(
+                Figure(name, value, tokens, numbered(2), name=name)
+                for name, value in zip("qkv", (q, k, v), strict=True)
+            ),
+            Figure("1  scores: q kᵀ", scores, tokens, tokens, lights=pairs),
+            Figure("2  scaled: scores / √2", scaled, tokens, tokens, lights=pairs),
             self._figure("head/mask", f"3  causal_mask({count})", tokens, tokens, "mask"),
-            Figure("4  masked", masked, tokens, tokens),
-            self._figure("head/attention", "5  weights", tokens, tokens, place=1),
-            self._figure("head/attention", "6  output: weights · v", tokens, numbered(2)),
+            Figure("4  masked", masked, tokens, tokens, lights=pairs),
+            replace(weights, lights=[("v", "column"), ("output", "row")]),
+            replace(output, name="output"),
         ]
         return _section("attention", TEXTS["attention"], figures + self._scaling())
 

@@ -1,7 +1,7 @@
 // What the page draws from the data of its sections. `make`, `figure`, `bars` and `curves` are the grader's.
 // ---- the stack ------------------------------------------------------------------------------------------
 function stack(section, data) {
-  const play = { layers: 2, grid: 8, step: 0, open: -1, timer: 0 };
+  const play = { layers: 2, grid: 8, step: 6, open: -1, timer: 0 };
   const controls = make(section, "div", { class: "controls stack-controls", role: "group", "aria-label": "Steps of the stack" });
   const buttons = {};
   for (const name of ["Start", "Back", "Step", "Play"]) buttons[name] = make(controls, "button", { type: "button", id: name.toLowerCase() }, name);
@@ -10,7 +10,7 @@ function stack(section, data) {
     options.forEach(option => make(select, "option", { value: option, selected: option === chosen ? "" : undefined }, option));
     select.addEventListener("change", () => act(Number(select.value)));
   };
-  choose("layers N", "layers", [1, 2, 3, 4, 5, 6], 2, value => { play.layers = value; play.step = Math.min(play.step, 3 * value); play.open = -1; draw(); });
+  choose("layers N", "layers", [1, 2, 3, 4, 5, 6], 2, value => { const full = play.step === last(); play.layers = value; play.step = full ? last() : Math.min(play.step, last()); play.open = -1; draw(); });
   choose("grid", "grid", [2, 4, 8], 8, value => { play.grid = value; draw(); });
   const state = make(section, "p", { class: "state", id: "state", "aria-live": "polite" });
   const stage = make(section, "div", { class: "stage" });
@@ -108,7 +108,8 @@ function stack(section, data) {
       const line = make(parent, "div", { class: "figures" });
       for (let h = 0; h < heads; h++) {
         const changed = plane.weights_changed.filter(cell => cell[0] === h).map(cell => cell.slice(1));
-        const part = { ...plane.inside, changed, title: `head ${h + 1}: weights`, values: plane.weights[h], rows: data.tokens, columns };
+        const lights = [["hidden", "row"], [`adds-${h}`, "row"]];
+        const part = { ...plane.inside, changed, lights, title: `head ${h + 1}: weights`, values: plane.weights[h], rows: data.tokens, columns };
         figure(line, part).id = `weights-${h + 1}`;
       }
       for (let h = 0; h < heads; h++) {
@@ -119,11 +120,11 @@ function stack(section, data) {
         const masked = plane.mask ? scaled.map((row, r) => row.map((value, c) => plane.mask[r][c] ? value : "-∞")) : null;
         for (const [title, values] of [["scores", plane.scores[h]], [`scaled by 1/√${width * width}`, scaled], ["masked", masked]])
           if (values) figure(inside, { title, values, rows: data.tokens, columns, source: "plain" });
-        figure(inside, { title: "what it adds", values: plane.adds[h], rows: data.tokens, columns: features, source: "plain" });
+        figure(inside, { name: `adds-${h}`, title: "what it adds", values: plane.adds[h], rows: data.tokens, columns: features, source: "plain" });
       }
     }
     const name = complete ? `h${"₀₁₂₃₄₅₆"[plane.layer]}: the hidden states behind layer ${plane.layer}` : "the hidden states behind it";
-    figure(parent, { ...plane, title: name, values: plane.hidden, rows: data.tokens, columns: features }).id = "hidden";
+    figure(parent, { ...plane, name: "hidden", title: name, values: plane.hidden, rows: data.tokens, columns: features }).id = "hidden";
     if (plane.changed.length) make(parent, "p", { class: "badge" }, `${plane.changed.length} values differ from those of a right decoder.`);
   }
 
@@ -236,9 +237,10 @@ function cache(section, data) {
     out.textContent = held;
     clear(grid).style.gridTemplateColumns = `repeat(${tokens}, 2.4rem)`;
     grid.setAttribute("aria-label", `${held} of ${tokens} columns are held`);
-    data.keys[0].forEach((_, r) => data.keys.forEach((key, c) => { const cell = make(grid, "div", { class: "cell", title: c < held ? shown(key[r]) : "" }); if (c < held) tint(cell, key[r], most); }));
+    data.keys[0].forEach((_, r) => data.keys.forEach((key, c) => { const cell = make(grid, "div", { class: "cell", "data-column": c, title: c < held ? shown(key[r]) : "" }); if (c < held) tint(cell, key[r], most); }));
     bars(clear(work), ["with the cache", "all again"], [data.cached[held - 1], data.whole[held - 1]], null, top);
   }
+  grid.addEventListener("pointerover", event => grid.querySelectorAll(".cell").forEach(cell => cell.classList.toggle("lit", cell.dataset.column === event.target.dataset.column)));
   input.addEventListener("input", draw);
   draw();
 }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from grader.report import PictureKind
 from grader.see.tracing import Source, Step, Value, plain
+
+#: The name of a figure, and which number of a cell is that of its row.
+Light = tuple[str, Literal["row", "column"]]
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,9 @@ class Figure:
 
     `changed` is a mask of the cells that differ from the recording. The page leaves out what is
     `in_text_only`, since its script draws that from the section's data.
+
+    `lights` says which rows light up while the pointer is on a cell: in the figure of that `name`, the one
+    with the number of the cell's row or column.
     """
 
     title: str
@@ -30,6 +36,8 @@ class Figure:
     note: str = ""
     changed: Value = None
     in_text_only: bool = False
+    name: str = ""
+    lights: Sequence[Light] = ()
 
 
 @dataclass(frozen=True)

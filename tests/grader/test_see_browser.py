@@ -21,6 +21,7 @@ from grader.worker.in_process import LocalStudent
 pytest.importorskip("selenium", reason="Selenium is not installed")
 pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
@@ -79,6 +80,14 @@ def focus(browser, name):
     raise AssertionError(f"no Tab reaches #{name}")
 
 
+def to_the_start(browser):
+    """Empty the stack, and go to the button that fills it."""
+    focus(browser, "start")
+    press(browser, Keys.ENTER)
+    browser.execute_script("document.activeElement.blur()")
+    focus(browser, "step")
+
+
 def said(browser):
     return browser.find_element(By.ID, "state").text
 
@@ -95,8 +104,9 @@ def glowing(browser):
 
 def test_the_stack_is_stepped_by_keyboard_up_to_the_printed_table(visit):
     browser = visit()
+    assert said(browser) == "Step 6 of 6: layer 2, feed-forward"
+    to_the_start(browser)
     assert said(browser) == "Step 0 of 6: the inputs, h₀ and the memory"
-    focus(browser, "step")
     seen = []
     for number in range(6):
         press(browser, Keys.ENTER if number % 2 else Keys.SPACE)
@@ -113,7 +123,7 @@ def test_the_stack_is_stepped_by_keyboard_up_to_the_printed_table(visit):
 
 def test_back_start_and_the_number_of_layers_work_by_keyboard(visit):
     browser = visit()
-    focus(browser, "step")
+    to_the_start(browser)
     press(browser, Keys.ENTER, Keys.ENTER)
     focus(browser, "layers")
     press(browser, "6")
@@ -125,9 +135,33 @@ def test_back_start_and_the_number_of_layers_work_by_keyboard(visit):
     assert len(browser.find_elements(By.CSS_SELECTOR, ".plane")) == 19
 
 
+def test_the_stack_stays_full_when_it_grows(visit):
+    browser = visit()
+    focus(browser, "layers")
+    press(browser, "6")
+    assert said(browser).startswith("Step 18 of 18")
+
+
+def test_a_score_lights_up_what_it_was_made_of(visit, browser):
+    visit()
+    figures = browser.find_elements(By.CSS_SELECTOR, "#attention figure")
+    named = {figure.find_element(By.TAG_NAME, "figcaption").text: figure for figure in figures}
+    lit = (
+        "return [...document.querySelectorAll('#attention tr.lit')].map(row => {"
+        " const rows = [...row.parentNode.children];"
+        " return row.closest('figure').dataset.name + rows.indexOf(row); })"
+    )
+    for title, expected in (("1  scores: q kᵀ", ["q2", "k1"]), ("5  weights", ["v1", "output2"])):
+        cell = named[" ".join(title.split())].find_elements(By.CSS_SELECTOR, "tbody tr")[2]
+        ActionChains(browser).move_to_element(cell.find_elements(By.TAG_NAME, "td")[1]).perform()
+        assert browser.execute_script(lit) == expected
+    ActionChains(browser).move_to_element(browser.find_element(By.TAG_NAME, "h1")).perform()
+    assert browser.execute_script(lit) == []
+
+
 def test_a_plane_shows_its_values_on_enter_and_on_a_click(visit):
     browser = visit()
-    focus(browser, "step")
+    to_the_start(browser)
     press(browser, *[Keys.ENTER] * 6)
     browser.find_element(By.CSS_SELECTOR, "[data-plane='3']").send_keys(Keys.ENTER)
     assert np.allclose(table(browser, "hidden"), REPLY["printed"]["h1"], atol=1e-9)
@@ -153,6 +187,7 @@ def test_play_goes_on_by_itself_unless_less_motion_is_asked_for(visit):
     browser.execute_script(
         "window.setInterval = function (act) { for (let n = 0; n < 6; n++) act(); return 1; }"
     )
+    to_the_start(browser)
     browser.find_element(By.ID, "play").click()
     assert said(browser).startswith("Step 6 of 6")
     media(browser, prefers_reduced_motion="reduce")
@@ -161,7 +196,7 @@ def test_play_goes_on_by_itself_unless_less_motion_is_asked_for(visit):
 
 def test_no_request_leaves_the_page_and_nothing_fails(visit):
     browser = visit(SIX)
-    focus(browser, "step")
+    to_the_start(browser)
     press(browser, *[Keys.ENTER] * 6)
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
@@ -219,7 +254,7 @@ def test_a_nan_is_shown_as_such(visit):
     module = types.ModuleType("kata")
     module.layer_norm = lambda x, *_: x + np.float32(np.nan)
     browser = visit(layer_norm=LocalStudent(module))
-    focus(browser, "step")
+    to_the_start(browser)
     press(browser, *[Keys.ENTER] * 6)
     assert "NaN" in browser.find_element(By.ID, "hidden").text
     assert len(browser.find_elements(By.TAG_NAME, "section")) == 9
@@ -230,8 +265,8 @@ def test_the_page_works_in_the_frame_of_a_notebook(visit):
     browser = visit(framed=True)
     browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
     assert browser.find_element(By.TAG_NAME, "h1").text == "Your decoder, running"
-    browser.find_element(By.ID, "step").click()
-    assert said(browser).startswith("Step 1 of 6")
+    browser.find_element(By.ID, "back").click()
+    assert said(browser).startswith("Step 5 of 6")
     reached = "try { return Boolean(parent.document.body); } catch { return false; }"
     assert not browser.execute_script(reached)
 
@@ -254,7 +289,7 @@ def test_the_sliders_show_what_the_filters_keep(visit):
 def test_the_picture_of_the_documentation_can_be_taken(visit, browser, tmp_path):
     """DOJO_PICTURES=docs/images saves it there."""
     visit(KATAS)
-    focus(browser, "step")
+    to_the_start(browser)
     press(browser, *[Keys.ENTER] * 5)
     top, height = browser.execute_script(
         "const top = document.getElementById('stack').getBoundingClientRect().top;"

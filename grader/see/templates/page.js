@@ -43,7 +43,7 @@ function tint(node, value, most) {
 }
 
 function figure(parent, part) {
-  const box = make(parent, "figure", { class: isHatched(part) ? "hatched" : "" });
+  const box = make(parent, "figure", { class: isHatched(part) ? "hatched" : "", "data-name": part.name || undefined });
   badge(make(box, "figcaption", {}, part.title), part);
   if (!part.values) return box;
   if (part.kind === "bars") return bars(box, part.columns, part.values[0], null, 1), box;
@@ -63,9 +63,24 @@ function figure(parent, part) {
       const cell = make(line, "td", { title: wide && shown(value) }, mask ? (value ? "✓" : "·") : aligned(value, places));
       if (mask) cell.classList.toggle("on", Boolean(value)); else tint(cell, value, most);
       cell.classList.toggle("changed", changed.has(`${r},${c}`));
+      if ((part.lights || []).length) {
+        cell.addEventListener("pointerenter", () => light(box, part.lights, r, c));
+        cell.addEventListener("pointerleave", () => light(box, [], r, c));
+      }
     });
   });
   return box;
+}
+
+// Light up the rows that a cell was made of, and the cell itself.
+function light(box, lights, r, c) {
+  const section = box.closest("section");
+  section.querySelectorAll(".lit").forEach(node => node.classList.remove("lit"));
+  for (const [name, by] of lights) {
+    const rows = section.querySelectorAll(`[data-name="${name}"] tbody tr`);
+    rows[by === "row" ? r : c]?.classList.add("lit");
+  }
+  if (lights.length) box.querySelectorAll("tbody tr")[r].querySelectorAll("td")[c].classList.add("lit");
 }
 
 function bars(parent, names, values, marks, most = largest([values]), text = shown, kind = "") {
