@@ -68,7 +68,7 @@ class Document:
         except UnicodeDecodeError:
             self.problem = f"{self.path.name} is not encoded as UTF-8; save it as UTF-8 to edit it here."
         except NotReadable as error:
-            self.problem = f"{self.path.name} {error}."
+            self.problem = f"{self.path.name} {error.strerror}."
         except OSError as error:
             self.problem = f"{self.path.name} cannot be read: {reason_of(error)}."
         else:

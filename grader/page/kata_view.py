@@ -28,6 +28,7 @@ from grader.page.document import Document
 from grader.page.keys import Key, listen
 from grader.page.messages import Dropped, Tried, Verdict
 from grader.page.places import Mark, decorations, marks_of, tooltips
+from grader.page.questions import asked_in, with_answer
 from grader.page.workplace import Workplace
 from grader.report import KataReport
 
@@ -60,6 +61,8 @@ class KataView:
         self._typed_at = 0.0
         self._task: asyncio.Task[Any] | None = None
         self._looked = 0  # at which of the marks
+        self.answers: dict[str, str] = {}  # typed into the form since it was judged
+        self.fields: dict[int, str] = {}  # the names of the constants, by the fields of the form
         if not place.state.kata(info.name).digest:
             place.versions.keep(STUBS, info, self.document.path)
         self._build()
@@ -103,6 +106,8 @@ class KataView:
         self.conflict.set_visibility(False)
         self.problem = html.p("").classes("note")
         self.problem.set_visibility(False)
+        if self.info.questions:
+            self._form()
         self.editor = ui.codemirror(
             self.document.text,
             language="Python",
@@ -116,6 +121,38 @@ class KataView:
             },
         ).classes("editor")
         ui.timer(0.05, self._open_editor, once=True)
+
+    def _form(self) -> None:
+        """Show a field for each question; the page is judged as a whole."""
+        with html.div(role="form", **{"aria-label": "Questions"}).classes("questions"):
+            for one in asked_in(self.document.text):
+                html.label(one.text or one.name, **{"for": f"answer-{one.name}"})
+                with html.div():
+                    html.code(one.name)
+                    field = ui.input(value=one.value, on_change=self._note).props("dense outlined")
+                    field.props["for"] = f"answer-{one.name}"
+                    field.on("keydown.enter", self.answer)
+                    self.fields[field.id] = one.name
+            html.button("Check this page", type="button").classes("first").on("click", self.answer)
+
+    def _note(self, event: ValueChangeEventArguments[str | None]) -> None:
+        self.answers[self.fields[event.sender.id]] = (event.value or "")[:1000]
+
+    async def answer(self) -> None:
+        """Write the answers into the file and judge the page, or say which one is no value."""
+        text = self.document.text
+        for name, value in self.answers.items():
+            try:
+                text = with_answer(text, name, value)
+            except (SyntaxError, ValueError, RecursionError, MemoryError, StopIteration):
+                self._tell(
+                    f"{name}: `{value[:100]}` is no value. A number, a tuple such as (2, 3) or True fits."
+                )
+                return
+        self.answers.clear()
+        self.document.text = text
+        self.editor.value = text
+        self._start(self._save_and_judge())
 
     async def _open_editor(self) -> None:
         """Choose the colours, give the field a name, and begin where the code begins."""

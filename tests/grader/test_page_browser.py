@@ -1,0 +1,401 @@
+"""The page in a real browser: solve a kata by typing, let others write to the file, and attack it."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nicegui", reason="the extra `page` is not installed")
+pytest.importorskip("selenium", reason="Selenium is not installed")
+
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 40  # that anything on the page may take on a busy machine
+EVIL = "</script><script>window.hit = 1</script><img src=x onerror='window.hit = 1'>"
+BODY = "    raise NotImplementedError\n"
+WRONG = """\
+    if key_len is None:
+        key_len = query_len
+    if key_len < query_len:
+        raise ValueError("fewer keys than queries")
+    return np.tri(query_len, key_len, dtype=bool)
+"""
+RIGHT = WRONG.replace("key_len, dtype", "key_len, key_len - query_len, dtype")
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A student's copy of the course."""
+    root = tmp_path_factory.mktemp("page") / "course"
+    shutil.copytree(ROOT / "exercises", root / "exercises")
+    for name in ("tests", "solutions", "see"):
+        (root / name).symlink_to(ROOT / name, target_is_directory=True)
+    return root
+
+
+@pytest.fixture(scope="module")
+def address(course):
+    """The address that `grade --page` prints; it is ended by Ctrl-C, which leaves no process behind."""
+    words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", "--course", str(course)]
+    # without a screen, and without what tells NiceGUI that it is tested
+    taken = ("CI", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "PYTEST_CURRENT_TEST")
+    environment = {name: value for name, value in os.environ.items() if name not in taken}
+    server = subprocess.Popen(words, cwd=course, stdout=subprocess.PIPE, text=True, env=environment)
+    url = re.search(r"http://\S+", server.stdout.readline())[0]
+    assert server.stdout.readline() == "Ctrl-C ends it.\n"
+    assert server.stdout.readline() == "No browser can be started here; open the address in one.\n"
+    yield url
+    server.send_signal(signal.SIGINT)
+    assert server.wait(SECONDS) == 0
+    left = subprocess.run(["pgrep", "-f", f"grader.page.judge.*{course}"], capture_output=True, text=True)
+    assert left.stdout == ""
+
+
+@pytest.fixture
+def visit(browser, address, course):
+    """`visit("/kata/causal_mask")` opens a view, from the stubs."""
+
+    def open_view(path):
+        browser.get(address)
+        browser.get(address.partition("/?")[0] + path)
+        wait(browser, lambda b: b.find_elements(By.ID, "main"))
+        return browser
+
+    shutil.copytree(ROOT / "exercises", course / "exercises", dirs_exist_ok=True)
+    shutil.rmtree(course / ".dojo", ignore_errors=True)
+    yield open_view
+    browser.switch_to.default_content()
+    browser.get("about:blank")
+
+
+def wait(browser, holds):
+    return WebDriverWait(browser, SECONDS, 0.05).until(holds)
+
+
+def stub(course, name):
+    return next(course.glob(f"exercises/*/{name}.py"))
+
+
+def verdict(browser):
+    return browser.find_element(By.CSS_SELECTOR, ".verdict .score").text
+
+
+def scores(browser, start):
+    """Wait until a fresh verdict begins with this text."""
+    fresh = (
+        "const shown = document.querySelector('[aria-live]'), score = document.querySelector('.verdict .score');"
+        " return score && !shown.classList.contains('stale') ? score.innerText : ''"
+    )
+    wait(browser, lambda b: b.execute_script(fresh).startswith(start))
+
+
+def write(browser, text, old=None):
+    """Select the old text of the editor, or all, and type the new one in one go."""
+    browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").click()
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
+    browser.execute_cdp_cmd("Input.insertText", {"text": text})
+
+
+def press(browser, *keys):
+    for key in keys:
+        ActionChains(browser).send_keys(key).perform()
+
+
+def leave(browser):
+    press(browser, Keys.ESCAPE)
+    time.sleep(0.3)  # until the keys of the page are on
+
+
+def underlined(browser):
+    return [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".editor .in-question")]
+
+
+def test_a_kata_is_solved_by_typing_with_two_mistakes_on_the_way(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    write(browser, source.replace(BODY, "    return np.tri(query_len, key_len, dtype=bool\n"))
+    scores(browser, "✗ 0 / 10 cannot be read")  # a syntax error, once one pauses
+    assert "was never closed" in browser.find_element(By.CSS_SELECTOR, ".verdict .cause").text
+    assert underlined(browser)
+    write(browser, source.replace(BODY, WRONG))
+    assert "stale" in browser.find_element(By.CSS_SELECTOR, "[aria-live]").get_attribute("class")
+    scores(browser, "✗ 7")
+    assert browser.find_elements(By.CSS_SELECTOR, ".verdict svg.drawing")
+    cause = browser.find_element(By.CSS_SELECTOR, ".verdict .cause").text
+    assert "cache" in cause
+    write(browser, source.replace(BODY, RIGHT))
+    scores(browser, "✓ 10 / 10")
+    assert file.read_text() == source.replace(BODY, RIGHT)
+    shown = browser.find_element(By.CSS_SELECTOR, ".verdict").text
+    assert "Shown: no query may attend to a later position" in shown
+    assert "Another way: " in shown
+    assert "Next: " in shown
+    leave(browser)
+    press(browser, "n")
+    wait(browser, lambda b: b.current_url.endswith("/kata/padding_mask"))
+    press(browser, "p")
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".katas .passed"))
+
+
+def test_where_the_code_raised_is_underlined_and_said(visit, course):
+    browser = visit("/kata/causal_mask")
+    scores(browser, "·")
+    source = stub(course, "causal_mask").read_text()
+    write(browser, source.replace(BODY, "    return np.tri(query_lenn, key_len, dtype=bool)\n"))
+    scores(browser, "✗ ")
+    wait(
+        browser,
+        lambda b: (
+            underlined(b) == ["query_lenn"] or underlined(b) == ["np.tri(query_lenn, key_len, dtype=bool)"]
+        ),
+    )
+    press(browser, Keys.F8)
+    wait(browser, lambda b: "query_lenn" in b.find_element(By.CSS_SELECTOR, ".q-notification").text)
+
+
+def test_a_file_that_another_program_writes_appears(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    file.write_text(file.read_text().replace(BODY, RIGHT))
+    scores(browser, "✓ 10 / 10")
+    assert "key_len - query_len" in browser.find_element(By.CSS_SELECTOR, ".editor").text
+
+
+@pytest.mark.parametrize("choice", ["Take the file", "Keep what is here"])
+def test_when_both_have_changed_it_one_is_asked_and_nothing_is_lost(visit, course, choice):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    theirs, mine = source.replace(BODY, RIGHT), source.replace(BODY, WRONG)
+    write(browser, mine)
+    file.write_text(theirs)  # before what was typed is saved
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".conflict").is_displayed())
+    assert file.read_text() == theirs
+    browser.find_element(By.XPATH, f"//button[text()='{choice}']").click()
+    takes = choice.startswith("Take")
+    scores(browser, "✓ 10 / 10" if takes else "✗ 7")
+    assert file.read_text() == (theirs if takes else mine)
+    [aside] = (course / ".dojo/replaced").iterdir()
+    assert aside.read_text() == (mine if takes else theirs)
+
+
+def test_an_endless_loop_does_not_hold_up_another_kata(visit, course):
+    browser = visit("/kata/causal_mask")
+    scores(browser, "·")
+    source = stub(course, "causal_mask").read_text()
+    write(browser, source.replace(BODY, "    while True:\n        pass\n"))
+    time.sleep(1.5)
+    leave(browser)
+    press(browser, "p")
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".katas"))
+    browser.find_element(By.CSS_SELECTOR, "a[href$='/kata/layer_norm']").click()
+    wait(browser, lambda b: b.current_url.endswith("layer_norm"))
+    scores(browser, "·")
+
+
+def test_a_page_of_questions_is_a_form(visit, course):
+    browser, file = visit("/kata/attention_questions"), stub(course, "attention_questions")
+    scores(browser, "·")
+    browser.find_element(By.ID, "answer-STUDENT").send_keys("ada")
+    browser.find_element(By.ID, "answer-SCALE").send_keys("24 ** 0.5")
+    browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys("(3, 6", Keys.ENTER)
+    wait(
+        browser,
+        lambda b: "is no value" in b.find_element(By.CSS_SELECTOR, ".work > .note:not(.conflict)").text,
+    )
+    browser.find_element(By.ID, "answer-SHAPE_OF_Q").send_keys(", 5, 24)", Keys.ENTER)
+    scores(browser, "✗ 2 / 8")
+    assert "SHAPE_OF_Q = (3, 6, 5, 24)" in file.read_text()
+    assert "STUDENT = 'ada'" in file.read_text()
+
+
+def test_what_fails_can_be_tried(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    file.write_text(file.read_text().replace(BODY, WRONG))
+    scores(browser, "✗ 7")
+    browser.find_element(By.XPATH, "//button[text()='Try this case']").click()
+    wait(browser, lambda b: "causal_mask(" in b.find_element(By.CSS_SELECTOR, ".lines").text)
+    wait(browser, lambda b: "It printed" in b.find_element(By.CSS_SELECTOR, ".try").text)
+    browser.find_element(By.CSS_SELECTOR, ".lines .cm-content").click()
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
+    browser.execute_cdp_cmd("Input.insertText", {"text": "causal_mask(2, 4)"})
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".try svg.drawing"))
+
+
+def test_versions_hints_and_the_stub_come_back(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    write(browser, source.replace(BODY, RIGHT))
+    scores(browser, "✓ 10 / 10")
+    write(browser, source.replace(BODY, WRONG))
+    scores(browser, "✗ 7")
+    leave(browser)
+    press(browser, "h")
+    wait(browser, lambda b: "Hint 1 of" in b.find_element(By.CSS_SELECTOR, ".hints").text)
+    press(browser, "u")
+    scores(browser, "✓ 10 / 10")
+    browser.find_element(By.CSS_SELECTOR, ".history summary").click()
+    wait(browser, lambda b: len(b.find_elements(By.CSS_SELECTOR, ".version")) == 3)
+    browser.find_elements(By.CSS_SELECTOR, ".version button")[1].click()
+    scores(browser, "✗ 7")
+    browser.find_element(By.XPATH, "//button[text()='Stub again']").click()
+    wait(browser, lambda b: b.find_element(By.XPATH, "//button[text()='Bring it back']").is_displayed())
+    browser.find_element(By.XPATH, "//button[text()='Bring it back']").click()
+    scores(browser, "·")
+    assert file.read_text() == source
+
+
+def test_what_the_functions_do_is_seen_as_they_are_now(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    file.write_text(file.read_text().replace(BODY, RIGHT))
+    scores(browser, "✓ 10 / 10")
+    press(browser, "s")
+    frame = wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".see iframe"))
+    wait(browser, lambda b: frame.is_displayed())
+    browser.switch_to.frame(frame)
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".katas .yours"))
+    assert browser.find_element(By.ID, "state").text.startswith("Step 6 of 6")
+    reached = "try { return Boolean(parent.document.body); } catch { return false; }"
+    assert not browser.execute_script(reached)
+
+
+def test_all_of_it_works_by_keyboard(visit, course):
+    browser = visit("/")
+    press(browser, "?")
+    wait(browser, lambda b: "Go on where you were." in b.find_element(By.CSS_SELECTOR, ".keys").text)
+    press(browser, Keys.ESCAPE)
+    wait(browser, lambda b: not b.find_elements(By.CSS_SELECTOR, ".keys"))
+    press(browser, "/")
+    wait(browser, lambda b: b.switch_to.active_element.get_attribute("id") == "search")
+    press(browser, *"rope")
+    wait(browser, lambda b: len(b.find_elements(By.CSS_SELECTOR, ".katas li")) == 1)
+    press(browser, Keys.ENTER)
+    wait(browser, lambda b: b.current_url.endswith("/kata/rotary_embedding"))
+    scores(browser, "·")
+    press(browser, "e")
+    editor = "return document.activeElement.classList.contains('cm-content')"
+    wait(browser, lambda b: b.execute_script(editor))
+    press(browser, Keys.ESCAPE)
+    wait(browser, lambda b: not b.execute_script(editor))
+
+
+@pytest.mark.parametrize("path", ["/", "/kata/causal_mask", "/kata/attention_questions"])
+@pytest.mark.parametrize(("width", "colours"), [(1280, "light"), (1280, "dark"), (375, "light")])
+def test_axe_finds_nothing(visit, course, browser, path, width, colours):
+    axe = pytest.importorskip("axe_core_python.selenium", reason="axe is not installed")
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 400}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": colours}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
+    file = stub(course, "causal_mask")
+    visit(path)
+    file.write_text(file.read_text().replace(BODY, WRONG))
+    if "causal" in path:
+        scores(browser, "✗ 7")
+    elif path != "/":
+        scores(browser, "·")
+    time.sleep(0.5)
+    if folder := os.environ.get("DOJO_PICTURES"):
+        browser.save_screenshot(f"{folder}/page-{path.rpartition('/')[2] or 'path'}-{width}-{colours}.png")
+    found = axe.Axe().run(browser)["violations"]
+    told = [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
+    assert told == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+# --- attacks ---
+
+
+def test_what_a_file_holds_is_text_everywhere(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    quoted = f'"""{EVIL} \x1b[2J"""'
+    code = f"def causal_mask(query_len, key_len=None):\n    print({quoted})\n    raise KeyError({quoted})\n"
+    evil = f"{quoted}\n\n\n{code}"
+    write(browser, evil)
+    scores(browser, "✗ 0")
+    browser.refresh()
+    scores(browser, "✗ 0")
+    leave(browser)
+    press(browser, "h")
+    browser.find_element(By.CSS_SELECTOR, ".history summary").click()
+    assert browser.execute_script("return typeof window.hit") == "undefined"
+    assert browser.find_elements(By.CSS_SELECTOR, "img[src=x]") == []
+    assert file.read_text() == evil
+
+
+def test_no_request_leaves_the_page_and_nothing_fails(visit, course, address):
+    browser = visit("/kata/causal_mask")
+    scores(browser, "·")
+    import json
+
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    own = address.partition("/?")[0]
+    assert [url for url in asked if not url.startswith((own, "data:", "about:", "blob:"))] == []
+    errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    assert errors == []
+
+
+def test_a_page_of_another_origin_opens_no_socket(visit, browser, address):
+    visit("/")
+    own = address.partition("/?")[0]
+    browser.get("data:text/html,<p>evil</p>")
+    script = (
+        "const done = arguments[0], socket = new WebSocket(arguments[1]);"
+        "socket.onopen = () => done('open'); socket.onerror = () => done('refused');"
+    )
+    path = own.replace("http", "ws") + "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+    result = browser.execute_async_script(
+        f"const done = arguments[arguments.length - 1], args = [done, '{path}'];"
+        f"(function () {{ {script} }}).apply(null, args)"
+    )
+    assert result == "refused"
+
+
+def test_a_pasted_text_of_ten_megabytes_costs_nothing(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").click()
+    browser.execute_cdp_cmd("Input.insertText", {"text": "# x\n" * 2_500_000})
+    time.sleep(3)
+    visit("/kata/causal_mask")
+    scores(browser, "")
+    kept = file.read_text()
+    assert kept == source or len(kept) > 10_000_000
+
+
+def test_ten_tabs_and_a_socket_that_is_cut(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    first = browser.current_window_handle
+    for _ in range(9):
+        browser.switch_to.new_window("tab")
+        visit("/kata/causal_mask")
+    source = file.read_text()
+    write(browser, source.replace(BODY, RIGHT))
+    for tab in browser.window_handles[1:-1]:
+        browser.switch_to.window(tab)
+        browser.close()
+    browser.switch_to.window(browser.window_handles[-1])
+    browser.execute_cdp_cmd("Network.enable", {})
+    browser.close()  # perhaps in the middle of a save
+    browser.switch_to.window(first)
+    scores(browser, "✓ 10 / 10")
+    assert file.read_text() == source.replace(BODY, RIGHT)
