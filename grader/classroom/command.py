@@ -195,6 +195,8 @@ def _head(statistics: ClassStatistics, counts: RunCounts) -> str:
         text += f" {counts.unlisted} of them {'is' if counts.unlisted == 1 else 'are'} not in the roster."
     if statistics.unjudged:
         text += f" {_count(statistics.unjudged, 'file')} could not be judged: by_hand.csv lists them."
+    if statistics.ungraded:
+        text += f" {_count(statistics.ungraded, 'written answer')} to grade: by_hand.csv has the words."
     return text + "\n\n"
 
 

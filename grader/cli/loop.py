@@ -86,7 +86,7 @@ def _shown(report: KataReport) -> str:
     """Return what the checks of a kata that passes have shown, as a sentence: the laws worth most."""
     laws = [check for check in report.checks if check.name not in BUILTIN and check.status == "passed"]
     titles = [_clause(check.title) for check in sorted(laws, key=lambda check: -check.max_score)[:MOST_LAWS]]
-    more = len(report.checks) - len(titles)
+    more = len(report.checks) - len(account.by_hand(report)) - len(titles)
     others = [f"{more} more {'check' if more == 1 else 'checks'}"] * bool(titles and more)
     return f"Shown: {'; '.join([*titles, *others])}." if titles else ""
 

@@ -44,6 +44,7 @@ class KataInfo:
     source: str
     entry_points: tuple[str, ...]
     questions: tuple[str, ...]
+    written: dict[str, tuple[float, str]] = field(hash=False)
     ships_wrong_code: str
     draft: bool
     path: Path
@@ -261,6 +262,7 @@ def read_kata_info(path: Path) -> KataInfo:
         "hints": (),
         "hint_for": {},
         "questions": (),
+        "written": {},
         "ships_wrong_code": "",
         "draft": False,
         "name": ast.literal_eval(call.args[0]),
@@ -269,9 +271,10 @@ def read_kata_info(path: Path) -> KataInfo:
     for keyword in call.keywords:
         if keyword.arg in wanted:
             found[keyword.arg] = _literal(keyword, path)
+    _require_written(found, path)
     if found["questions"]:  # as in `Kata`
         found["questions"] = found["entry_points"] = tuple(found["questions"])
-        found["points"] = len(found["questions"])
+        found["points"] = len(found["questions"]) + sum(worth for worth, _ in found["written"].values())
     missing = wanted - found.keys()
     if missing:
         raise KataError(f"{path.name}: Kata(…) lacks {', '.join(sorted(missing))}.")
@@ -283,6 +286,24 @@ def read_kata_info(path: Path) -> KataInfo:
     if found["points"] % 0.5:
         raise KataError(f"{path.name}: points={found['points']!r} must be whole or half points.")
     return KataInfo(path=path, **found)
+
+
+def _require_written(found: dict[str, Any], path: Path) -> None:
+    """Raise KataError if the written answers of a declaration are none."""
+    if found["written"] and not found["questions"]:
+        raise KataError(f"{path.name}: written answers stand on a page of questions; add a question.")
+    for name, given in found["written"].items():
+        if name in found["questions"]:
+            raise KataError(
+                f"{path.name}: `{name}` is a question and a written answer; name one of them anew."
+            )
+        worth, rubric = given if isinstance(given, tuple) and len(given) == 2 else (0, "")
+        fits = isinstance(worth, int | float) and worth > 0 and worth % 0.5 == 0
+        if not fits or not isinstance(rubric, str):
+            raise KataError(
+                f"{path.name}: written={{{name!r}: …}} must be whole or half points and a rubric:"
+                f' {{{name!r}: (3, "…")}}.'
+            )
 
 
 def _parse_statement_only(source: str) -> ast.Call | None:

@@ -51,6 +51,7 @@ class Submission:
         """False if every entry point is still a stub, or every question without an answer."""
         wanted = set(self.info.entry_points)
         if self.info.questions:
+            wanted |= set(self.info.written)
             return not wanted <= set(open_questions(ast.parse(self.source)))
         found = [node for node in ast.parse(self.source).body if getattr(node, "name", None) in wanted]
         return not found or not all(map(is_stub, found))
@@ -102,6 +103,18 @@ def is_unwritten(source: str) -> bool:
 def open_questions(tree: ast.Module) -> list[str]:
     """Return the names of the constants that are `...`, which stands for an answer."""
     return [ast.unparse(node.targets[0]) for node in tree.body if _is_open(node)]  # type: ignore[attr-defined]
+
+
+def written_answer(source: str, name: str) -> str:
+    """Return the text that the last line `name = …` of a source holds, or its expression if it is no plain
+    text; empty if there is no answer. The source is not run: the text is what a reader of the file sees."""
+    nodes = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
+    node = next((one for one in reversed(nodes) if name in map(ast.unparse, one.targets)), None)
+    if node is None or _is_open(node):
+        return ""
+    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return node.value.value.strip()
+    return ast.get_source_segment(source, node.value) or ""
 
 
 def _is_open(node: ast.stmt) -> bool:
