@@ -26,7 +26,7 @@ MOODLE = (
 OWN = ("ID number", "Full name")
 #: Titles of Moodle's grading worksheet, in lower case, and how a comment of ours begins.
 CHANGEABLE, COMMENTS, OURS = "grade can be changed", "feedback comments", "Points: "
-#: The columns of `by_hand.csv`, and those of written answers. `kata override --csv` reads the points.
+#: The columns of `by_hand.csv`, and more for written answers, whose points `kata override --csv` reads.
 BY_HAND, OF_WRITTEN = ("Student", "Name", "Kata", "Why"), ("Points", "Possible", "Words", "Rubric")
 WRITTEN = "Graded by hand."
 #: A spreadsheet evaluates a cell that begins with one of these, and students choose their names.
@@ -210,11 +210,10 @@ class ByHand:
     file = "by_hand.csv"
 
     def __init__(self, file: IO[str], roster: Roster | None, infos: list[KataInfo]) -> None:
-        self._rows, self._roster = csv.writer(file), roster
-        self._rubrics = {
-            info.name: {name: text for name, (_, text) in info.written.items()} for info in infos
-        }
-        self._rows.writerow([*BY_HAND, *OF_WRITTEN])
+        self._roster, self._written = roster, {info.name: info.written for info in infos}
+        columns = [*BY_HAND, *(OF_WRITTEN if any(self._written.values()) else ())]
+        self._rows = csv.DictWriter(file, columns)
+        self._rows.writeheader()
 
     def add(self, graded: StudentReport) -> None:
         """Add a row for each kata that was not judged, each written answer and each doubt about a student."""
@@ -226,9 +225,9 @@ class ByHand:
                 self._add(graded, name, " ".join(mark.reasons))
             for check in katas[name].checks:
                 if check.name in mark.ungraded:
-                    rubric = self._rubrics[name].get(check.name, "")
-                    written = (points(check.max_score), cell(check.words or ""), cell(rubric))
-                    self._add(graded, f"{name}.{check.name}", WRITTEN, "", *written)
+                    words, (_, rubric) = check.words or "", self._written[name][check.name]
+                    row = {"Possible": points(check.max_score), "Words": words, "Rubric": rubric}
+                    self._add(graded, f"{name}.{check.name}", WRITTEN, **row)
         if graded.unrecognised:
             self._add(graded, "", f"Handed in, not recognised: {', '.join(graded.unrecognised)}")
         if graded.unclear:
@@ -239,9 +238,9 @@ class ByHand:
                 if given is not None and kata.name not in graded.unknown:
                     self._add(graded, kata.name, f"Not in the roster: {points(given)} points.")
 
-    def _add(self, graded: StudentReport, kata: str, why: str, *written: str) -> None:
-        who = (cell(graded.member.id), cell(graded.member.name))
-        self._rows.writerow([*who, kata, cell(why), *(written or [""] * len(OF_WRITTEN))])
+    def _add(self, graded: StudentReport, kata: str, why: str, **written: str) -> None:
+        row = dict(zip(BY_HAND, (graded.member.id, graded.member.name, kata, why), strict=True))
+        self._rows.writerow({name: cell(text) for name, text in (row | written).items()})
 
 
 def cell(text: str) -> str:
