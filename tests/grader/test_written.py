@@ -4,10 +4,14 @@ import csv
 import json
 import re
 import shutil
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from click.testing import CliRunner
 
+from grader.classroom.overrides import Override
+from grader.classroom.policy import Late, Policy, Terms
+from grader.classroom.times import HandedIn
 from grader.cli.kata import kata
 from grader.course.catalog import Course, KataError, read_kata_info
 from grader.course.submission import parse, read_submission, written_answer
@@ -272,6 +276,28 @@ class TestInAClass:
         classroom("override", "bob", "sums.WHY", "--remove")
         assert "2 written answers to grade" in classroom.grade()
         assert cells(tmp_path / "grades" / "moodle.csv")["bob"] == ("", "")
+
+    def test_late_work_loses_points_of_its_written_answers_too(self):
+        words = CheckReport("WHY", "Why.", "skipped", 0, 300, words="So.")
+        report = KataReport(
+            "sums", "concepts", "passed", 400, checks=(CheckReport("a", "A.", "passed", 100, 100), words)
+        )
+        due = datetime(2026, 11, 20, tzinfo=UTC)
+        terms = Terms(late=Late(per_day=25), deadlines={"all": due})
+        when = {"sums": HandedIn(due + timedelta(hours=1), "the commit")}
+        why = Override("ada", "sums.WHY", 250, "Roe", "Good.", "2026-11-22")
+        whole = Override("ada", "sums", 50, "Roe", "Copied.", "2026-11-22")
+        policy = Policy(terms, {"concepts": ["sums"]})
+
+        def mark(*overrides):
+            given = {one.kata: one for one in overrides}
+            return policy.marks("ada", [report], when, given, due + timedelta(days=9)).katas["sums"]
+
+        assert (mark().points, mark().ungraded) == (0, ("WHY",))
+        assert (mark(why).points, mark(why).judged, mark(why).ungraded) == (250, 100, ())
+        assert mark(why).reasons[0] == "WHY: Set to 2.5 points by Roe on 2026-11-22: Good."
+        assert mark(why).reasons[1].endswith("1 day late, 1 point less.")
+        assert (mark(why, whole).points, mark(why, whole).ungraded) == (50, ())
 
     def test_answers_and_points_that_do_not_exist_are_refused(self, classroom, tmp_path):
         classroom.grade()
