@@ -46,7 +46,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct, ValidationError, convert
 
 from grader.classroom.overrides import Override, answer_of
-from grader.classroom.times import HandedIn
+from grader.classroom.times import SHOWN, HandedIn
 from grader.course.catalog import Course, CourseError, shorten
 from grader.course.files import read_file
 from grader.errors import reason_of
@@ -60,7 +60,6 @@ ALL = "all"
 UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 DAY = UNITS["d"]
 END_OF_DAY = time(23, 59, 59)
-SHOWN = "%Y-%m-%d %H:%M"
 
 
 class Late(Struct, frozen=True, forbid_unknown_fields=True):
