@@ -4,6 +4,7 @@ The policy is the file `policy.toml` beside the roster. Every table may be left 
 
     timezone = "Europe/Berlin"       # of dates without an offset
     total = 100                      # what all points are worth; without it, the weighted points
+    commits = false                  # students made the repositories: the times of commits do not count
 
     [late]
     grace = "15m"                    # not late yet
@@ -76,6 +77,7 @@ class Terms(Struct, frozen=True, forbid_unknown_fields=True):
 
     timezone: str = ""
     total: float = 0
+    commits: bool = True
     late: Late = Late()
     weeks: dict[str, list[str]] = {}
     deadlines: dict[str, Any] = {}
