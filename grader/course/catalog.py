@@ -134,10 +134,13 @@ class Course:
 
     def katas_meant(self, word: str) -> list[KataInfo]:
         """Return the katas that a word on the command line means: one by its name, its file, an alias, or in
-        other letters; or all of a track. Raises CourseError, with the most similar name."""
+        other letters; all of a track or of the course. Raises CourseError, with the most similar name."""
         if word.isidentifier() and len(list(self.root.glob(f"tests/katas/*/test_{word}.py"))) == 1:
             return [self.kata_info(word)]
+        if self.is_meant(word):
+            return list(self.katas.values())
         last = re.split(r"[/\\]+", word.rstrip("/\\"))[-1].casefold()
+        last = Path(word).resolve().name.casefold() if last in (".", "..") else last
         name = last.removesuffix(".py").replace("-", "_")
         name = self.syllabus.aliases.get(name, name)
         if name in self.katas:
@@ -151,6 +154,12 @@ class Course:
             text = f"No kata is called `{name}`. Name the kata and the file:"
             raise CourseError(f"{text} grade {inside} --file {word}")
         return [self.kata_info(name)]
+
+    def is_meant(self, word: str) -> bool:
+        """Return whether a word on the command line means all katas: the folder of the course or of its
+        exercises, from wherever the student is."""
+        folders = (self.root.resolve(), self.exercises.resolve())
+        return word.rstrip("/\\") == self.exercises.name or (bool(word) and Path(word).resolve() in folders)
 
     def with_needs(self, infos: list[KataInfo]) -> list[KataInfo]:
         """Return the katas and all that they need, directly or indirectly. Raises KataError if a needed kata
