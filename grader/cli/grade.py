@@ -57,7 +57,7 @@ def run(options: GradeOptions) -> int:
     if options.plan:
         course.limit_to(options.plan)
     words = [name for name in options.names if not is_notebook(Path(name))]
-    if options.names and all(map(course.is_meant, options.names)):
+    if options.names and all(map(course.means_all, options.names)):
         options, words = options._replace(names=(), all_katas=True), []
     infos = list(dict.fromkeys(info for word in words for info in course.katas_meant(word)))
     if options.list_katas:

@@ -137,7 +137,7 @@ class Course:
         other letters; all of a track or of the course. Raises CourseError, with the most similar name."""
         if word.isidentifier() and len(list(self.root.glob(f"tests/katas/*/test_{word}.py"))) == 1:
             return [self.kata_info(word)]
-        if self.is_meant(word):
+        if self.means_all(word):
             return list(self.katas.values())
         last = re.split(r"[/\\]+", word.rstrip("/\\"))[-1].casefold()
         last = Path(word).resolve().name.casefold() if last in (".", "..") else last
@@ -155,7 +155,7 @@ class Course:
             raise CourseError(f"{text} grade {inside} --file {word}")
         return [self.kata_info(name)]
 
-    def is_meant(self, word: str) -> bool:
+    def means_all(self, word: str) -> bool:
         """Return whether a word on the command line means all katas: the folder of the course or of its
         exercises, from wherever the student is."""
         folders = (self.root.resolve(), self.exercises.resolve())
@@ -299,6 +299,8 @@ def read_kata_info(path: Path) -> KataInfo:
 
 def _require_written(found: dict[str, Any], path: Path) -> None:
     """Raise KataError if the written answers of a declaration are none."""
+    if not isinstance(found["written"], dict):
+        raise KataError(f'{path.name}: written must be a dict: {{"WHY": (3, "…")}}.')
     if found["written"] and not found["questions"]:
         raise KataError(f"{path.name}: written answers stand on a page of questions; add a question.")
     for name, given in found["written"].items():

@@ -106,15 +106,18 @@ def open_questions(tree: ast.Module) -> list[str]:
 
 
 def written_answer(source: str, name: str) -> str:
-    """Return the text that the last line `name = …` of a source holds, or its expression if it is no plain
-    text; empty if there is no answer. The source is not run: the text is what a reader of the file sees."""
-    nodes = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
-    node = next((one for one in reversed(nodes) if name in map(ast.unparse, one.targets)), None)
-    if node is None or _is_open(node):
-        return ""
-    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-        return node.value.value.strip()
-    return ast.get_source_segment(source, node.value) or ""
+    """Return the text in the line `name = …` of a source; its code if that is no plain text or there are
+    several such lines; empty if there is no answer. The source is not run: readers of the file see the same."""
+    nodes = [node for node in ast.parse(source).body if _binds(node, name) and not _is_open(node)]
+    value = getattr(nodes[0], "value", None) if len(nodes) == 1 else None
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        return value.value.strip()
+    return "\n".join(ast.get_source_segment(source, node) or "" for node in nodes)
+
+
+def _binds(node: ast.stmt, name: str) -> bool:
+    names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+    return any(part.id == name and isinstance(part.ctx, ast.Store) for part in names)
 
 
 def _is_open(node: ast.stmt) -> bool:

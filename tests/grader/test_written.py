@@ -122,12 +122,16 @@ class TestOnTheTerminal:
         [
             ("WHY = ' so '", "so"),
             ("WHY = ('so '\n 'it is')", "so it is"),
-            ("WHY = 'so'\nWHY = 'or so'", "or so"),
+            ("WHY = ...\nWHY = 'so'", "so"),
             ("A = WHY = 'so'", "so"),
-            ("WHY = open('/etc/passwd').read()", "open('/etc/passwd').read()"),
-            ("WHY = 'a' + 'b'", "'a' + 'b'"),
-            ("WHY = f'{1}'", "f'{1}'"),
+            ("WHY: str = 'so'", "so"),
+            ("WHY = 'so'\nWHY += ' it is'", "WHY = 'so'\nWHY += ' it is'"),
+            ("if A:\n    WHY = 'so'", "if A:\n    WHY = 'so'"),
+            ("WHY = open('/etc/passwd').read()", "WHY = open('/etc/passwd').read()"),
+            ("WHY = 'a' + 'b'", "WHY = 'a' + 'b'"),
+            ("WHY = f'{1}'", "WHY = f'{1}'"),
             ("WHY = ...", ""),
+            ("print(WHY)", ""),
             ("WHY = '''\n \n'''", ""),
             ("WHERE = 'so'", ""),
         ],
@@ -169,6 +173,14 @@ class TestTheDeclaration:
         with pytest.raises(KataError) as refused:
             read_kata_info(path)
         assert told in str(refused.value)
+
+    def test_a_set_of_names_is_no_dict(self, write, tmp_path):
+        before, _, _ = DECLARATION.partition("written=")
+        write(tmp_path, {"test_sums.py": before + 'written={"WHY"},\n    )'})
+        with pytest.raises(
+            KataError, match=r'^test_sums.py: written must be a dict: \{"WHY": \(3, "…"\)\}\.$'
+        ):
+            read_kata_info(tmp_path / "test_sums.py")
 
     def test_the_points_are_those_of_the_questions_and_of_the_answers(self, course):
         info = course.kata_info("sums")
