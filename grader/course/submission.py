@@ -107,7 +107,7 @@ def open_questions(tree: ast.Module) -> list[str]:
 
 def written_answer(source: str, name: str) -> str:
     """Return the text in the line `name = …` of a source; its code if that is no plain text or there are
-    several such lines; empty if there is no answer. The source is not run: readers of the file see the same."""
+    several such lines; empty if there is no answer. The source is not run: this is what stands there."""
     nodes = [node for node in ast.parse(source).body if _binds(node, name) and not _is_open(node)]
     value = getattr(nodes[0], "value", None) if len(nodes) == 1 else None
     if isinstance(value, ast.Constant) and isinstance(value.value, str):
