@@ -85,7 +85,7 @@ bench: $(INSTALLED)
 # Compare with nbgrader and otter, which are installed into a separate environment; needs a network once.
 bench-class: $(INSTALLED)
 	$(BIN)/python benchmarks/compare_graders.py 300 3
-	$(BIN)/python benchmarks/class_sizes.py causal_mask 30 300 3000
+	$(BIN)/python benchmarks/class_sizes.py
 
 # Fuzz the protocol in both directions, and again guided by coverage if atheris installs.
 fuzz: $(INSTALLED)

@@ -151,6 +151,8 @@ class Kata:
         questions: For a kata of questions: by the name of the constant that answers it, each question's
             title and a nudge, which a wrong answer gets. Each question is one point.
         numbers: The numbers that the questions are about: by name, one for each row. A student has one row.
+        written: Texts that a person grades, on a page of questions: by the name of the constant, the most
+            points and a rubric, which `kata grade` shows the instructor beside the student's words.
         laws: The laws, added by `law`.
         corners: The corners, added by `corner`.
         examples: The pinned cases, added by `example`.
@@ -189,6 +191,7 @@ class Kata:
     draft: bool = False
     questions: dict[str, tuple[str, str]] = field(default_factory=dict)
     numbers: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    written: dict[str, tuple[float, str]] = field(default_factory=dict)
     laws: list[Law] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
     examples: list[Case] = field(default_factory=list)
@@ -197,7 +200,8 @@ class Kata:
 
     def __post_init__(self) -> None:
         if self.questions:
-            self.entry_points, self.points = tuple(self.questions), len(self.questions)
+            self.entry_points = tuple(self.questions)
+            self.points = len(self.questions) + sum(worth for worth, _ in self.written.values())
             self.examples = self._rows()
 
     def _rows(self) -> list[Case]:

@@ -169,7 +169,7 @@ class CheckReport:
     Attributes:
         name: The name of the check.
         title: What the check claims, as a sentence.
-        status: The outcome; `skipped` if the check could judge no case.
+        status: The outcome; `skipped` if the check could judge no case, or a person grades the answer.
         score: The points earned, in hundredths.
         max_score: The points that the check is worth, in hundredths.
         message: Why the check failed; empty if the difference says all.
@@ -183,6 +183,7 @@ class CheckReport:
         place: Where the submission raised an exception.
         snippet: Python code that makes these calls; empty if they cannot be written as short code.
         printed: What the submission printed while it answered this case.
+        words: The written answer, if a person grades it; None for a check.
     """
 
     name: Name
@@ -201,6 +202,7 @@ class CheckReport:
     place: Place | None = None
     snippet: Annotated[str, Limit(16_000, "code")] = ""
     printed: Annotated[str, Limit(2_000, "lines")] = ""
+    words: Annotated[str, Limit(4_000, "lines")] | None = None
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,8 @@ def _merge_last(checks: tuple[CheckReport, ...]) -> tuple[CheckReport, ...]:
 
 
 def _without_details(check: CheckReport) -> CheckReport:
-    short = CheckReport(check.name, check.title, check.status, check.score, check.max_score, LEFT_OUT)
+    scores = (check.score, check.max_score)
+    short = CheckReport(check.name, check.title, check.status, *scores, LEFT_OUT, words=check.words)
     return with_texts(short, 4)
 
 

@@ -2,6 +2,7 @@
 
 The numbers come in rows, and a submission is judged on the row that its constant `STUDENT` chooses.
 References, mistakes and variants are functions of the numbers, and are judged on all rows.
+A written answer has no check: its text goes into the report, and a person grades it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from grader.checks.base import Check, CheckContext, Judge, Skip
+from grader.course.submission import written_answer
 from grader.expect import ExpectationFailed, SubmissionFailed
-from grader.kata import Case, Kata
+from grader.kata import Case, Kata, hundredths
+from grader.report import CheckReport
 from grader.values.formatting import describe_type, show
 from grader.worker.proxies import RemoteObject
 from grader.worker.student import Student
@@ -28,6 +31,18 @@ def question_checks(kata: Kata, cases: list[Case]) -> list[Check]:
         Check(name.lower(), title, WORTH, cases, _judge_of(name, nudge))
         for name, (title, nudge) in kata.questions.items()
     ]
+
+
+def written_answers(kata: Kata, source: str) -> list[CheckReport]:
+    """Return the answers of a page that a person grades. They have no points yet."""
+    found = []
+    for name, (worth, _) in kata.written.items():
+        words = written_answer(source, name)
+        has = "is written: graded by hand" if words else "is empty: write a text, which is graded by hand"
+        text = f"{name} {has}, up to {worth:g} {'point' if worth == 1 else 'points'}."
+        title = f"{name} is graded by hand."
+        found.append(CheckReport(name, title, "skipped", 0, hundredths(worth), text, words=words))
+    return found
 
 
 def row_of(student: Student, kata: Kata) -> int | None:

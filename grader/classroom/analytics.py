@@ -102,12 +102,14 @@ class ClassStatistics:
     unexplained: list[UnexplainedFiles] = field(default_factory=list)
     similar: list[SimilarFiles] = field(default_factory=list)
     short: int = 0  # files too short to be compared
+    ungraded: int = 0  # written answers that nobody has graded yet
     names: dict[str, str] = field(default_factory=dict)  # of the students, by id
     sections: dict[str, list[int]] = field(default_factory=dict)  # the totals of the students of a section
 
     def add(self, graded: StudentReport) -> None:
         """Count one student's report."""
         self.students += 1
+        self.ungraded += len(graded.ungraded)
         self.names[graded.member.id] = graded.member.name or graded.member.id
         if graded.member.section:
             totals = self.sections.setdefault(graded.member.section, [])

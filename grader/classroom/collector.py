@@ -39,6 +39,7 @@ from grader.course.submission import SubmissionRejected, decoded, read_bytes
 from grader.report_texts import LONGEST_NAME, cut, listed
 
 DEEPEST = 6  # folders below a student's
+UPLOADED = "submitted"  # nbgrader's folder of what was handed in
 MOST_MANIFESTS = 4  # of releases in one submission
 
 
@@ -73,10 +74,14 @@ class FoundFile(NamedTuple):
 
 
 class Collector:
-    """All submitted files, grouped by student. Raises CourseError if there are none."""
+    """All submitted files, grouped by student. Raises CourseError if there are none.
 
-    def __init__(self, path: Path) -> None:
-        self.label = shorten(path)
+    With `believes_commits`, a repository says when its files were handed in, unless it is in an upload: then
+    the student has sent the commits as well.
+    """
+
+    def __init__(self, path: Path, believes_commits: bool = True) -> None:
+        self.label, self.believes_commits = shorten(path), believes_commits
         if not path.exists():
             raise CourseError(f"There is no folder or zip file {self.label}.")
         self._sources: dict[StudentName, list[Callable[[], Iterator[FoundFile]]]] = {}
@@ -98,14 +103,16 @@ class Collector:
         metadata = folder / archive.METADATA
         if metadata.is_file():
             self._read_people(_reader(metadata))
+        is_upload = metadata.is_file() or folder.name == UPLOADED
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             is_folder = entry.is_dir(follow_symlinks=False)
             found = owner((entry.name, "") if is_folder else (entry.name,))
             if found:
                 found = found._replace(inner=tuple(part for part in found.inner if part))
-                if is_folder and os.path.lexists(os.path.join(entry.path, ".git")):
+                may_be_clone = is_folder and not is_upload and not found.student.platform
+                if may_be_clone and os.path.lexists(os.path.join(entry.path, ".git")):
                     found = found._replace(student=replace(found.student, platform="repository"))
-                walk = partial(_walk, Path(entry.path), found)
+                walk = partial(_walk, Path(entry.path), found, may_be_clone and self.believes_commits)
                 self._add(found.student, walk)
 
     def _add(self, student: StudentName, source: Callable[[], Iterator[FoundFile]]) -> None:
@@ -289,7 +296,7 @@ def _folder_of_students(folder: Path) -> Path:
         raise CourseError(
             f"{shorten(folder)} looks like one student's repository; name the folder that holds all of them."
         )
-    return folder / "submitted" if (folder / "submitted").is_dir() else folder
+    return folder / UPLOADED if (folder / UPLOADED).is_dir() else folder
 
 
 def files_below(path: Path) -> Iterator[FoundFile]:
@@ -298,14 +305,14 @@ def files_below(path: Path) -> Iterator[FoundFile]:
     return _walk(path, Owned(name, () if path.is_dir() else (path.name,)))
 
 
-def _walk(path: Path, found: Owned) -> Iterator[FoundFile]:
+def _walk(path: Path, found: Owned, believes_commits: bool = False) -> Iterator[FoundFile]:
     """Yield every file below a path, or the path itself if it is a file; do not follow links to folders."""
     if not path.is_dir():
         yield FoundFile(found.inner, _reader(path), found.late, found.upload, of_path(path, None))
         return
     repositories: dict[str, Repository] = {}
     for folder, folders, names in os.walk(path):
-        if ".git" in folders:
+        if ".git" in folders and believes_commits:
             repositories[folder] = Repository(Path(folder))
         elif os.path.dirname(folder) in repositories:
             repositories[folder] = repositories[os.path.dirname(folder)]

@@ -67,12 +67,12 @@ class ClassOptions:
 
 def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) -> int:
     """Grade the class and write all results; return how many files were not judged."""
-    collector = Collector(options.submissions)
+    policy = _policy(course, options)
+    collector = Collector(options.submissions, policy.terms.commits)
     roster = read_roster(options.roster) if options.roster else None
     if options.logins and roster is None:
         raise CourseError("`--logins` says whose logins are in the roster: give --roster too.")
     logins = read_logins(options.logins) if options.logins else {}
-    policy = _policy(course, options)
     if roster:
         policy.require_students([member.id for member in roster.members])
     gradebooks(roster, options.column)  # a wrong column is refused before anything is graded
@@ -195,6 +195,8 @@ def _head(statistics: ClassStatistics, counts: RunCounts) -> str:
         text += f" {counts.unlisted} of them {'is' if counts.unlisted == 1 else 'are'} not in the roster."
     if statistics.unjudged:
         text += f" {_count(statistics.unjudged, 'file')} could not be judged: by_hand.csv lists them."
+    if statistics.ungraded:
+        text += f" {_count(statistics.ungraded, 'written answer')} to grade: by_hand.csv has the words."
     return text + "\n\n"
 
 

@@ -67,7 +67,7 @@ def write_outputs(
                 book(files.enter_context(_writer(folder / book.file)), infos, roster, absent, column)
                 for book in gradebooks(roster, column)
             ]
-            by_hand = ByHand(files.enter_context(_writer(folder / ByHand.file)), roster)
+            by_hand = ByHand(files.enter_context(_writer(folder / ByHand.file)), roster, infos)
             rows, possible = webpage.Rows(), 0
             submissions, feedback = (counts.submissions if counts else {}), Feedback(folder, files)
             for graded in class_reports(store, infos, device, counts, policy):
@@ -103,6 +103,7 @@ def _write_line(graded: StudentReport, lines: IO[str]) -> None:
         "unjudged": sorted(graded.unjudged),
         "unrecognised": list(graded.unrecognised),
         "late": list(graded.late),
+        "ungraded": graded.ungraded,
         "points": {name: number(mark.points) for name, mark in graded.marks.katas.items()},
         "reasons": {name: mark.reasons for name, mark in graded.marks.katas.items() if mark.reasons},
         "total": number(graded.marks.total),

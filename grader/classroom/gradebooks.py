@@ -26,6 +26,9 @@ MOODLE = (
 OWN = ("ID number", "Full name")
 #: Titles of Moodle's grading worksheet, in lower case, and how a comment of ours begins.
 CHANGEABLE, COMMENTS, OURS = "grade can be changed", "feedback comments", "Points: "
+#: The columns of `by_hand.csv`, and more for written answers, whose points `kata override --csv` reads.
+BY_HAND, OF_WRITTEN = ("Student", "Name", "Kata", "Why"), ("Points", "Possible", "Words", "Rubric")
+WRITTEN = "Graded by hand."
 #: A spreadsheet evaluates a cell that begins with one of these, and students choose their names.
 FORMULA = ("=", "+", "-", "@")
 
@@ -206,18 +209,25 @@ class ByHand:
 
     file = "by_hand.csv"
 
-    def __init__(self, file: IO[str], roster: Roster | None) -> None:
-        self._rows, self._roster = csv.writer(file), roster
-        self._rows.writerow(["Student", "Name", "Kata", "Why"])
+    def __init__(self, file: IO[str], roster: Roster | None, infos: list[KataInfo]) -> None:
+        self._roster, self._written = roster, {info.name: info.written for info in infos}
+        columns = [*BY_HAND, *(OF_WRITTEN if any(self._written.values()) else ())]
+        self._rows = csv.DictWriter(file, columns)
+        self._rows.writeheader()
 
     def add(self, graded: StudentReport) -> None:
-        """Add a row for each kata that was not judged, and for each doubt about the student."""
+        """Add a row for each kata that was not judged, each written answer and each doubt about a student."""
         katas = {kata.name: kata for kata in graded.report.katas}
         for name in sorted(graded.unjudged & graded.unknown & katas.keys()):
             self._add(graded, name, katas[name].message)
         for name, mark in graded.marks.katas.items():
             if mark.is_open:
                 self._add(graded, name, " ".join(mark.reasons))
+            for check in katas[name].checks:
+                if check.name in mark.ungraded:
+                    words, (_, rubric) = check.words or "", self._written[name][check.name]
+                    row = {"Possible": points(check.max_score), "Words": words, "Rubric": rubric}
+                    self._add(graded, f"{name}.{check.name}", WRITTEN, **row)
         if graded.unrecognised:
             self._add(graded, "", f"Handed in, not recognised: {', '.join(graded.unrecognised)}")
         if graded.unclear:
@@ -228,8 +238,9 @@ class ByHand:
                 if given is not None and kata.name not in graded.unknown:
                     self._add(graded, kata.name, f"Not in the roster: {points(given)} points.")
 
-    def _add(self, graded: StudentReport, kata: str, why: str) -> None:
-        self._rows.writerow([cell(graded.member.id), cell(graded.member.name), kata, cell(why)])
+    def _add(self, graded: StudentReport, kata: str, why: str, **written: str) -> None:
+        row = dict(zip(BY_HAND, (graded.member.id, graded.member.name, kata, why), strict=True))
+        self._rows.writerow({name: cell(text) for name, text in (row | written).items()})
 
 
 def cell(text: str) -> str:

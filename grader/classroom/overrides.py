@@ -1,4 +1,7 @@
-"""Keep points that a person has set: who, when and why, in a table to which rows are only added."""
+"""Keep points that a person has set: who, when and why, in a table to which rows are only added.
+
+They are those of a kata, or of one written answer, which is called `kata.ANSWER`.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from grader.course.catalog import Course, CourseError, shorten
 from grader.course.files import read_file
 from grader.errors import reason_of
 from grader.formats.escaping import one_line, points
+from grader.report_texts import listed
 
 COLUMNS = ("student", "kata", "points", "why")
 LONGEST_REASON = 1000  # characters
@@ -22,7 +26,8 @@ LONGEST_REASON = 1000  # characters
 
 @dataclass(frozen=True)
 class Override:
-    """Points in hundredths that a person has set for a student's kata; `at` is an ISO date with a zone."""
+    """Points in hundredths that a person has set for a student's kata, or for a written answer of it; `at` is
+    an ISO date with a zone."""
 
     student: str
     kata: str
@@ -35,6 +40,11 @@ class Override:
     def sentence(self) -> str:
         """The override as a student reads it."""
         return f"Set to {points(self.points)} points by {self.who} on {self.at[:10]}: {one_line(self.why)}"
+
+
+def answer_of(name: str, kata: str) -> str:
+    """Return which written answer of a kata a name means; empty if it means none."""
+    return name.removeprefix(f"{kata}.") if name.startswith(f"{kata}.") else ""
 
 
 class Wanted(NamedTuple):
@@ -103,15 +113,22 @@ def read_rows(path: Path) -> list[Wanted]:
 
 def _checked(store: Store, course: Course, row: Wanted, who: str, now: datetime) -> Override:
     """Return the override that a row asks for. Raises CourseError if it is not possible."""
-    member, info = student_of(store, row.student), course.kata_info(row.kata)
+    kata, _, answer = row.kata.partition(".")
+    member, info = student_of(store, row.student), course.kata_info(kata)
+    name, most = info.name, info.max_score
+    if answer:
+        if answer not in info.written:
+            there = listed(list(info.written)) or "none"
+            raise CourseError(f"{info.name} has no written answer {one_line(answer)}; it has {there}.")
+        name, most = f"{info.name}.{answer}", round(100 * info.written[answer][0])
     hundredths = _hundredths(row.points)
-    if hundredths is None or not 0 <= hundredths <= info.max_score:
-        raise CourseError(f"{row.points} points for {info.name}: say 0 to {points(info.max_score)}.")
+    if hundredths is None or not 0 <= hundredths <= most:
+        raise CourseError(f"{row.points} points for {name}: say 0 to {points(most)}.")
     why = row.why.strip()
     if not why or len(why) > LONGEST_REASON:
         text = f'say why in at most {LONGEST_REASON:,} characters: --why "…"'
-        raise CourseError(f"{row.student}'s {info.name}: {text}.")
-    return Override(member, info.name, hundredths, who, why, now.isoformat(timespec="seconds"))
+        raise CourseError(f"{row.student}'s {name}: {text}.")
+    return Override(member, name, hundredths, who, why, now.isoformat(timespec="seconds"))
 
 
 def _hundredths(text: str) -> int | None:

@@ -4,6 +4,7 @@ The policy is the file `policy.toml` beside the roster. Every table may be left 
 
     timezone = "Europe/Berlin"       # of dates without an offset
     total = 100                      # what all points are worth; without it, the weighted points
+    commits = false                  # students made the repositories: the times of commits do not count
 
     [late]
     grace = "15m"                    # not late yet
@@ -45,8 +46,8 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct, ValidationError, convert
 
-from grader.classroom.overrides import Override
-from grader.classroom.times import HandedIn
+from grader.classroom.overrides import Override, answer_of
+from grader.classroom.times import SHOWN, HandedIn
 from grader.course.catalog import Course, CourseError, shorten
 from grader.course.files import read_file
 from grader.errors import reason_of
@@ -60,7 +61,6 @@ ALL = "all"
 UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 DAY = UNITS["d"]
 END_OF_DAY = time(23, 59, 59)
-SHOWN = "%Y-%m-%d %H:%M"
 
 
 class Late(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,6 +77,7 @@ class Terms(Struct, frozen=True, forbid_unknown_fields=True):
 
     timezone: str = ""
     total: float = 0
+    commits: bool = True
     late: Late = Late()
     weeks: dict[str, list[str]] = {}
     deadlines: dict[str, Any] = {}
@@ -88,13 +89,15 @@ class Terms(Struct, frozen=True, forbid_unknown_fields=True):
 @dataclass(frozen=True)
 class Mark:
     """The points of one kata after the policy. `reasons` are sentences for the student; `is_set` says that a
-    person has set the points, `is_open` that one should look at them."""
+    person has set the points, `is_open` that one should look at them. `ungraded` are the written answers that
+    nobody has graded yet."""
 
     judged: int
     points: int
     reasons: tuple[str, ...] = ()
     is_set: bool = False
     is_open: bool = False
+    ungraded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -148,33 +151,40 @@ class Policy:
             if override := overrides.get(kata.name):
                 marks[kata.name] = Mark(kata.score, override.points, (override.sentence,), is_set=True)
             else:
-                marks[kata.name] = self._late(student, kata, handed_in.get(kata.name), now)
+                given = {name: own for name in overrides if (own := answer_of(name, kata.name))}
+                score = kata.score + sum(overrides[name].points for name in given)
+                mark = self._late(student, kata, score, handed_in.get(kata.name), now)
+                said = [f"{own}: {overrides[name].sentence}" for name, own in given.items()]
+                answers = (check.name for check in kata.checks if check.words)
+                ungraded = tuple(name for name in answers if name not in given.values())
+                reasons = (*said, *mark.reasons)
+                marks[kata.name] = replace(mark, judged=kata.score, reasons=reasons, ungraded=ungraded)
         return self._with_total(katas, marks)
 
-    def _late(self, student: str, kata: KataReport, when: HandedIn | None, now: datetime) -> Mark:
-        """Return the points of a kata after what its delay costs."""
+    def _late(self, student: str, kata: KataReport, score: int, when: HandedIn | None, now: datetime) -> Mark:
+        """Return the points of a kata after what its delay costs; `score` are those before."""
         due, late = self.deadline(student, kata.name), self.terms.late
         if due is None or when is None or not kata.checks:
-            return Mark(kata.score, kata.score)
+            return Mark(score, score)
         if when.at is None:
             text = f"Nobody knows when it was handed in ({when.source}); it counts as in time."
-            return Mark(kata.score, kata.score, (text,), is_open=True)
+            return Mark(score, score, (text,), is_open=True)
         at = min(when.at, now)
         told = f"Handed in {self._shown(at)} ({when.source}), due {self._shown(due)}"
         if when.at > now:
             told = f"The clock of {when.source} is wrong; the time of grading counts. {told}"
         delay = at - due
         if delay <= _duration(late.grace):
-            return Mark(kata.score, kata.score, () if when.at <= now else (f"{told}.",))
+            return Mark(score, score, () if when.at <= now else (f"{told}.",))
         if late.closed_after and delay > _duration(late.closed_after):
-            return Mark(kata.score, 0, (f"{told}: too late, no points.",))
+            return Mark(score, 0, (f"{told}: too late, no points.",))
         zone = self.zone or due.tzinfo
         wall = at.astimezone(zone).replace(tzinfo=None) - due.astimezone(zone).replace(tzinfo=None)
         days = max(1, math.ceil(wall / DAY))  # a night in which the clocks change is no day more
         percent = min(days * late.per_day, late.at_most)
         lost = round(kata.max_score * percent / 100)
         text = f"{told}: {counted(days, 'day')} late, {_points(lost)} less."
-        return Mark(kata.score, max(0, kata.score - lost), (text,))
+        return Mark(score, max(0, score - lost), (text,))
 
     def deadline(self, student: str, kata: str) -> datetime | None:
         """Return until when a student can hand in a kata, with this student's extension; None if whenever."""

@@ -25,6 +25,10 @@ from grader.course.submission import SubmissionRejected, decoded
 
 MOST_NOTES = 20
 MOST_UNRECOGNISED = 20  # files of one student
+SOME_CLONES = (
+    "{} of {} folders are Git repositories, and their commits say when the work was handed in. If students"
+    " have uploaded them, write commits = false into policy.toml: a student can set the time of a commit."
+)
 
 
 @dataclass
@@ -96,6 +100,9 @@ class ClassRun:
         if self._identities.prefix:
             text = f"The folders are named {self._identities.prefix}LOGIN: what follows the assignment is"
             self.counts.note(f"{text} taken for the login.")
+        clones = sum(student.platform == "repository" for student in collector.names)
+        if has_deadlines and collector.believes_commits and 0 < clones < len(collector):
+            self.counts.note(SOME_CLONES.format(clones, len(collector)))
         self._matched = self._match(roster, collector.names) if roster else {}
 
     def require_one_student_each(self) -> None:

@@ -41,11 +41,17 @@ class StudentReport:
 
     @property
     def unknown(self) -> frozenset[str]:
-        """The katas that must not be a 0: not judged, or handed in where it was not found. Where a person has
-        set points, nothing is unknown."""
+        """The katas that must not be a 0: not judged, handed in where it was not found, or with a written
+        answer that nobody has graded. Where a person has set the points of a kata, nothing is unknown."""
         missing = {kata.name for kata in self.report.katas if kata.status == "not_started"}
         unknown = self.unjudged | missing if self.unrecognised or self.unclear else self.unjudged
+        unknown |= {name for name, mark in self.marks.katas.items() if mark.ungraded}
         return frozenset(name for name in unknown if name not in self.marks.katas or not self.is_set(name))
+
+    @property
+    def ungraded(self) -> list[str]:
+        """The written answers that nobody has graded yet, each after the name of its kata."""
+        return [f"{kata}.{name}" for kata, mark in self.marks.katas.items() for name in mark.ungraded]
 
     def is_set(self, kata: str) -> bool:
         """Return whether a person has set the points of a kata."""
@@ -54,7 +60,7 @@ class StudentReport:
     def cell(self, kata: KataReport) -> int | None:
         """Return a kata's points; None if nothing was handed in and nobody has set them."""
         mark = self.marks.katas[kata.name]
-        return mark.points if kata.status != "not_started" or mark.is_set else None
+        return mark.points if kata.status != "not_started" or mark.is_set or mark.points else None
 
 
 def begun_katas(store: Store, infos: list[KataInfo]) -> list[KataInfo]:

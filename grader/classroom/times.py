@@ -34,6 +34,7 @@ HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SETTINGS = ("core.commitGraph=false", "core.multiPackIndex=false", "log.showSignature=false")
 
 
+SHOWN = "%Y-%m-%d %H:%M"  # how a time is written for people
 #: Who tells a time that changes when a file is copied.
 COPIED = ("the file", "the zip file")
 

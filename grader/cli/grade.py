@@ -16,6 +16,7 @@ import click
 
 from grader.cli.options import (
     FAILED,
+    NO_KATAS,
     PASSED,
     WIDEST,
     GradeOptions,
@@ -36,6 +37,7 @@ from grader.formats.wrapping import paragraphs
 WORDS = {
     "list": "list_katas",
     "all": "all_katas",
+    "next": "next_kata",
     **{name: name for name in ("hint", "solution", "again", "reset", "see", "page", "doctor")},
 }
 ON_WINDOWS = (
@@ -61,9 +63,13 @@ def run(options: GradeOptions) -> int:
     if options.port:
         raise CourseError("`--port` goes with `--page`: grade --page --port 8080.")
     words = [name for name in options.names if not is_notebook(Path(name))]
+    if options.names and all(map(course.means_all, options.names)):
+        options, words = options._replace(names=(), all_katas=True), []
     infos = list(dict.fromkeys(info for word in words for info in course.katas_meant(word)))
     if options.list_katas:
         return _list(course)
+    if options.next_kata:
+        return _tell_next(course)
     if options.protect:
         return _protect(course, options.against)
     if options.doctor:
@@ -140,6 +146,16 @@ def _list(course: Course) -> int:
     return PASSED
 
 
+def _tell_next(course: Course) -> int:
+    """Print the first kata that does not pass. Raises CourseError if there are no katas."""
+    from grader.grading.standings import next_line, standings
+
+    if not course.katas:
+        raise CourseError(NO_KATAS)
+    click.echo(paragraphs(next_line(course, standings(course)), columns()))
+    return PASSED
+
+
 def _protect(course: Course, against: Path | None) -> int:
     """Print how the files that judge differ from the release, also into the summary of a workflow."""
     from grader.cli.output import append_to_summary
@@ -202,6 +218,7 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--protect", is_flag=True, help="List what was changed in a release or added to it.")
 @click.option("--against", type=click.Path(path_type=Path), help="With --protect: compare with this release.")
 @click.option("--list", "list_katas", is_flag=True, help="Show all katas and how far they are.")
+@click.option("--next", "next_kata", is_flag=True, help="Say which kata is next: the first not passed.")
 @click.option("--hint", is_flag=True, help="Show the next hint for a kata.")
 @click.option("--solution", is_flag=True, help="Show the reference of a kata that you have passed.")
 @click.option("--again", is_flag=True, help="Bring back the stub of a kata, to solve it again; asks once.")

@@ -21,6 +21,7 @@ from grader.formats.wrapping import paragraphs
 PASSED, FAILED, UNGRADABLE, OUR_FAULT, WRONG_INPUT = range(5)
 click.UsageError.exit_code = WRONG_INPUT  # click's own code is 2
 
+NO_KATAS = "The course has no katas yet."
 PAGE = "see.html"  # of `--see`, in the folder of the state
 NARROWEST, WIDEST, ELSEWHERE = 60, 110, 80  # columns; the last ones where no terminal is
 
@@ -122,6 +123,7 @@ class GradeOptions(NamedTuple):
     course: Path | None = None
     exercises: Path | None = None
     list_katas: bool = False
+    next_kata: bool = False
     hint: bool = False
     watch: bool = False
     device: str = "cpu"

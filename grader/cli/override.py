@@ -41,8 +41,11 @@ def run(course: Course, options: OverrideOptions) -> None:
         if options.lists:
             click.echo("\n".join(map(_line, overrides(store))) or "Nobody's points are set by hand.")
         elif options.table:
-            made = set_points(store, course, read_rows(options.table), who, now)
-            click.echo(f"{counted(len(made), 'override')} set. {AGAIN}")
+            rows = read_rows(options.table)
+            made = set_points(store, course, [row for row in rows if row.points], who, now)
+            left = len(rows) - len(made)
+            without = f", {counted(left, 'row')} without points left out" if left else ""
+            click.echo(f"{counted(len(made), 'override')} set{without}. {AGAIN}")
         elif options.remove:
             student, name = _required(options.student, options.name)
             back = remove(store, student, name, who, now)

@@ -16,12 +16,11 @@ import click
 
 from grader.classroom.overrides import student_of
 from grader.classroom.store import Store, existing_store
+from grader.classroom.times import SHOWN
 from grader.cli.options import GradeOptions
 from grader.cli.run import grade_submission
 from grader.course.catalog import Course, CourseError
 from grader.formats.escaping import one_line
-
-SHOWN = "%Y-%m-%d %H:%M"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from grader.cli.console import Console, view_of
-from grader.cli.options import FAILED, PASSED, UNGRADABLE, GradeOptions, columns
+from grader.cli.options import FAILED, NO_KATAS, PASSED, UNGRADABLE, GradeOptions, columns
 from grader.cli.output import ReportOutput
 from grader.cli.progress import welcome
 from grader.cli.saved_files import POLL_SECONDS, SavedFiles
@@ -154,6 +154,6 @@ def _show_welcome(course: Course, options: GradeOptions, output: ReportOutput, n
         return PASSED
     first = next(iter(course.katas.values()), None)
     if first is None:
-        raise CourseError("The course has no katas yet.")
+        raise CourseError(NO_KATAS)
     click.echo(welcome(course, first, width=columns()), nl=False)
     return PASSED

@@ -44,6 +44,7 @@ class KataInfo:
     source: str
     entry_points: tuple[str, ...]
     questions: tuple[str, ...]
+    written: dict[str, tuple[float, str]] = field(hash=False)
     ships_wrong_code: str
     draft: bool
     path: Path
@@ -133,10 +134,13 @@ class Course:
 
     def katas_meant(self, word: str) -> list[KataInfo]:
         """Return the katas that a word on the command line means: one by its name, its file, an alias, or in
-        other letters; or all of a track. Raises CourseError, with the most similar name."""
+        other letters; all of a track or of the course. Raises CourseError, with the most similar name."""
         if word.isidentifier() and len(list(self.root.glob(f"tests/katas/*/test_{word}.py"))) == 1:
             return [self.kata_info(word)]
+        if self.means_all(word):
+            return list(self.katas.values())
         last = re.split(r"[/\\]+", word.rstrip("/\\"))[-1].casefold()
+        last = Path(word).resolve().name.casefold() if last in (".", "..") else last
         name = last.removesuffix(".py").replace("-", "_")
         name = self.syllabus.aliases.get(name, name)
         if name in self.katas:
@@ -150,6 +154,12 @@ class Course:
             text = f"No kata is called `{name}`. Name the kata and the file:"
             raise CourseError(f"{text} grade {inside} --file {word}")
         return [self.kata_info(name)]
+
+    def means_all(self, word: str) -> bool:
+        """Return whether a word on the command line means all katas: the folder of the course or of its
+        exercises, from wherever the student is."""
+        folders = (self.root.resolve(), self.exercises.resolve())
+        return word.rstrip("/\\") == self.exercises.name or (bool(word) and Path(word).resolve() in folders)
 
     def with_needs(self, infos: list[KataInfo]) -> list[KataInfo]:
         """Return the katas and all that they need, directly or indirectly. Raises KataError if a needed kata
@@ -261,6 +271,7 @@ def read_kata_info(path: Path) -> KataInfo:
         "hints": (),
         "hint_for": {},
         "questions": (),
+        "written": {},
         "ships_wrong_code": "",
         "draft": False,
         "name": ast.literal_eval(call.args[0]),
@@ -269,9 +280,10 @@ def read_kata_info(path: Path) -> KataInfo:
     for keyword in call.keywords:
         if keyword.arg in wanted:
             found[keyword.arg] = _literal(keyword, path)
+    _require_written(found, path)
     if found["questions"]:  # as in `Kata`
         found["questions"] = found["entry_points"] = tuple(found["questions"])
-        found["points"] = len(found["questions"])
+        found["points"] = len(found["questions"]) + sum(worth for worth, _ in found["written"].values())
     missing = wanted - found.keys()
     if missing:
         raise KataError(f"{path.name}: Kata(…) lacks {', '.join(sorted(missing))}.")
@@ -283,6 +295,26 @@ def read_kata_info(path: Path) -> KataInfo:
     if found["points"] % 0.5:
         raise KataError(f"{path.name}: points={found['points']!r} must be whole or half points.")
     return KataInfo(path=path, **found)
+
+
+def _require_written(found: dict[str, Any], path: Path) -> None:
+    """Raise KataError if the written answers of a declaration are none."""
+    if not isinstance(found["written"], dict):
+        raise KataError(f'{path.name}: written must be a dict: {{"WHY": (3, "…")}}.')
+    if found["written"] and not found["questions"]:
+        raise KataError(f"{path.name}: written answers stand on a page of questions; add a question.")
+    for name, given in found["written"].items():
+        if name in found["questions"]:
+            raise KataError(
+                f"{path.name}: `{name}` is a question and a written answer; name one of them anew."
+            )
+        worth, rubric = given if isinstance(given, tuple) and len(given) == 2 else (0, "")
+        fits = isinstance(worth, int | float) and worth > 0 and worth % 0.5 == 0
+        if not fits or not isinstance(rubric, str):
+            raise KataError(
+                f"{path.name}: written={{{name!r}: …}} must be whole or half points and a rubric:"
+                f' {{{name!r}: (3, "…")}}.'
+            )
 
 
 def _parse_statement_only(source: str) -> ast.Call | None:

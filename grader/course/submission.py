@@ -51,6 +51,7 @@ class Submission:
         """False if every entry point is still a stub, or every question without an answer."""
         wanted = set(self.info.entry_points)
         if self.info.questions:
+            wanted |= set(self.info.written)
             return not wanted <= set(open_questions(ast.parse(self.source)))
         found = [node for node in ast.parse(self.source).body if getattr(node, "name", None) in wanted]
         return not found or not all(map(is_stub, found))
@@ -102,6 +103,21 @@ def is_unwritten(source: str) -> bool:
 def open_questions(tree: ast.Module) -> list[str]:
     """Return the names of the constants that are `...`, which stands for an answer."""
     return [ast.unparse(node.targets[0]) for node in tree.body if _is_open(node)]  # type: ignore[attr-defined]
+
+
+def written_answer(source: str, name: str) -> str:
+    """Return the text in the line `name = …` of a source; its code if that is no plain text or there are
+    several such lines; empty if there is no answer. The source is not run: this is what stands there."""
+    nodes = [node for node in ast.parse(source).body if _binds(node, name) and not _is_open(node)]
+    value = getattr(nodes[0], "value", None) if len(nodes) == 1 else None
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+        return value.value.strip()
+    return "\n".join(ast.get_source_segment(source, node) or "" for node in nodes)
+
+
+def _binds(node: ast.stmt, name: str) -> bool:
+    names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+    return any(part.id == name and isinstance(part.ctx, ast.Store) for part in names)
 
 
 def _is_open(node: ast.stmt) -> bool:

@@ -30,7 +30,12 @@ def wrong(kata: KataReport) -> list[CheckReport]:
 
 def held(kata: KataReport) -> list[CheckReport]:
     """Return the other checks: those that passed or were skipped."""
-    return [check for check in kata.checks if check.status not in WRONG]
+    return [check for check in kata.checks if check.status not in WRONG and check.words is None]
+
+
+def by_hand(kata: KataReport) -> list[CheckReport]:
+    """Return the written answers, which a person grades."""
+    return [check for check in kata.checks if check.words is not None]
 
 
 @dataclass(frozen=True)

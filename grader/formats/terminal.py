@@ -109,7 +109,7 @@ def _snippet(failed: list[CheckReport]) -> list[str]:
 def _headline(kata: KataReport, causes: int, view: View) -> str:
     """Return the name, the score and how many checks fail; `causes` is the number of reasons."""
     score = f"{view.paint(kata.name, BOLD)}  {points(kata.score)} / {points(kata.max_score)}"
-    failed, total = len(account.wrong(kata)), len(kata.checks)
+    failed, total = len(account.wrong(kata)), len(kata.checks) - len(account.by_hand(kata))
     if not total:
         return score
     if failed and kata.status == "passed":  # in a kata of questions most answers are enough
@@ -240,6 +240,7 @@ def _notes(kata: KataReport, view: View) -> list[str]:
     waiting, partly = account.unwritten_of(kata)
     noted = dict.fromkeys(check.message for check in held if check not in [*waiting, *partly])
     noted |= dict.fromkeys([account.waiting_text(kata)])
+    noted |= dict.fromkeys(check.message for check in account.by_hand(kata))
     return [line for note in noted if note for line in _labelled("note", note, view)]
 
 

@@ -19,6 +19,7 @@ from grader.cases import generation
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import checks_of
+from grader.checks.questions import written_answers
 from grader.checks.runner import CheckResult
 from grader.checks.unearned import unearned
 from grader.course.catalog import Course, KataInfo
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from grader.diagnosis.repair import RepairSearch
     from grader.diagnosis.search_options import SearchOptions
 
-PASSES_FROM = 75  # percent of the points of a kata of questions
+PASSES_FROM = 75  # percent of the questions of a kata of questions
 NAMING_SECONDS = 4.0  # of CPU time for the search for the mistake
 
 
@@ -136,7 +137,7 @@ class Grader:
         checks = self._note_shortcuts(prepared.kata, submission, judged.checks)
         passed = not judged.parts and all(check.status in ("passed", "skipped") for check in checks)
         if prepared.kata.questions:
-            passed = 100 * sum(check.score for check in checks) >= PASSES_FROM * submission.info.max_score
+            passed = sum(check.score for check in checks) >= PASSES_FROM * len(prepared.kata.questions)
         report = KataReport(
             submission.info.name,
             submission.info.track,
@@ -216,6 +217,7 @@ class Grader:
                 )
                 for f in results
             ]
+            checks += written_answers(prepared.kata, source)
             # a general name says no place
             own = [mistake for mistake in mistakes.values() if mistake.id not in GENERAL]
             explained = not failed or own or run.parts or _raises_unwritten(source, results)

@@ -109,14 +109,20 @@ def next_kata(found: list[Standing], name: str) -> KataInfo | None:
 def after_pass(course: Course, info: KataInfo, found: list[Standing]) -> str:
     """Return what comes after a kata that passes: its track or the course is done, the next kata."""
     track = [one for one in found if one.info.track == info.track]
-    following = next_kata(found, info.name)
     done = f"{_done(track)} " if all(one.has_passed for one in track) else ""
+    return done + next_line(course, found, info.name)
+
+
+def next_line(course: Course, found: list[Standing], after: str = "") -> str:
+    """Return which kata is next, by `next_kata`, or that all pass."""
+    following = next_kata(found, after)
     if following is None:
+        last = f": this was the last one of {course.syllabus.title}" if after else ""
         return (
-            f"{done}All {len(found)} katas pass: this was the last one of {course.syllabus.title}. All of it"
-            f" is yours now, from {found[0].info.name} to {found[-1].info.name}."
+            f"All {len(found)} katas pass{last}. All of it is yours now, from {found[0].info.name} to"
+            f" {found[-1].info.name}."
         )
-    return f"{done}Next: {following.name} ({following.title}), in {from_here(course.stub(following))}."
+    return f"Next: {following.name} ({following.title}), in {from_here(course.stub(following))}."
 
 
 def _done(track: list[Standing]) -> str:
@@ -153,7 +159,7 @@ def shown(report: KataReport) -> str:
 
     laws = [check for check in report.checks if check.name not in BUILTIN and check.status == "passed"]
     titles = [_clause(check.title) for check in sorted(laws, key=lambda check: -check.max_score)[:MOST_LAWS]]
-    more = len(report.checks) - len(titles)
+    more = len(report.checks) - len(account.by_hand(report)) - len(titles)
     others = [f"{more} more {'check' if more == 1 else 'checks'}"] * bool(titles and more)
     return f"Shown: {'; '.join([*titles, *others])}." if titles else ""
 

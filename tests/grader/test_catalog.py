@@ -294,6 +294,31 @@ def test_a_kata_is_found_by_what_people_type(write, tmp_path, tiny_files, monkey
     assert [info.name for info in course.katas_meant(word)] == names
 
 
+@pytest.mark.parametrize(
+    ("here", "word", "names"),
+    [
+        (".", ".", ["double", "center"]),
+        (".", "exercises/", ["double", "center"]),
+        ("..", "course/exercises", ["double", "center"]),
+        ("exercises", ".", ["double", "center"]),
+        ("exercises/modules", "..", ["double", "center"]),
+        ("exercises/modules", ".", ["center"]),
+        ("exercises/modules", "exercises", ["double", "center"]),
+    ],
+)
+def test_a_folder_means_all_of_its_katas(write, tmp_path, tiny_files, monkeypatch, here, word, names):
+    course = Course(write(tmp_path / "course", tiny_files))
+    monkeypatch.chdir(course.root / here)
+    assert {info.name for info in course.katas_meant(word)} == set(names)
+
+
+def test_another_folder_is_no_kata(tiny_course, tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert refusal(tiny_course.katas_meant, ".").startswith("There is no kata called `elsewhere`.")
+    assert refusal(tiny_course.katas_meant, "").startswith("There is no kata called ``.")
+
+
 def test_a_file_of_another_name_is_told_about_the_option(tiny_course, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert refusal(tiny_course.katas_meant, "my_double.py") == (

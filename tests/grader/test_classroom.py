@@ -167,6 +167,23 @@ def test_a_copy_is_not_handed_in_later(info, store, tmp_path, write):
     assert {student: time.at.timestamp() for student, time in again.items()} == {"ada": 1000, "bob": 6000}
 
 
+@pytest.mark.parametrize(
+    ("repositories", "believes", "notes"), [(1, True, 1), (1, False, 0), (2, True, 0), (0, True, 0)]
+)
+def test_a_class_of_which_some_are_repositories_gets_a_note(
+    info, store, tmp_path, write, repositories, believes, notes
+):
+    folder = write(tmp_path / "in", {"ada/double.py": "passes", "bob/double.py": "passes"})
+    for name in ("ada", "bob")[:repositories]:
+        (folder / name / ".git").mkdir()
+    collector = Collector(folder, believes)
+    found = ClassRun({info.name: info}, collector, None, FakePool(info), store, has_deadlines=True).counts
+    assert found.notes == notes * [
+        "1 of 2 folders are Git repositories, and their commits say when the work was handed in. If students"
+        " have uploaded them, write commits = false into policy.toml: a student can set the time of a commit."
+    ]
+
+
 def test_canvas_says_only_whether_it_was_late(info, store, tmp_path, write):
     write(
         tmp_path / "in",

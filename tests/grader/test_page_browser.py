@@ -95,14 +95,15 @@ def verdict(browser):
 def scores(browser, start):
     """Wait until a fresh verdict begins with this text."""
     fresh = (
-        "const shown = document.querySelector('[aria-live]'), score = document.querySelector('.verdict .score');"
+        "const shown = document.querySelector('[aria-live]');"
+        "const score = document.querySelector('.verdict .score');"
         " return score && !shown.classList.contains('stale') ? score.innerText : ''"
     )
     wait(browser, lambda b: b.execute_script(fresh).startswith(start))
 
 
-def write(browser, text, old=None):
-    """Select the old text of the editor, or all, and type the new one in one go."""
+def write(browser, text):
+    """Select all of the editor's text and type another one in one go."""
     browser.find_element(By.CSS_SELECTOR, ".editor .cm-content").click()
     ActionChains(browser).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
     browser.execute_cdp_cmd("Input.insertText", {"text": text})
@@ -266,7 +267,7 @@ def test_what_the_functions_do_is_seen_as_they_are_now(visit, course):
     scores(browser, "✓ 10 / 10")
     press(browser, "s")
     frame = wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".see iframe"))
-    wait(browser, lambda b: frame.is_displayed())
+    wait(browser, lambda _: frame.is_displayed())
     browser.switch_to.frame(frame)
     wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".katas .yours"))
     assert browser.find_element(By.ID, "state").text.startswith("Step 6 of 6")
@@ -274,7 +275,7 @@ def test_what_the_functions_do_is_seen_as_they_are_now(visit, course):
     assert not browser.execute_script(reached)
 
 
-def test_all_of_it_works_by_keyboard(visit, course):
+def test_all_of_it_works_by_keyboard(visit):
     browser = visit("/")
     press(browser, "?")
     wait(browser, lambda b: "Go on where you were." in b.find_element(By.CSS_SELECTOR, ".keys").text)
@@ -339,7 +340,7 @@ def test_what_a_file_holds_is_text_everywhere(visit, course):
     assert file.read_text() == evil
 
 
-def test_no_request_leaves_the_page_and_nothing_fails(visit, course, address):
+def test_no_request_leaves_the_page_and_nothing_fails(visit, address):
     browser = visit("/kata/causal_mask")
     scores(browser, "·")
     import json

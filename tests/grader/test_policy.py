@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom.collector import Collector
 from grader.classroom.overrides import Override
 from grader.classroom.policy import Policy, read_policy
 from grader.classroom.times import HandedIn, Repository, of_path, of_text
@@ -279,6 +280,41 @@ def test_a_clone_with_the_latest_commit_alone_and_a_colon_in_its_name(repository
     git(repository, "clone", "--depth", "1", f"file://{repository}", "a:b")
     clone = repository / "a:b"
     assert Repository(clone).handed_in(clone / "double.py").at == datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+METADATA = "submission_1:\n  :submitters:\n  - :name: Ada\n    :email: ada@s.org\n"
+
+
+@pytest.mark.parametrize(
+    ("place", "beside", "source"),
+    [
+        ("hw1-ada", {}, "the commit"),
+        ("ada/hw1", {}, "the commit"),
+        ("Ada X_4711_assignsubmission_file_", {}, "the file"),  # Moodle
+        ("submitted/ada/ps1", {}, "the file"),  # nbgrader
+        ("submission_1", {"submission_metadata.yml": METADATA}, "the file"),  # Gradescope, without a time
+    ],
+)
+def test_commits_are_believed_in_clones_and_not_in_uploads(repository, write, place, beside, source):
+    write(repository / "in", beside)
+    git(repository, "clone", repository, f"in/{place}")
+    sources = {True: source, False: "the file"}
+    for believes, expected in sources.items():
+        ((_, files),) = Collector(repository / "in", believes).students()
+        assert {file.inner[-1]: file.time().source for file in files} == {
+            "center.py": expected,
+            "double.py": expected,
+        }
+
+
+def test_an_upload_to_moodle_is_no_repository_to_push_to(repository):
+    git(repository, "clone", repository, "in/Ada X_4711_assignsubmission_file_")
+    assert [student.platform for student in Collector(repository / "in").names] == ["moodle"]
+
+
+def test_the_policy_says_whether_commits_count(policy):
+    assert policy(TERMS).terms.commits
+    assert not policy(f"commits = false\n{TERMS}").terms.commits
 
 
 def test_what_no_commit_has_counts_by_the_file(repository):

@@ -51,6 +51,39 @@ def test_reset_takes_a_track_or_all_and_leaves_out_stubs(course, stub):
     assert "NotImplementedError" in stub.read_text()
 
 
+@pytest.mark.parametrize("option", ["--reset", "--again"])
+def test_each_stub_comes_back_or_is_told(course, stub, option):
+    other = course.stub(course.kata_info("center"))
+    other.write_text("class Center:\n    scale = 1\n")
+    told = run(course, option, "center", "double")
+    assert told.exit_code == 4
+    assert told.stderr == "There is no copy of the stub of center: it was never graded as a stub.\n"
+    assert "The stub of double is back." in told.stdout
+    assert "NotImplementedError" in stub.read_text()
+    assert "scale = 1" in other.read_text()
+    again = run(course, option, "center", "double")
+    assert (again.exit_code, again.stderr) == (4, told.stderr)
+    assert again.stdout == ("double is the stub already.\n" if option == "--again" else "")
+
+
+def test_a_file_that_cannot_be_written_keeps_no_other_from_coming_back(course, stub, monkeypatch):
+    info, replace = course.kata_info("center"), Versions.replace
+    Versions(CourseState(course).folder).keep(STUBS, info, course.stub(info))
+    course.stub(info).write_text("class Center:\n    scale = 1\n")
+
+    def refuse_center(versions, info, path, data):
+        if info.name == "center":
+            raise PermissionError(13, "Permission denied")
+        return replace(versions, info, path, data)
+
+    monkeypatch.setattr(Versions, "replace", refuse_center)
+    told = run(course, "--reset", "center", "double")
+    assert told.exit_code == 4
+    assert "center.py cannot be written: " in told.stderr
+    assert "The stub of double is back." in told.stdout
+    assert "NotImplementedError" in stub.read_text()
+
+
 def test_again_needs_a_name(course):
     told = run(course, "--again")
     assert (told.exit_code, told.stderr) == (
@@ -91,3 +124,36 @@ def test_a_fifo_in_place_of_a_file_does_not_hold_up_a_reset(course, stub):
     told = run(course, "--reset")
     assert told.exit_code == 4
     assert "cannot be written" in told.stderr
+
+
+def test_next_is_the_first_kata_that_does_not_pass(course, monkeypatch):
+    monkeypatch.chdir(course.root)
+    right = "def double(x):\n    if isinstance(x, str):\n        raise ValueError('text')\n    return x + x\n"
+    next_one = "Next: double (Twice as much), in exercises/attention/double.py.\n"
+    assert run(course, "next").stdout == run(course, "--next").stdout == next_one
+    course.stub(course.kata_info("double")).write_text(right)
+    monkeypatch.delenv("CI", raising=False)
+    assert run(course, "double").exit_code == 0
+    assert run(course, "next").stdout == ("Next: center (Around the mean), in exercises/modules/center.py.\n")
+
+
+def test_next_says_when_all_katas_pass_and_when_there_are_none(course, monkeypatch, write, tmp_path):
+    monkeypatch.delenv("CI", raising=False)
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    for info in course.katas.values():
+        course.stub(info).write_text(course.solution(info, "reference").read_text())
+    assert run(course, "double", "center").exit_code == 0
+    assert run(course, "next").stdout == (
+        "All 2 katas pass. All of it is yours now, from double to center.\n"
+    )
+    empty = Course(write(tmp_path / "empty", {"tests/katas/x": "", "exercises/x": ""}))
+    told = run(empty, "next")
+    assert (told.exit_code, told.stderr) == (4, "The course has no katas yet.\n")
+
+
+@pytest.mark.parametrize("word", [".", "exercises", "exercises/"])
+def test_a_folder_is_graded_as_all_katas_are(course, monkeypatch, word):
+    monkeypatch.chdir(course.root)
+    shown = run(course, word, "--brief")
+    assert shown.stdout == run(course, "--all", "--brief").stdout
+    assert [line.split()[0] for line in shown.stdout.splitlines()[:2]] == ["double", "center"]

@@ -155,13 +155,17 @@ def _gaps_of_hinted_mistakes(course: Course, info: KataInfo) -> list[str]:
 
 
 def _gaps_of_questions(course: Course, info: KataInfo) -> list[str]:
-    """Return a message for each question that lacks its line in the stub or its function in the reference."""
+    """Return a message for each question that lacks its line in the stub or its function in the reference,
+    and for each written answer that lacks its line."""
     stub, reference = course.stub(info), course.solution(info, "reference")
     asked, answered = open_questions(parse(stub)), _signatures(parse(reference))
     return [
         f"{place(course, path)}: the question `{name}` has no {what}; write it."
-        for path, found, what in ((stub, asked, "line `… = ...`"), (reference, answered, "function"))
-        for name in info.questions
+        for path, names, found, what in (
+            (stub, (*info.questions, *info.written), asked, "line `… = ...`"),
+            (reference, info.questions, answered, "function"),
+        )
+        for name in names
         if name not in found
     ]
 
