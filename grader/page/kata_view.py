@@ -25,9 +25,9 @@ from grader.formats import pages
 from grader.grading.standings import after_pass, first_needed, next_kata, shown, standings
 from grader.notebooks.notebook import to_markdown
 from grader.page.document import Document
+from grader.page.editor import Editor, Mark, decorations, marks_of, tooltips
 from grader.page.keys import Key, listen
 from grader.page.messages import Dropped, Tried, Verdict
-from grader.page.places import Mark, decorations, marks_of, tooltips
 from grader.page.questions import asked_in, with_answer
 from grader.page.workplace import Workplace
 from grader.report import KataReport
@@ -87,7 +87,7 @@ class KataView:
         minutes = f", {effort.minutes} minutes" if effort else ""
         html.p(f"{self.info.track} · {self.info.name}{minutes}").classes("quiet small")
         text = self._statement_text()
-        ui.markdown(to_markdown(text), extras=["fenced-code-blocks", "tables"])
+        ui.markdown(to_markdown(text).removeprefix("#"), extras=["fenced-code-blocks", "tables"])
         for picture in statement.pictures(text):
             ui.html(svg.draw(picture), sanitize=False)
         if waits := first_needed(self.course, self.info):
@@ -104,11 +104,11 @@ class KataView:
             html.button("Take the file", type="button").on("click", self._take_file)
             html.button("Keep what is here", type="button").on("click", self._keep_own)
         self.conflict.set_visibility(False)
-        self.problem = html.p("").classes("note")
+        self.problem = ui.label("").props("role=alert").classes("note")
         self.problem.set_visibility(False)
         if self.info.questions:
             self._form()
-        self.editor = ui.codemirror(
+        self.editor = Editor(
             self.document.text,
             language="Python",
             on_change=self._typed,
@@ -133,6 +133,7 @@ class KataView:
                     field.props["for"] = f"answer-{one.name}"
                     field.on("keydown.enter", self.answer)
                     self.fields[field.id] = one.name
+            self.refused = ui.label("").props("role=alert").classes("bad")
             html.button("Check this page", type="button").classes("first").on("click", self.answer)
 
     def _note(self, event: ValueChangeEventArguments[str | None]) -> None:
@@ -145,10 +146,9 @@ class KataView:
             try:
                 text = with_answer(text, name, value)
             except (SyntaxError, ValueError, RecursionError, MemoryError, StopIteration):
-                self._tell(
-                    f"{name}: `{value[:100]}` is no value. A number, a tuple such as (2, 3) or True fits."
-                )
+                self.refused.text = f"{name}: {value[:100]} is no value. Write a number, or (2, 3), or True."
                 return
+        self.refused.text = ""
         self.answers.clear()
         self.document.text = text
         self.editor.value = text
@@ -160,16 +160,18 @@ class KataView:
         is_dark = await ui.run_javascript(
             "document.querySelectorAll('.cm-content').forEach((one, n) => one.setAttribute('aria-label',"
             " n ? 'Lines to try' : 'Your file'));"
+            "document.querySelectorAll('.cm-scroller, pre').forEach(one => one.tabIndex = 0);"
             "return matchMedia('(prefers-color-scheme: dark)').matches"
         )
         for editor in (self.editor, self.lines):
             editor.theme = "githubDark" if is_dark else "githubLight"
 
     def _result(self) -> None:
-        with html.div(**{"aria-live": "polite"}) as self.shown:
+        with html.div(**{"aria-live": "polite"}).classes("shown") as self.shown:
             self.verdict = ui.html("<p class='quiet'>Judging …</p>", sanitize=False)
         with html.div().classes("tools"):
-            self.hint_button = html.button("Hint", type="button").on("click", self.hint)
+            with html.button(type="button").on("click", self.hint):
+                self.hint_label = ui.label("Hint")
             html.button("Next kata", type="button").on("click", self.next)
             html.button("Try this case", type="button").on("click", self.try_case)
         self.hints = html.div(**{"aria-live": "polite"}).classes("hints")
@@ -258,9 +260,14 @@ class KataView:
     # --- what others write ---
 
     def _look_outside(self) -> None:
-        if self.conflict.visible or not self.document.changed_outside():
+        if self.conflict.visible:
+            return
+        before, is_changed = self.document.problem, self.document.changed_outside()
+        if self.document.problem != before:
             self._tell(self.document.problem)
-        elif self.document.is_saved:
+        if not is_changed:
+            return
+        if self.document.is_saved:
             self._take_file()
         else:
             self.conflict.set_visibility(True)
@@ -347,7 +354,7 @@ class KataView:
 
     def _show_hint_number(self) -> None:
         number = next_number(self.info, self.place.state.kata(self.info.name)) if self.info.hints else 0
-        self.hint_button.text = f"Hint {number} of {len(self.info.hints)}" if number else "Hint"
+        self.hint_label.text = f"Hint {number} of {len(self.info.hints)}" if number else "Hint"
 
     def hint(self) -> None:
         text = next_hint(self.course, self.info, again="")

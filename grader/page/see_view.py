@@ -17,7 +17,7 @@ class SeeView:
     def __init__(self, place: Workplace) -> None:
         self.place = place
         with html.div(id="main").classes("see"):
-            self.told = html.p("Running your functions …", role="status").classes("quiet")
+            self.told = ui.label("Running your functions …").props("role=status").classes("quiet told")
             self.frame = html.iframe(title="Your functions at work", sandbox="allow-scripts")
             self.frame.set_visibility(False)
         listen([Key("p", "Go to the path.", lambda: ui.navigate.to("/"))])

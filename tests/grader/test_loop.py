@@ -94,7 +94,7 @@ def remembered(course):
 def test_with_nothing_begun_it_welcomes_and_offers_keys(run):
     told = run()
     assert "Start with" in told
-    assert told.endswith("h hint 1/1   t statement   l list   o open   ? keys   q quit\n")
+    assert told.endswith("h hint 1/1   t statement   l list   o open   w web page   ? keys   q quit\n")
 
 
 def test_a_save_is_graded_and_a_better_one_says_what_changed(run, save):
@@ -267,7 +267,10 @@ def test_every_key_has_a_word_a_sentence_and_a_line_in_the_help(key):
 def test_keys_are_distinct_and_the_footer_has_those_that_can_be_used(run):
     run()
     assert len({key.character for key in KEYS}) == len(KEYS)
-    assert footer(KEYS, run.loop, 80) == "h hint 1/1   t statement   l list   o open   ? keys   q quit"
+    assert (
+        footer(KEYS, run.loop, 80)
+        == "h hint 1/1   t statement   l list   o open   w web page   ? keys   q quit"
+    )
 
 
 def test_the_documentation_names_every_key():

@@ -22,7 +22,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from grader.page import messages, places, questions
+from grader.page import editor, messages, questions
 from grader.page.document import Document
 from grader.page.guard import POLICY, Guard
 from grader.page.history import MOST, History
@@ -147,35 +147,35 @@ def test_places_of_a_report_are_underlined_and_explained():
     place = Place(2, "    return g(x)", 11, 15)
     failed = CheckReport("a", "A.", "error", 0, 100, "NameError: no g", place=place)
     report = KataReport("f", "a", "failed", 100, checks=(failed,))
-    marks = places.marks_of(report)
-    assert places.decorations(text, marks) == [{"kind": "mark", "from": 21, "to": 25, "class": "in-question"}]
+    marks = editor.marks_of(report)
+    assert editor.decorations(text, marks) == [{"kind": "mark", "from": 21, "to": 25, "class": "in-question"}]
     assert text[21:25] == "g(x)"
-    assert places.tooltips(marks) == {2: "NameError: no g"}
+    assert editor.tooltips(marks) == {2: "NameError: no g"}
 
 
 def test_what_a_search_has_found_is_underlined_too():
     repair = Repair("an axis", Place(1, "x = y.sum(0)", 10, 11))
     report = KataReport("f", "a", "failed", 100, repairs=(repair,))
-    assert places.decorations("x = y.sum(0)", places.marks_of(report))[0]["from"] == 10
-    assert places.tooltips(places.marks_of(report)) == {
+    assert editor.decorations("x = y.sum(0)", editor.marks_of(report))[0]["from"] == 10
+    assert editor.tooltips(editor.marks_of(report)) == {
         1: "Changing only this spot makes every check pass: an axis."
     }
 
 
 def test_a_line_without_columns_is_underlined_whole_and_one_that_is_gone_is_not():
     marks = [
-        places.Mark(Place(1, "  x"), "a"),
-        places.Mark(Place(9, "y"), "b"),
-        places.Mark(Place(2, ""), "c"),
+        editor.Mark(Place(1, "  x"), "a"),
+        editor.Mark(Place(9, "y"), "b"),
+        editor.Mark(Place(2, ""), "c"),
     ]
-    assert places.decorations("  x = 1\n\n", marks) == [
+    assert editor.decorations("  x = 1\n\n", marks) == [
         {"kind": "mark", "from": 2, "to": 7, "class": "in-question"}
     ]
 
 
 def test_the_line_of_a_syntax_error_is_underlined():
     report = KataReport("f", "a", "error", 100, message="f.py, line 2: never closed.", excerpt="x = (")
-    assert [mark.place.line for mark in places.marks_of(report)] == [2]
+    assert [mark.place.line for mark in editor.marks_of(report)] == [2]
 
 
 # --- questions ---

@@ -1,12 +1,29 @@
-"""Which parts of a text the editor underlines: where the report found or proved something."""
+"""The editor, and which parts of a text it underlines: where the report found or proved something."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from nicegui import ui
+from nicegui.events import GenericEventArguments
+
 from grader.formats import account
 from grader.report import KataReport, Place
+
+LOST = "What was pasted was too large to be sent. The editor shows the file again."
+
+
+class Editor(ui.codemirror):
+    """A CodeMirror that shows the server's text again if a change has not arrived: the browser sends no more
+    than a megabyte at a time, and later changes would fall into other places."""
+
+    def _event_args_to_value(self, e: GenericEventArguments) -> str:
+        if sum(e.args["sections"][::2]) == len(self._codepoints):
+            return super()._event_args_to_value(e)
+        self.run_method("setEditorValue", self.value)
+        ui.notify(LOST, position="top", timeout=8000)
+        return self.value or ""
 
 
 @dataclass(frozen=True)
