@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from grader.answer_keys.answers import Case
 from grader.checks.base import Check, CheckContext, Skip
 from grader.checks.error_words import in_words
 from grader.checks.parts import PartsStudent, written_calls
 from grader.expect import ExpectationFailed, SubmissionFailed
-from grader.kata import Case
 from grader.report import CheckStatus, Picture
 from grader.values.comparison import Difference
 from grader.values.formatting import describe

@@ -149,7 +149,7 @@ class SubmissionRun:
         if key.cost is None or self.device != "cpu" or self.losses:
             return None
         with contextlib.suppress(Exception, JudgingStopped), limited(COST_SECONDS):
-            case = key.cases[key.cost.position]
+            case = key.cases[key.cost.position].arguments
             flops, made = measured(self.prepared.kata, self.context.student, case)
             times = flops / key.cost.flops, made.elements / key.cost.elements
             return Cost(round(times[0], 2), round(times[1], 2), made.shape, made.operation)
