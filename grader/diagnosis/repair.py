@@ -32,8 +32,7 @@ from grader.diagnosis.locators import (
     widening_place,
 )
 from grader.diagnosis.search_options import SearchOptions
-from grader.edits.places import EditPlace, place_of_edit
-from grader.edits.trials import Sources, Trace, ranked
+from grader.edits.candidates import EditPlace, Sources, Trace, place_of_edit, ranked
 from grader.edits.walk import Edit
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.worker.batch import TOGETHER, run_together

@@ -15,7 +15,7 @@ from grader.values.arrays import holds_arrays, is_contiguous
 from grader.values.formatting import describe, show
 
 if TYPE_CHECKING:
-    from grader.edits.places import EditPlace
+    from grader.edits.candidates import EditPlace
 
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
 NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
