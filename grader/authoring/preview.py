@@ -17,7 +17,7 @@ import click
 from grader.authoring.parallel import for_each
 from grader.authoring.release import keys
 from grader.authoring.verify.static_checks import missing_files
-from grader.cases.generation import SEED, spread
+from grader.cases.generation import spread
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission
@@ -93,7 +93,7 @@ def feedback(course: Course, info: KataInfo, most: int | None = None) -> str:
     """Return the page of one kata: each mistake (the first `most`, if given) with its report."""
     if not course.solution(info, "mistakes").is_file():
         return f"{HEAD.format(name=info.name)}\nNo mistakes are written yet.\n"
-    grader, source = open_grader(course, [info], seed=SEED)
+    grader, source = open_grader(course, [info])
     parts = [HEAD.format(name=info.name)]
     with closing(source):
         for name, code in islice(standalone_sources(course, info, "mistakes").items(), most):
