@@ -19,6 +19,7 @@ from typing import Any
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import leaves_arguments_unchanged
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check
+from grader.course.rules import first_use, forbidden_names
 from grader.course.submission import Submission
 from grader.diagnosis.locators import (
     LOCATED,
@@ -36,7 +37,6 @@ from grader.edits.candidates import EditPlace, Sources, Trace, place_of_edit, ra
 from grader.edits.walk import Edit
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.worker.batch import TOGETHER, run_together
-from grader.worker.child.rules import first_use
 from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
 from grader.worker.process import Process, WorkerFactory
 from grader.worker.protocol.messages import Outcome, Request
@@ -136,7 +136,7 @@ class Trial:
             filename=self.submission.filename,
             source=source,
             entry_points=list(kata.entry_points),
-            forbidden=[name for rule in kata.rules for name in rule.forbidden],
+            forbidden=forbidden_names(kata),
         )
         return CheckContext(kata, self.prepared.oracle, self.student)
 

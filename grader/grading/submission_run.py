@@ -12,6 +12,7 @@ from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.parts import Parts
 from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, run_check
+from grader.course.rules import forbidden_names
 from grader.course.submission import Submission, SubmissionRejected, unwritten_parts
 from grader.expect import SubmissionFailed
 from grader.grading.limits import JudgingStopped, limited
@@ -111,12 +112,11 @@ class SubmissionRun:
 
     def _loading(self) -> dict[str, Any]:
         kata = self.prepared.kata
-        forbidden = [name for rule in kata.rules for name in rule.forbidden]
         return {
             "filename": self.submission.filename,
             "source": self.submission.source,
             "entry_points": list(kata.entry_points),
-            "forbidden": forbidden,
+            "forbidden": forbidden_names(kata),
         }
 
     def _require_entry_points(self, answer: dict[str, dict[str, bool]]) -> None:

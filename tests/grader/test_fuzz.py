@@ -20,12 +20,12 @@ from grader.values.comparison import Tolerance, first_difference
 from grader.values.formatting import LIMIT, describe, describe_type, show, show_pair
 from grader.worker.child.executor import Executor
 from grader.worker.child.main import Worker
-from grader.worker.child.sandbox import limits
 from grader.worker.client import RemoteStudent, WorkerLost
 from grader.worker.process import Process
 from grader.worker.protocol.channel import PREFIX, Channel, ChannelClosed, Flooded, TimedOut
 from grader.worker.protocol.codec import DTYPES, FRAME, Malformed, decode, encode
 from grader.worker.protocol.messages import Outcome
+from grader.worker.protocol.system import address_space
 
 EXAMPLES = int(os.environ.get("DOJO_FUZZ_EXAMPLES", "40"))  # for each test below
 VARIANTS = 24  # bytes of one frame
@@ -118,7 +118,7 @@ def _little_memory(request):
     """
     resource = pytest.importorskip("resource", reason="no limits on this platform")
     before = resource.getrlimit(resource.RLIMIT_AS)
-    held = limits.address_space()
+    held = address_space()
     if held and "large" not in request.node.name:
         resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, before[1]))
     yield
