@@ -298,10 +298,10 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
         raise Skip from None  # the first call failed
     context.student.trace.clear()
     key, tolerance = context.oracle.key, case.precision.tolerance(context.kata.roundings)
-    number = next(i for i, other in enumerate(state.chosen(key.cases, key.corners)) if other is case)
+    number = state.chosen(key.cases, key.corners).index(case)
     kept = [
         found["kind"]
-        for found in (case.arguments for case in key.law_cases[state.EARLIER_CALLS])
+        for found in (kind.arguments for kind in key.law_cases[state.EARLIER_CALLS])
         if found["case"] == number or found["kind"] not in state.BY_CASE
     ]
     others = state.others_than(case, key.cases)
