@@ -22,7 +22,7 @@ from grader.checks.runner import CheckResult
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.submission import SubmissionRejected, parse
 from grader.diagnosis import repair
-from grader.edits import buffer_operators, state_operators
+from grader.edits import state_operators
 from grader.edits.walk import spots
 from grader.grading.grader import Grader
 from grader.grading.startup import open_grader
@@ -40,13 +40,13 @@ CHANGED = {
 }
 KEPT = "{}.setdefault(repr(getattr({}, 'shape', {})), {})"
 OPERATORS = (
-    *(buffer_operators.kept_forever, state_operators.length_kept_forever, state_operators.root_kept_forever),
-    *(buffer_operators.kept_by_size, buffer_operators.kept_by_shape, buffer_operators.mask_kept_by_shape),
-    buffer_operators.one_buffer,
+    *(state_operators.kept_forever, state_operators.length_kept_forever, state_operators.root_kept_forever),
+    *(state_operators.kept_by_size, state_operators.kept_by_shape, state_operators.mask_kept_by_shape),
+    state_operators.one_buffer,
 )
 KEEPING = (
-    *(*state_operators.EXPRESSIONS, *buffer_operators.EXPRESSIONS),
-    (list, buffer_operators.one_buffer),
+    *(*state_operators.STATE.of_nodes, *state_operators.BUFFERS.of_nodes),
+    (list, state_operators.one_buffer),
 )
 
 

@@ -24,9 +24,9 @@ from typing import Any, Literal
 
 from grader.errors import KataError as KataError
 
-Case = dict[str, Any]  # the arguments of one call, by name
+Arguments = dict[str, Any]  # of one call, by name
 Draw = Callable[[Any], Any]  # Hypothesis's `draw`, which takes a strategy and returns a value
-DrawCase = Callable[[Draw], Case]
+DrawCase = Callable[[Draw], Arguments]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Law:
     draw: DrawCase | None
     parameters: tuple[str, ...]
 
-    def arguments(self, case: Case) -> Case:
+    def arguments(self, case: Arguments) -> Arguments:
         """Select the entries of a case that the law takes as parameters.
 
         Args:
@@ -104,7 +104,7 @@ class Corner:
     holds: Callable[..., bool]
     parameters: tuple[str, ...]
 
-    def has(self, case: Case) -> bool:
+    def has(self, case: Arguments) -> bool:
         """Return whether a case belongs to the corner.
 
         Args:
@@ -194,7 +194,7 @@ class Kata:
     written: dict[str, tuple[float, str]] = field(default_factory=dict)
     laws: list[Law] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
-    examples: list[Case] = field(default_factory=list)
+    examples: list[Arguments] = field(default_factory=list)
     draw: DrawCase | None = None
     _observe: Callable[..., Mapping[str, Any]] | None = None
 
@@ -204,7 +204,7 @@ class Kata:
             self.points = len(self.questions) + sum(worth for worth, _ in self.written.values())
             self.examples = self._rows()
 
-    def _rows(self) -> list[Case]:
+    def _rows(self) -> list[Arguments]:
         """Return the rows of `numbers` as cases, each with its number as `row`."""
         columns = list(self.numbers.values())
         if not columns or len({len(column) for column in columns}) > 1:
@@ -232,7 +232,7 @@ class Kata:
         self.draw = draw_case
         return draw_case
 
-    def example(self, make: Callable[[], Case]) -> Callable[[], Case]:
+    def example(self, make: Callable[[], Arguments]) -> Callable[[], Arguments]:
         """Decorate a function that returns a pinned case, which is judged before the drawn ones.
 
         Args:
@@ -269,7 +269,7 @@ class Kata:
         self._observe = function
         return function
 
-    def observed(self, student: Any, case: Case) -> Mapping[str, Any]:
+    def observed(self, student: Any, case: Arguments) -> Mapping[str, Any]:
         """Call a submission or the reference with a case.
 
         Args:
@@ -365,7 +365,7 @@ class Kata:
 
         return declare
 
-    def corner_of(self, case: Case) -> str:
+    def corner_of(self, case: Arguments) -> str:
         """Return the name of the first corner that a case belongs to.
 
         Args:
@@ -424,7 +424,7 @@ def _as_pytest_test(kata: Kata, function: Callable[..., None], law: Law) -> Call
         from grader.expect import precision_limit
         from grader.values.tolerance import precision_of
 
-        def check(case: Case) -> None:
+        def check(case: Arguments) -> None:
             if law.draw is kata.draw and kata.corner_of(case):
                 return  # the corner's own check judges it
             with precision_limit(precision_of(case)):

@@ -7,15 +7,41 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grader.kata import Case
+from grader.kata import Arguments
+from grader.values.arrays import weight
+from grader.values.tolerance import Precision, precision_of
 
 VERSION = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The arguments of one call, and the position of the case among those of its kata or of its law."""
+
+    index: int
+    arguments: Arguments
+
+    @cached_property
+    def weight(self) -> tuple[int, float]:
+        """How hard the arguments are to read."""
+        return weight(self.arguments)
+
+    @cached_property
+    def precision(self) -> Precision:
+        """The precision that answers can have."""
+        return precision_of(self.arguments)
+
+
+def numbered(arguments: Iterable[Arguments]) -> list[Case]:
+    """Return the cases with these arguments."""
+    return [Case(index, given) for index, given in enumerate(arguments)]
 
 
 @dataclass

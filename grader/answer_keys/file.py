@@ -17,7 +17,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from grader.answer_keys.answers import Answer, AnswerKey, Cost, Expected, Recorded, RecordedMistake
+from grader.answer_keys.answers import (
+    Answer,
+    AnswerKey,
+    Cost,
+    Expected,
+    Recorded,
+    RecordedMistake,
+    numbered,
+)
 from grader.worker.protocol.codec import FILE, MAX_BODY, MAX_HEADER, Malformed, decode, encode
 
 MAGIC = b"DOJOKEYS"
@@ -139,8 +147,9 @@ class KataKey:
             if not len(expected) == len(message["cases"]) == len(message["corners"]):
                 raise ValueError
             cost = Cost(**message["cost"]) if message.get("cost") else None
-            return AnswerKey(message["cases"], expected, message["law_cases"], message["corners"], cost)
-        except (KeyError, TypeError, ValueError):
+            law_cases = {law: numbered(cases) for law, cases in message["law_cases"].items()}
+            return AnswerKey(numbered(message["cases"]), expected, law_cases, message["corners"], cost)
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise self.file.damaged() from None
 
     @cached_property
@@ -227,9 +236,9 @@ def _add(sections: list[bytes], section: Section) -> list[int]:
 def _answers_message(key: AnswerKey) -> dict[str, Any]:
     expected = [vars(answer) for answer in key.expected]
     return {
-        "cases": key.cases,
+        "cases": [case.arguments for case in key.cases],
         "expected": expected,
-        "law_cases": key.law_cases,
+        "law_cases": {law: [case.arguments for case in cases] for law, cases in key.law_cases.items()},
         "corners": key.corners,
         "cost": vars(key.cost) if key.cost else None,
     }

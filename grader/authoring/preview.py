@@ -1,14 +1,21 @@
-"""`kata preview`: show a kata as a student sees it, in the terminal, on a page and in a notebook."""
+"""Show what students read.
+
+`kata preview` shows a kata in the terminal, on a page and in a notebook. `kata feedback` writes one page per
+kata with the report on each mistake, for reviewers.
+"""
 
 from __future__ import annotations
 
 import ast
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import click
 
+from grader.authoring.parallel import for_each
+from grader.authoring.release import keys
 from grader.authoring.verify.static_checks import missing_files
 from grader.cases.generation import spread
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
@@ -19,6 +26,7 @@ from grader.grading.startup import open_grader
 from grader.notebooks.notebook import to_markdown
 from grader.report import KataReport, Report
 
+HEAD = "# `{name}`: what each mistake is told\n"
 SHOWN = 3  # mistakes whose reports are shown: the first, the middle and the last one of the file
 
 
@@ -68,3 +76,28 @@ def _notebook(course: Course, info: KataInfo) -> str:
         return notebook_of(course, [info], solved=False)
     except ImportError:
         return ""
+
+
+def write_feedback(course: Course, folder: Path, names: tuple[str, ...]) -> None:
+    """Write the pages of the named katas, or of all katas, into the folder."""
+    infos = keys.chosen_katas(course, names)
+    keys.require_solutions(course, infos, "Feedback is")
+    folder.mkdir(parents=True, exist_ok=True)
+    for info, text in for_each(course, infos, feedback):
+        page = folder / f"{info.name}.md"
+        page.write_text(text, encoding="utf-8")
+        click.echo(shorten(page))
+
+
+def feedback(course: Course, info: KataInfo, most: int | None = None) -> str:
+    """Return the page of one kata: each mistake (the first `most`, if given) with its report."""
+    if not course.solution(info, "mistakes").is_file():
+        return f"{HEAD.format(name=info.name)}\nNo mistakes are written yet.\n"
+    grader, source = open_grader(course, [info])
+    parts = [HEAD.format(name=info.name)]
+    with closing(source):
+        for name, code in islice(standalone_sources(course, info, "mistakes").items(), most):
+            report = grader.grade(Submission(info, code, f"{name}.py")).report
+            text = terminal.render_kata(replace(report, output=""))  # printed output may contain local paths
+            parts.append(f"## {name}\n\n```\n{text}```\n")
+    return "\n".join(parts)

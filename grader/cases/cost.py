@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.kata import Case, Kata
+from grader.kata import Arguments, Kata
 from grader.worker.protocol.codec import Handle
 from grader.worker.proxies import RemoteObject
 from grader.worker.student import Call, LargestTensor, Student
@@ -12,7 +12,7 @@ class CostUnknown(Exception):
     """A call gets a function of the grader, whose work is counted for the reference and not for a worker."""
 
 
-def measured(kata: Kata, student: Student, case: Case) -> tuple[int, LargestTensor]:
+def measured(kata: Kata, student: Student, case: Arguments) -> tuple[int, LargestTensor]:
     """Return the floating-point operations and the largest tensor of a case. Building an object, such as a
     module, counts nothing. Raises what the calls raise, and CostUnknown."""
     with student.counting_flops():
@@ -22,7 +22,7 @@ def measured(kata: Kata, student: Student, case: Case) -> tuple[int, LargestTens
     return flops, max(made, key=lambda tensor: tensor.elements, default=LargestTensor())
 
 
-def _calls(kata: Kata, student: Student, case: Case) -> list[Call]:
+def _calls(kata: Kata, student: Student, case: Arguments) -> list[Call]:
     """Return the calls of a case that do not build an object."""
     student.trace.clear()
     kata.observed(student, case)

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import numpy as np
-
-from grader.kata import Case, DrawCase, KataError
+from grader.kata import Arguments, DrawCase, KataError
+from grader.values.arrays import weight
 from grader.worker.protocol.codec import Malformed, encode
 
 Item = TypeVar("Item")
@@ -22,14 +21,14 @@ FEWEST = 8  # the smallest number of cases that `half` returns, if there are as 
 DRAWS = 3  # cases drawn for each one kept, since Hypothesis repeats cases and those kept are spread by size
 
 
-def draw_cases(draw_case: DrawCase, examples: int, seed: int = SEED) -> list[Case]:
+def draw_cases(draw_case: DrawCase, examples: int, seed: int = SEED) -> list[Arguments]:
     """Return the distinct cases among `examples` drawn ones, smallest first.
 
     The same seed draws the same cases. Raises KataError if a case is not a dict.
     """
-    drawn: dict[bytes, Case] = {}
+    drawn: dict[bytes, Arguments] = {}
 
-    def keep(case: Case) -> None:
+    def keep(case: Arguments) -> None:
         if not isinstance(case, dict):
             raise KataError(f"a case is a dict of arguments by name, and {type(case).__name__} was returned")
         require_sendable(case)
@@ -39,7 +38,7 @@ def draw_cases(draw_case: DrawCase, examples: int, seed: int = SEED) -> list[Cas
     return smallest_first(list(drawn.values()))
 
 
-def require_sendable(case: Case) -> None:
+def require_sendable(case: Arguments) -> None:
     """Raise KataError, with the name of the argument, if a case cannot be sent to a worker."""
     for name, value in case.items():
         try:
@@ -57,17 +56,19 @@ def spread(cases: list[Item], size: int) -> list[Item]:
     return [cases[round(i * (len(cases) - 1) / max(size - 1, 1))] for i in range(size)]
 
 
-def half(cases: list[Case]) -> list[Case]:
+def half(cases: list[Item]) -> list[Item]:
     """Return half of the cases, at least FEWEST: for checks that call the submission again for each case."""
     return spread(cases, max(FEWEST, len(cases) // 2))
 
 
-def for_all(draw_case: DrawCase, check: Callable[[Case], None], examples: int = 20) -> None:
+def for_all(draw_case: DrawCase, check: Callable[[Arguments], None], examples: int = 20) -> None:
     """Run `check` on drawn cases; Hypothesis shrinks a failing case and raises its exception."""
     _run(draw_case, check, examples=examples, seed=SEED, shrink=True)
 
 
-def _run(draw_case: DrawCase, check: Callable[[Case], None], examples: int, seed: int, shrink: bool) -> None:
+def _run(
+    draw_case: DrawCase, check: Callable[[Arguments], None], examples: int, seed: int, shrink: bool
+) -> None:
     import hypothesis
     from hypothesis import HealthCheck, Phase, settings
     from hypothesis import strategies as st
@@ -114,41 +115,21 @@ def _reproducible_hypothesis() -> Iterator[None]:
             setattr(owner, name, value)
 
 
-def _one_argument(check: Callable[[Case], None]) -> Callable[[Case], None]:
+def _one_argument(check: Callable[[Arguments], None]) -> Callable[[Arguments], None]:
     """Return `check` with the signature that Hypothesis expects."""
 
-    def test(case: Case) -> None:
+    def test(case: Arguments) -> None:
         check(case)
 
     return test
 
 
-def smallest_first(cases: list[Case]) -> list[Case]:
+def smallest_first(cases: list[Arguments]) -> list[Arguments]:
     """Return the cases sorted by weight, and cases of equal weight by their bytes."""
     return sorted(cases, key=lambda case: (weight(case), fingerprint(case)))
 
 
-def weight(value: Any) -> tuple[int, float]:
-    """Return how hard a value is to read: how many numbers it has, then how large and how uneven they are."""
-    if isinstance(value, dict):
-        return _total_weight(value.values())
-    if isinstance(value, list | tuple):
-        return _total_weight(value)
-    if type(value).__module__ == "torch":
-        value = value.detach().cpu().double().numpy()
-    if isinstance(value, np.ndarray):
-        finite = np.abs(value[np.isfinite(value)].astype(np.float64))
-        uneven = np.count_nonzero(finite % 0.25)
-        return value.size, float(np.sum(np.minimum(finite, 1e6))) + 10.0 * uneven
-    return 1, float(abs(value)) if isinstance(value, int | float) and abs(value) < 1e9 else 0.0
-
-
-def _total_weight(values: Any) -> tuple[int, float]:
-    weights = [weight(value) for value in values]
-    return sum(w[0] for w in weights), sum(w[1] for w in weights)
-
-
-def fingerprint(case: Case) -> bytes:
+def fingerprint(case: Arguments) -> bytes:
     """Return the case as bytes, which are equal for equal cases."""
     header, buffers = encode(case, gaps=True)
     return header + b"".join(buffers)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.answer_keys.answers import AnswerKey, Cost, Expected, digest
+from grader.answer_keys.answers import AnswerKey, Case, Cost, Expected, digest, numbered
 from grader.answer_keys.file import KataKey, pack
 from grader.cases import generation, state
 from grader.cases.cache import cached
@@ -16,10 +16,9 @@ from grader.cases.cost import measured
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.loading import line_of, message_of
 from grader.expect import ExpectationFailed, SubmissionFailed
-from grader.kata import Case, DrawCase, Kata, KataError
+from grader.kata import Arguments, DrawCase, Kata, KataError
 from grader.values.arrays import contiguous, in_leaves, is_contiguous, laid_out, most_axes
 from grader.values.formatting import show
-from grader.values.tolerance import Precision, precision_of
 from grader.worker.in_process import LocalStudent
 
 CORNER_CASES = 12  # cases kept for each corner
@@ -68,41 +67,41 @@ class Oracle:
         kata = self.kata
         self._require_examples()
         if kata.questions:
-            return AnswerKey(kata.examples, self._answers(kata.examples), {}, [""] * len(kata.examples))
+            rows = numbered(kata.examples)
+            return AnswerKey(rows, self._answers(rows), {}, [""] * len(rows))
         assert kata.draw is not None
         drawn = self._draw_cases("its cases", kata.draw, self.draws * kata.bank_size)
         drawn += self._rare_cases([*kata.examples, *drawn], kata.draw)
         groups = self._group_by_corner(kata.examples, kata.bank_size, CORNER_CASES, drawn)
-        cases = [case for group in groups.values() for case in group]
+        cases = numbered(case for group in groups.values() for case in group)
         own = [law for law in kata.laws if law.draw not in (None, kata.draw)]
         half = kata.bank_size // 2
         law_cases = {
-            law.name: generation.spread(
-                contiguous(self._draw_cases(f"the cases of `{law.name}`", law.draw, self.draws * half)), half
+            law.name: numbered(
+                generation.spread(
+                    contiguous(self._draw_cases(f"the cases of `{law.name}`", law.draw, self.draws * half)),
+                    half,
+                )
             )
             for law in own
             if law.draw
         }
         corners = [name for name, group in groups.items() for _ in group]
         answers = self._answers(cases)
-        law_cases[state.EARLIER_CALLS] = self._kinds_found(cases, corners, answers)
+        law_cases[state.EARLIER_CALLS] = numbered(self._kinds_found(cases, corners, answers))
         return AnswerKey(cases, answers, law_cases, corners, self._cost(cases, corners))
 
-    def _kinds_found(self, cases: list[Case], corners: list[str], answers: list[Expected]) -> list[Case]:
+    def _kinds_found(self, cases: list[Case], corners: list[str], answers: list[Expected]) -> list[Arguments]:
         """Return the kinds of change that earlier calls make to the reference's own answers, each with the
         number of its case. They are not held against a submission. Nor are casts in corners, whose numbers
         float32 may not hold, and the mode in which a call there leaves a module."""
-        known = {
-            id(case): (answer, corner) for case, answer, corner in zip(cases, answers, corners, strict=True)
-        }
-        found: list[Case] = []
+        found: list[Arguments] = []
         for number, case in enumerate(state.chosen(cases, corners)):
-            answer, corner = known[id(case)]
-            kinds = {*state.CASTS, "training"} if corner else set()
-            tolerance = precision_of(case).tolerance(self.kata.roundings)
+            kinds = {*state.CASTS, "training"} if corners[case.index] else set()
+            tolerance = case.precision.tolerance(self.kata.roundings)
+            native, others = answers[case.index].native, state.others_than(case, cases)
             with suppress(SubmissionFailed, ExpectationFailed):
-                others = state.others_than(case, cases)
-                every = state.findings(self.kata, self.reference, case, others, answer.native, tolerance)
+                every = state.findings(self.kata, self.reference, case.arguments, others, native, tolerance)
                 kinds |= {kind for kind, *_ in every}
             found += [{"case": number, "kind": kind} for kind in sorted(kinds)]
         self.reference.trace.clear()
@@ -113,17 +112,17 @@ class Oracle:
         if self.kata.library != "torch":
             return None
         plain = [position for position, corner in enumerate(corners) if not corner]
-        position = max(plain, key=lambda position: generation.weight(cases[position]))
+        position = max(plain, key=lambda position: cases[position].weight)
         with suppress(Exception):  # some references need gradients, which are off while tensors are counted
-            flops, largest = measured(self.kata, self.reference, cases[position])
+            flops, largest = measured(self.kata, self.reference, cases[position].arguments)
             if flops and largest.elements:
                 return Cost(position, flops, largest.elements)
         return None
 
-    def _rare_cases(self, cases: list[Case], draw: DrawCase) -> list[Case]:
+    def _rare_cases(self, cases: list[Arguments], draw: DrawCase) -> list[Arguments]:
         """Return cases of the corners that these cases lack, drawn from other seeds: a corner may be rare."""
         missing = {corner.name for corner in self.kata.corners} - {self.kata.corner_of(c) for c in cases}
-        found: list[Case] = []
+        found: list[Arguments] = []
         for turn in range(1, TURNS + 1):
             if missing:
                 more = self._draw_cases("its cases", draw, self.draws * self.kata.bank_size, self.seed + turn)
@@ -140,17 +139,17 @@ class Oracle:
                 raise KataError(f"{self.kata.name}: an example cannot be used: {error}.") from None
 
     def _group_by_corner(
-        self, examples: list[Case], plain: int, each: int, drawn: list[Case]
-    ) -> dict[str, list[Case]]:
+        self, examples: list[Arguments], plain: int, each: int, drawn: list[Arguments]
+    ) -> dict[str, list[Arguments]]:
         """Return the examples and at most `plain` drawn plain cases and `each` of a corner, by corner.
 
         All arrays are made contiguous, but plain cases that were not also form the corner
         `generation.LAYOUT`, unchanged. If there are any, some cases of every corner join them, laid out
         anew. Raises KataError if a corner has no case.
         """
-        groups: dict[str, list[Case]] = {"": [], **{corner.name: [] for corner in self.kata.corners}}
+        groups: dict[str, list[Arguments]] = {"": [], **{corner.name: [] for corner in self.kata.corners}}
         for origin, most in ((examples, len(examples)), (drawn, each)):
-            by_corner: dict[str, list[Case]] = {}
+            by_corner: dict[str, list[Arguments]] = {}
             for case in origin:
                 by_corner.setdefault(self.kata.corner_of(case), []).append(case)
             strided = [case for case in by_corner.get("", []) if not is_contiguous(case)]
@@ -168,17 +167,17 @@ class Oracle:
             groups.setdefault(generation.LAYOUT, []).extend(self._laid_out(every))
         return groups
 
-    def _laid_out(self, cases: list[Case]) -> list[Case]:
+    def _laid_out(self, cases: list[Arguments]) -> list[Arguments]:
         """Return the cases of most axes, then of most entries, among the plain ones and those of each corner,
         in other memory layouts, which take turns."""
-        by_corner: dict[str, list[Case]] = {}
+        by_corner: dict[str, list[Arguments]] = {}
         for case in sorted(cases, key=most_axes, reverse=True):
             by_corner.setdefault(self.kata.corner_of(case), []).append(case)
         chosen = [case for group in by_corner.values() for case in group[:LAID_OUT]]
         laid = [laid_out(case, turn) for turn, case in enumerate(chosen)]
         return [case for case in laid if not is_contiguous(case)]
 
-    def _draw_cases(self, whose: str, draw: DrawCase, size: int, seed: int | None = None) -> list[Case]:
+    def _draw_cases(self, whose: str, draw: DrawCase, size: int, seed: int | None = None) -> list[Arguments]:
         """Return the cases drawn for the kata or one of its laws. Raises KataError if `draw` fails."""
         from hypothesis.errors import Unsatisfiable
 
@@ -195,7 +194,7 @@ class Oracle:
     def _answers(self, cases: list[Case]) -> list[Expected]:
         """Return the reference's answer to each case. Raises KataError if the reference fails."""
         try:
-            return [self._answer(case) for case in cases]
+            return [self._answer(case.arguments) for case in cases]
         except KataError:
             raise
         except Exception as error:
@@ -204,7 +203,7 @@ class Oracle:
                 f"{self.kata.name}: {where} raises {message_of(error)}, when the reference is asked."
             ) from error
 
-    def _answer(self, case: Case) -> Expected:
+    def _answer(self, case: Arguments) -> Expected:
         """Return the reference's answer to one case. Raises KataError, with the case, if it fails."""
         try:
             return self._compute_expected(case)
@@ -222,22 +221,9 @@ class Oracle:
 
     def expected(self, case: Case) -> Expected:
         """Return what the reference answers to one of the kata's cases."""
-        return self._expected[id(case)]
+        return self.key.expected[case.index]
 
-    @cached_property
-    def _expected(self) -> dict[int, Expected]:
-        return {id(case): answer for case, answer in zip(self.key.cases, self.key.expected, strict=True)}
-
-    def precision(self, case: Case) -> Precision:
-        """Return the precision that answers to `case` can have; it is cached for the cases of the kata."""
-        return self._precisions.get(id(case)) or precision_of(case)
-
-    @cached_property
-    def _precisions(self) -> dict[int, Precision]:
-        drawn = [self.key.cases, *self.key.law_cases.values()]
-        return {id(case): precision_of(case) for cases in drawn for case in cases}
-
-    def _compute_expected(self, case: Case) -> Expected:
+    def _compute_expected(self, case: Arguments) -> Expected:
         """Call the reference with the case, in the case's own dtypes and in float64."""
         native = self.kata.observed(self.reference, case)
         exact = self.kata.observed(self.reference, in_float64(case))

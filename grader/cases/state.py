@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from grader.answer_keys.answers import Case
 from grader.cases.generation import LAYOUT, spread
 from grader.expect import ExpectationFailed, SubmissionFailed
-from grader.kata import Case, Kata
+from grader.kata import Arguments, Kata
 from grader.values.arrays import dtype_name, float_dtype, in_leaves, leaves
 from grader.values.comparison import Difference, Tolerance, first_difference
 from grader.worker.protocol.codec import Handle
@@ -167,8 +168,8 @@ def _is_training(uses: list[Use]) -> bool:
 def findings(
     kata: Kata,
     student: Student,
-    case: Case,
-    others: list[Case],
+    case: Arguments,
+    others: list[Arguments],
     first: dict[str, Any],
     tolerance: Tolerance,
 ) -> Iterator[Finding]:
@@ -209,7 +210,7 @@ def _forget(student: Student) -> None:
 
 
 def _of_modules(
-    kata: Kata, module: Revisited, case: Case, first: dict[str, Any], tolerance: Tolerance
+    kata: Kata, module: Revisited, case: Arguments, first: dict[str, Any], tolerance: Tolerance
 ) -> Iterator[Finding]:
     yield from _compared("module", kata, module, case, first, tolerance)
     yield from module.revisit(tolerance)
@@ -218,7 +219,7 @@ def _of_modules(
 
 
 def _compared(
-    kind: str, kata: Kata, student: Student, case: Case, first: dict[str, Any], tolerance: Tolerance
+    kind: str, kata: Kata, student: Student, case: Arguments, first: dict[str, Any], tolerance: Tolerance
 ) -> Iterator[Finding]:
     student.trace.clear()
     try:
@@ -242,15 +243,16 @@ def _difference(
         yield kind, f"{SENTENCES[kind]} It must be {wanted}; it is {have}.", None
 
 
-def _attempt(kata: Kata, student: Student, case: Case) -> None:
+def _attempt(kata: Kata, student: Student, case: Arguments) -> None:
     with suppress(SubmissionFailed, ExpectationFailed):  # another check judges this case
         kata.observed(student, case)
 
 
-def others_than(case: Case, cases: list[Case]) -> list[Case]:
-    """Return two other cases, one before and one after this one, which are smaller and larger."""
-    at = next(index for index, other in enumerate(cases) if other is case)
-    return [cases[at - 1], cases[(at + 1) % len(cases)]] if len(cases) > 2 else []
+def others_than(case: Case, cases: list[Case]) -> list[Arguments]:
+    """Return the arguments of two other cases, one before and one after this one, which are smaller and
+    larger."""
+    others = [cases[case.index - 1], cases[(case.index + 1) % len(cases)]] if len(cases) > 2 else []
+    return [other.arguments for other in others]
 
 
 def chosen(cases: list[Case], corners: list[str]) -> list[Case]:

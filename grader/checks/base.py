@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from grader.answer_keys.answers import Expected
-from grader.cases import generation
+from grader.answer_keys.answers import Case, Expected
 from grader.cases.oracle import Oracle
 from grader.checks.parts import NotWritten, Parts, PartsStudent, Reached
 from grader.checks.parts import Skip as Skip
 from grader.course.catalog import KataInfo
 from grader.expect import ExpectationFailed, SubmissionFailed
-from grader.kata import Case, Kata
+from grader.kata import Kata
 from grader.values.arrays import float_dtype
 from grader.values.comparison import first_difference
 from grader.values.tolerance import plain_dtype
@@ -45,7 +44,7 @@ class CheckContext:
     def __init__(self, kata: Kata, oracle: Oracle, student: Student, parts: Parts | None = None) -> None:
         self.kata, self.oracle, self.student, self.parts = kata, oracle, student, parts
         self.row: int | None = None  # the row of numbers that a kata of questions is judged on; None for all
-        self._observations: dict[int, Observation] = {}
+        self._observations: dict[int, Observation] = {}  # by the case's index
 
     def for_student(self, student: Student) -> CheckContext:
         """Return a context for another student object, with a trace of its own, that shares the answers."""
@@ -58,9 +57,9 @@ class CheckContext:
 
     def observe(self, case: Case) -> Observation:
         """Return the answer to `case`, which is requested only once. Raises what the submission raised."""
-        if id(case) not in self._observations:
-            self._observations[id(case)] = self._call_submission(case)
-        observation = self._observations[id(case)]
+        if case.index not in self._observations:
+            self._observations[case.index] = self._call_submission(case)
+        observation = self._observations[case.index]
         self.student.trace[:] = observation.trace
         if self.student.history is not None:
             self.student.history[:] = observation.history
@@ -76,7 +75,7 @@ class CheckContext:
         failure: SubmissionFailed | ExpectationFailed | NotWritten | None = None
         with self.student.watching_arguments() as watched:
             try:
-                observed = dict(self.kata.observed(self.student, case))
+                observed = dict(self.kata.observed(self.student, case.arguments))
             except (SubmissionFailed, ExpectationFailed, NotWritten) as raised:
                 failure = raised  # `expect.loads` raises ExpectationFailed
         changed = [(call, name) for call, name, _ in watched.changed_arguments]
@@ -90,7 +89,7 @@ class CheckContext:
     def _note_wrong_parts(self, student: PartsStudent, case: Case, observed: dict[str, Any]) -> None:
         expected = self.oracle.expected(case)
         dtype = plain_dtype(float_dtype(expected.native))
-        tolerance = self.oracle.precision(case).tolerance(self.kata.roundings)
+        tolerance = case.precision.tolerance(self.kata.roundings)
         for name, value in observed.items():
             if first_difference(expected.exact[name], value, tolerance, dtype):
                 student.note_wrong(name, value)
@@ -127,18 +126,14 @@ class Check:
     cases: list[Case]
     judge: Judge
     parameters: tuple[str, ...] | None = None  # the arguments that a law takes; None if a check takes all
-    _weights: dict[int, tuple[int, float]] = field(default_factory=dict)
 
     @cached_property
-    def positions(self) -> dict[int, int]:
-        """The positions in `cases`, by the id of a case."""
-        return {id(case): index for index, case in enumerate(self.cases)}
+    def _positions(self) -> dict[int, int]:
+        return {case.index: position for position, case in enumerate(self.cases)}
 
-    def weight(self, case: Case) -> tuple[int, float]:
-        """Return the weight of one of the `cases`; see `generation.weight`."""
-        if id(case) not in self._weights:
-            self._weights[id(case)] = generation.weight(case)
-        return self._weights[id(case)]
+    def position(self, case: Case) -> int:
+        """Return the position of one of the `cases`."""
+        return self._positions[case.index]
 
 
 @dataclass

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from grader.answer_keys.answers import Case
 from grader.cases import generation, state
 from grader.cases.generation import LAYOUT
 from grader.cases.oracle import Oracle
 from grader.checks.base import Check, CheckContext, Judge, Observation, Skip
 from grader.checks.questions import question_checks
 from grader.expect import ExpectationFailed, SubmissionFailed, precision_limit
-from grader.kata import Case, Kata, KataError, Law, hundredths
+from grader.kata import Arguments, Kata, KataError, Law, hundredths
 from grader.values.arrays import contiguous, dtype_name, float_dtype, holds_arrays, leaves, to_numpy
 from grader.values.comparison import Difference, first_difference
 from grader.values.formatting import describe, describe_type
@@ -107,7 +108,7 @@ def _medium_sized(cases: list[Case]) -> list[Case]:
 
 
 def _float64_only(cases: list[Case]) -> list[Case]:
-    return [case for case in cases if float_dtype(case) == "float64"]
+    return [case for case in cases if float_dtype(case.arguments) == "float64"]
 
 
 @builtin_check(points=None)
@@ -118,7 +119,7 @@ def agrees_with_reference(context: CheckContext, case: Case) -> None:
 
 def _agree(context: CheckContext, case: Case, dtype: str | None) -> None:
     expected, seen = context.expected(case), context.observe(case)
-    tolerance = context.oracle.precision(case).tolerance(context.kata.roundings)
+    tolerance = case.precision.tolerance(context.kata.roundings)
     found = first_difference(expected.exact, seen.observed, tolerance, dtype)
     if found and found.kind != "value":  # compare with the native answer, so that the message has its dtype
         found = first_difference(expected.native, seen.observed, tolerance, dtype) or found
@@ -277,10 +278,10 @@ def answers_the_same_again(context: CheckContext, case: Case) -> None:
         raise Skip from None  # the first call failed
     context.student.trace.clear()
     with context.student.holding_results() as held:
-        again = dict(context.kata.observed(context.student, case))
+        again = dict(context.kata.observed(context.student, case.arguments))
     if held.overwritten:
         raise ExpectationFailed("A call changes the result of an earlier one, which its caller still holds.")
-    tolerance = context.oracle.precision(case).tolerance(context.kata.roundings)
+    tolerance = case.precision.tolerance(context.kata.roundings)
     found = first_difference(first.observed, again, tolerance)
     if found:
         raise ExpectationFailed(
@@ -296,15 +297,15 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
     except (SubmissionFailed, ExpectationFailed):
         raise Skip from None  # the first call failed
     context.student.trace.clear()
-    key, tolerance = context.oracle.key, context.oracle.precision(case).tolerance(context.kata.roundings)
-    number = next(i for i, other in enumerate(state.chosen(key.cases, key.corners)) if other is case)
+    key, tolerance = context.oracle.key, case.precision.tolerance(context.kata.roundings)
+    number = state.chosen(key.cases, key.corners).index(case)
     kept = [
         found["kind"]
-        for found in key.law_cases[state.EARLIER_CALLS]
+        for found in (kind.arguments for kind in key.law_cases[state.EARLIER_CALLS])
         if found["case"] == number or found["kind"] not in state.BY_CASE
     ]
     others = state.others_than(case, key.cases)
-    found = state.findings(context.kata, context.student, case, others, first, tolerance)
+    found = state.findings(context.kata, context.student, case.arguments, others, first, tolerance)
     for kind, sentence, difference in found:
         if kind not in (*kept, state.RAISED):  # the reference keeps to the others
             raise ExpectationFailed(sentence, difference and _without_result_name(difference, first))
@@ -316,10 +317,10 @@ def has_the_right_gradients(context: CheckContext, case: Case) -> None:
     expected = context.expected(case).gradients
     context.student.trace.clear()
     with context.student.recording_gradients() as tape:
-        context.kata.observed(context.student, case)
+        context.kata.observed(context.student, case.arguments)
     if len(tape.gradients) != len(expected):
         raise ExpectationFailed("The calls made do not give the results that can be differentiated.")
-    tolerance = context.oracle.precision(case).tolerance(4 * context.kata.roundings, times=4)
+    tolerance = case.precision.tolerance(4 * context.kata.roundings, times=4)
     for wanted, have, call in zip(expected, tape.gradients, tape.calls, strict=True):
         floored = tolerance.with_floor_of(wanted)  # a gradient that should be zero may be a rounding error
         for key in wanted:
@@ -328,11 +329,11 @@ def has_the_right_gradients(context: CheckContext, case: Case) -> None:
             if found:
                 _end_trace_at_call(context.student, call)
                 raise ExpectationFailed(
-                    _gradient_sentence(_argument_name(key, call, case), have.get(key)), found
+                    _gradient_sentence(_argument_name(key, call, case.arguments), have.get(key)), found
                 )
 
 
-def _argument_name(key: str, call: Call, case: Case) -> str:
+def _argument_name(key: str, call: Call, case: Arguments) -> str:
     """Return the name that an argument such as `args[0]` has in the case; else its place in the call."""
     names = {
         f"args[{i}]": _name_in(case, arg) or argument_of(call, f"argument {i + 1}")
@@ -341,7 +342,7 @@ def _argument_name(key: str, call: Call, case: Case) -> str:
     return names.get(key) or key
 
 
-def _name_in(case: Case, value: Any) -> str | None:
+def _name_in(case: Arguments, value: Any) -> str | None:
     return next((name for name, argument in case.items() if argument is value), None)
 
 
@@ -358,9 +359,9 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
     context.student.trace.clear()
     with context.student.pretending_device() as fake:
         try:
-            observed = dict(context.kata.observed(context.student, case))
+            observed = dict(context.kata.observed(context.student, case.arguments))
         except SubmissionFailed as failure:
-            raise _device_failure(failure, plain is not None, context.kata, case) from None
+            raise _device_failure(failure, plain is not None, context.kata, case.arguments) from None
         except (WorkerLost, Skip):
             raise
         except Exception:  # the kata cannot process the results; probably one is on the CPU
@@ -387,7 +388,7 @@ def _answer_on_the_cpu(context: CheckContext, case: Case) -> dict[str, Any] | No
 
 
 def _device_failure(
-    failure: SubmissionFailed, works_on_the_cpu: bool, kata: Kata, case: Case
+    failure: SubmissionFailed, works_on_the_cpu: bool, kata: Kata, case: Arguments
 ) -> ExpectationFailed | Skip:
     """Return what to raise if a call on the fake device failed."""
     where = f" (line {failure.line})" if failure.line else ""
@@ -411,12 +412,12 @@ def _require_same_answer(
     context: CheckContext, case: Case, plain: dict[str, Any], observed: dict[str, Any]
 ) -> None:
     """Raise ExpectationFailed if the answer differs on another device; Skip if it differs on each call."""
-    tolerance = context.oracle.precision(case).tolerance(context.kata.roundings)
+    tolerance = case.precision.tolerance(context.kata.roundings)
     found = first_difference(plain, observed, tolerance)
     if not found:
         return
     trace = list(context.student.trace)
-    again = dict(context.kata.observed(context.student, case))
+    again = dict(context.kata.observed(context.student, case.arguments))
     context.student.trace[:] = trace
     if first_difference(plain, again, tolerance):
         raise Skip
@@ -438,7 +439,7 @@ def any_memory_layout(context: CheckContext, case: Case) -> None:
     try:
         agrees_with_reference(context, case)
     except (SubmissionFailed, ExpectationFailed):
-        if context.kata.corner_of(case) and not _agrees_in_order(context, case):
+        if context.kata.corner_of(case.arguments) and not _agrees_in_order(context, case):
             raise Skip from None  # what is wrong in a corner costs its points alone
         raise
 
@@ -446,10 +447,10 @@ def any_memory_layout(context: CheckContext, case: Case) -> None:
 def _agrees_in_order(context: CheckContext, case: Case) -> bool:
     """Return whether the submission is right where the same case has contiguous arrays."""
     trace = list(context.student.trace)
-    tolerance = context.oracle.precision(case).tolerance(context.kata.roundings)
+    tolerance = case.precision.tolerance(context.kata.roundings)
     dtype = plain_dtype(float_dtype(context.expected(case).native))
     try:
-        observed = dict(context.kata.observed(context.student, contiguous(case)))
+        observed = dict(context.kata.observed(context.student, contiguous(case.arguments)))
     except (SubmissionFailed, ExpectationFailed):
         return False
     finally:
@@ -506,10 +507,10 @@ def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
 def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:
     def judge(context: CheckContext, case: Case) -> None:
         context.student.trace.clear()
-        with precision_limit(context.oracle.precision(case)):
-            law.function(context.student, **law.arguments(case))
+        with precision_limit(case.precision):
+            law.function(context.student, **law.arguments(case.arguments))
 
-    cases: list[Case] = [{}]
+    cases = [Case(0, {})]
     if law.draw is not None:
         own = law.draw is not kata.draw
         cases = oracle.key.law_cases[law.name] if own else generation.half(oracle.key.of_corner(""))
@@ -519,9 +520,9 @@ def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:
 
 def _require_arguments(kata: Kata, law: Law, cases: list[Case]) -> None:
     """Raise KataError if a parameter of the law is not an argument of its cases."""
-    missing = [name for name in law.parameters if cases and name not in cases[0]]
+    missing = [name for name in law.parameters if cases and name not in cases[0].arguments]
     if missing:
         raise KataError(
             f"{kata.name}: the law `{law.name}` asks for `{missing[0]}`, and its cases hold"
-            f" {', '.join(cases[0])}; take a name of theirs, or draw it."
+            f" {', '.join(cases[0].arguments)}; take a name of theirs, or draw it."
         )

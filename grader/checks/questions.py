@@ -11,10 +11,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from grader.answer_keys.answers import Case
 from grader.checks.base import Check, CheckContext, Judge, Skip
 from grader.course.submission import written_answer
 from grader.expect import ExpectationFailed, SubmissionFailed
-from grader.kata import Case, Kata, hundredths
+from grader.kata import Kata, hundredths
 from grader.report import CheckReport
 from grader.values.formatting import describe_type, show
 from grader.worker.proxies import RemoteObject
@@ -60,7 +61,7 @@ def _judge_of(name: str, nudge: str) -> Judge:
     """Return the function that judges the answer to one question."""
 
     def judge(context: CheckContext, case: Case) -> None:
-        if context.row not in (None, case["row"]):
+        if context.row not in (None, case.arguments["row"]):
             raise Skip
         answer = _answer(context.student, name, case)
         expected = plain(context.expected(case).exact[name])
@@ -74,7 +75,7 @@ def _answer(student: Student, name: str, case: Case) -> Any:
     """Return the answer to a question, and put it into the trace in its plain form."""
     student.trace.clear()
     try:
-        answer = student.constant(name, **case)
+        answer = student.constant(name, **case.arguments)
     except SubmissionFailed as failure:
         if failure.kinds[0] != "AttributeError":
             raise

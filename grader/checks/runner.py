@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from grader.answer_keys.answers import Case
 from grader.checks.base import Check, CheckContext, Skip
-from grader.checks.error_words import in_words
 from grader.checks.parts import PartsStudent, written_calls
 from grader.expect import ExpectationFailed, SubmissionFailed
-from grader.kata import Case
 from grader.report import CheckStatus, Picture
 from grader.values.comparison import Difference
 from grader.values.formatting import describe
@@ -19,6 +18,12 @@ from grader.worker.client import WorkerLost
 from grader.worker.student import Call, Student
 
 UNPACKED = re.compile(r"values to unpack \(expected (\d+)")
+PRODUCT = re.compile(r"mismatch in its core dimension 0.*\(size (\d+) is different from (\d+)\)")
+MATRICES = re.compile(r"mat1 and mat2 shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)")
+SHAPES = re.compile(r"could not be broadcast together with shapes (\([\d,]*\)) (\([\d,]*\))")
+AXIS = re.compile(r"axis -?\d+ is out of bounds for array of dimension (\d+)")
+NO_DEBUGGER = "`breakpoint()` needs a keyboard, and there is none here: print the values instead."
+NO_INPUT = "`input()` finds nothing to read here: a call gets its arguments alone."
 NUMBERS = {"2": "two", "3": "three", "4": "four"}
 
 
@@ -145,3 +150,38 @@ def _unusable_result(student: Student, error: Exception) -> str:
     if found and hasattr(last.value, "shape"):
         return f"`{last.name}` returns one array where {NUMBERS.get(found[1], found[1])} are due."
     return f"{last.name} returned {describe(last.value)}, which cannot be used as the statement describes."
+
+
+def in_words(error: SubmissionFailed) -> str:
+    """Return a sentence about an error whose own message is hard to read; "" for the others."""
+    message = error.message
+    if error.kinds[0] == "BdbQuit":
+        return NO_DEBUGGER
+    if error.kinds[0] == "EOFError" and "reading a line" in message:
+        return NO_INPUT
+    if found := PRODUCT.search(message):
+        return _product(found[2], found[1])
+    if found := MATRICES.search(message):
+        return _product(found[1], found[2])
+    if found := SHAPES.search(message):
+        return _broadcast(*(re.findall(r"\d+", shape)[::-1] for shape in found.groups()))
+    if found := AXIS.search(message):
+        last = int(found[1]) - 1
+        return f"Its axes are 0 to {last}, or -1 to {-last - 1}." if last > 0 else ""
+    return ""
+
+
+def _product(first: str, second: str) -> str:
+    return (
+        f"The last axis of the first, {first}, is not the next-to-last of the second, {second}; in a product"
+        " of matrices they are equal."
+    )
+
+
+def _broadcast(first: list[str], second: list[str]) -> str:
+    """Return which sizes do not fit, given the shapes from the last axis on."""
+    pairs = enumerate(zip(first, second, strict=False), 1)
+    unequal = ((axis, pair) for axis, pair in pairs if pair[0] != pair[1] and "1" not in pair)
+    axis, (one, other) = next(unequal, (0, ("", "")))
+    text = f"On axis -{axis} the sizes are {one} and {other}; they must be equal, or one of them 1."
+    return text * bool(axis)

@@ -33,7 +33,7 @@ TODO = "TODO: say the symptom, the cause and what to check, and rename the funct
 @contextmanager
 def group_search(options: GraderOptions, source_of: SourceOf) -> Iterator[Search]:
     """Yield a function that searches one file of a group, and returns the group with what it found."""
-    grader, factories = open_grader(options.course, options.kata_infos(), **options.grader_options)
+    grader, factories = open_grader(options.course, options.kata_infos(), options.grader_settings)
 
     def search(group: UnexplainedFiles) -> UnexplainedFiles:
         info, source = options.course.kata_info(group.kata), source_of(group.students[0], group.kata)

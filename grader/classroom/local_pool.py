@@ -176,7 +176,7 @@ def serve(channel: Any, options: GraderOptions) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent process
     infos = {info.name: info for info in options.kata_infos()}
     try:
-        grader, source = open_grader(options.course, list(infos.values()), **options.grader_options)
+        grader, source = open_grader(options.course, list(infos.values()), options.grader_settings)
     except COMPLAINTS as error:
         channel.send(error)
         return

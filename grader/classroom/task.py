@@ -20,7 +20,7 @@ from grader.course.submission import Submission, SubmissionRejected, decoded, pa
 from grader.formats import account
 from grader.formats.escaping import sound
 from grader.grading.grader import Grader
-from grader.grading.startup import grade_read, require_installed
+from grader.grading.startup import GraderSettings, grade_read, require_installed
 from grader.report import CheckReport, KataReport, Report, to_json
 
 
@@ -46,9 +46,9 @@ class GraderOptions:
         return self.device, self.isolation
 
     @property
-    def grader_options(self) -> dict[str, Any]:
+    def grader_settings(self) -> GraderSettings:
         """The options that are passed on to `open_grader`."""
-        return {name: getattr(self, name) for name in ("device", "isolation", "key", "secret")}
+        return GraderSettings(self.device, self.isolation, self.key, self.secret)
 
     def kata_infos(self) -> list[KataInfo]:
         course = self.course

@@ -331,9 +331,9 @@ def overview(course: Path | None) -> None:
 @course_option
 def feedback(folder: Path, names: tuple[str, ...], course: Path | None) -> None:
     """Write the reports on all mistakes, one page per kata."""
-    from grader.authoring import feedback as pages
+    from grader.authoring.preview import write_feedback
 
-    pages.write_feedback(_own_course(course), folder, names)
+    write_feedback(_own_course(course), folder, names)
 
 
 @kata.command(cls=GuardedCommand)

@@ -65,7 +65,7 @@ def run_loop(course: Course, options: GradeOptions) -> int:
     found = standings(course)
     paths = [(one.info, course.stub(one.info)) for one in found if one.mark or one.info.library == "numpy"]
     saved = SavedFiles(course.stub(info) for info in course.katas.values())
-    with open_session(course, paths, **options.grader_options) as session, Keyboard() as keyboard:
+    with open_session(course, paths, settings=options.grader_settings) as session, Keyboard() as keyboard:
         loop = Loop(
             session, keyboard, saved, lambda: view_of(options), options.screen, options.search_seconds
         )

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,6 +16,9 @@ from grader.course.submission import SubmissionRejected
 from grader.errors import CourseError, KataError
 from grader.formats import Detail
 from grader.formats.wrapping import paragraphs
+
+if TYPE_CHECKING:
+    from grader.grading.startup import GraderSettings
 
 #: Exit codes. A host may give 0 points for code 2; 3 and 4 say nothing about the submission.
 PASSED, FAILED, UNGRADABLE, OUR_FAULT, WRONG_INPUT = range(5)
@@ -168,6 +171,8 @@ class GradeOptions(NamedTuple):
         return self.search if is_shown and not self.no_search else 0.0
 
     @property
-    def grader_options(self) -> dict[str, Any]:
+    def grader_settings(self) -> GraderSettings:
         """The options that are passed on to `open_grader`."""
-        return {name: getattr(self, name) for name in ("device", "isolation", "key", "secret")}
+        from grader.grading.startup import GraderSettings  # imports NumPy
+
+        return GraderSettings(self.device, self.isolation, self.key, self.secret)

@@ -49,7 +49,7 @@ def grade_files(
         return _show_welcome(course, options, output, notes)
     require_library([info for info, _ in paths] if infos or options.file else [], options.device)
     console = Console(output, len(paths), view_of(options))
-    with open_session(course, paths, options.remembers, **options.grader_options) as session:
+    with open_session(course, paths, options.remembers, options.grader_settings) as session:
         if options.watch:
             return watch(session, paths, console, options.search_seconds)
         report = _grade_round(session, paths, console, options.search_seconds, notes)

@@ -46,9 +46,9 @@ def see(course: Course, options: GradeOptions) -> int:
 
 def _run(course: Course, demonstration: Demonstration, options: GradeOptions) -> list[Section]:
     """Run the student's functions and return all sections."""
-    terms = options.grader_options
     katas = demonstration.katas
-    with open_answers(course, katas, options.mine, options.remembers, _show_start, **terms) as answers:
+    mine, settings = options.mine, options.grader_settings
+    with open_answers(course, katas, mine, options.remembers, _show_start, settings) as answers:
         return demonstration.show(answers, read_recording(demonstration), options.tokens)
 
 

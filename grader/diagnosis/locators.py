@@ -10,12 +10,12 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from grader.answer_keys.answers import Case
 from grader.cases.state import EARLIER_CALLS
 from grader.checks.base import Check, CheckContext
 from grader.checks.builtin import answers_the_same_again, keeps_the_dtype, leaves_arguments_unchanged
 from grader.checks.runner import judge_case
-from grader.edits.places import EditPlace
-from grader.kata import Case
+from grader.edits.candidates import EditPlace
 from grader.values.arrays import dtype_name, leaves
 from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student

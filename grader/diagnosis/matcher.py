@@ -51,8 +51,7 @@ class FailedCheck:
 
     def __init__(self, result: CheckResult) -> None:
         self.name = result.check.name
-        order = result.check.positions
-        self.failures = {order[id(f.case)]: ComparedFailure(f) for f in result.failures}
+        self.failures = {result.check.position(f.case): ComparedFailure(f) for f in result.failures}
         self._answers = [call.value for f in result.failures for call in f.trace if not call.error]
         first = result.failures[0] if result.failures else None
         self._was_empty = first.is_empty if isinstance(first, RecordedFailure) else None
@@ -110,8 +109,8 @@ class Candidate:
             check = result.check
             if check.parameters is None and check.name != agrees_with_reference.__name__:
                 continue
-            passed = {check.positions[id(case)] for case in result.asked}
-            passed -= {check.positions[id(failure.case)] for failure in result.failures}
+            passed = set(map(check.position, result.asked))
+            passed -= {check.position(failure.case) for failure in result.failures}
             if _failing(self.mistake.outcomes.get(check.name, [])).keys() & passed:
                 return True
         return False
@@ -175,8 +174,8 @@ class QuestionMatcher(MistakeMatcher):
 
 def _answers_alike(mistake: RecordedMistake, result: CheckResult) -> bool:
     """True if the mistake fails the cases that the submission fails, with the same answers."""
-    outcomes, order = mistake.outcomes.get(result.check.name, []), result.check.positions
-    pairs = [(outcomes[order[id(f.case)]] if outcomes else None, f) for f in result.failures]
+    outcomes = mistake.outcomes.get(result.check.name, [])
+    pairs = [(outcomes[result.check.position(f.case)] if outcomes else None, f) for f in result.failures]
     return all(
         theirs is not None
         and [call.error for call in failure.trace] == [()]

@@ -257,9 +257,10 @@ def _result(check: Check, outcomes: list[Recorded | None], facts: Facts) -> Chec
 def _facts(mistake: JudgedMistake) -> Facts:
     skipped = {}
     for result in mistake.results:
-        asked = set(map(id, result.asked))
-        if positions := [index for index, case in enumerate(result.check.cases) if id(case) not in asked]:
-            skipped[result.check.name] = positions
+        check = result.check
+        asked = set(map(check.position, result.asked))
+        if positions := [index for index in range(len(check.cases)) if index not in asked]:
+            skipped[check.name] = positions
     empty = [r.check.name for r in mistake.results if r.failures and FailedCheck(r).is_empty]
     return Facts(mistake.recorded.id, mistake.points, skipped, empty, mistake.steady)
 
@@ -353,5 +354,5 @@ def _outcomes(result: CheckResult) -> list[Recorded | None]:
     """Return how each case fails, or None for a case that passes or cannot be judged."""
     outcomes: list[Recorded | None] = [None] * len(result.check.cases)
     for failure in result.failures:
-        outcomes[result.check.positions[id(failure.case)]] = record(failure)
+        outcomes[result.check.position(failure.case)] = record(failure)
     return outcomes

@@ -13,11 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.builtin import leaves_arguments_unchanged
 from grader.checks.runner import CheckAborted, CheckResult, Failure, judge_case, run_check
+from grader.course.rules import first_use, forbidden_names
 from grader.course.submission import Submission
 from grader.diagnosis.locators import (
     LOCATED,
@@ -31,13 +33,10 @@ from grader.diagnosis.locators import (
     widening_place,
 )
 from grader.diagnosis.search_options import SearchOptions
-from grader.edits.places import EditPlace, place_of_edit
-from grader.edits.trials import Sources, Trace, ranked
+from grader.edits.candidates import EditPlace, Sources, Trace, place_of_edit, ranked
 from grader.edits.walk import Edit
 from grader.expect import ExpectationFailed, SubmissionFailed
-from grader.kata import Case
 from grader.worker.batch import TOGETHER, run_together
-from grader.worker.child.rules import first_use
 from grader.worker.client import Budget, Outdated, RemoteStudent, WorkerLost
 from grader.worker.process import Process, WorkerFactory
 from grader.worker.protocol.messages import Outcome, Request
@@ -137,7 +136,7 @@ class Trial:
             filename=self.submission.filename,
             source=source,
             entry_points=list(kata.entry_points),
-            forbidden=[name for rule in kata.rules for name in rule.forbidden],
+            forbidden=forbidden_names(kata),
         )
         return CheckContext(kata, self.prepared.oracle, self.student)
 
@@ -184,7 +183,7 @@ class RepairSearch:
             self._locate()
             if not self.places or any(result.check.judge not in LOCATED for result in self.failing):
                 raised = next((f.line for result in self.failing for f in result.failures if f.line), 0)
-                arguments = [*next(_goals(own[0])).cases[0].values()]
+                arguments = [*next(_goals(own[0])).cases[0].arguments.values()]
                 self._search(Trace(frozenset(lines), raised, tuple(dict.fromkeys(_keys(arguments)))))
         except (Outdated, SearchEnded):
             pass
@@ -215,7 +214,7 @@ class RepairSearch:
     def _locate(self) -> None:
         """Add the places that runs of the submission prove: of a changed argument and of a wrong dtype."""
         for result in self.failing:
-            check, case = result.check, min((f.case for f in result.failures), key=result.check.weight)
+            check, case = result.check, min((f.case for f in result.failures), key=attrgetter("weight"))
             if check.judge not in LOCATED or self.clock.is_over():
                 continue
             try:
@@ -330,8 +329,8 @@ class RepairSearch:
 def _goals(result: CheckResult) -> Iterator[Check]:
     """Yield the check with a failing case of medium weight, and with the smallest one."""
     check = result.check
-    cases = sorted((failure.case for failure in result.failures), key=check.weight)
-    for case in _distinct([cases[len(cases) // 2], cases[0]]):
+    cases = sorted((failure.case for failure in result.failures), key=attrgetter("weight"))
+    for case in dict.fromkeys([cases[len(cases) // 2], cases[0]]):
         yield Check(check.name, check.title, check.points, [case], check.judge, check.parameters)
 
 
@@ -342,7 +341,3 @@ def _keys(value: Any) -> Iterator[str]:
     for key, inner in value.items() if isinstance(value, dict) else ():
         yield from [key] if isinstance(key, str) else []
         yield from _keys(inner)
-
-
-def _distinct(cases: list[Case]) -> list[Case]:
-    return list({id(case): case for case in cases}.values())

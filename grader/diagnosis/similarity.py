@@ -52,7 +52,8 @@ class ComparedFailure:
 
     def __init__(self, failure: Failure) -> None:
         self._recorded = record(failure)
-        self._tolerance, self._finest = Tolerance(terms_of(failure.case), 16), float_dtype(failure.case)
+        given = failure.case.arguments
+        self._tolerance, self._finest = Tolerance(terms_of(given), 16), float_dtype(given)
 
     def matches(self, mine: Recorded) -> bool:
         """True if the verdict and all answers are the same."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +35,15 @@ COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     **{ast.GtE: (ast.Gt, ast.LtE), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Is: (ast.IsNot,)},
     **{ast.IsNot: (ast.Is,), ast.In: (ast.NotIn,), ast.NotIn: (ast.In,)},
 }
+
+
+@dataclass(frozen=True)
+class Family:
+    """Mutation operators of one kind: for the nodes of a type, and for the statements of a body."""
+
+    name: str
+    of_nodes: tuple[tuple[type[ast.AST], Callable[..., Iterator[ast.AST]]], ...]
+    of_bodies: tuple[Callable[..., Iterator[list[ast.stmt]]], ...] = ()
 
 
 @dataclass

@@ -1,7 +1,8 @@
-"""Mutation operators for expressions.
+"""Mutation operators for expressions, for limits of size and for numerical stability.
 
 Each operator takes one node and yields nodes that could replace it. They make the mistakes of array code: an
-axis, a sign, a transposition, a bound off by one, a keyword left out, the wrong one of two names.
+axis, a sign, a transposition, a bound off by one, a keyword left out, the wrong one of two names, a power
+that overflows.
 """
 
 from __future__ import annotations
@@ -10,14 +11,6 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from grader.edits import (
-    buffer_operators,
-    extreme_operators,
-    limit_operators,
-    mode_operators,
-    order_operators,
-    state_operators,
-)
 from grader.edits.context import (
     COMPARISONS,
     IGNORED_KEYWORDS,
@@ -27,30 +20,22 @@ from grader.edits.context import (
     SMALLEST_SIZE,
     SYMMETRIC,
     ExpressionContext,
+    Family,
+    expression,
+    is_maximum,
     name_of,
+    names_in,
     with_part,
 )
 
 FAMILY = "expressions"
-MODULES_OF_OPERATORS = (
-    state_operators,
-    buffer_operators,
-    limit_operators,
-    mode_operators,
-    extreme_operators,
-    order_operators,
-)
 
 
 def expression_mutations(node: ast.AST, around: ExpressionContext) -> Iterator[tuple[str, ast.AST]]:
     """Yield every node that could replace an expression, and the family of its operator."""
     for operator in _operators_of(node):
-        family = limit_operators.FAMILY if operator in OF_LIMITS else FAMILY
+        family = LIMITS.name if operator in OF_LIMITS else FAMILY
         yield from ((family, other) for other in operator(node, around))
-    for module in MODULES_OF_OPERATORS:
-        for kind, operator in module.EXPRESSIONS:
-            if isinstance(node, kind):
-                yield from ((module.FAMILY, other) for other in operator(node, around))
 
 
 def slips(node: ast.AST, around: ExpressionContext) -> Iterator[ast.AST]:
@@ -256,3 +241,125 @@ def _neighbours(names: list[str], name: str) -> list[str]:
         return []
     index = names.index(name)
     return list(dict.fromkeys(other for other in names[max(index - 1, 0) : index + 2] if other != name))
+
+
+#: A comparison with a bound, and the step of the bound that `<` in place of `<=` does not give.
+STEPS: dict[type[ast.cmpop], type[ast.operator]] = {
+    **{ast.Gt: ast.Add, ast.LtE: ast.Add, ast.GtE: ast.Sub, ast.Lt: ast.Sub}
+}
+
+
+def moved_by_one(node: ast.Compare, _: ExpressionContext) -> Iterator[ast.AST]:
+    """Move the bound of a comparison by one, such as the length from which a check raises."""
+    step, bound = STEPS.get(type(node.ops[0])), node.comparators[0]
+    if step and len(node.ops) == 1 and not isinstance(bound, ast.Constant):
+        yield with_part(node, "comparators", [ast.BinOp(bound, step(), ast.Constant(1))])
+
+
+def without_the_first(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
+    """Leave the first number of a range out."""
+    if name_of(node) in ("range", "arange") and len(node.args) == 1:
+        yield with_part(node, "args", [ast.Constant(1), *node.args])
+
+
+def positions_from_one(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
+    """Count positions from one."""
+    if name_of(node) == "arange" and len(node.args) == 1:
+        yield with_part(node, "args", [ast.Constant(1), ast.BinOp(node.args[0], ast.Add(), ast.Constant(1))])
+
+
+def loop_from_one(node: ast.For | ast.comprehension, _: ExpressionContext) -> Iterator[ast.AST]:
+    """Count the steps of a loop from one."""
+    call = node.iter
+    if isinstance(call, ast.Call) and ast.unparse(call.func) == "range" and ast.unparse(node.target) != "_":
+        *first, end = call.args[:2]
+        shifted = [first[0] if first else ast.Constant(0), end]
+        added = [ast.BinOp(bound, ast.Add(), ast.Constant(1)) for bound in shifted]
+        yield with_part(node, "iter", with_part(call, "args", [*added, *call.args[2:]]))
+
+
+LIMITS = Family(
+    "limits",
+    (
+        (ast.Compare, moved_by_one),
+        (ast.Call, without_the_first),
+        (ast.Call, positions_from_one),
+        (ast.For, loop_from_one),
+        (ast.comprehension, loop_from_one),
+    ),
+)
+
+
+BOUNDS = "-50, 50"
+LARGE = "-10000.0"
+#: Spellings of minus infinity.
+INFINITIES = {"-np.inf", "-math.inf", "-torch.inf", "float('-inf')"}
+
+
+def maximum_of_a_softmax(node: ast.Call, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Replace the maximum in a softmax by that of the whole array, or by the mean."""
+    if not is_maximum(node) or not around.takes_powers:
+        return
+    scores, along = _scores_and_axis(node)
+    yield expression(f"{ast.unparse(scores)}.max()")
+    yield expression(f"{ast.unparse(scores)}.mean({along})")
+
+
+def no_maximum(node: ast.Assign, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Replace the maximum of a softmax by 0."""
+    if around.takes_powers and is_maximum(node.value):
+        yield with_part(node, "value", ast.Constant(0))
+
+
+def clipped_scores(node: ast.BinOp, around: ExpressionContext) -> Iterator[ast.AST]:
+    """Clip the scores instead of subtracting their maximum."""
+    if isinstance(node.op, ast.Sub) and (is_maximum(node.right) or names_in(node.right) & around.maxima):
+        yield expression(f"({ast.unparse(node.left)}).clip({BOUNDS})")
+
+
+def plain_softmax(node: ast.Call, _: ExpressionContext) -> Iterator[ast.AST]:
+    """Replace a softmax by one that clips its scores, or by one without a maximum."""
+    if name_of(node) == "softmax" and isinstance(node.func, ast.Attribute) and node.keywords:
+        scores = f"({ast.unparse(node.func.value)})"
+        yield expression(f"{scores}.clip({BOUNDS}).softmax(dim=-1)")
+        yield expression(f"{scores}.exp() / {scores}.exp().sum(dim=-1, keepdim=True)")
+
+
+def large_for_infinite(node: ast.expr, _: ExpressionContext) -> Iterator[ast.AST]:
+    """Replace minus infinity, or the minimum of a dtype, by a large negative number."""
+    text = ast.unparse(node)
+    if text in INFINITIES or (text.startswith("np.finfo(") and text.endswith(".min")):
+        yield expression(LARGE)
+
+
+def multiplied_probabilities(node: ast.BinOp, _: ExpressionContext) -> Iterator[ast.AST]:
+    """Replace a sum of logarithms by the logarithm of a product."""
+    left, right = ast.unparse(node.left), ast.unparse(node.right)
+    if isinstance(node.op, ast.Sub) and left.startswith("log_"):
+        yield expression(f"-np.log(np.exp({right}) / np.exp({left}))")
+    elif isinstance(node.op, ast.Add) and isinstance(node.left, ast.Name) and node.left.id == "total":
+        yield expression(f"(torch.tensor({left}).exp() * torch.tensor({right}).exp()).log().item()")
+
+
+EXTREMES = Family(
+    "extremes",
+    (
+        (ast.Call, maximum_of_a_softmax),
+        (ast.Assign, no_maximum),
+        (ast.BinOp, clipped_scores),
+        (ast.Call, plain_softmax),
+        (ast.Call, large_for_infinite),
+        (ast.UnaryOp, large_for_infinite),
+        (ast.Attribute, large_for_infinite),
+        (ast.BinOp, multiplied_probabilities),
+    ),
+)
+
+
+def _scores_and_axis(node: ast.Call) -> tuple[ast.expr, str]:
+    """Return the array of a maximum and its axis arguments as source."""
+    kept = [keyword for keyword in node.keywords if keyword.arg not in ("where", "initial")]
+    receiver = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+    if ast.unparse(receiver) == "np":
+        return node.args[0], ", ".join(map(ast.unparse, kept))
+    return receiver, ", ".join(map(ast.unparse, [*node.args, *kept]))

@@ -7,19 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from grader.edits import order_operators, statement_operators
+from grader.edits import expression_operators, statement_operators
 from grader.edits.context import IGNORED_KEYWORDS, ExpressionContext, inside
-from grader.edits.expression_operators import (
-    FAMILY,
-    MODULES_OF_OPERATORS,
-    expression_mutations,
-    is_negative,
-    slips,
-)
-from grader.edits.statement_operators import is_docstring, statement_mutations
+from grader.edits.expression_operators import EXTREMES, LIMITS, expression_mutations, is_negative, slips
+from grader.edits.state_operators import BUFFERS, MODES, STATE
+from grader.edits.statement_operators import ORDER, is_docstring, statement_mutations
 
+RARER = (STATE, BUFFERS, LIMITS, MODES, EXTREMES, ORDER)
 #: The families of mutation operators.
-FAMILIES = (FAMILY, statement_operators.FAMILY, *(module.FAMILY for module in MODULES_OF_OPERATORS))
+FAMILIES = (expression_operators.FAMILY, statement_operators.FAMILY, *(family.name for family in RARER))
 #: Fields of a node that do not change the result.
 IGNORED_FIELDS = {"annotation", "returns", "ctx", "type_comment", "bases", "exc", "msg", "type_params"}
 
@@ -74,17 +70,21 @@ def mutations_at(spot: Spot, detaches: bool = False) -> Iterator[tuple[str, Any]
     """Yield what the mutation operators put in place of a node or a body, and their family."""
     if not isinstance(spot.node, list):
         yield from expression_mutations(spot.node, spot.around)
+        for family in RARER:
+            for kind, operator in family.of_nodes:
+                if isinstance(spot.node, kind):
+                    yield from ((family.name, other) for other in operator(spot.node, spot.around))
     elif spot.part == "decorator_list":
         shorter = (spot.node[:i] + spot.node[i + 1 :] for i in range(len(spot.node)))
-        yield from ((FAMILY, others) for others in shorter)
+        yield from ((expression_operators.FAMILY, others) for others in shorter)
     else:
         where = spot.around.where
         detaches = detaches and "." in where and not where.endswith("__init__")
         for body in statement_mutations(spot.node, detaches):
             yield statement_operators.FAMILY, body
-        for module in MODULES_OF_OPERATORS:
-            for operator in module.BODIES:
-                yield from ((module.FAMILY, body) for body in operator(spot.node, spot.around))
+        for family in RARER:
+            for of_body in family.of_bodies:
+                yield from ((family.name, body) for body in of_body(spot.node, spot.around))
 
 
 def slips_at(spot: Spot) -> Iterator[Any]:
@@ -94,7 +94,7 @@ def slips_at(spot: Spot) -> Iterator[Any]:
         yield from slips(spot.node, spot.around)
     elif spot.part != "decorator_list":
         yield from statement_mutations(spot.node)
-        for operator in order_operators.BODIES:
+        for operator in ORDER.of_bodies:
             yield from operator(spot.node, spot.around)
 
 

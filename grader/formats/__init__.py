@@ -13,7 +13,7 @@ from typing import Literal
 
 from grader.report import Report
 
-SHARED = {"account", "escaping", "fragment", "pages", "release_body", "summary", "wrapping"}  # no formats
+SHARED = {"account", "escaping", "pages", "summary", "wrapping"}  # no formats
 #: How much a report in the terminal shows; a snippet is the code of a failing call.
 Detail = Literal["brief", "normal", "full", "snippet"]
 #: The names of all formats.

@@ -1,7 +1,7 @@
 """Render a report for Classroom 50: `result.json` in the schema `classroom50/result/v1`.
 
-Its scores are integers, so one point of the course is 100 there and nothing is rounded. The text for the
-student, `release-body.md`, comes from `release_body`.
+Its scores are integers, so one point of the course is 100 there and nothing is rounded. The text that the
+student reads is `release-body.md`, from the job summary.
 """
 
 from __future__ import annotations
@@ -9,16 +9,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from grader.formats import Document, account, release_body
+from grader.formats import Document, account, summary
 from grader.formats.escaping import one_line
 from grader.report import KataReport, Report
 from grader.report_texts import legible
 
 TYPES = ("individual", "group", "team")
 LONGEST = 2_000
+MOST = 60_000  # bytes; GitHub takes a release of 125,000 characters
+LONGEST_CHECK = 4_000  # the most characters for one check
+ORDER = {"failed": 0, "error": 0, "waiting": 1, "not_started": 2, "passed": 3}
 
 
 def render(report: Report, setting: Mapping[str, str] = os.environ) -> str:
@@ -58,4 +62,10 @@ def _test(kata: KataReport) -> dict[str, Any]:
     }
 
 
-DOCUMENTS = [Document("result.json", render), Document("release-body.md", release_body.render)]
+def release_body(report: Report) -> str:
+    """Return the summary with what did not pass first, cut to the size that a release can have."""
+    katas = tuple(sorted(report.katas, key=lambda kata: ORDER[kata.status]))
+    return summary.render(replace(report, katas=katas), MOST, LONGEST_CHECK)
+
+
+DOCUMENTS = [Document("result.json", render), Document("release-body.md", release_body)]

@@ -1,11 +1,16 @@
-"""Render a report as one HTML page without scripts or external files; it is readable without styles."""
+"""Render a report as one HTML page, or a kata's as a fragment of one.
+
+Neither has scripts or loads anything. The page is readable without styles, and the fragment sets none.
+"""
 
 from __future__ import annotations
 
-from grader.formats import Document, pages
+from dataclasses import replace
+
+from grader.formats import Document, account, pages
 from grader.formats.escaping import points
-from grader.report import Report
-from grader.report_texts import legible
+from grader.report import CheckReport, KataReport, Report
+from grader.report_texts import legible, legible_kata
 
 
 def render(report: Report) -> str:
@@ -13,6 +18,18 @@ def render(report: Report) -> str:
     report = legible(report)
     total = f"{points(report.score)} of {points(report.max_score)} points"
     return pages.page(pages.TEMPLATES / "report.html", total, report=report)
+
+
+def fragment(kata: KataReport) -> str:
+    """Return a kata's score, every check and, if a check does not hold, what the code printed.
+
+    Values are drawn as text, because notebooks remove SVG from outputs that they do not trust.
+    """
+    return pages.fill(pages.TEMPLATES / "fragment.html", kata=legible_kata(kata), facts=_facts)
+
+
+def _facts(check: CheckReport) -> str:
+    return account.drawn(replace(check, mistake=None))
 
 
 DOCUMENTS = [Document("report.html", render)]

@@ -25,6 +25,7 @@ from grader.checks.unearned import unearned
 from grader.course.catalog import Course, KataInfo
 from grader.course.files import text_of
 from grader.course.general_mistakes import GENERAL
+from grader.course.rules import first_use
 from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
 from grader.grading.report_builder import as_check, as_repair, smallest
@@ -32,7 +33,6 @@ from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata, hundredths
 from grader.report import CheckReport, Cost, Isolation, KataReport, Part, Provenance
 from grader.report_texts import bounded, with_places
-from grader.worker.child.rules import first_use
 from grader.worker.process import WorkerFactory
 
 if TYPE_CHECKING:

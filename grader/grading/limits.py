@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from grader.worker.child.sandbox.limits import address_space
+from grader.worker.protocol.system import address_space
 
 MEMORY = 400 * 2**20  # bytes of address space beyond what the process has already
 

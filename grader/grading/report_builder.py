@@ -9,13 +9,13 @@ from grader.checks.parts import Parts
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.pictures import pictures_of, place_of
 from grader.grading.snippet import Script, script_of, signatures_of, with_parameters
-from grader.kata import Case, Kata
+from grader.kata import Arguments, Kata
 from grader.report import CheckReport, Mistake, Place, Repair
 from grader.values.arrays import holds_arrays, is_contiguous
 from grader.values.formatting import describe, show
 
 if TYPE_CHECKING:
-    from grader.edits.places import EditPlace
+    from grader.edits.candidates import EditPlace
 
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
 NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
@@ -53,7 +53,7 @@ def as_check(
         check.points,
         message=with_parameters(failure.message, failure, names),
         call="\n".join(script.shown) if script else None,
-        counterexample=_show_row(failure.case) if kata.questions else _counterexample(failure, script, kata),
+        counterexample=_counterexample(failure, script, kata),
         expected=difference.expected if difference else None,
         got=difference.got if difference else None,
         difference=difference.where if difference else None,
@@ -76,7 +76,7 @@ def smallest(result: CheckResult) -> Failure:
     a paper, which is larger than necessary."""
     first = result.failures[0]
     alike = [failure for failure in result.failures if _fails_alike(failure, first)]
-    return min(alike, key=lambda failure: result.check.weight(failure.case))
+    return min(alike, key=lambda failure: failure.case.weight)
 
 
 def _fails_alike(failure: Failure, first: Failure) -> bool:
@@ -85,13 +85,15 @@ def _fails_alike(failure: Failure, first: Failure) -> bool:
 
 def _counterexample(failure: Failure, script: Script | None, kata: Kata) -> dict[str, str] | None:
     """Return the variables of the calls that the report shows; the case if nothing was called."""
+    if kata.questions:
+        return _show_row(failure.case.arguments)
     if script is None:
-        return _show_values(failure.case, kata.axes)
+        return _show_values(failure.case.arguments, kata.axes)
     words = set(WORD.findall(" ".join(script.shown)))
     return _show_values({n: value for n, value in script.values.items() if n in words}, kata.axes)
 
 
-def _show_row(case: Case) -> dict[str, str]:
+def _show_row(case: Arguments) -> dict[str, str]:
     """Return the numbers of a row of questions as one entry."""
     numbers = [f"{name}={show(value)}" for name, value in case.items() if name != "row"]
     return {f"row {case['row']}": ", ".join(numbers)}

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 from grader.course.catalog import Course, KataInfo
 from grader.course.state import BEST, CourseState, Versions, file_digest
 from grader.course.submission import SubmissionRejected
 from grader.grading.grader import Graded, Grader
-from grader.grading.startup import grade_file, lacks_library, open_grader, read_answer
+from grader.grading.startup import (
+    DEFAULTS,
+    GraderSettings,
+    grade_file,
+    lacks_library,
+    open_grader,
+    read_answer,
+)
 from grader.report import KataReport
 
 
@@ -64,12 +70,15 @@ class Session:
 
 @contextmanager
 def open_session(
-    course: Course, paths: list[tuple[KataInfo, Path]], remembers: bool = True, **terms: Any
+    course: Course,
+    paths: list[tuple[KataInfo, Path]],
+    remembers: bool = True,
+    settings: GraderSettings = DEFAULTS,
 ) -> Iterator[Session]:
     """Yield a session for these files. A needed kata is read from the file given for it, or else from the
     exercises. Raises what `open_grader` raises."""
     given = {info.name: path for info, path in paths}
-    grader, factories = open_grader(course, course.with_needs([info for info, _ in paths]), **terms)
+    grader, factories = open_grader(course, course.with_needs([info for info, _ in paths]), settings)
     with closing(factories):
         yield Session(grader, lambda info: given.get(info.name, course.stub(info)), remembers)
 

@@ -6,7 +6,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.answer_keys.file import KeyUnusable
@@ -77,29 +77,40 @@ def _has_cuda() -> bool:
     return subprocess.run([sys.executable, "-P", "-c", question], capture_output=True).returncode == 0
 
 
+@dataclass(frozen=True)
+class GraderSettings:
+    """The device and the isolation of the workers, and the answer key that is used instead of solutions, with
+    the secret that decrypts it."""
+
+    device: str = "cpu"
+    isolation: str = "best"
+    key: Path | None = None
+    secret: Path | None = None
+
+
+DEFAULTS = GraderSettings()
+
+
 def open_grader(
     course: Course,
     infos: list[KataInfo],
-    device: str = "cpu",
+    settings: GraderSettings = DEFAULTS,
     seed: int = SEED,
-    isolation: str = "best",
-    key: Path | None = None,
-    secret: Path | None = None,
     workers: str = "",
 ) -> tuple[Grader, WorkerFactories]:
     """Return a grader and its worker factories. The fork servers start before any solution, key or secret is
     read. Pass `workers="spawn"` if this process has read one already or has threads. Raises
     IsolationMissing, KeyUnusable."""
     libraries = {info.library for info in infos if not lacks_library(info)} or {"numpy"}
-    source = open_sources(libraries, workers or os.environ.get("DOJO_WORKERS", ""), isolation)
+    source = open_sources(libraries, workers or os.environ.get("DOJO_WORKERS", ""), settings.isolation)
     try:
-        if isolation == "required":
-            _require_isolation(source[min(libraries)], device)
-        keyring = open_keyring(course, infos, key, secret)
+        if settings.isolation == "required":
+            _require_isolation(source[min(libraries)], settings.device)
+        keyring = open_keyring(course, infos, settings.key, settings.secret)
     except (IsolationMissing, KeyUnusable):
         source.close()
         raise
-    return Grader(course, source, device, seed, keyring), source
+    return Grader(course, source, settings.device, seed, keyring), source
 
 
 def _require_isolation(source: WorkerFactory, device: str) -> None:

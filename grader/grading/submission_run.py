@@ -12,6 +12,7 @@ from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.parts import Parts
 from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, run_check
+from grader.course.rules import forbidden_names
 from grader.course.submission import Submission, SubmissionRejected, unwritten_parts
 from grader.expect import SubmissionFailed
 from grader.grading.limits import JudgingStopped, limited
@@ -111,12 +112,11 @@ class SubmissionRun:
 
     def _loading(self) -> dict[str, Any]:
         kata = self.prepared.kata
-        forbidden = [name for rule in kata.rules for name in rule.forbidden]
         return {
             "filename": self.submission.filename,
             "source": self.submission.source,
             "entry_points": list(kata.entry_points),
-            "forbidden": forbidden,
+            "forbidden": forbidden_names(kata),
         }
 
     def _require_entry_points(self, answer: dict[str, dict[str, bool]]) -> None:
@@ -149,7 +149,7 @@ class SubmissionRun:
         if key.cost is None or self.device != "cpu" or self.losses:
             return None
         with contextlib.suppress(Exception, JudgingStopped), limited(COST_SECONDS):
-            case = key.cases[key.cost.position]
+            case = key.cases[key.cost.position].arguments
             flops, made = measured(self.prepared.kata, self.context.student, case)
             times = flops / key.cost.flops, made.elements / key.cost.elements
             return Cost(round(times[0], 2), round(times[1], 2), made.shape, made.operation)

@@ -27,7 +27,7 @@ from grader.course import notebook_cells
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
 from grader.course.notebook_cells import SUFFIX, require_answer
 from grader.course.submission import Submission, parse
-from grader.grading.startup import IsolationMissing, grade_read, open_grader
+from grader.grading.startup import GraderSettings, IsolationMissing, grade_read, open_grader
 from grader.kata import KataError
 from grader.notebooks.notebook import cell_metadata
 from grader.notebooks.outputs import outputs_of
@@ -59,9 +59,8 @@ def _open(course: Course, infos: list[KataInfo], terms: GradingTerms) -> CellGra
     # Spawn workers if this process may hold an earlier grader's keys, or threads: a fork would inherit them.
     spawns = bool(_graders) or threading.active_count() > 1
     key = Path(terms.key) if terms.key else None
-    grader, source = open_grader(
-        course, infos, isolation=terms.isolation, key=key, workers="spawn" if spawns else ""
-    )
+    settings = GraderSettings(isolation=terms.isolation, key=key)
+    grader, source = open_grader(course, infos, settings, workers="spawn" if spawns else "")
     atexit.register(source.close)
 
     def grade_cell(info: KataInfo, answer: str | None, notebook: str) -> KataReport:

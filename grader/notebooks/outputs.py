@@ -5,13 +5,13 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from grader.formats import fragment, terminal
+from grader.formats import html, terminal
 from grader.report import KataReport
 
 
 def mime_bundle(kata: KataReport) -> dict[str, str]:
     """Return the report as HTML and as plain text, by MIME type."""
-    return {"text/html": fragment.render_kata(kata), "text/plain": terminal.render_kata(kata)}
+    return {"text/html": html.fragment(kata), "text/plain": terminal.render_kata(kata)}
 
 
 def frame_bundle(page: str, text: str) -> dict[str, str]:

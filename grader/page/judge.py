@@ -15,7 +15,6 @@ import traceback
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -25,25 +24,19 @@ from grader.diagnosis.search_options import SearchOptions
 from grader.errors import CourseError, KataError
 from grader.grading.session import Session, open_session
 from grader.grading.standings import change
-from grader.grading.startup import COMPLAINTS
+from grader.grading.startup import COMPLAINTS, GraderSettings
 from grader.page.messages import (
     Answer,
     Dropped,
     Grade,
     Inbox,
-    Page,
     Question,
-    See,
     Terms,
     Try,
     Verdict,
     framed,
 )
 from grader.page.trial import try_lines
-from grader.see import page
-from grader.see.answers import open_answers
-from grader.see.demonstration import open_demonstration
-from grader.see.recording import read_recording
 from grader.worker.client import Outdated
 
 
@@ -88,8 +81,6 @@ class Judge:
                 yield from self._grade(question)
             case Try():
                 yield try_lines(self.session.grader, self.course, question)
-            case See():
-                yield Page(question.number, self._see(question.tokens))
 
     def _grade(self, question: Grade) -> Iterator[Verdict]:
         """Yield the verdict, and the same with the place of the mistake once it has been searched."""
@@ -114,25 +105,10 @@ class Judge:
     def _has_question(self) -> bool:
         return self._is_outdated() or bool(self._waiting)
 
-    def _see(self, tokens: str) -> str:
-        """Return the page of the decoder at work. Its workers are its own, and end with it."""
-        demonstration = open_demonstration(self.course)
-        options = _grader_options(self.terms)
-        with open_answers(
-            self.course, demonstration.katas, True, self.terms.remembers, **options, workers="spawn"
-        ) as answers:
-            sections = demonstration.show(answers, read_recording(demonstration), tokens or None)
-            return page.render(demonstration, sections)
-
     def _send(self, answer: Answer) -> None:
         data = memoryview(framed(answer))
         while data:
             data = data[os.write(self._answers, data) :]
-
-
-def _grader_options(terms: Terms) -> dict[str, Any]:
-    key, secret = (path and Path(path) for path in (terms.key, terms.secret))
-    return {"device": terms.device, "isolation": terms.isolation, "key": key, "secret": secret}
 
 
 def main() -> None:
@@ -148,8 +124,10 @@ def main() -> None:
         course.limit_to(terms.plan)
     chosen: list[KataInfo] = [info for info in course.katas.values() if info.library == terms.library]
     paths = [(info, course.stub(info)) for info in chosen]
+    key, secret = (path and Path(path) for path in (terms.key, terms.secret))
+    settings = GraderSettings(terms.device, terms.isolation, key or None, secret or None)
     try:
-        with open_session(course, paths, terms.remembers, **_grader_options(terms)) as session:
+        with open_session(course, paths, terms.remembers, settings) as session:
             gc.freeze()
             Judge(session, Inbox(0), terms, answers).run()
     except (EOFError, BrokenPipeError):

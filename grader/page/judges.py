@@ -17,7 +17,6 @@ from grader.page.messages import (
     Dropped,
     Grade,
     Question,
-    See,
     Terms,
     Try,
     framed,
@@ -101,7 +100,7 @@ class Judges:
     """The judges of a course, by library."""
 
     def __init__(self, terms: Terms) -> None:
-        self._terms, self._numbers = terms, itertools.count(1)
+        self.terms, self._numbers = terms, itertools.count(1)
         self._judges: dict[str, Judge] = {}
 
     def grade(self, library: str, kata: str) -> AsyncGenerator[Answer, None]:
@@ -109,9 +108,6 @@ class Judges:
 
     def run(self, library: str, kata: str, lines: str) -> AsyncGenerator[Answer, None]:
         return self._judge(library).ask(Try(next(self._numbers), kata, lines))
-
-    def see(self, tokens: str) -> AsyncGenerator[Answer, None]:
-        return self._judge("numpy").ask(See(next(self._numbers), tokens))
 
     async def rest(self, library: str) -> None:
         """Wait until a judge has nothing to do."""
@@ -121,7 +117,7 @@ class Judges:
 
     def _judge(self, library: str) -> Judge:
         if library not in self._judges:
-            self._judges[library] = Judge(msgspec.structs.replace(self._terms, library=library))
+            self._judges[library] = Judge(msgspec.structs.replace(self.terms, library=library))
         return self._judges[library]
 
     async def end(self) -> None:

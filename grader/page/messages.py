@@ -62,14 +62,7 @@ class Try(msgspec.Struct, tag=True):
     lines: str
 
 
-class See(msgspec.Struct, tag=True):
-    """Show the student's functions at work, on these words."""
-
-    number: int
-    tokens: str = ""
-
-
-Question = Grade | Try | See
+Question = Grade | Try
 
 
 class Verdict(msgspec.Struct, tag=True):
@@ -95,14 +88,6 @@ class Tried(msgspec.Struct, tag=True):
     is_last: bool = True
 
 
-class Page(msgspec.Struct, tag=True):
-    """A whole page."""
-
-    number: int
-    html: str
-    is_last: bool = True
-
-
 class Dropped(msgspec.Struct, tag=True):
     """The question was not answered, because another one came or for the reason given."""
 
@@ -111,7 +96,7 @@ class Dropped(msgspec.Struct, tag=True):
     is_last: bool = True
 
 
-Answer = Verdict | Tried | Page | Dropped
+Answer = Verdict | Tried | Dropped
 
 _QUESTIONS = msgspec.msgpack.Decoder(Question)
 _ANSWERS = msgspec.msgpack.Decoder(Answer)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
 
 from nicegui import html, ui
 
 from grader.page.keys import Key, listen
-from grader.page.messages import Page
 from grader.page.workplace import Workplace, prefix
 
 
 class SeeView:
-    """The frame; its page is made anew whenever this view opens."""
+    """The frame; `grade --see` makes its page anew whenever this view opens."""
 
     def __init__(self, place: Workplace) -> None:
         self.place = place
@@ -24,13 +26,30 @@ class SeeView:
         ui.timer(0.05, self.show, once=True)
 
     async def show(self) -> None:
-        async with aclosing(self.place.judges.see("")) as answers:
-            async for answer in answers:
-                if isinstance(answer, Page):
-                    self.frame.props["src"] = f"{prefix()}{self.place.keep(answer.html)}"
-                    self.frame.set_visibility(True)
-                    self.told.set_visibility(False)
-                else:
-                    self.told.text = (
-                        getattr(answer, "problem", "") or "Another question came first; open this again."
-                    )
+        """Make the page in another process, which starts workers of its own."""
+        terms = self.place.judges.terms
+        options = {"course": terms.root, "device": terms.device, "isolation": terms.isolation}
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "see.html"
+            words = [
+                "--see",
+                "--mine",
+                "--device",
+                device,
+                "--output",
+                str(page),
+                "--course",
+                str(course.root),
+            ]
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "grader.cli.grade", "--see", "--mine", *words),
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            _, said = await process.communicate()
+            if process.returncode:
+                self.told.text = said.decode(errors="replace").strip().rpartition("\n")[2]
+                return
+            self.frame.props["src"] = f"{prefix()}{self.place.keep(page.read_text(encoding='utf-8'))}"
+        self.frame.set_visibility(True)
+        self.told.set_visibility(False)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from grader.course.catalog import Course, KataInfo
 from grader.course.state import file_digest
 from grader.course.submission import Submission, SubmissionRejected
 from grader.expect import SubmissionFailed
 from grader.grading.session import Session, open_session
-from grader.grading.startup import lacks_library, read_answer
+from grader.grading.startup import DEFAULTS, GraderSettings, lacks_library, read_answer
 from grader.grading.submission_run import LOAD_SECONDS, START_SECONDS
 from grader.worker.client import RemoteStudent, WorkerLost
 from grader.worker.student import Student
@@ -49,15 +49,15 @@ def open_answers(
     mine: bool = False,
     remembers: bool = False,
     started: Callable[[KataInfo], None] = lambda _: None,
-    **terms: Any,
+    settings: GraderSettings = DEFAULTS,
 ) -> Iterator[Answers]:
     """Yield the student's answers. A file that does not pass is used if `mine` is true. `started` is called
-    before a file is graded. `terms` are those of `open_grader`, which may raise COMPLAINTS."""
+    before a file is graded. Raises what `open_grader` raises."""
     found, students = dict(_begun(course, katas)), dict[str, Student]()
     answers = Answers(katas, students=students)
     with ExitStack() as stack:
         paths = [(submission.info, course.stub(submission.info)) for submission in found.values()]
-        session = stack.enter_context(open_session(course, paths, remembers, **terms))
+        session = stack.enter_context(open_session(course, paths, remembers, settings))
         for name, submission in found.items():
             answers.statuses[name] = "begun"
             passes = _passes(session, submission.info, started)

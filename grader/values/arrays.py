@@ -183,3 +183,23 @@ def _values_of_leaf(leaf: object) -> set[object]:
         return {repr(leaf)}
     entries = array.reshape(-1)[:: 1 + array.size // MOST_ENTRIES]
     return {repr(value + 0) for value in np.unique(entries)[:3].tolist()}
+
+
+def weight(value: Any) -> tuple[int, float]:
+    """Return how hard a value is to read: how many numbers it has, then how large and how uneven they are."""
+    if isinstance(value, dict):
+        return _total_weight(value.values())
+    if isinstance(value, list | tuple):
+        return _total_weight(value)
+    if type(value).__module__ == "torch":
+        value = value.detach().cpu().double().numpy()
+    if isinstance(value, np.ndarray):
+        finite = np.abs(value[np.isfinite(value)].astype(np.float64))
+        uneven = np.count_nonzero(finite % 0.25)
+        return value.size, float(np.sum(np.minimum(finite, 1e6))) + 10.0 * uneven
+    return 1, float(abs(value)) if isinstance(value, int | float) and abs(value) < 1e9 else 0.0
+
+
+def _total_weight(values: Any) -> tuple[int, float]:
+    weights = [weight(value) for value in values]
+    return sum(w[0] for w in weights), sum(w[1] for w in weights)

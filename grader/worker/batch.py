@@ -37,8 +37,8 @@ class CaseStudent(Student):
         return outcome
 
 
-class Case(Generic[Result]):
-    """One running case. `yielded` is the request that it waits for or, when it has ended, its result."""
+class RunningCase(Generic[Result]):
+    """A case. `yielded` is the request that it waits for or, when it has ended, its result."""
 
     def __init__(self, run: Callable[[Student], Result]) -> None:
         self._greenlet = greenlet(run)
@@ -67,7 +67,7 @@ def run_together(student: Student, runs: Sequence[Callable[[Student], Result]]) 
     """Yield the result of every run, in order, and send their calls to `student` in batches. Raises what a
     run raises."""
     for start in range(0, len(runs), TOGETHER):
-        cases = [Case(run) for run in runs[start : start + TOGETHER]]
+        cases = [RunningCase(run) for run in runs[start : start + TOGETHER]]
         while waiting := [case for case in cases if case.waits]:
             batch = list(takewhile(lambda case: not case.alone, waiting)) or waiting[:1]
             answers = student.perform_all([case.yielded for case in batch])

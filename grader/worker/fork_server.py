@@ -18,9 +18,9 @@ from collections.abc import Iterable
 
 from grader.worker.child import main, on_fake_device
 from grader.worker.child.sandbox import apply, hardening
-from grader.worker.child.sandbox.apply import ALL, ISOLATION, Terms
 from grader.worker.process import Process, SpawnFactory, WorkerFactory, make_folder, remove_folder
 from grader.worker.protocol.channel import Channel
+from grader.worker.protocol.terms import ALL, ISOLATION, Terms, read_terms
 
 START_SECONDS = 20.0  # the timeout for one fork, which usually takes milliseconds
 
@@ -133,7 +133,7 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
             message, fds, _, _ = socket.recv_fds(control, 4096, 2)
             if not message:
                 break
-            terms, server = apply.read_terms(message), os.getpid()
+            terms, server = read_terms(message), os.getpid()
             pid = os.fork()
             if pid == 0:
                 control.close()

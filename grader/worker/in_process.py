@@ -1,16 +1,22 @@
-"""Call trusted code in this process: references, known mistakes, and submissions in plain pytest."""
+"""Call trusted code in this process, or in a fork of it: references, known mistakes, and submissions in plain
+pytest."""
 
 from __future__ import annotations
 
 import copy
 import itertools
+import os
+import select
+import signal
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from grader.expect import SubmissionFailed
-from grader.worker.child.executor import Executor, describe_error, seed_random_numbers
+from grader.worker.child.executor import Executor, describe_error, load_module, seed_random_numbers
+from grader.worker.child.sandbox import hardening, limits
 from grader.worker.protocol.codec import in_one_line, span_of
 from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student
@@ -19,12 +25,17 @@ from grader.worker.student import Student
 class LocalStudent(Student):
     """A student whose module runs in this process; only for trusted code."""
 
-    def __init__(self, module: Any, filename: str = "") -> None:
+    def __init__(self, module: Any, filename: str = "", seed: int = 0) -> None:
         super().__init__()
-        seed_random_numbers()
+        seed_random_numbers(seed)
         self._executor = Executor(module)
         self._numbers = itertools.count(1)
         self._filename = filename or f"{getattr(module, '__name__', '')}.py"
+
+    @classmethod
+    def from_source(cls, name: str, source: str) -> LocalStudent:
+        """Return a student with the source as its module. Raises what the source raises."""
+        return cls(load_module(name, source))
 
     def perform(self, request: Request) -> Outcome:
         request.args, request.kwargs = _copied([request.args, request.kwargs])
@@ -70,3 +81,33 @@ def _copied_tensor(tensor: Any) -> Any:
     if span is None:
         return tensor.clone()
     return torch.from_numpy(span.entries).as_strided(tensor.shape, span.steps, span.first)
+
+
+def run_forked(work: Callable[[], str], seconds: float) -> tuple[int | None, str]:
+    """Run `work` in a fork of this process with limits.
+
+    Return the fork's exit code, None if it was killed after `seconds`, and the text that `work` returned.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _run_in_fork(work, writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        ended = bool(select.select([answer], [], [], seconds)[0])
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+        output = answer.read().decode()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return (status if ended else None), output
+
+
+def _run_in_fork(work: Callable[[], str], writing: int) -> None:
+    code = 1
+    try:
+        hardening.die_with_parent()
+        limits.restrict()
+        os.write(writing, work().encode())
+        code = 0
+    finally:
+        os._exit(code)

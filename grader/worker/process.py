@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from grader.worker.child.sandbox import hardening
-from grader.worker.child.sandbox.apply import ALL, Terms
 from grader.worker.protocol.channel import Channel, Flooded
+from grader.worker.protocol.terms import ALL, Terms, environment
 
 
 def make_folder() -> str:
@@ -220,10 +219,10 @@ class SpawnFactory(WorkerFactory):
         terms = Terms(device, self.layers, scratch).message().decode()
         paths = json.dumps([path for path in sys.path if os.path.basename(path) in PACKAGES] + [ROOT])
         command = [sys.executable, "-I", "-c", START, paths, terms, self.library]
-        environment = hardening.environment() if "environment" in self.layers else None
+        variables = environment() if "environment" in self.layers else None
         pipe: Any = subprocess.PIPE
         popen = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=environment, start_new_session=True
+            command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=variables, start_new_session=True
         )
         assert popen.stdin
         assert popen.stdout

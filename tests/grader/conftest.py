@@ -11,6 +11,7 @@ import pytest
 from grader.authoring.verify.record import write_record
 from grader.cases import cache
 from grader.course.catalog import Course
+from grader.course.rules import everywhere
 from grader.course.state import FOLDER
 from grader.course.submission import read_submission
 from grader.grading import submission_run
@@ -115,7 +116,7 @@ def connect(request):
             LOAD_SECONDS,
             source=textwrap.dedent(code),
             entry_points=list(entry_points),
-            forbidden=list(forbidden),
+            forbidden=sorted(everywhere(forbidden)),
         )
         return student
 

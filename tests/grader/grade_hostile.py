@@ -35,8 +35,8 @@ from grader.grading.startup import grade_file  # noqa: E402
 from grader.report import Report, from_json, to_json  # noqa: E402
 from grader.worker import client  # noqa: E402
 from grader.worker.child.sandbox import hardening  # noqa: E402
-from grader.worker.child.sandbox.apply import ALL  # noqa: E402
 from grader.worker.fork_server import ForkServer  # noqa: E402
+from grader.worker.protocol.terms import ALL  # noqa: E402
 
 PR_SET_CHILD_SUBREAPER = 36
 SECRET = re.compile(r"secret-(\w+)-[0-9a-f]{8,}")

@@ -35,19 +35,14 @@ SUBJECT = re.compile(
 )  # not the name of the package
 
 
-def kata_names_in(path):
-    """Return the names of this course's katas and of their functions that a file of the grader has."""
-    katas = Course(ROOT).katas
-    names = {*katas, *(name for info in katas.values() for name in info.entry_points)}
-    words = set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
-    return words & names
-
-
 @pytest.fixture(scope="module")
 def named():
+    """The names of this course's katas and of their functions that each file of the grader has."""
+    katas = Course(ROOT).katas
+    names = {*katas, *(name for info in katas.values() for name in info.entry_points)}
     files = [path for path in (ROOT / "grader").rglob("*") if path.is_file() and path.suffix != ".pyc"]
     assert len(files) > 200
-    return {path: kata_names_in(path) for path in files}
+    return {path: names & set(re.findall(r"\w+", path.read_text(encoding="utf-8"))) for path in files}
 
 
 def test_no_file_of_the_grader_names_a_kata(named):

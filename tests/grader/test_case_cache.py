@@ -5,15 +5,15 @@ import os
 import numpy as np
 import pytest
 
-from grader.answer_keys.answers import AnswerKey, Expected
+from grader.answer_keys.answers import AnswerKey, Expected, numbered
 from grader.answer_keys.file import pack
 from grader.cases import cache
 from grader.cases.oracle import Oracle
 
 KEY = AnswerKey(
-    cases=[{"x": np.arange(3.0), "n": 1}],
+    cases=numbered([{"x": np.arange(3.0), "n": 1}]),
     expected=[Expected({"result": np.ones(2)}, {"result": (1, [2])}, [{"args[0]": np.zeros(2)}])],
-    law_cases={"sums": [{"x": np.zeros((0, 2))}]},
+    law_cases={"sums": numbered([{"x": np.zeros((0, 2))}])},
     corners=[""],
 )
 
@@ -119,7 +119,7 @@ def test_without_a_cache_a_key_is_drawn_every_time(drawn, monkeypatch, tmp_path)
 
 
 def test_pinned_examples_come_first(drawn):
-    assert drawn().cases[0]["x"].tolist() == [[1, 1]]
+    assert drawn().cases[0].arguments["x"].tolist() == [[1, 1]]
 
 
 def test_answers_are_kept_exact_and_in_the_dtype_of_the_case(drawn):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from grader.answer_keys.answers import Case
 from grader.checks import builtin
 from grader.checks.base import Check, Observation
 from grader.checks.runner import judge_case
@@ -333,7 +334,7 @@ def test_one_array_where_two_are_due_is_said_to_be_one(rows):
         raise ExpectationFailed(told)
 
     context = SimpleNamespace(for_student=lambda _: SimpleNamespace(student=student, parts=None))
-    failure = judge_case(Check("split", "It splits.", 100, [{}], judge), context, {}, student)
+    failure = judge_case(Check("split", "It splits.", 100, [], judge), context, Case(0, {}), student)
     assert failure.message == "`split` returns one array where two are due."
 
 

@@ -1,12 +1,12 @@
 """Bytes from a hostile process give a value or an expected error, and use little memory."""
 
 import contextlib
+import cProfile
 import json
 import math
 import os
 import random
 import socket
-import sys
 import tracemalloc
 import types
 
@@ -20,12 +20,12 @@ from grader.values.comparison import Tolerance, first_difference
 from grader.values.formatting import LIMIT, describe, describe_type, show, show_pair
 from grader.worker.child.executor import Executor
 from grader.worker.child.main import Worker
-from grader.worker.child.sandbox import limits
 from grader.worker.client import RemoteStudent, WorkerLost
 from grader.worker.process import Process
 from grader.worker.protocol.channel import PREFIX, Channel, ChannelClosed, Flooded, TimedOut
 from grader.worker.protocol.codec import DTYPES, FRAME, Malformed, decode, encode
 from grader.worker.protocol.messages import Outcome
+from grader.worker.protocol.system import address_space
 
 EXAMPLES = int(os.environ.get("DOJO_FUZZ_EXAMPLES", "40"))  # for each test below
 VARIANTS = 24  # bytes of one frame
@@ -118,7 +118,7 @@ def _little_memory(request):
     """
     resource = pytest.importorskip("resource", reason="no limits on this platform")
     before = resource.getrlimit(resource.RLIMIT_AS)
-    held = limits.address_space()
+    held = address_space()
     if held and "large" not in request.node.name:
         resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, before[1]))
     yield
@@ -216,17 +216,14 @@ class Work:
     """Counts function calls, a number that is the same on every machine, and raises if there are too many."""
 
     def __init__(self, most):
-        self.calls, self.most = 0, most
+        self.profile, self.most = cProfile.Profile(), most
 
     def __enter__(self):
-        sys.setprofile(self._note)
+        self.profile.enable()
 
     def __exit__(self, *_):
-        sys.setprofile(None)
-        assert self.calls <= self.most
-
-    def _note(self, _frame, event, _function):
-        self.calls += event in ("call", "c_call")
+        self.profile.disable()
+        assert sum(one.callcount + one.reccallcount for one in self.profile.getstats()) <= self.most
 
 
 @fuzzed

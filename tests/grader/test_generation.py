@@ -14,6 +14,7 @@ import pytest
 
 from grader import strategies as st
 from grader.cases import generation
+from grader.values.arrays import weight
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Katas that are drawn fast and whose cases would depend on the loaded modules without precautions.
@@ -46,7 +47,7 @@ def test_another_seed_draws_another():
 
 def test_cases_are_distinct_and_smallest_first():
     cases = generation.draw_cases(draw_case, 60)
-    weights = [generation.weight(case) for case in cases]
+    weights = [weight(case) for case in cases]
     assert len(set(prints(cases))) == len(cases)
     assert weights == sorted(weights)
 
@@ -77,19 +78,15 @@ def test_plain_pytest_sees_the_smallest_failure():
 
 
 def test_more_numbers_weigh_more_and_uneven_ones_too():
-    assert generation.weight({"x": np.zeros(3)}) > generation.weight({"x": np.ones(2)})
-    assert (
-        generation.weight(np.array([0.3]))
-        > generation.weight(np.array([1.0]))
-        > generation.weight(np.array([0.0]))
-    )
-    assert generation.weight([1, (2, 3)]) == (3, 6.0)
-    assert generation.weight({"x": np.array([np.inf, np.nan])}) == (2, 0.0)
+    assert weight({"x": np.zeros(3)}) > weight({"x": np.ones(2)})
+    assert weight(np.array([0.3])) > weight(np.array([1.0])) > weight(np.array([0.0]))
+    assert weight([1, (2, 3)]) == (3, 6.0)
+    assert weight({"x": np.array([np.inf, np.nan])}) == (2, 0.0)
 
 
 def test_tensors_weigh_what_arrays_weigh():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    assert generation.weight(torch.ones(2)) == generation.weight(np.ones(2))
+    assert weight(torch.ones(2)) == weight(np.ones(2))
 
 
 def test_equal_weights_are_ordered_by_their_bytes():

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from grader import formats
 from grader.cli.grade import grade
-from grader.formats import fragment, terminal
+from grader.formats import terminal
+from grader.formats.html import fragment
 from grader.report import (
     CheckReport,
     KataReport,
@@ -94,7 +95,7 @@ def documents(found):
         "classroom decoded": base64.b64decode(classroom).decode(),
         "terminal with output": terminal.render(found, terminal.View(shows_output=True)),
         "terminal summary": terminal.render_summary(found),
-        **{f"fragment {number}": fragment.render_kata(kata) for number, kata in enumerate(found.katas)},
+        **{f"fragment {number}": fragment(kata) for number, kata in enumerate(found.katas)},
     }
 
 

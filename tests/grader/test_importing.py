@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.authoring.verify.katas import verify_course
+from grader.cases import generation
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course
 from grader.grading.startup import grade_file, open_grader
@@ -126,6 +127,16 @@ def exercise_in(folder):
     (folder / "hw/softmax.py").write_text(REFERENCE)
     (folder / "hw/test_softmax.py").write_text(TESTS)
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_cases(tmp_path_factory):
+    """Draw fewer cases than an imported kata has, and keep them in a cache of their own."""
+    draw_cases = generation.draw_cases
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setattr(generation, "draw_cases", lambda draw, size, seed: draw_cases(draw, size // 4, seed))
+        yield
 
 
 @pytest.fixture

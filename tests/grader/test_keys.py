@@ -12,7 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 from grader.answer_keys import file as key_file
-from grader.answer_keys.answers import Answer, AnswerKey, Expected, Recorded, RecordedMistake
+from grader.answer_keys.answers import (
+    Answer,
+    AnswerKey,
+    Expected,
+    Recorded,
+    RecordedMistake,
+    numbered,
+)
 from grader.answer_keys.file import HEAD, MAGIC, VERSION, KataKey, KeyFile, KeyUnusable, pack, write
 from grader.answer_keys.lookup import Keyring, open_keyring
 from grader.authoring.release.keys import entry_of
@@ -132,7 +139,10 @@ def test_a_key_holds_another_way_to_write_the_kata_in_words(double_key):
 
 def test_packed_answers_can_be_read_back():
     answers = AnswerKey(
-        [{"x": np.ones((2, 3), order="F")}], [Expected({"r": 1.0}, {"r": 1})], {"law": [{}]}, [""]
+        numbered([{"x": np.ones((2, 3), order="F")}]),
+        [Expected({"r": 1.0}, {"r": 1})],
+        {"law": numbered([{}])},
+        [""],
     )
     mistake = RecordedMistake(
         "m", "Told.", {"a": [None, Recorded("error", "ab", False, (Answer(None, "E"),))]}
@@ -140,7 +150,7 @@ def test_packed_answers_can_be_read_back():
     key = KataKey(KeyFile(write([pack("k", "d", answers, [mistake])], 7, "1"), "f"), "k")
     assert key.mistakes == [mistake]
     assert key.answers.expected == answers.expected
-    assert key.answers.cases[0]["x"].strides == (8, 16)
+    assert key.answers.cases[0].arguments["x"].strides == (8, 16)
     assert key.file.seed == 7
 
 

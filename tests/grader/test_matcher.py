@@ -5,7 +5,7 @@ import types
 import numpy as np
 import pytest
 
-from grader.answer_keys.answers import RecordedMistake
+from grader.answer_keys.answers import Case, RecordedMistake, numbered
 from grader.checks.base import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.course.known_solutions import public_names, replaced_by
@@ -54,7 +54,7 @@ def test_two_mistakes_at_once_are_each_named_where_they_show(grade):
     assert found["refuses_text"] == "accepts_text"
 
 
-CASES = [{"x": np.arange(1.0, 4.0) + number} for number in range(4)]
+CASES = numbered({"x": np.arange(1.0, 4.0) + number} for number in range(4))
 PLAN = Check("agrees", "It agrees.", 100, CASES, lambda *_: None, None)
 
 
@@ -62,7 +62,7 @@ def found(*factors):
     """Return a result of four cases; each answer is x times a factor, and right if the factor is 1."""
     difference = Difference("value", lambda: ("1", "2"), "[0]")
     failures = [
-        Failure(case, "failed", "", difference, [Call("f", [case["x"]], {}, factor * case["x"])])
+        Failure(case, "failed", "", difference, [Call("f", [x := case.arguments["x"]], {}, factor * x)])
         for case, factor in zip(CASES, factors, strict=True)
         if factor != 1
     ]
@@ -70,21 +70,17 @@ def found(*factors):
 
 
 def mistake(name, *factors):
-    order, outcomes = PLAN.positions, [None] * len(CASES)
+    outcomes = [None] * len(CASES)
     for failure in found(*factors).failures:
-        outcomes[order[id(failure.case)]] = record(failure)
+        outcomes[PLAN.position(failure.case)] = record(failure)
     return RecordedMistake(name, f"It {name}.", {"agrees": outcomes})
 
 
 def compared(message, *factors, dtype="float64"):
     """Return whether two failures of one case match, whose answers are x times a factor each."""
-    case, difference = {"x": np.arange(1.0, 4.0, dtype=dtype)}, Difference("value", lambda: ("1", "2"), "[0]")
-    one, other = (
-        Failure(
-            case, "failed", message, difference, [Call("f", [case["x"]], {}, factor * np.arange(1.0, 4.0))]
-        )
-        for factor in factors
-    )
+    x, difference = np.arange(1.0, 4.0, dtype=dtype), Difference("value", lambda: ("1", "2"), "[0]")
+    calls = (Call("f", [x], {}, factor * np.arange(1.0, 4.0)) for factor in factors)
+    one, other = (Failure(Case(0, {"x": x}), "failed", message, difference, [call]) for call in calls)
     return ComparedFailure(one).matches(record(other))
 
 

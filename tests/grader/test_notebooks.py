@@ -12,7 +12,7 @@ from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, CourseError
 from grader.course.notebook_cells import katas_asked, katas_in, source_of
 from grader.course.submission import SubmissionRejected
-from grader.formats import fragment
+from grader.formats import html
 from grader.notebooks import optional_dependency
 from grader.notebooks.notebook import to_markdown
 from grader.notebooks.solution_cells import STUB, with_solution, without_statement
@@ -262,7 +262,7 @@ def test_a_mistake_is_shown_once_and_all_text_is_escaped():
         checks=(failed("a", told), failed("b", told)),
         output="<i>\x1b[1m",
     )
-    shown = fragment.render_kata(kata)
+    shown = html.fragment(kata)
     assert shown.count("Halved &amp; &lt;b&gt;lost&lt;/b&gt;.") == 1
     assert shown.count("<details open>") == 1
     assert "0 / 10" in shown
@@ -273,7 +273,7 @@ def test_a_mistake_is_shown_once_and_all_text_is_escaped():
 
 def test_a_kata_without_checks_shows_its_message():
     kata = KataReport("double", "attention", "error", 1000, message="mine.ipynb holds no answer.")
-    assert "mine.ipynb holds no answer." in fragment.render_kata(kata)
+    assert "mine.ipynb holds no answer." in html.fragment(kata)
 
 
 # --- without the packages -------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from grader.page.guard import POLICY, Guard
 from grader.page.history import MOST, History
 from grader.page.judges import ENDED, Judges
 from grader.page.jupyter import TOKEN, setup
-from grader.page.messages import Dropped, Grade, Inbox, See, Terms, Tried, Try, Verdict
+from grader.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
 from grader.page.server import free_address
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
@@ -361,8 +361,6 @@ def test_a_judge_says_what_grade_says(tiny_course):
         ]
         for number, (lines, problem) in enumerate(told, 5):
             assert ask(Try(number, "double", lines))[0].problem.startswith(problem)
-        [page] = ask(See(9))
-        assert page == Dropped(9, "The course has nothing to see: its path.toml names no folder with `see`.")
         assert ask(Grade(10, "triple"))[0].problem.startswith("There is no kata called `triple`.")
 
 

@@ -40,6 +40,12 @@ WRONG_DECODER = DECODER.replace("np.tril", "np.triu").replace(
     "cross_mask(ids, ids, pad_id)", "(ids != pad_id)[:, None, None]"
 )
 ALL = ("padding_mask", "decoder_self_mask", "cross_mask")
+FILES = (
+    "tests/katas/attention/test_padding_mask.py",
+    "exercises/attention/padding_mask.py",
+    "solutions/attention/padding_mask/reference.py",
+    "solutions/attention/padding_mask/mistakes.py",
+)
 
 
 def stubs(*names):
@@ -52,15 +58,27 @@ def grader():
         yield Grader(COURSE, sources)
 
 
+@pytest.fixture(scope="module")
+def padding_mask(tmp_path_factory):
+    """A grader of padding_mask alone, with the first of its mistakes."""
+    root = tmp_path_factory.mktemp("course")
+    for name in FILES:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text((ROOT / name).read_text().partition("class takes_zero_for_padding")[0])
+    with closing(open_sources(["numpy"])) as sources:
+        yield Grader(Course(root), sources)
+
+
 @pytest.fixture
-def judge(grader):
+def judge(padding_mask):
     """`judge(code)` grades code for padding_mask; parts that it does not define are stubs."""
 
-    def judged(code, name="padding_mask"):
-        info = COURSE.kata_info(name)
+    def judged(code):
+        info = padding_mask.course.kata_info("padding_mask")
         source = f"import numpy as np\n\n{textwrap.dedent(code)}"
         missing = [part for part in info.entry_points if f"def {part}(" not in source]
-        return grader.grade(Submission(info, source + stubs(*missing), f"{name}.py")).report
+        submission = Submission(info, source + stubs(*missing), "padding_mask.py")
+        return padding_mask.grade(submission).report
 
     return judged
 

@@ -22,7 +22,7 @@ from grader.diagnosis import recording
 from grader.diagnosis.recording import JUDGING, Records
 from grader.grading.grader import Grader
 
-from .conftest import DOUBLE
+from .conftest import DOUBLE, write_files
 
 ROOT = Path(__file__).resolve().parents[2]
 MISTAKES = "solutions/attention/double/mistakes.py"
@@ -87,9 +87,33 @@ READY = {
 
 @pytest.fixture
 def course(tmp_path, write, monkeypatch):
-    """A course whose kata `double` is ready, and a cache of its own in `store(course)`."""
+    """A course whose kata `double` is ready, and a cache of its own in `store()`."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return Course(write(tmp_path / "course", READY))
+
+
+@pytest.fixture(scope="module")
+def _verified(tmp_path_factory):
+    """The folder of such a course, with the cache of a verification, and what that printed."""
+    folder = tmp_path_factory.mktemp("verified")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        printed = verified(Course(write_files(folder / "course", READY)))
+    return folder, printed
+
+
+@pytest.fixture
+def first(_verified):
+    """What the verification of `known` has printed."""
+    return _verified[1]
+
+
+@pytest.fixture
+def known(_verified, tmp_path, monkeypatch):
+    """A copy of that course, verified before, and of the cache in `store()`."""
+    shutil.copytree(_verified[0], tmp_path, dirs_exist_ok=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return Course(tmp_path / "course")
 
 
 def store():
@@ -259,21 +283,17 @@ def test_nothing_is_judged_twice_and_the_same_is_told(course, judged):
     assert judged == []
 
 
-def test_fresh_judges_everything(course, judged):
-    first = verified(course)
-    judged.clear()
-    assert verified(course, fresh=True) == first
+def test_fresh_judges_everything(known, first, judged):
+    assert verified(known, fresh=True) == first
     assert judged == EVERYTHING
 
 
-def test_other_options_and_seeds_have_records_of_their_own(course, judged):
-    first = verified(course)
-    judged.clear()
-    assert verified(course, isolated=True) == first
+def test_other_options_and_seeds_have_records_of_their_own(known, first, judged):
+    assert verified(known, isolated=True) == first
     assert judged[:6] == [f"the mistake `{name}`" for name in EVERYTHING[4:10]]
     assert {name[13:-1] for name in judged[6:]} <= set(GENERAL)
     judged.clear()
-    verified(course, seed=5)
+    verified(known, seed=5)
     assert judged == EVERYTHING
 
 
@@ -284,19 +304,15 @@ def test_other_options_and_seeds_have_records_of_their_own(course, judged):
         ("solutions/attention/double/reference.py", "x + x", "2 * x"),
     ],
 )
-def test_with_another_declaration_or_reference_all_is_judged(course, judged, path, old, new):
-    verified(course)
-    judged.clear()
-    edit(course, path, old, new)
-    verified(course)
+def test_with_another_declaration_or_reference_all_is_judged(known, judged, path, old, new):
+    edit(known, path, old, new)
+    verified(known)
     assert judged == EVERYTHING
 
 
-def test_with_another_judging_module_all_is_judged(course, judged, monkeypatch):
-    verified(course)
-    judged.clear()
+def test_with_another_judging_module_all_is_judged(known, judged, monkeypatch):
     monkeypatch.setattr(recording, "_digest_of_code", lambda: "another")
-    verified(course)
+    verified(known)
     assert judged == EVERYTHING
 
 
@@ -313,20 +329,16 @@ def test_with_another_judging_module_all_is_judged(course, judged, monkeypatch):
         ("@subtle\ndef accepts", "@crude\ndef accepts", []),
     ],
 )
-def test_a_changed_mistake_is_judged_alone(course, judged, old, new, again):
-    verified(course)
-    judged.clear()
-    edit(course, MISTAKES, old, new)
-    now = verified(course)
+def test_a_changed_mistake_is_judged_alone(known, judged, old, new, again):
+    edit(known, MISTAKES, old, new)
+    now = verified(known)
     assert judged == [*again, "the mistake `triples`"]
-    assert now == verified(course, fresh=True)
+    assert now == verified(known, fresh=True)
 
 
-def test_a_changed_variant_is_judged_alone(course, judged):
-    first = verified(course)
-    judged.clear()
-    edit(course, "solutions/attention/double/variants.py", "_checked(x) * 3 - x", "3 * _checked(x) - x")
-    assert verified(course) == first
+def test_a_changed_variant_is_judged_alone(known, first, judged):
+    edit(known, "solutions/attention/double/variants.py", "_checked(x) * 3 - x", "3 * _checked(x) - x")
+    assert verified(known) == first
     assert judged == ["the variant `goes_once_more`", "the mistake `triples`"]
 
 
@@ -351,10 +363,9 @@ def test_a_mistake_with_a_typo_is_judged_again_since_its_message_has_a_line(cour
     assert second == verified(course, fresh=True)[1]
 
 
-def test_two_mistakes_that_are_alike_are_told_as_soon_as_one_is_made_so(course):
-    verified(course)
-    edit(course, MISTAKES, "_checked(x) + 0", "3 * _checked(x)")
-    assert "the mistake `copies` is taken for `triples`" in verified(course)[1][0]
+def test_two_mistakes_that_are_alike_are_told_as_soon_as_one_is_made_so(known):
+    edit(known, MISTAKES, "_checked(x) + 0", "3 * _checked(x)")
+    assert "the mistake `copies` is taken for `triples`" in verified(known)[1][0]
 
 
 def test_a_file_that_changes_while_it_is_judged_is_not_recorded(course, monkeypatch):
@@ -397,8 +408,7 @@ def test_answers_to_questions_that_a_grading_judged_are_named_by_verify(monkeypa
 
 
 @pytest.mark.parametrize("damage", ["cut", "bit", "empty", "folder"])
-def test_a_damaged_file_is_judged_anew_and_mended(course, judged, damage):
-    first = verified(course)
+def test_a_damaged_file_is_judged_anew_and_mended(known, first, judged, damage):
     (file,) = store().glob("double-*.judged")
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
@@ -408,44 +418,39 @@ def test_a_damaged_file_is_judged_anew_and_mended(course, judged, damage):
     else:
         file.write_bytes({"cut": data[:-40], "bit": data, "empty": b""}[damage])
     judged.clear()
-    assert verified(course) == first
+    assert verified(known) == first
     assert judged == EVERYTHING
     judged.clear()
-    assert verified(course) == first
+    assert verified(known) == first
     assert judged == ([] if damage != "folder" else EVERYTHING)
 
 
-def test_records_of_another_form_are_ignored(course, judged):
-    first = verified(course)
+def test_records_of_another_form_are_ignored(known, first, judged):
     (file,) = store().glob("double-*.judged")
     key = KataKey(KeyFile(file.read_bytes(), file.name), "double")
     for message in ({}, {**key.file.message("double", "answers"), "facts": {"code": {"name": "x"}}}):
         cache.write_entry(file.name, recording.pack_records("double", message, key.mistakes))
         judged.clear()
-        assert verified(course) == first
+        assert verified(known) == first
         assert judged == EVERYTHING
 
 
-def test_without_a_folder_that_can_be_written_all_is_judged(course, judged, monkeypatch, tmp_path):
-    first = verified(course)
+def test_without_a_folder_that_can_be_written_all_is_judged(known, first, judged, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     for _ in range(2):
         judged.clear()
-        assert verified(course) == first
+        assert verified(known) == first
         assert judged == EVERYTHING
 
 
-def test_a_folder_that_can_only_be_read_is_read(course, judged, monkeypatch):
-    first = verified(course)
-    judged.clear()
-
+def test_a_folder_that_can_only_be_read_is_read(known, first, judged, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(cache.os, "utime", refuse)
     monkeypatch.setattr(cache, "write_whole", refuse)
-    assert verified(course) == first
+    assert verified(known) == first
     assert judged == []
 
 
@@ -466,13 +471,12 @@ def test_two_verifications_at_once_tell_the_same(course, tmp_path):
 
 
 @pytest.mark.parametrize("when", [0, 2**32])
-def test_a_clock_that_is_wrong_changes_nothing(course, judged, monkeypatch, when):
-    first = verified(course)
+def test_a_clock_that_is_wrong_changes_nothing(known, first, judged, monkeypatch, when):
     for file in store().iterdir():
         os.utime(file, (when, when))
     monkeypatch.setattr(cache.time, "time", lambda: 10**6)
     judged.clear()
-    assert verified(course) == first
+    assert verified(known) == first
     assert judged == []
 
 

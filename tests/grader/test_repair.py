@@ -10,11 +10,10 @@ from grader.course.submission import parse
 from grader.diagnosis import repair
 from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch
 from grader.diagnosis.search_options import SearchOptions
-from grader.edits.places import place_of_edit
-from grader.edits.trials import Sources, Trace, ranked
+from grader.edits.candidates import Sources, Trace, place_of_edit, ranked
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
-from grader.formats import NAMES, account, fragment, html, lines, summary, terminal
+from grader.formats import NAMES, account, html, lines, summary, terminal
 from grader.grading.grader import Grader
 from grader.report import KataReport, Place, Repair, Report, from_json, to_json
 from grader.worker.client import WorkerLost
@@ -506,7 +505,7 @@ def test_every_format_shows_the_place(locate):
     report = locate(double("x * 5"))
     whole, told = Report((report,)), "Changing only this spot makes every check pass: a number."
     texts = [terminal.render(whole), html.render(whole), summary.render(whole), lines.render(whole)]
-    for text in [*texts, fragment.render_kata(report), account.of_kata(report)]:
+    for text in [*texts, html.fragment(report), account.of_kata(report)]:
         assert told in " ".join(text.split())
     assert "double.py:4:16: error: Changing only this spot" in lines.render(whole)
     assert {"terminal", "lines"} <= set(NAMES)
@@ -519,7 +518,7 @@ def test_nothing_of_the_reference_is_shown(locate, tiny_course, code):
     reference = tiny_course.solution(tiny_course.kata_info("double"), "reference").read_text()
     own = {line.strip() for line in reference.splitlines()} - {line.strip() for line in code.splitlines()}
     texts = [terminal.render(whole), html.render(whole), summary.render(whole), lines.render(whole)]
-    texts += [str(to_json(whole)), fragment.render_kata(report)]
+    texts += [str(to_json(whole)), html.fragment(report)]
     assert report.repairs
     assert not [line for line in own for text in texts if len(line) >= LONG and line in text]
     assert "x + x" not in account.of_search(report).replace("x + x + 4", "")

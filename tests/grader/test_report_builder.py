@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from grader.answer_keys.answers import Case
 from grader.checks.base import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.grading.report_builder import as_check
@@ -18,7 +19,7 @@ KATA = Kata(
 
 
 def test_what_the_grader_asks_of_its_own_objects_is_not_shown():
-    case = {"steps": 3}
+    case = Case(0, {"steps": 3})
     plan = Check("holds", "It holds.", 100, [case], lambda *_: None, None)
     trace = [Call("train", [3], {}), Call("sizes", [0.02], {}, helping=True)]
     assert (
@@ -30,8 +31,8 @@ SOURCE = "def attend(q, k, v=None): ..."
 
 
 def call_shown(*args, **kwargs):
-    plan = Check("holds", "It holds.", 100, [{}], lambda *_: None, None)
-    failure = Failure({}, "failed", "", None, [Call("attend", list(args), kwargs)])
+    plan = Check("holds", "It holds.", 100, [case := Case(0, {})], lambda *_: None, None)
+    failure = Failure(case, "failed", "", None, [Call("attend", list(args), kwargs)])
     found = as_check(CheckResult(plan, [failure]), KATA, None, source=SOURCE)
     return found.call, list(found.counterexample or {})
 

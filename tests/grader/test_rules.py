@@ -5,8 +5,9 @@ import types
 import numpy as np
 import pytest
 
+from grader.course.rules import first_use
 from grader.worker.child import rules
-from grader.worker.child.rules import RuleBroken, first_use
+from grader.worker.child.rules import RuleBroken
 
 NORM = ("numpy.linalg.norm",)
 SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax")

@@ -22,15 +22,14 @@ from grader.worker import fork_server
 from grader.worker.child.sandbox import (
     allowed_paths,
     apply,
-    hardening,
     landlock,
     limits,
     seccomp,
     syscalls,
-    system,
 )
-from grader.worker.child.sandbox.apply import Terms, read_terms
 from grader.worker.process import make_folder, remove_folder
+from grader.worker.protocol import system, terms
+from grader.worker.protocol.terms import Terms, read_terms
 
 LINUX = pytest.mark.skipif(not system.LINUX, reason="a sandbox of Linux")
 ROOT = Path(__file__).parents[2]
@@ -210,9 +209,9 @@ def test_the_environment_is_emptied_and_overwritten():
 def test_only_listed_variables_are_kept(monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     monkeypatch.setenv("TZ", "UTC")
-    kept = hardening.environment()
+    kept = terms.environment()
     assert (kept.get("GITHUB_TOKEN"), kept["TZ"]) == (None, "UTC")
-    assert kept.keys() <= {*hardening.KEPT, *hardening.SET}
+    assert kept.keys() <= {*terms.KEPT, *terms.SET}
 
 
 @LINUX

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.feedback import feedback
 from grader.authoring.overview import overview
+from grader.authoring.preview import feedback
 from grader.authoring.scaffold.library_snippets import Draft
 from grader.authoring.scaffold.signatures import read_signatures
 from grader.authoring.scaffold.writer import with_kata, write_kata

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from grader.answer_keys.answers import Case
 from grader.checks.runner import Failure
 from grader.grading.snippet import script_of, signatures_of, with_parameters
 from grader.worker.protocol.codec import Handle
@@ -27,7 +28,9 @@ CACHE = Handle(1, "KVCache")
 def script(*calls, check="agrees_with_reference"):
     """The code for the last of the calls, in whose history there are all of them."""
     trace = [call for call in calls if not call.source and not call.is_read]
-    return script_of(Failure({}, "failed", "", None, trace, history=[*calls]), check, "attention", NAMES)
+    return script_of(
+        Failure(Case(0, {}), "failed", "", None, trace, history=[*calls]), check, "attention", NAMES
+    )
 
 
 def snippet(*args, **kwargs):
@@ -218,5 +221,5 @@ def test_an_object_that_no_call_made_has_no_code():
     ],
 )
 def test_a_message_names_the_parameter(call, said):
-    failure = Failure({}, "failed", "", None, [call], history=[call])
+    failure = Failure(Case(0, {}), "failed", "", None, [call], history=[call])
     assert with_parameters("The call changes argument 2 of attend in place.", failure, NAMES) == said

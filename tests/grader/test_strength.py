@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_of, read_equivalents
-from grader.authoring.mutation.mutant_runner import MutantRunner, run_forked
+from grader.authoring.mutation.mutant_runner import MutantRunner
 from grader.authoring.mutation.mutants import Mutant
 from grader.authoring.mutation.strength import verify_strength
 from grader.authoring.mutation.strength_page import read_rows, total, write_page
@@ -17,6 +17,7 @@ from grader.checks.base import PreparedKata
 from grader.course.catalog import Course, CourseError, find_course
 from grader.diagnosis.recording import mistakes_of
 from grader.edits.walk import FAMILIES
+from grader.worker.in_process import run_forked
 
 from .conftest import DOUBLE
 

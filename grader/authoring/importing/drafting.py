@@ -37,7 +37,6 @@ from grader.grading.snippet import code_of
 from grader.grading.startup import open_grader
 from grader.kata import KataError
 from grader.values.formatting import counted
-from grader.worker.child.executor import load_module
 from grader.worker.in_process import LocalStudent
 
 MOST_EXAMPLES, MOST_LAWS = 12, 10
@@ -268,7 +267,7 @@ def _names(source: str) -> set[str]:
 def _law(exercise: Exercise, test: ImportedTest) -> tuple[Callable[[str], str], list[ast.stmt]]:
     """Return what writes the law for its points, and the statements of the module that it uses. Raises
     NotRewritten if the reference does not keep it."""
-    student = LocalStudent(load_module("reference", exercise.reference))
+    student = LocalStudent.from_source("reference", exercise.reference)
     inside, support = split_support(test, exercise.support, exercise.function)
     for places in DECIMALS:
         rewriter = Rewriter(exercise.function, places)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import select
-import signal
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +16,7 @@ from grader.checks.runner import CheckResult, run_check
 from grader.diagnosis.matcher import matcher_of
 from grader.grading.report_builder import smallest
 from grader.kata import Kata
-from grader.worker.child.executor import load_module
-from grader.worker.child.sandbox import limits, system
-from grader.worker.in_process import LocalStudent
+from grader.worker.in_process import LocalStudent, run_forked
 
 #: Slow checks, which run last: most mutants fail the first check at its first cases.
 SLOW_CHECKS = ("answers_the_same_again", "has_the_right_gradients", "stays_on_the_device")
@@ -78,7 +72,7 @@ class MutantRunner:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # mutants are expected to cause warnings
             try:
-                student = LocalStudent(load_module(self.kata.name, source))
+                student = LocalStudent.from_source(self.kata.name, source)
             except Exception:
                 return MutantResult(LOADING, is_located=True).to_text()
             context = CheckContext(self.kata, self.oracle, student)
@@ -90,33 +84,3 @@ class MutantRunner:
         shown = smallest(failed)
         is_located = shown.difference is not None or bool(LINE.search(shown.message))
         return MutantResult(failed.check.name, bool(self.matcher.name([failed])), is_located)
-
-
-def run_forked(work: Callable[[], str], seconds: float) -> tuple[int | None, str]:
-    """Run `work` in a fork of this process; return the fork's exit code and the text that `work` returned.
-
-    The code is None if the fork was killed after `seconds`.
-    """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _run_in_fork(work, writing)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as answer:
-        ended = bool(select.select([answer], [], [], seconds)[0])
-        if not ended:
-            os.kill(child, signal.SIGKILL)
-        output = answer.read().decode()
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return (status if ended else None), output
-
-
-def _run_in_fork(work: Callable[[], str], writing: int) -> None:
-    code = 1
-    try:
-        system.control(system.PR_SET_PDEATHSIG, signal.SIGKILL)
-        limits.restrict()
-        os.write(writing, work().encode())
-        code = 0
-    finally:
-        os._exit(code)

@@ -12,7 +12,7 @@ import click
 
 from grader.answer_keys.answers import RecordedMistake
 from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_of, read_equivalents
-from grader.authoring.mutation.mutant_runner import MutantRunner, run_forked
+from grader.authoring.mutation.mutant_runner import MutantRunner
 from grader.authoring.mutation.mutants import Mutant, mutants
 from grader.authoring.mutation.strength_page import Row, total, write_page
 from grader.authoring.parallel import for_each
@@ -25,6 +25,7 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.diagnosis.recording import mistakes_of
 from grader.edits.walk import FAMILIES
 from grader.kata import Kata, KataError
+from grader.worker.in_process import run_forked
 
 SLOWER = 5  # times the reference's duration that a mutant may take
 LEAST_SECONDS, MOST_SECONDS = 10.0, 120.0

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from grader.authoring.scaffold import answers, cases, question_page, texts
+from grader.authoring.scaffold import answers, cases, texts
 from grader.authoring.scaffold.library_snippets import Draft, filled
 from grader.course.catalog import Course, CourseError
 from grader.course.syllabus import FILE, Syllabus, read_syllabus, to_text
@@ -79,8 +79,8 @@ def _kata_files(draft: Draft) -> dict[str, str]:
     stub = f"exercises/{draft.track}/{draft.name}.py"
     if draft.kind == "questions":
         known = {f"{solutions}/mistakes.py": filled("questions/mistakes", draft=draft)}
-        reference, declaration = filled("questions/reference", draft=draft), question_page.declaration(draft)
-        statement = question_page.statement(draft)
+        reference, declaration = filled("questions/reference", draft=draft), texts.question_declaration(draft)
+        statement = texts.question_stub(draft)
     else:
         known = {
             f"{solutions}/mistakes.py": answers.mistakes(draft),

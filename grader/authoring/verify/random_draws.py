@@ -25,7 +25,6 @@ from grader.course.catalog import Course
 from grader.course.known_solutions import Answers, excerpt
 from grader.diagnosis.matcher import FailedCheck, MistakeMatcher
 from grader.diagnosis.recording import JudgedMistake
-from grader.worker.child.executor import seed_random_numbers
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.messages import Outcome, Request
 
@@ -141,9 +140,8 @@ class OtherDraws(LocalStudent):
     """A student in this process for which every seed is larger by `shift`, so that it gives other numbers."""
 
     def __init__(self, module: Any, shift: int = SHIFT) -> None:
-        super().__init__(module)
+        super().__init__(module, seed=shift)
         self._shift = shift
-        seed_random_numbers(shift)
 
     def perform(self, request: Request) -> Outcome:
         with _shifted_seeds(self._shift):

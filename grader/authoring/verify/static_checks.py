@@ -25,10 +25,10 @@ from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.changed_statement import FILE as RENAMED
 from grader.course.general_mistakes import GENERAL
 from grader.course.loading import parse
+from grader.course.rules import first_use
 from grader.course.submission import digest, open_questions
 from grader.kata import Corner, Kata, KataError, Law
 from grader.see.demonstration import open_demonstration
-from grader.worker.child.rules import first_use
 
 OPTIONAL = ("equivalent.toml", "mistakes.md")  # other files of a kata: equivalent mutants, table of mistakes
 STATEMENT_LENGTH = 400

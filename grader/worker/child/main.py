@@ -18,6 +18,7 @@ from grader.worker.child.sandbox import allowed_paths, apply, hardening
 from grader.worker.protocol.channel import Channel, ChannelClosed
 from grader.worker.protocol.codec import Malformed, decode, encode
 from grader.worker.protocol.messages import Outcome, Request
+from grader.worker.protocol.terms import Terms, read_terms
 
 #: A worker's reply: the outcome of a request, or another message.
 Reply = Outcome | dict[str, Any]
@@ -104,7 +105,7 @@ def _unanswerable(error: Malformed) -> dict[str, Any]:
     return {"kinds": ["UnusableResult"], "message": str(error), "line": None}
 
 
-def run(reader: int, writer: int, printed: int, terms: apply.Terms) -> None:
+def run(reader: int, writer: int, printed: int, terms: Terms) -> None:
     """Turn this process into a worker: redirect the standard streams, enter the sandbox, report the
     protections in force, and serve. `reader`, `writer` and `printed` are file descriptors."""
     _redirect(printed)
@@ -145,7 +146,7 @@ def _redirect(printed: int) -> None:
 
 def main() -> None:
     """Start a spawned worker, whose arguments are its terms and its library."""
-    terms = apply.read_terms(sys.argv[1].encode())
+    terms = read_terms(sys.argv[1].encode())
     __import__(sys.argv[2])
     hardening.die_with_parent()
     apply.prepare(terms.layers)

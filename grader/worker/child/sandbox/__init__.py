@@ -5,7 +5,6 @@
     landlock   files, TCP, signals; `allowed_paths` lists the files that stay accessible
     seccomp    system calls; `syscalls` has their numbers
     limits     memory, file sizes, processes; `threads` switches thread pools off
-    system     system calls through ctypes
 
 Every layer works on its own and without root. Layers that the kernel lacks are left out, and `apply.lock_in`
 reports which protections are in force.

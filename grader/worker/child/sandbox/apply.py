@@ -3,46 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import tempfile
-from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from grader.worker.child.sandbox import allowed_paths, hardening, landlock, limits, seccomp, system
-
-#: All layers. Tests leave out single layers to show what each of them prevents.
-ALL = ("environment", "descriptors", "dumpable", "capabilities", "limits", "landlock", "seccomp")
-KERNEL = ("dumpable", "capabilities", "landlock", "seccomp")
-ISOLATION = {
-    "required": ALL,
-    "best": ALL,
-    "none": tuple(layer for layer in ALL if layer not in KERNEL),
-}
-
-
-@dataclass(frozen=True)
-class Terms:
-    """The settings of a worker's sandbox: the device, the layers, and the path of the scratch folder."""
-
-    device: str = "cpu"
-    layers: tuple[str, ...] = ALL
-    scratch: str = ""
-
-    @property
-    def gpu(self) -> bool:
-        return self.device != "cpu"
-
-    def message(self) -> bytes:
-        """Return the terms as JSON, to be sent to a worker."""
-        return json.dumps(asdict(self)).encode()
-
-
-def read_terms(message: bytes) -> Terms:
-    """Return the terms from the JSON of `Terms.message`."""
-    fields = json.loads(message)
-    return Terms(fields["device"], tuple(fields["layers"]), fields["scratch"])
+from grader.worker.child.sandbox import allowed_paths, hardening, landlock, limits, seccomp
+from grader.worker.protocol import system
+from grader.worker.protocol.terms import Terms
 
 
 def prepare(wanted: tuple[str, ...]) -> None:

@@ -8,20 +8,9 @@ import os
 import signal
 import sys
 
-from grader.worker.child.sandbox import system
+from grader.worker.protocol import system
+from grader.worker.protocol.terms import environment
 
-#: Variables that a worker keeps: language, time zone, and the paths of libraries and GPUs.
-KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT", "PATH")
-#: Variables that are set in every worker. Small inputs need one thread, and the sandbox forbids more.
-SET = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "CUDA_CACHE_DISABLE": "1",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "USER": "student",
-    "LOGNAME": "student",
-}
 CAPABILITIES_VERSION = 0x20080522
 
 
@@ -35,11 +24,6 @@ def die_with_parent(parent: int | None = None) -> None:
     """Have the kernel kill this process when its parent ends. Exit if `parent` has ended already."""
     if system.control(system.PR_SET_PDEATHSIG, signal.SIGKILL) and parent not in (None, os.getppid()):
         os._exit(0)
-
-
-def environment() -> dict[str, str]:
-    """Return the environment variables of a worker."""
-    return {**{name: os.environ[name] for name in KEPT if name in os.environ}, **SET}
 
 
 def forget_environment() -> None:

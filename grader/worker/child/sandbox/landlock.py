@@ -9,7 +9,7 @@ import ctypes
 import os
 from collections.abc import Iterable
 
-from grader.worker.child.sandbox import system
+from grader.worker.protocol import system
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ASK_FOR_VERSION, PATH_BENEATH = 1, 1

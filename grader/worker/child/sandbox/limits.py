@@ -9,7 +9,7 @@ import os
 import sys
 from functools import cache
 
-from grader.worker.child.sandbox import system
+from grader.worker.protocol import system
 
 MEMORY = 2 * 2**30  # bytes of address space in addition to that of the fork server
 FILE = 16 * 2**20  # bytes of one file
@@ -51,16 +51,7 @@ def _set(limits: dict[int, int]) -> None:
 @cache
 def inherited() -> int:
     """Return the bytes of address space of the fork server, measured once and inherited by its workers."""
-    return address_space()
-
-
-def address_space() -> int:
-    """Return the bytes of address space of this process, or 0 if the system does not report it."""
-    try:
-        with open("/proc/self/statm") as statm:
-            return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
+    return system.address_space()
 
 
 SETTERS = {

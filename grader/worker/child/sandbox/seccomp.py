@@ -12,8 +12,8 @@ import os
 import struct
 from functools import cache
 
-from grader.worker.child.sandbox import system
 from grader.worker.child.sandbox.syscalls import CONDITIONAL, GPU, MACHINES, NEVER, NEWEST
+from grader.worker.protocol import system
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 SET_FILTER, ALL_THREADS, NO_SLOWDOWN = 1, 1, 4

@@ -1,4 +1,4 @@
-"""Make system calls that Python does not offer, through ctypes."""
+"""Make system calls that Python does not offer, and read what the kernel says about this process."""
 
 from __future__ import annotations
 
@@ -55,3 +55,12 @@ def no_new_privileges() -> bool:
     """Forbid programs that this process executes to gain rights. Filters require this. Return True on
     success."""
     return control(PR_SET_NO_NEW_PRIVS, 1)
+
+
+def address_space() -> int:
+    """Return the bytes of address space of this process, or 0 if the system does not report it."""
+    try:
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
