@@ -31,16 +31,7 @@ class SeeView:
         options = {"course": terms.root, "device": terms.device, "isolation": terms.isolation}
         with tempfile.TemporaryDirectory() as folder:
             page = Path(folder) / "see.html"
-            words = [
-                "--see",
-                "--mine",
-                "--device",
-                device,
-                "--output",
-                str(page),
-                "--course",
-                str(course.root),
-            ]
+            words = [f"--{name}={value}" for name, value in {**options, "output": page}.items()]
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "grader.cli.grade", "--see", "--mine", *words),
                 stdout=asyncio.subprocess.DEVNULL,
