@@ -22,7 +22,8 @@ def run_page(course: Course, options: GradeOptions) -> int:
             raise
         raise CourseError(MISSING) from None
     address = server.free_address(options.port)
-    click.echo(f"{course.syllabus.title} is at {address.url}\nCtrl-C ends it.")
+    if not address.is_proxied:
+        click.echo(f"{course.syllabus.title} is at {address.url}\nCtrl-C ends it.")
 
     def open_browser() -> None:
         if not (address.is_proxied or open_address(address.url)):

@@ -35,10 +35,13 @@ HEADERS = {
 
 
 class Guard:
-    """Checks every request and every socket before the application sees it, and adds the content policy."""
+    """Checks every request and every socket before the application sees it, and adds the content policy. The
+    page has the addresses `bases`, such as `http://127.0.0.1:8000`."""
 
-    def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str]) -> None:
-        self.app, self.token, self.hosts = app, token, frozenset(hosts)
+    def __init__(self, app: ASGIApp, token: str, bases: Iterable[str]) -> None:
+        self.app, self.token = app, token
+        self.origins = frozenset(bases)
+        self.hosts = frozenset(base.partition("//")[2] for base in bases)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -63,7 +66,7 @@ class Guard:
         """Return whether a request came to this server by its own name, and from its own page."""
         host = headers.get(b"host", b"").decode("latin-1")
         origin = headers.get(b"origin", b"").decode("latin-1")
-        return host in self.hosts and origin in ("", f"http://{host}")
+        return host in self.hosts and (not origin or origin in self.origins)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Set the cookie, and lead to the same address without the token."""

@@ -23,7 +23,7 @@ from grader.page.kata_view import KataView
 from grader.page.messages import Terms
 from grader.page.path_view import PathView
 from grader.page.see_view import SeeView
-from grader.page.workplace import Workplace
+from grader.page.workplace import Workplace, prefix
 
 HOST = "127.0.0.1"
 STYLE = Path(__file__).parent / "templates" / "app.css"
@@ -39,8 +39,15 @@ class Address:
     is_proxied: bool = False  # by one that checks the person itself, and knows the token
 
     @property
+    def bases(self) -> list[str]:
+        """What the address may begin with; in a codespace, that of its forwarded port comes first."""
+        name, domain = map(os.environ.get, ("CODESPACE_NAME", "GITHUB_CODESPACES_PORT_FORWARDING_DOMAIN"))
+        own = [f"http://{host}:{self.port}" for host in (HOST, "localhost")]
+        return [f"https://{name}-{self.port}.{domain}", *own] if name and domain else own
+
+    @property
     def url(self) -> str:
-        return f"http://{HOST}:{self.port}/?token={self.token}"
+        return f"{self.bases[0]}/?token={self.token}"
 
 
 def free_address(port: int = 0) -> Address:
@@ -59,8 +66,7 @@ def free_address(port: int = 0) -> Address:
 def serve(course: Course, terms: Terms, address: Address, started: Callable[[], None]) -> None:
     """Serve the course until the terminal ends it; `started` is called once it can be opened."""
     place = Workplace(course, Judges(terms))
-    hosts = [f"{name}:{address.port}" for name in (HOST, "localhost")]
-    app.add_middleware(Guard, token=address.token, hosts=hosts)
+    app.add_middleware(Guard, token=address.token, bases=address.bases)
     app.add_api_route("/shown/{number}", lambda number: _shown(place, f"/shown/{number}"))
     app.on_shutdown(place.judges.end)
     app.on_startup(started)
@@ -96,9 +102,9 @@ def _root(place: Workplace) -> None:
     ui.add_css(pages.style_of(*pages.STYLES) + STYLE.read_text(encoding="utf-8"))
     html.a("Skip to the content", href="#main").classes("skip")
     with html.header().classes("top"), html.nav(**{"aria-label": "Course"}):
-        html.a(place.course.syllabus.title, href="/")
+        html.a(place.course.syllabus.title, href=f"{prefix()}/")
         if place.course.syllabus.see:
-            html.a("See", href="/see")
+            html.a("See", href=f"{prefix()}/see")
         html.span("? keys").classes("quiet small")
 
     def kata(name: str) -> None:
@@ -107,7 +113,7 @@ def _root(place: Workplace) -> None:
         else:
             with html.div(id="main").classes("path"):
                 html.h1("No such kata")
-                html.a("To the path", href="/")
+                html.a("To the path", href=f"{prefix()}/")
 
     ui.sub_pages(
         {"/": lambda: PathView(place) and None, "/kata/{name}": kata, "/see": lambda: SeeView(place) and None}

@@ -29,7 +29,7 @@ from grader.page.history import MOST, History
 from grader.page.judges import ENDED, Judges
 from grader.page.jupyter import TOKEN, setup
 from grader.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
-from grader.page.server import free_address
+from grader.page.server import Address, free_address
 
 RIGHT = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    return x + x\n"
 
@@ -237,7 +237,7 @@ def client():
         await websocket.send_text("hello")
 
     app = Starlette(routes=[Route("/", page), Route("/data", data), WebSocketRoute("/ws", socket)])
-    app.add_middleware(Guard, token="right", hosts=["127.0.0.1:8000", "localhost:8000"])
+    app.add_middleware(Guard, token="right", bases=["http://127.0.0.1:8000", "http://localhost:8000"])
     return TestClient(app, base_url="http://127.0.0.1:8000")
 
 
@@ -306,6 +306,14 @@ def test_jupyter_starts_the_page_and_sends_its_token(monkeypatch):
     assert free_address().token == token
     assert TOKEN not in os.environ  # so that no worker inherits it
     assert free_address().token != free_address().token
+
+
+def test_a_codespace_has_the_address_of_its_forwarded_port(monkeypatch):
+    assert Address(8000, "x").bases == ["http://127.0.0.1:8000", "http://localhost:8000"]
+    monkeypatch.setenv("CODESPACE_NAME", "odd-space")
+    monkeypatch.setenv("GITHUB_CODESPACES_PORT_FORWARDING_DOMAIN", "app.github.dev")
+    assert Address(8000, "x").url == "https://odd-space-8000.app.github.dev/?token=x"
+    assert Address(8000, "x").bases[1:] == ["http://127.0.0.1:8000", "http://localhost:8000"]
 
 
 # --- the judge ---

@@ -4,8 +4,10 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -325,6 +327,56 @@ def test_axe_finds_nothing(visit, course, browser, path, width, colours):
     told = [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
     assert told == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+# --- behind Jupyter ---
+
+
+@pytest.fixture
+def jupyter(course):
+    """The address of the page in a Jupyter server of a hub, as the tile opens it."""
+    pytest.importorskip("jupyter_server_proxy", reason="jupyter-server-proxy is not installed")
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    options = {"port": port, "base_url": "/user/ada/", "root_dir": course, "port_retries": 0}
+    words = [f"--ServerApp.{name}={value}" for name, value in options.items()]
+    taken = ("CI", "PYTEST_CURRENT_TEST")
+    environment = {name: value for name, value in os.environ.items() if name not in taken}
+    command = [sys.executable, "-m", "jupyter", "server", "--allow-root", "--no-browser", *words]
+    server = subprocess.Popen(
+        [*command, "--IdentityProvider.token=secret"],
+        cwd=course,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in server.stderr:
+        if "is running at" in line:
+            break
+    threading.Thread(target=server.stderr.read, daemon=True).start()
+    yield f"http://127.0.0.1:{port}/user/ada/decoder-dojo"
+    server.terminate()
+    server.wait(SECONDS)
+
+
+def test_it_works_below_the_address_of_a_hub(browser, jupyter, course):
+    file = stub(course, "causal_mask")
+    shutil.copy(next(ROOT.glob("exercises/*/causal_mask.py")), file)
+    browser.get(f"{jupyter}/?token=secret")
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".katas"))
+    browser.find_element(By.CSS_SELECTOR, "a[href$='/kata/causal_mask']").click()
+    scores(browser, "·")
+    assert browser.current_url == f"{jupyter}/kata/causal_mask"
+    write(browser, file.read_text().replace(BODY, RIGHT))
+    scores(browser, "✓ 10 / 10")
+    browser.find_element(By.LINK_TEXT, "See").click()
+    frame = wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".see iframe"))
+    wait(browser, lambda _: frame.is_displayed())
+    browser.switch_to.frame(frame)
+    wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".katas .yours"))
+    browser.switch_to.default_content()
+    browser.get("about:blank")
 
 
 # --- attacks ---
