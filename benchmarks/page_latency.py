@@ -1,0 +1,118 @@
+"""Time from the last key to the painted verdict on the page, in headless Chromium, beside the loop.
+
+    python benchmarks/page_latency.py [EDITS]
+
+A copy of the course is graded. The edits are the reference and a mistake of the course in turn, each put into
+the editor as one change; the pause before a save is taken off. The verdict counts as painted two frames after
+the new one is in the page. `save_to_verdict.py` measures the same texts in the loop, in the same run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import save_to_verdict
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from grader.course.catalog import Course
+from grader.course.known_solutions import standalone_sources
+
+EDITS = 50
+KATAS = ("softmax", "causal_mask", "layer_norm", "top_p")
+PAUSE = 300  # milliseconds before a save
+#: Replace the text by a paste, and call back once the verdict on it is painted.
+EDIT = """
+const [text, done] = arguments, shown = document.querySelector('.shown');
+const content = document.querySelector('.editor .cm-content'), data = new DataTransfer();
+const began = performance.now();
+let wasStale = false;
+new MutationObserver((_, watcher) => {
+  if (shown.classList.contains('stale')) { wasStale = true; return; }
+  if (!wasStale) return;
+  watcher.disconnect();
+  requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
+}).observe(shown, { attributes: true, subtree: true, childList: true });
+content.focus();
+getSelection().selectAllChildren(content);
+document.execCommand('selectAll');
+data.setData('text/plain', text);
+content.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+"""
+
+
+def serve(course: Path) -> tuple[subprocess.Popen[str], str]:
+    """Start the page and return its process and its address."""
+    words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", "--course", str(course)]
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert server.stdout
+    found = re.search(r"http://\S+", server.stdout.readline())
+    assert found
+    server.stdout.readline()
+    server.stdout.readline()
+    return server, found[0]
+
+
+def open_browser() -> webdriver.Chrome:
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
+    for switch in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "window-size=1400,900"):
+        options.add_argument(f"--{switch}")
+    browser = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+    browser.set_script_timeout(120)
+    return browser
+
+
+def seconds_of(browser: webdriver.Chrome, address: str, course: Path, name: str, edits: int) -> list[float]:
+    """Return the seconds of each edit, without the pause."""
+    known = Course(course)
+    info = known.kata_info(name)
+    right = known.solution(info, "reference").read_text()
+    wrong = next(iter(standalone_sources(known, info, "mistakes").values()))
+    browser.get(address.partition("/?")[0] + f"/kata/{name}")
+    WebDriverWait(browser, 120).until(lambda b: b.find_elements(By.CSS_SELECTOR, ".verdict"))
+    found = [
+        browser.execute_async_script(EDIT, [right, wrong][turn % 2] + f"\n# edit {turn}\n")
+        for turn in range(edits + 2)
+    ]
+    return [
+        (milliseconds - PAUSE) / 1000 for milliseconds in found[2:]
+    ]  # the first load what is needed later
+
+
+def main() -> None:
+    """Print the median and the 95th percentile of each kata, in the page and in the loop."""
+    edits = int(sys.argv[1]) if len(sys.argv) > 1 else EDITS
+    environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "BROWSER")}
+    os.environ.clear()
+    os.environ.update(environment)
+    print("| kata | page, median | page, 95 % | loop, median |\n|---|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder:
+        course = save_to_verdict.copied_course(Path(folder))
+        server, address = serve(course)
+        browser = open_browser()
+        browser.get(address)
+        try:
+            for name in KATAS:
+                here = sorted(seconds_of(browser, address, course, name, edits))
+                there = save_to_verdict.seconds_of(course, name, edits)[1:]
+                late = here[min(len(here) - 1, round(0.95 * len(here)))]
+                line = (statistics.median(here), late, statistics.median(there))
+                print(f"| `{name}` | {' | '.join(f'{seconds:.2f} s' for seconds in line)} |", flush=True)
+        finally:
+            browser.quit()
+            server.send_signal(signal.SIGINT)
+            server.wait(30)
+
+
+if __name__ == "__main__":
+    main()
