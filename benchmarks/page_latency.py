@@ -1,10 +1,13 @@
 """Time from the last key to the painted verdict on the page, in headless Chromium, beside the loop.
 
     python benchmarks/page_latency.py [EDITS]
+    python benchmarks/page_latency.py --memory [EDITS]
 
 A copy of the course is graded. The edits are the reference and a mistake of the course in turn, each put into
 the editor as one change; the pause before a save is taken off. The verdict counts as painted two frames after
 the new one is in the page. `save_to_verdict.py` measures the same texts in the loop, in the same run.
+
+With --memory it edits one kata many times and prints what the server and the judge then hold.
 """
 
 from __future__ import annotations
@@ -89,12 +92,43 @@ def seconds_of(browser: webdriver.Chrome, address: str, course: Path, name: str,
     ]  # the first load what is needed later
 
 
+def held_by(server: int) -> str:
+    """Return the memory, the open files and the number of processes of the server and of what it started."""
+    pids, parents = [server], [server]
+    while parents:
+        found = subprocess.run(["pgrep", "-P", ",".join(map(str, parents))], capture_output=True, text=True)
+        parents = [int(word) for word in found.stdout.split()]
+        pids += parents
+    memory = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids) * 4096 >> 20
+    files = sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in pids)
+    return f"{memory} MiB | {files} | {len(pids)}"
+
+
+def measure_memory(edits: int) -> None:
+    print("| edits | memory | open files | processes |\n|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder:
+        course = save_to_verdict.copied_course(Path(folder))
+        server, address = serve(course)
+        browser = open_browser()
+        browser.get(address)
+        for part in (10, edits // 2, edits // 2):
+            seconds_of(browser, address, course, "causal_mask", part)
+            print(f"| {part} more | {held_by(server.pid)} |", flush=True)
+        browser.quit()
+        server.send_signal(signal.SIGINT)
+        server.wait(30)
+
+
 def main() -> None:
     """Print the median and the 95th percentile of each kata, in the page and in the loop."""
-    edits = int(sys.argv[1]) if len(sys.argv) > 1 else EDITS
+    arguments = [word for word in sys.argv[1:] if word != "--memory"]
+    edits = int(arguments[0]) if arguments else EDITS
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "BROWSER")}
     os.environ.clear()
     os.environ.update(environment)
+    if "--memory" in sys.argv:
+        measure_memory(edits)
+        return
     print("| kata | page, median | page, 95 % | loop, median |\n|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         course = save_to_verdict.copied_course(Path(folder))

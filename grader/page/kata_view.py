@@ -68,7 +68,8 @@ class KataView:
         self._build()
         self.keyboard = listen(self._keys(), IN_EDITOR)
         ui.timer(LOOK_SECONDS, self._look_outside)
-        ui.context.client.on_disconnect(self._leave)
+        self.client = ui.context.client
+        self.client.on_disconnect(self._leave)
         self._start(self._judge())
 
     # --- what one sees ---
@@ -260,7 +261,7 @@ class KataView:
     # --- what others write ---
 
     def _look_outside(self) -> None:
-        if self.conflict.visible:
+        if self.conflict.visible or not self.client.has_socket_connection:
             return
         before, is_changed = self.document.problem, self.document.changed_outside()
         if self.document.problem != before:

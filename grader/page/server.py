@@ -27,7 +27,7 @@ from grader.page.workplace import Workplace, prefix
 
 HOST = "127.0.0.1"
 STYLE = Path(__file__).parent / "templates" / "app.css"
-LONG_ENOUGH = 24 * 3600.0  # seconds that a page may sleep before it loads anew
+LONG_ENOUGH = 3600.0  # seconds that a page may be cut off or asleep before it loads anew
 
 
 @dataclass(frozen=True)

@@ -203,6 +203,16 @@ def test_when_both_have_changed_it_one_is_asked_and_nothing_is_lost(visit, cours
     assert aside.read_text() == (mine if takes else theirs)
 
 
+def test_what_is_typed_while_the_page_is_cut_off_arrives_later(visit, course):
+    browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
+    scores(browser, "·")
+    source = file.read_text()
+    browser.execute_script("window.socket.io.engine.close()")  # as when a laptop wakes up
+    write(browser, source.replace(BODY, RIGHT))
+    scores(browser, "✓ 10 / 10")
+    assert file.read_text() == source.replace(BODY, RIGHT)
+
+
 def test_an_endless_loop_does_not_hold_up_another_kata(visit, course):
     browser = visit("/kata/causal_mask")
     scores(browser, "·")
