@@ -7,7 +7,6 @@ import asyncio
 import time
 from collections.abc import Coroutine
 from contextlib import aclosing
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from nicegui.events import CodeMirrorFocusChangeEventArguments, ValueChangeEvent
 from grader.course.catalog import KataInfo
 from grader.course.changed_statement import statement_of
 from grader.course.hints import next_hint, next_number
-from grader.course.state import BEST, STUBS
-from grader.course.stubs import stub_source
+from grader.course.state import STUBS
 from grader.drawing import statement, svg
 from grader.errors import reason_of
 from grader.formats import pages
@@ -26,9 +24,11 @@ from grader.grading.standings import after_pass, first_needed, next_kata, shown,
 from grader.notebooks.notebook import to_markdown
 from grader.page.document import Document
 from grader.page.editor import Editor, Mark, decorations, marks_of, tooltips
-from grader.page.keys import Key, listen
-from grader.page.messages import Dropped, Tried, Verdict
-from grader.page.questions import asked_in, with_answer
+from grader.page.keys import Key, focus_on, leave_editor, listen
+from grader.page.messages import Dropped, Verdict
+from grader.page.questions_view import QuestionsView
+from grader.page.trial_view import TrialView
+from grader.page.versions_view import VersionsView
 from grader.page.workplace import Workplace
 from grader.report import KataReport
 
@@ -61,8 +61,6 @@ class KataView:
         self._typed_at = 0.0
         self._task: asyncio.Task[Any] | None = None
         self._looked = 0  # at which of the marks
-        self.answers: dict[str, str] = {}  # typed into the form since it was judged
-        self.fields: dict[int, str] = {}  # the names of the constants, by the fields of the form
         if not place.state.kata(info.name).digest:
             place.versions.keep(STUBS, info, self.document.path)
         self._build()
@@ -108,52 +106,20 @@ class KataView:
         self.problem = ui.label("").props("role=alert").classes("note")
         self.problem.set_visibility(False)
         if self.info.questions:
-            self._form()
+            QuestionsView(self.document, self._answer)
         self.editor = Editor(
             self.document.text,
             language="Python",
             on_change=self._typed,
             on_focus_change=self._focus,
             keymap={
-                "Escape": lambda: ui.run_javascript("document.activeElement.blur()"),
+                "Escape": leave_editor,
                 "Mod-Enter": lambda: self._start(self._save_and_judge()),
                 "Mod-s": lambda: self._start(self._save_and_judge()),
                 "F8": self.go_to_place,
             },
         ).classes("editor")
         ui.timer(0.05, self._open_editor, once=True)
-
-    def _form(self) -> None:
-        """Show a field for each question; the page is judged as a whole."""
-        with html.div(role="form", **{"aria-label": "Questions"}).classes("questions"):
-            for one in asked_in(self.document.text):
-                html.label(one.text or one.name, **{"for": f"answer-{one.name}"})
-                with html.div():
-                    html.code(one.name)
-                    field = ui.input(value=one.value, on_change=self._note).props("dense outlined")
-                    field.props["for"] = f"answer-{one.name}"
-                    field.on("keydown.enter", self.answer)
-                    self.fields[field.id] = one.name
-            self.refused = ui.label("").props("role=alert").classes("bad")
-            html.button("Check this page", type="button").classes("first").on("click", self.answer)
-
-    def _note(self, event: ValueChangeEventArguments[str | None]) -> None:
-        self.answers[self.fields[event.sender.id]] = (event.value or "")[:1000]
-
-    async def answer(self) -> None:
-        """Write the answers into the file and judge the page, or say which one is no value."""
-        text = self.document.text
-        for name, value in self.answers.items():
-            try:
-                text = with_answer(text, name, value)
-            except (SyntaxError, ValueError, RecursionError, MemoryError, StopIteration):
-                self.refused.text = f"{name}: {value[:100]} is no value. Write a number, or (2, 3), or True."
-                return
-        self.refused.text = ""
-        self.answers.clear()
-        self.document.text = text
-        self.editor.value = text
-        self._start(self._save_and_judge())
 
     async def _open_editor(self) -> None:
         """Choose the colours, give the field a name, and begin where the code begins."""
@@ -164,7 +130,7 @@ class KataView:
             "document.querySelectorAll('.cm-scroller, pre').forEach(one => one.tabIndex = 0);"
             "return matchMedia('(prefers-color-scheme: dark)').matches"
         )
-        for editor in (self.editor, self.lines):
+        for editor in (self.editor, self.trial.lines):
             editor.theme = "githubDark" if is_dark else "githubLight"
 
     def _result(self) -> None:
@@ -176,50 +142,22 @@ class KataView:
             html.button("Next kata", type="button").on("click", self.next)
             html.button("Try this case", type="button").on("click", self.try_case)
         self.hints = html.div(**{"aria-live": "polite"}).classes("hints")
-        with html.details().classes("try") as self.trial:
-            html.summary("Try")
-            self.lines = ui.codemirror(
-                self._first_try(),
-                language="Python",
-                keymap={
-                    "Mod-Enter": self.try_lines,
-                    "Escape": lambda: ui.run_javascript("document.activeElement.blur()"),
-                },
-                on_focus_change=self._focus,
-            ).classes("lines")
-            html.button("Run", type="button").on("click", self.try_lines)
-            self.tried = ui.html("", sanitize=False)
-        with html.details().classes("history") as self.past:
-            html.summary("History")
-            self.versions = html.div()
-        self.past.on("toggle", self._show_history)
-        with html.div().classes("tools"):
-            html.button("Best version", type="button").on("click", self.best)
-            html.button("Stub again", type="button").on("click", self.ask_stub)
-        with ui.dialog() as self.asked, html.div().classes("note"):
-            html.p(f"Bring back the stub of {self.info.name}? A copy of your file is kept.")
-            html.button("Bring it back", type="button").on("click", self.stub)
-            html.button("Leave it", type="button").on("click", self.asked.close)
-
-    def _first_try(self) -> str:
-        return (
-            f"# Lines that run after your file; the last value is shown.\n{self.info.entry_points[0]}"
-            * bool(self.info.entry_points)
-        )
+        self.trial = TrialView(self.place, self.info, self.document.save, self._focus)
+        self.versions = VersionsView(self.place, self.info, self._bring_back)
 
     def _keys(self) -> list[Key]:
         return [
-            Key("e", "Go into the editor.", lambda: _focus_on(".editor .cm-content")),
+            Key("e", "Go into the editor.", lambda: focus_on(".editor .cm-content")),
             Key("h", "Show the next hint.", self.hint),
             Key("g", "Go to the place in question.", self.go_to_place),
-            Key("t", "Try some lines.", self.open_try),
+            Key("t", "Try some lines.", self.trial.open),
             Key("c", "Try this case.", self.try_case),
             Key("n", "Go on to the next kata that does not pass.", self.next),
             Key("p", "Go to the path.", lambda: ui.navigate.to("/")),
             Key("s", "See the decoder at work.", lambda: ui.navigate.to("/see")),
-            Key("v", "Go to the verdict.", lambda: _focus_on(".result")),
-            Key("u", "Bring back the version with the best score.", self.best),
-            Key("x", "Bring back the stub.", self.ask_stub),
+            Key("v", "Go to the verdict.", lambda: focus_on(".result")),
+            Key("u", "Bring back the version with the best score.", self.versions.best),
+            Key("x", "Bring back the stub.", self.versions.ask_stub),
         ]
 
     # --- what is typed ---
@@ -367,66 +305,18 @@ class KataView:
         following = next_kata(standings(self.course), self.info.name)
         ui.navigate.to(f"/kata/{following.name}" if following else "/")
 
-    async def open_try(self) -> None:
-        self.trial.props("open")
-        await asyncio.sleep(0.1)
-        _focus_on(".lines .cm-content")
-
     async def try_case(self) -> None:
         """Put the call that fails into the lines to try, and run it."""
         snippets = [check.snippet for check in self.report.checks if check.snippet] if self.report else []
         if not snippets:
             ui.notify("There is no failing call that can be written as short code.", position="top")
             return
-        self.lines.value = snippets[0]
-        self.trial.props("open")
-        await self.try_lines()
+        await self.trial.run_case(snippets[0])
 
-    async def try_lines(self) -> None:
-        self.document.save()
-        self.tried.content = "<p class='quiet'>Running …</p>"
-        lines = self.lines.value or ""
-        async with aclosing(self.place.judges.run(self.info.library, self.info.name, lines)) as answers:
-            async for answer in answers:
-                found = (
-                    answer
-                    if isinstance(answer, Tried)
-                    else Tried(0, "", problem=getattr(answer, "problem", ""))
-                )
-                self.tried.content = pages.fill(TEMPLATES / "tried.html", tried=found)
-
-    def _show_history(self) -> None:
-        self.versions.clear()
-        found = self.place.history(self.info).versions()
-        with self.versions:
-            for version in reversed(found):
-                when = datetime.fromtimestamp(version.when).strftime("%d %b, %H:%M:%S")
-                points = f"{version.score / 100:g} of {version.max_score / 100:g}"
-                with html.div().classes("version"):
-                    html.span(f"{when}   {points}")
-                    html.button("Bring back", type="button").on(
-                        "click", lambda _, source=version.source: self._bring_back(source.encode())
-                    )
-            if not found:
-                html.p("Nothing was judged here yet.").classes("quiet")
-
-    def best(self) -> None:
-        data = self.place.versions.kept(BEST, self.info)
-        if data is None:
-            ui.notify(f"There is no copy of the best version of {self.info.name}.", position="top")
-        else:
-            self._bring_back(data)
-
-    def ask_stub(self) -> None:
-        self.asked.open()
-
-    def stub(self) -> None:
-        self.asked.close()
-        data = stub_source(self.course, self.info, self.place.versions)
-        if data is None:
-            ui.notify(f"There is no copy of the stub of {self.info.name}.", position="top")
-        else:
-            self._bring_back(data)
+    def _answer(self, text: str) -> None:
+        """Take the text that a form has made."""
+        self.document.text = self.editor.value = text
+        self._start(self._save_and_judge())
 
     def _bring_back(self, data: bytes) -> None:
         """Write a version to the file; a copy of what it held is kept."""
@@ -447,7 +337,3 @@ def _first_line_of_code(text: str) -> int:
         return 1
     kinds = (ast.FunctionDef, ast.ClassDef, ast.Assign)
     return next((node.lineno for node in body if isinstance(node, kinds)), 1)
-
-
-def _focus_on(selector: str) -> None:
-    ui.run_javascript(f"document.querySelector('{selector}').focus()")

@@ -43,3 +43,11 @@ def listen(keys: list[Key], extra: tuple[tuple[str, str], ...] = ()) -> ui.keybo
                     await result
 
     return ui.keyboard(press, repeating=False, ignore=["input", "select", "textarea"])
+
+
+def focus_on(selector: str) -> None:
+    ui.run_javascript(f"document.querySelector('{selector}').focus()")
+
+
+def leave_editor() -> None:
+    ui.run_javascript("document.activeElement.blur()")
