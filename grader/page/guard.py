@@ -7,6 +7,7 @@ checked the person itself, such as Jupyter's, sends the token in a header, and h
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from urllib.parse import parse_qs, urlencode
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HEADER, COOKIE, PARAMETER = b"x-dojo-token", "dojo", "token"
+HEADER, PARAMETER = b"x-dojo-token", "token"
 SCRIPT = re.compile(rb"<script\b(?![^>]*\bnonce=)")
 REFUSED = "This page opens with the address that `grade --page` prints.\n"
 #: NiceGUI compiles its templates in the browser, hence `unsafe-eval`; without the nonce no script in a text
@@ -40,6 +41,8 @@ class Guard:
 
     def __init__(self, app: ASGIApp, token: str, bases: Iterable[str]) -> None:
         self.app, self.token = app, token
+        # ports share their cookies, so each page has one of its own name
+        self.cookie = f"dojo_{hashlib.sha256(token.encode()).hexdigest()[:8]}"
         self.origins = frozenset(bases)
         self.hosts = frozenset(base.partition("//")[2] for base in bases)
 
@@ -52,7 +55,7 @@ class Guard:
         given = parse_qs(scope["query_string"].decode("latin-1")).get(PARAMETER, [""])[0]
         if not by_proxy and not self._is_own(headers):
             await self._refuse(scope, receive, send)
-        elif by_proxy or self._is_token(_cookie(headers)):
+        elif by_proxy or self._is_token(_cookie(headers, self.cookie)):
             await self.app(scope, receive, send if scope["type"] == "websocket" else _with_policy(send))
         elif scope["type"] == "http" and self._is_token(given):
             await self._enter(scope, receive, send)
@@ -73,7 +76,7 @@ class Guard:
         found = parse_qs(scope["query_string"].decode("latin-1"))
         rest = urlencode({name: texts for name, texts in found.items() if name != PARAMETER}, doseq=True)
         answer = RedirectResponse(scope["path"] + f"?{rest}" * bool(rest), 303)
-        answer.set_cookie(COOKIE, self.token, httponly=True, samesite="strict")
+        answer.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
         await answer(scope, receive, send)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,9 +87,9 @@ class Guard:
             await PlainTextResponse(REFUSED, 403)(scope, receive, send)
 
 
-def _cookie(headers: dict[bytes, bytes]) -> str:
+def _cookie(headers: dict[bytes, bytes], name: str) -> str:
     try:
-        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
+        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(name)
     except CookieError:
         return ""
     return found.value if found else ""

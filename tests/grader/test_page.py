@@ -1,6 +1,7 @@
 """The page without a browser: the file as an editor holds it, who is let in, what a judge answers."""
 
 import asyncio
+import hashlib
 import os
 import subprocess
 import sys
@@ -115,7 +116,7 @@ def test_a_folder_that_cannot_be_written_to_is_said(tmp_path):
 
 
 def judged(source, score=100):
-    digest = __import__("hashlib").sha256(source.encode()).hexdigest()
+    digest = hashlib.sha256(source.encode()).hexdigest()
     check = CheckReport("a", "A.", "passed", score, 100)
     return KataReport("double", "attention", "failed", 1000, checks=(check,), digest=digest)
 
@@ -222,6 +223,7 @@ def test_what_is_no_value_is_refused(value):
 
 
 OWN = {"host": "127.0.0.1:8000"}
+RIGHT_COOKIE = f"dojo_{hashlib.sha256(b'right').hexdigest()[:8]}=right"
 
 
 @pytest.fixture
@@ -244,7 +246,7 @@ def client():
 def test_the_token_in_the_address_becomes_a_cookie_that_scripts_cannot_read(client):
     entered = client.get("/?token=right&x=1", follow_redirects=False)
     assert (entered.status_code, entered.headers["location"]) == (303, "/?x=1")
-    assert entered.headers["set-cookie"] == "dojo=right; HttpOnly; Path=/; SameSite=strict"
+    assert entered.headers["set-cookie"] == f"{RIGHT_COOKIE}; HttpOnly; Path=/; SameSite=strict"
     assert client.get("/").status_code == 200
 
 
@@ -254,14 +256,14 @@ def test_the_token_in_the_address_becomes_a_cookie_that_scripts_cannot_read(clie
         ({}, "/"),
         ({}, "/?token=wrong"),
         ({}, "/?token="),
-        ({"cookie": "dojo=wrong"}, "/"),
-        ({"cookie": "dojo=right", "host": "evil.example"}, "/"),
-        ({"cookie": "dojo=right", "host": "127.0.0.1:9000"}, "/"),
-        ({"cookie": "dojo=right", "origin": "http://evil.example"}, "/"),
-        ({"cookie": "dojo=right", "origin": "null"}, "/"),
+        ({"cookie": RIGHT_COOKIE.replace("=right", "=wrong")}, "/"),
+        ({"cookie": RIGHT_COOKIE, "host": "evil.example"}, "/"),
+        ({"cookie": RIGHT_COOKIE, "host": "127.0.0.1:9000"}, "/"),
+        ({"cookie": RIGHT_COOKIE, "origin": "http://evil.example"}, "/"),
+        ({"cookie": RIGHT_COOKIE, "origin": "null"}, "/"),
         ({"host": "evil.example"}, "/?token=right"),
         ({"x-dojo-token": "wrong"}, "/"),
-        ({"cookie": 'dojo="'}, "/"),
+        ({"cookie": RIGHT_COOKIE.replace("=right", '="')}, "/"),
     ],
 )
 def test_nobody_else_is_let_in(client, headers, path):
@@ -278,7 +280,7 @@ def test_nobody_else_is_let_in(client, headers, path):
 
 def test_the_own_page_and_a_proxy_open_a_socket(client):
     for headers in (
-        {**OWN, "cookie": "dojo=right", "origin": "http://127.0.0.1:8000"},
+        {**OWN, "cookie": RIGHT_COOKIE, "origin": "http://127.0.0.1:8000"},
         {"x-dojo-token": "right", "host": "hub.example", "origin": "https://hub.example"},
     ):
         with client.websocket_connect("/ws", headers=headers) as socket:
@@ -286,14 +288,14 @@ def test_the_own_page_and_a_proxy_open_a_socket(client):
 
 
 def test_a_page_runs_its_own_scripts_alone(client):
-    answer = client.get("/", headers={"cookie": "dojo=right"})
+    answer = client.get("/", headers={"cookie": RIGHT_COOKIE})
     policy = answer.headers["content-security-policy"]
     nonce = policy.partition("'nonce-")[2].partition("'")[0]
     assert len(nonce) >= 20
     assert policy == POLICY.format(nonce=nonce)
     assert answer.text == (f"<script nonce=\"{nonce}\">1</script><SCRIPT src='/x'></SCRIPT>&lt;script&gt;")
-    assert client.get("/", headers={"cookie": "dojo=right"}).headers["content-security-policy"] != policy
-    assert client.get("/data", headers={"cookie": "dojo=right"}).text == "<script>"
+    assert client.get("/", headers={"cookie": RIGHT_COOKIE}).headers["content-security-policy"] != policy
+    assert client.get("/data", headers={"cookie": RIGHT_COOKIE}).text == "<script>"
 
 
 def test_jupyter_starts_the_page_and_sends_its_token(monkeypatch):
