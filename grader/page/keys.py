@@ -46,7 +46,12 @@ def listen(keys: list[Key], extra: tuple[tuple[str, str], ...] = ()) -> ui.keybo
 
 
 def focus_on(selector: str) -> None:
-    ui.run_javascript(f"document.querySelector('{selector}').focus()")
+    ui.run_javascript(f"document.querySelector('{selector}')?.focus()")
+
+
+def press_question_mark() -> None:
+    """List the keys, for whoever has none."""
+    ui.run_javascript("document.dispatchEvent(new KeyboardEvent('keydown', { key: '?' }))")
 
 
 def leave_editor() -> None:

@@ -12,7 +12,7 @@ from grader.course.catalog import Course, KataInfo
 from grader.errors import CourseError
 from grader.formats import pages
 from grader.grading.standings import Standing, matches, next_kata, standings
-from grader.page.keys import Key, listen
+from grader.page.keys import Key, focus_on, listen
 from grader.page.workplace import Workplace, prefix
 
 TEMPLATE = Path(__file__).parent / "templates" / "path.html"
@@ -29,6 +29,7 @@ class PathView:
             self._head()
             self.list = ui.html("", sanitize=False)
         self._show()
+        ui.timer(0.1, lambda: focus_on(".path .first"), once=True)  # so that Enter goes on
         listen(
             [
                 Key("n", "Go on where you were.", self.go_on),

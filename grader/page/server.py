@@ -20,6 +20,7 @@ from grader.page.guard import Guard
 from grader.page.judges import Judges
 from grader.page.jupyter import TOKEN
 from grader.page.kata_view import KataView
+from grader.page.keys import press_question_mark
 from grader.page.messages import Terms
 from grader.page.path_view import PathView
 from grader.page.see_view import SeeView
@@ -105,7 +106,7 @@ def _root(place: Workplace) -> None:
         html.a(place.course.syllabus.title, href=f"{prefix()}/")
         if place.course.syllabus.see:
             html.a("See", href=f"{prefix()}/see")
-        html.span("? keys").classes("quiet small")
+        html.button("? keys", type="button").classes("plain").on("click", press_question_mark)
 
     def kata(name: str) -> None:
         if name in place.course.katas:

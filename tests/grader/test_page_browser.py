@@ -297,6 +297,7 @@ def test_what_the_functions_do_is_seen_as_they_are_now(visit, course):
 
 def test_all_of_it_works_by_keyboard(visit):
     browser = visit("/")
+    wait(browser, lambda b: b.switch_to.active_element.text == "Begin: softmax")  # Enter goes on
     press(browser, "?")
     wait(browser, lambda b: "Go on where you were." in b.find_element(By.CSS_SELECTOR, ".keys").text)
     press(browser, Keys.ESCAPE)
