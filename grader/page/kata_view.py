@@ -123,7 +123,8 @@ class KataView:
 
     async def _open_editor(self) -> None:
         """Choose the colours, give the field a name, and begin where the code begins."""
-        self.editor.reveal_line(_first_line_of_code(self.document.text))
+        if not self.info.questions:  # whose form comes first
+            self.editor.reveal_line(_first_line_of_code(self.document.text))
         is_dark = await ui.run_javascript(
             "document.querySelectorAll('.cm-content').forEach((one, n) => one.setAttribute('aria-label',"
             " n ? 'Lines to try' : 'Your file'));"
