@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from typing import Any
 
 from grader.course.catalog import Course
@@ -16,6 +17,7 @@ from grader.page.messages import Tried, Try
 from grader.report_texts import harmless
 from grader.values.formatting import show
 from grader.worker.client import CALL_SECONDS, RemoteStudent, WorkerLost
+from grader.worker.protocol.channel import Flooded
 
 LAST = "value_of_the_last_line"
 LONGEST = 1 << 16  # characters of the lines
@@ -45,6 +47,8 @@ def try_lines(grader: Grader, course: Course, asked: Try) -> Tried:
             problem = _told(failed, above)
         except WorkerLost as lost:
             problem = str(lost)
+        with suppress(Flooded):
+            process.channel.drain()
     return Tried(asked.number, harmless(student.printed), _text(value), picture_of(value), harmless(problem))
 
 
