@@ -9,10 +9,12 @@ from grader.see.answers import Answers
 from grader.see.demonstration import Demonstration, Recording
 from grader.see.recording import recorded
 from grader.see.sections import Section
+from grader.see.speech import recorded_speech
 
 from .decoder import TEXTS, Sections
 from .example import example_of
 from .experiments import train_norms
+from .speech import SPEECH
 
 KATAS = {
     "token_embedding": ("embed",),
@@ -49,7 +51,7 @@ def record(answers: Answers) -> dict[str, Any]:
     run = Sections(answers, {}, example_of())
     run.all()
     steps = {name: step for name, step in run.steps.items() if not name.startswith("compare/")}
-    return {"norms": train_norms(), "steps": recorded(steps)}
+    return {"norms": train_norms(), "speech": recorded_speech(SPEECH, answers), "steps": recorded(steps)}
 
 
-SEE = Demonstration(KATAS, TEXTS["titles"], show, record, Path(__file__).parent)
+SEE = Demonstration(KATAS, TEXTS["titles"], show, record, Path(__file__).parent, SPEECH)

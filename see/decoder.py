@@ -14,10 +14,13 @@ import numpy as np
 
 from grader.see.answers import Answers
 from grader.see.sections import Figure, Light, Section, figure_of, labels, numbered, rounded, status_of
+from grader.see.speech import Calls, Silent, Token, Wish, section_of
 from grader.see.tracing import Step, Tracer, Value, cells_of, plain
 
 from . import experiments, generation
 from .example import REPLY, Example, reply_logits
+from .speech import SPEECH
+from .speech.decoder import Decoder
 from .stack import D_MODEL, HEADS, LAYERS, Plane, causal_mask, compare, compose, normalised
 
 TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
@@ -33,6 +36,7 @@ class Sections:
     def __init__(self, answers: Answers, recording: Mapping[str, Any], example: Example) -> None:
         self.answers, self.example = answers, example
         self.recorded: Mapping[str, Any] = recording.get("steps", {})
+        self.spoken: Mapping[str, Any] = recording.get("speech", {})
         self.norms: dict[str, list[float]] = recording.get("norms", {})
         self.tracers: list[Tracer] = []
         self.tokens, self.features = labels(example.tokens), numbered(example.token_table.shape[1])
@@ -40,7 +44,7 @@ class Sections:
     def all(self) -> list[Section]:
         """Return every section, in the order of the page."""
         parts = [self._overview, self._embeddings, self._attention, self._stack, self._following]
-        parts += [self._experiments, self._choice, self._search, self._cache]
+        parts += [self._experiments, self._choice, self._search, self._cache, self._speech]
         return [part() for part in parts]
 
     def _tracer(self, is_fixed: bool = False) -> Tracer:
@@ -245,6 +249,23 @@ class Sections:
         rows, columns = numbered(generation.CACHED, "token"), ["with the cache", "all again"]
         figure = Figure("FLOPs of each step", both, rows, columns, in_text_only=True, **status)
         return _section("cache", TEXTS["cache"], [figure], data)
+
+    def _speech(self) -> Section:
+        title, wish = TEXTS["titles"]["speak"], Wish(SPEECH.prompt)
+        missing = [kata for kata in SPEECH.parts if kata not in self.answers.students]
+        if missing:
+            known = self.spoken.get("text")
+            recorded = [TEXTS["speak_recorded"], known] if known else []
+            return section_of(title, [SPEECH.to_go(missing), *recorded], [], None)
+        texts, tokens, weights = [*TEXTS["speak"]], list[Token](), None
+        writer = Decoder(Calls(self.answers))
+        try:
+            for token in writer.write(wish):
+                tokens.append(token)
+            weights = writer.weights([token.id for token in tokens], wish)
+        except Silent as reason:
+            texts.append(str(reason))
+        return section_of(title, texts, tokens, weights)
 
     def _figure(self, name: str, *parts: Any, **more: Any) -> Figure:
         """Return a value of the step of this name as a figure."""

@@ -38,7 +38,12 @@ WORDS = {
     "list": "list_katas",
     "all": "all_katas",
     "next": "next_kata",
-    **{name: name for name in ("hint", "solution", "again", "reset", "see", "page", "doctor")},
+    **{name: name for name in ("hint", "solution", "again", "reset", "see", "speak", "page", "doctor")},
+}
+#: The options that say something about another one.
+OPTIONS_OF = {
+    **dict.fromkeys(("text", "tokens", "mine"), "see"),
+    **dict.fromkeys(("without", "with_", "inside"), "speak"),
 }
 ON_WINDOWS = (
     "On Windows there is no sandbox and no loop. Work in WSL 2, which is Linux: see docs/first-hour.md."
@@ -53,6 +58,8 @@ def run(options: GradeOptions) -> int:
     options = _with_words_as_options(course, options)
     if options.see:
         return _see(course, options)
+    if options.speak:
+        return _speak(course, options)
     _require_see(options)
     if options.plan:
         course.limit_to(options.plan)
@@ -123,11 +130,19 @@ def _see(course: Course, options: GradeOptions) -> int:
     return see(course, options)
 
 
+def _speak(course: Course, options: GradeOptions) -> int:
+    """Let the student's functions write a text."""
+    from grader.cli.speak import speak
+
+    return speak(course, options)
+
+
 def _require_see(options: GradeOptions) -> None:
-    """Raise CourseError for an option that goes with `--see` alone."""
-    for name in ("text", "tokens", "mine"):
+    """Raise CourseError for an option that goes with `--see` or `--speak` alone."""
+    for name, other in OPTIONS_OF.items():
         if getattr(options, name):
-            raise CourseError(f"`--{name}` goes with `--see`: grade --see --{name}.")
+            name = name.rstrip("_")
+            raise CourseError(f"`--{name}` goes with `--{other}`: grade --{other} --{name}.")
 
 
 def _is_loop(options: GradeOptions) -> bool:
@@ -234,7 +249,19 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --page: use this port.")
 @click.option("--text", is_flag=True, help="With --see: show it in the terminal.")
 @click.option("--tokens", metavar="TEXT", help="With --see: run on these words.")
-@click.option("--mine", is_flag=True, help="With --see: use functions that do not pass as well.")
+@click.option("--mine", is_flag=True, help="With --see, --speak: use functions that do not pass as well.")
+@click.option("--speak", is_flag=True, help="Let your functions write a text, after these words.")
+@click.option(
+    "--without", multiple=True, metavar="PART", help="With --speak: leave a part out, to see what it does."
+)
+@click.option(
+    "--with",
+    "with_",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="With --speak: write so.",
+)
+@click.option("--inside", is_flag=True, help="With --speak: show what each token was chosen from.")
 @click.option("--watch", is_flag=True, help="Grade again whenever a file is saved.")
 @click.option("--once", is_flag=True, help="Grade what is begun once, and end; for a terminal.")
 @click.option("--screen", is_flag=True, help="Clear the screen before each report of the loop.")

@@ -224,9 +224,18 @@ class Loop:
         if self.report.status == "passed":
             lines += ["", *words(shown(self.report), view.width)]
             lines += words(self._other_way(), view.width)
+            lines += words(self._lesson(), view.width)
             lines += words(after_pass(self.course, self.current, found), view.width)
         self._print("\n".join(lines))
         self._show_keys()
+
+    def _lesson(self) -> str:
+        """Return how to see what the current kata's function does in a text; "" if nothing shows it."""
+        from grader.see.demonstration import speech_in  # loads what the course shows
+
+        speech = speech_in(self.course)
+        part = speech.lessons.get(self.current.name) if speech else None
+        return f"See what it does in a text: grade --speak --without {part}" if part else ""
 
     def _other_way(self) -> str:
         """Return another way to write the current kata, from its variants or from the answer key."""

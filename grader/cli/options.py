@@ -155,6 +155,10 @@ class GradeOptions(NamedTuple):
     text: bool = False
     tokens: str | None = None
     mine: bool = False
+    speak: bool = False
+    without: tuple[str, ...] = ()
+    with_: tuple[str, ...] = ()
+    inside: bool = False
     search: float = 2.0
     no_search: bool = False
 

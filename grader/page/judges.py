@@ -17,12 +17,14 @@ from grader.page.messages import (
     Dropped,
     Grade,
     Question,
+    Speak,
     Terms,
     Try,
     framed,
     length_of,
     to_answer,
 )
+from grader.see.speech import Wish
 
 POLL_SECONDS = 0.2
 ENDED = "The judge has ended; it starts again with the next change."
@@ -33,6 +35,7 @@ class Judge:
     """The trusted end of one judge. Answers come back to whoever asked, by the number of the question."""
 
     terms: Terms
+    module: str = "grader.page.judge"
     process: asyncio.subprocess.Process | None = None
     asked: dict[int, asyncio.Queue[Answer]] = field(default_factory=dict)
     reading: asyncio.Task[None] | None = None
@@ -61,7 +64,7 @@ class Judge:
         if self.process is not None and self.process.returncode is None:
             return
         self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "grader.page.judge"),
+            *(sys.executable, "-P", "-m", self.module),
             msgspec.json.encode(self.terms).decode(),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -102,12 +105,18 @@ class Judges:
     def __init__(self, terms: Terms) -> None:
         self.terms, self._numbers = terms, itertools.count(1)
         self._judges: dict[str, Judge] = {}
+        self._speaker: Judge | None = None
 
     def grade(self, library: str, kata: str) -> AsyncGenerator[Answer, None]:
         return self._judge(library).ask(Grade(next(self._numbers), kata))
 
     def run(self, library: str, kata: str, lines: str) -> AsyncGenerator[Answer, None]:
         return self._judge(library).ask(Try(next(self._numbers), kata, lines))
+
+    def speak(self, wish: Wish, mine: bool) -> AsyncGenerator[Answer, None]:
+        if self._speaker is None:
+            self._speaker = Judge(self.terms, "grader.page.speaker")
+        return self._speaker.ask(Speak(next(self._numbers), wish, mine))
 
     async def rest(self, library: str) -> None:
         """Wait until a judge has nothing to do."""
@@ -122,4 +131,5 @@ class Judges:
 
     async def end(self) -> None:
         """End all judges."""
-        await asyncio.gather(*(judge.end() for judge in self._judges.values()))
+        speaker = [self._speaker] if self._speaker else []
+        await asyncio.gather(*(judge.end() for judge in [*self._judges.values(), *speaker]))

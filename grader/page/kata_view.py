@@ -29,7 +29,7 @@ from grader.page.messages import Dropped, Verdict
 from grader.page.questions_view import QuestionsView
 from grader.page.trial_view import TrialView
 from grader.page.versions_view import VersionsView
-from grader.page.workplace import Workplace
+from grader.page.workplace import Workplace, prefix
 from grader.report import KataReport
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -61,6 +61,7 @@ class KataView:
         self._typed_at = 0.0
         self._task: asyncio.Task[Any] | None = None
         self._looked = 0  # at which of the marks
+        self.prefix = prefix()
         if not place.state.kata(info.name).digest:
             place.versions.keep(STUBS, info, self.document.path)
         self._build()
@@ -273,6 +274,7 @@ class KataView:
             changed=verdict.changed,
             seconds=verdict.seconds,
             notes=notes,
+            lesson=self._lesson() if report.status == "passed" else "",
         )
         self.shown.classes(remove="stale")
         self.marks, self._looked = marks_of(report), 0
@@ -281,6 +283,11 @@ class KataView:
         if verdict.is_last and report.checks:
             self.place.history(self.info).add(report, text)
         self._show_hint_number()
+
+    def _lesson(self) -> str:
+        """Return the address of a text without what the kata's function does; "" if there is none."""
+        part = (self.place.lessons or {}).get(self.info.name)
+        return f"{self.prefix}/speak/{part}" if part else ""
 
     def go_to_place(self) -> None:
         """Show the next place in question, and say what was found there."""

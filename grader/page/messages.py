@@ -10,6 +10,7 @@ import msgspec
 
 from grader.course.catalog import Course
 from grader.report import KataReport, Picture
+from grader.see.speech import Wish
 
 LENGTH = 4  # bytes before a frame
 LARGEST = 64 << 20  # bytes of a frame
@@ -62,7 +63,15 @@ class Try(msgspec.Struct, tag=True):
     lines: str
 
 
-Question = Grade | Try
+class Speak(msgspec.Struct, tag=True):
+    """Write a text; with `mine`, also with functions that do not pass."""
+
+    number: int
+    wish: Wish
+    mine: bool = False
+
+
+Question = Grade | Try | Speak
 
 
 class Verdict(msgspec.Struct, tag=True):
@@ -88,6 +97,25 @@ class Tried(msgspec.Struct, tag=True):
     is_last: bool = True
 
 
+class Said(msgspec.Struct, tag=True):
+    """The next piece of a text."""
+
+    number: int
+    text: str
+    is_last: bool = False
+
+
+class Written(msgspec.Struct, tag=True):
+    """The text is at its end: what is to be said of it, and a page that shows what its tokens were chosen
+    from; or it is what was recorded, since parts are missing."""
+
+    number: int
+    remarks: tuple[str, ...] = ()
+    inside: str = ""
+    is_recorded: bool = False
+    is_last: bool = True
+
+
 class Dropped(msgspec.Struct, tag=True):
     """The question was not answered, because another one came or for the reason given."""
 
@@ -96,7 +124,7 @@ class Dropped(msgspec.Struct, tag=True):
     is_last: bool = True
 
 
-Answer = Verdict | Tried | Dropped
+Answer = Verdict | Tried | Said | Written | Dropped
 
 _QUESTIONS = msgspec.msgpack.Decoder(Question)
 _ANSWERS = msgspec.msgpack.Decoder(Answer)

@@ -24,6 +24,7 @@ from grader.page.keys import press_question_mark
 from grader.page.messages import Terms
 from grader.page.path_view import PathView
 from grader.page.see_view import SeeView
+from grader.page.speak_view import SpeakView
 from grader.page.workplace import Workplace, prefix
 
 HOST = "127.0.0.1"
@@ -106,6 +107,8 @@ def _root(place: Workplace) -> None:
         html.a(place.course.syllabus.title, href=f"{prefix()}/")
         if place.course.syllabus.see:
             html.a("See", href=f"{prefix()}/see")
+        if place.lessons is not None:
+            html.a("Speak", href=f"{prefix()}/speak")
         html.button("? keys", type="button").classes("plain").on("click", press_question_mark)
 
     def kata(name: str) -> None:
@@ -117,5 +120,11 @@ def _root(place: Workplace) -> None:
                 html.a("To the path", href=f"{prefix()}/")
 
     ui.sub_pages(
-        {"/": lambda: PathView(place) and None, "/kata/{name}": kata, "/see": lambda: SeeView(place) and None}
+        {
+            "/": lambda: PathView(place) and None,
+            "/kata/{name}": kata,
+            "/see": lambda: SeeView(place) and None,
+            "/speak": lambda: SpeakView(place) and None,
+            "/speak/{without}": lambda without: SpeakView(place, without) and None,
+        }
     )

@@ -11,6 +11,7 @@ from grader.course.catalog import Course, KataInfo
 from grader.course.state import CourseState, Versions
 from grader.page.history import History
 from grader.page.judges import Judges
+from grader.see.demonstration import speech_in
 
 MOST_SHOWN = 12
 
@@ -23,11 +24,14 @@ class Workplace:
     judges: Judges
     state: CourseState = field(init=False)
     versions: Versions = field(init=False)
+    lessons: dict[str, str] | None = field(init=False)  # by kata; None if the functions write nothing
     shown: dict[str, str] = field(default_factory=dict)  # pages for frames, by their paths
 
     def __post_init__(self) -> None:
         self.state = CourseState(self.course)
         self.versions = Versions(self.state.folder)
+        speech = speech_in(self.course)
+        self.lessons = dict(speech.lessons) if speech else None
 
     def keep(self, page: str) -> str:
         """Keep a page for a frame, and return its path; earlier ones are forgotten, but for a few tabs'."""

@@ -14,7 +14,7 @@ from grader.expect import SubmissionFailed
 from grader.grading.session import Session, open_session
 from grader.grading.startup import DEFAULTS, GraderSettings, lacks_library, read_answer
 from grader.grading.submission_run import LOAD_SECONDS, START_SECONDS
-from grader.worker.client import RemoteStudent, WorkerLost
+from grader.worker.client import CALL_SECONDS, Budget, RemoteStudent, WorkerLost
 from grader.worker.student import Student
 
 #: The functions that are called, by kata, in the order of the page.
@@ -32,6 +32,7 @@ class Answers:
     statuses: dict[str, Status] = field(default_factory=dict)
     students: Mapping[str, Student] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
+    budgets: list[Budget] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         opened: dict[str, Status] = dict.fromkeys(self.katas, "open")
@@ -40,6 +41,17 @@ class Answers:
     def kata_of(self, function: str) -> str:
         """Return the kata that a function is part of."""
         return next(kata for kata, functions in self.katas.items() if function in functions)
+
+    def take(self, others: Answers) -> None:
+        """Take in what was found out about other katas."""
+        self.statuses |= {kata: others.statuses[kata] for kata in others.katas}
+        self.students = {**self.students, **others.students}
+        self.budgets += others.budgets
+
+    def renew(self) -> None:
+        """Let the calls from now on take as much time as if they were the first."""
+        for budget in self.budgets:
+            budget.spent, budget.received = 0.0, 0
 
 
 @contextmanager
@@ -50,9 +62,10 @@ def open_answers(
     remembers: bool = False,
     started: Callable[[KataInfo], None] = lambda _: None,
     settings: GraderSettings = DEFAULTS,
+    call_seconds: float = CALL_SECONDS,
 ) -> Iterator[Answers]:
     """Yield the student's answers. A file that does not pass is used if `mine` is true. `started` is called
-    before a file is graded. Raises what `open_grader` raises."""
+    before a file is graded. A call may take `call_seconds` of CPU time. Raises what `open_grader` raises."""
     found, students = dict(_begun(course, katas)), dict[str, Student]()
     answers = Answers(katas, students=students)
     with ExitStack() as stack:
@@ -61,10 +74,11 @@ def open_answers(
         for name, submission in found.items():
             answers.statuses[name] = "begun"
             passes = _passes(session, submission.info, started)
-            student = _load(stack, session, submission) if passes or mine else None
+            student = _load(stack, session, submission, call_seconds) if passes or mine else None
             if student is not None:
                 answers.statuses[name] = "yours" if passes else "fails"
                 students[name] = student
+                answers.budgets.append(student.budget)
         yield answers
 
 
@@ -92,11 +106,13 @@ def _passes(session: Session, info: KataInfo, started: Callable[[KataInfo], None
     return session.grade(info, path).report.status == "passed"
 
 
-def _load(stack: ExitStack, session: Session, submission: Submission) -> Student | None:
+def _load(
+    stack: ExitStack, session: Session, submission: Submission, call_seconds: float
+) -> RemoteStudent | None:
     """Return the submission in a worker that ends with the stack, or None if it cannot be imported."""
     info = submission.info
     process = stack.enter_context(session.grader.factories[info.library].start("cpu"))
-    student = RemoteStudent(process, library=info.library)
+    student = RemoteStudent(process, call_seconds, library=info.library)
     loading = {"source": submission.source, "entry_points": list(info.entry_points), "forbidden": []}
     try:
         student.greeting(START_SECONDS)

@@ -17,6 +17,7 @@ from grader.course.loading import load_file
 from grader.kata import KataError
 from grader.see.answers import Answers, Functions
 from grader.see.sections import Section
+from grader.see.speech import Speech
 
 #: What the references gave, as JSON.
 Recording = Mapping[str, Any]
@@ -29,7 +30,8 @@ class Demonstration:
 
     `show` returns the sections, given the answers, the recording (empty if there is none) and the text of
     `--tokens`. `record` returns what is to be recorded, given the references as answers. `folder` holds the
-    recording, and a page.js and a page.css if the page has parts of its own.
+    recording, and a page.js and a page.css if the page has parts of its own. With a `speech` the functions
+    write a text.
     """
 
     katas: Functions
@@ -37,6 +39,7 @@ class Demonstration:
     show: Callable[[Answers, Recording, str | None], list[Section]]
     record: Callable[[Answers], dict[str, Any]]
     folder: Path
+    speech: Speech | None = None
 
     @property
     def title(self) -> str:
@@ -47,6 +50,14 @@ class Demonstration:
         """Return the text of a file of the demonstration; empty if there is none of that name."""
         file = self.folder / name
         return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+def speech_in(course: Course) -> Speech | None:
+    """Return the speech of a course; None if it has none, or if what it shows cannot be loaded."""
+    try:
+        return open_demonstration(course).speech if course.syllabus.see else None
+    except (CourseError, KataError):
+        return None
 
 
 def open_demonstration(course: Course) -> Demonstration:

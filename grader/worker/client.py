@@ -64,7 +64,7 @@ class RemoteStudent(Student):
     ) -> None:
         super().__init__()
         self._process, self._channel = process, process.channel
-        self._call_seconds, self._budget = call_seconds, budget or Budget()
+        self._call_seconds, self.budget = call_seconds, budget or Budget()
         self._device = "cpu" if library == "torch" else None  # a NumPy kata accepts no tensors
         self._nonces = itertools.count(1)
         self._numbers = itertools.count(1)
@@ -110,7 +110,7 @@ class RemoteStudent(Student):
             if isinstance(answers[-1], WorkerLost):
                 break
         wall = time.monotonic() - self._batch.wall
-        self._budget.spent += wall if wall < BRIEF else self._since_the_batch(self._process.usage())
+        self.budget.spent += wall if wall < BRIEF else self._since_the_batch(self._process.usage())
         return answers
 
     def _batches(self, requests: Sequence[Request]) -> Iterator[list[tuple[Request, Sent | Exception]]]:
@@ -162,7 +162,7 @@ class RemoteStudent(Student):
                     return reply
                 result = _call_back(reply, functions)
                 self._channel.send(*encode(result), nonce, time.monotonic() + WALL_FACTOR * seconds)
-            if self._budget.is_outdated():
+            if self.budget.is_outdated():
                 raise Outdated
             used = self._process.usage()
             began = began or used
@@ -170,7 +170,7 @@ class RemoteStudent(Student):
 
     def _require_time_left(self) -> None:
         """Raise TooLong if calls that were too short to be looked at have used up the time of all calls."""
-        if self._budget.spent + time.monotonic() - self._batch.wall > self._budget.limit:
+        if self.budget.spent + time.monotonic() - self._batch.wall > self.budget.limit:
             used = self._process.usage()
             self._require_time(used, used, self._call_seconds)
 
@@ -179,8 +179,8 @@ class RemoteStudent(Student):
             text = f"within {seconds:g} seconds of computing"
         elif used.wall - began.wall > WALL_FACTOR * seconds:
             text = f"within {WALL_FACTOR * seconds:g} seconds"
-        elif self._budget.spent + self._since_the_batch(used) > self._limit(used):
-            text = f"within {self._budget.limit:g} seconds for all calls together"
+        elif self.budget.spent + self._since_the_batch(used) > self._limit(used):
+            text = f"within {self.budget.limit:g} seconds for all calls together"
         else:
             return
         raise TooLong(text, self._process.line(self._filename))
@@ -191,14 +191,14 @@ class RemoteStudent(Student):
 
     def _limit(self, used: Usage) -> float:
         """Return the limit for all calls; it is wider if the wait for a free processor is unknown."""
-        return self._budget.limit * (WALL_FACTOR if used.delayed is None else 1)
+        return self.budget.limit * (WALL_FACTOR if used.delayed is None else 1)
 
     def _reply_to(self, nonce: int, deadline: float) -> dict[str, Any]:
         header, body, received = self._channel.receive(deadline)
         if received != nonce:
             raise Malformed("it does not belong to this call")
-        self._budget.received += len(body)
-        if self._budget.received > ANSWERS:
+        self.budget.received += len(body)
+        if self.budget.received > ANSWERS:
             raise Malformed(f"all answers together take more than {ANSWERS >> 20} MiB")
         return decode(header, body, self._device)
 

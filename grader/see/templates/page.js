@@ -130,8 +130,47 @@ function curves(parent, title, lines, names, note) {
   }
   return box;
 }
+// ---- a text, token by token ------------------------------------------------------------------------------
+// A token that is pressed shows what it was chosen from, and what each head of each layer looked at then.
+function speak(section, data) {
+  if (!data.tokens.length) return;
+  const words = make(section, "div", { class: "spoken", role: "group", "aria-label": "The text, token by token" });
+  const start = make(words, "span", { class: "token", title: "the start" }, "⏎");
+  const buttons = data.tokens.map((text, n) => {
+    const button = make(words, "button", { type: "button", class: "token" + (data.likeliest[n].length ? "" : " given") }, text);
+    button.addEventListener("click", () => choose(n));
+    return button;
+  });
+  const places = [start, ...buttons], detail = make(section, "div", { class: "pair", "aria-live": "polite" });
+  const lit = (query, key) => places.forEach((node, n) => { node.classList.toggle("query", n === query); node.classList.toggle("key", n === key); });
+
+  function choose(n) {
+    buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === n)));
+    clear(detail);
+    const left = make(detail, "figure");
+    make(left, "figcaption", {}, data.likeliest[n].length ? `“${data.tokens[n].trim()}” was chosen from` : `“${data.tokens[n].trim()}” was given`);
+    if (data.likeliest[n].length) bars(left, data.likeliest[n].map(one => one[0].trim() || one[0]), data.likeliest[n].map(one => one[1]), null, 1, percent);
+    if (!data.weights) return;
+    const right = make(detail, "figure", { class: "heads" });
+    make(right, "figcaption", {}, n ? `What the heads looked at after “${data.tokens[n - 1].trim()}”, to choose it` : "What the heads looked at");
+    data.weights.forEach((layer, l) => layer.forEach((head, h) => {
+      const row = make(right, "div", { class: "head", role: "img", "aria-label": `layer ${l + 1}, head ${h + 1}: ${most(head[n]).map(k => `${named(k)} ${head[n][k]} %`).join(", ")}` });
+      make(row, "span", { class: "name" }, `${l + 1}.${h + 1}`);
+      for (let k = 0; k <= n; k++) {
+        const cell = make(row, "i", { title: `layer ${l + 1}, head ${h + 1}: ${named(k)} ${head[n][k]} %` });
+        tint(cell, head[n][k], 100);
+        cell.addEventListener("pointerenter", () => lit(n, k));
+        cell.addEventListener("pointerleave", () => lit(-1, -1));
+      }
+    }));
+  }
+  const named = k => k ? `“${data.tokens[k - 1].trim()}”` : "the start";
+  const most = row => row.map((_, k) => k).sort((a, b) => row[b] - row[a]).slice(0, 3).filter(k => row[k]);
+  choose(Math.max(0, data.likeliest.findIndex(one => one.length)));
+}
+
 // ---- the page -------------------------------------------------------------------------------------------
-const special = {};  // the course's script adds functions of (section, data) by the ids of their sections
+const special = { speak };  // the course's script adds functions of (section, data) by the ids of their sections
 function show() {
   sections.forEach((part, n) => {
     const section = make(main, "section", { id: part.id, "aria-labelledby": "title-" + part.id });

@@ -1,0 +1,136 @@
+"""Let a student's functions write a text in the terminal: `grade --speak`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import click
+
+from grader.cli.console import view_of
+from grader.cli.options import PASSED, GradeOptions
+from grader.course.catalog import Course, CourseError, KataInfo
+from grader.formats.terminal import View
+from grader.formats.wrapping import paragraphs
+from grader.report_texts import harmless
+from grader.see.demonstration import open_demonstration
+from grader.see.recording import read_recording
+from grader.see.speech import Silent, Speaker, Speech, Token, Wish, Writer, loss_text, prompt_of, rates_text
+
+BOLD, DIM = "1", "2"
+BAR = 20  # columns of the longest bar
+
+
+def speak(course: Course, options: GradeOptions) -> int:
+    """Print the text as it is written, and return the exit code. Raises CourseError for a course whose
+    functions write nothing, and for a part or a setting that it does not know."""
+    demonstration = open_demonstration(course)
+    speech = demonstration.speech
+    if speech is None:
+        raise CourseError("The functions of this course write no text.")
+    wish = _wish_of(speech, options)
+    recording = read_recording(demonstration).get("speech", {})
+    view, settings = view_of(options), options.grader_settings
+    with Speaker(course, speech, options.mine, options.remembers, _show_start, settings) as speaker:
+        if missing := speaker.missing():
+            _show_recorded(speech, recording, missing, view)
+        else:
+            _write(speaker, wish, recording, view, options.inside)
+    return PASSED
+
+
+def _wish_of(speech: Speech, options: GradeOptions) -> Wish:
+    """Return what the options ask for. Raises CourseError for what the course does not know."""
+    settings: dict[str, float] = {}
+    ways = [text for text in options.with_ if "=" not in text]
+    for text in options.with_:
+        name, is_set, value = text.partition("=")
+        if not is_set:
+            continue
+        try:
+            settings[name] = float(value)
+        except ValueError:
+            raise CourseError(f"`--with {harmless(text, True)}` needs a number behind the `=`.") from None
+    if len(ways) > 1:
+        raise CourseError("`--with` takes one way to write at a time.")
+    wish = Wish(prompt_of(" ".join(options.names)), options.without, ways[0] if ways else "", settings)
+    speech.require(wish)
+    return wish
+
+
+def _show_start(info: KataInfo) -> None:
+    click.echo(f"grading {info.name} …", err=True)
+
+
+def _show_recorded(speech: Speech, recording: dict[str, str], missing: Sequence[str], view: View) -> None:
+    """Say what is to be done before the student's own functions write, and show what the references write."""
+    lines = [f"{speech.to_go(missing)} Next: grade {missing[0]}"]
+    if recording:
+        lines += ["", view.paint("Recorded, from the course's own functions:", DIM), "", recording["text"]]
+    click.echo("\n".join(paragraphs(line, view.width) for line in lines), color=view.colour)
+
+
+def _write(speaker: Speaker, wish: Wish, recording: dict[str, float], view: View, inside: bool) -> None:
+    """Print the text token by token, why it ends if it ends early, and what was left out."""
+    tokens: list[Token] = []
+    try:
+        writer = speaker.writer(wish)
+        for line in _lines(_kept(writer.write(wish), tokens), view):
+            click.echo(line, nl=False, color=view.colour)
+        click.echo("\n")
+        if inside:
+            click.echo("\n".join(_likeliest(tokens, view)) + "\n", color=view.colour)
+        for line in _remarks(speaker.speech, writer, wish, tokens, recording):
+            click.echo(paragraphs(line, view.width))
+    except Silent as reason:
+        click.echo("\n" * bool(tokens) + paragraphs(str(reason), view.width))
+
+
+def _kept(tokens: Iterable[Token], kept: list[Token]) -> Iterator[Token]:
+    for token in tokens:
+        kept.append(token)
+        yield token
+
+
+def _lines(tokens: Iterable[Token], view: View) -> Iterator[str]:
+    """Yield the tokens, with a new line where the next word has no room. A word ends where a space begins."""
+    column, word = 0, ""
+
+    def placed() -> str:
+        nonlocal column, word
+        text = word.lstrip() if not column else word
+        if column + len(text) > view.width and column:
+            text = "\n" + text.lstrip()
+            column = -1
+        column, word = column + len(text), ""
+        return text
+
+    for token in tokens:
+        if token.text.startswith(" ") and word:
+            yield placed()
+        word += token.text
+    yield placed()
+
+
+def _likeliest(tokens: Sequence[Token], view: View) -> Iterator[str]:
+    """Yield for each new token the likeliest ones at its place, with their shares."""
+    for token in tokens:
+        if token.is_given:
+            continue
+        yield view.paint(token.text.strip() or repr(token.text), BOLD)
+        for text, share in token.likeliest:
+            bar = ("#" if view.ascii_only else "█") * round(share * BAR)
+            yield f"  {text.strip() or repr(text):<16}{share:>6.1%}  {bar}".rstrip()
+
+
+def _remarks(
+    speech: Speech, writer: Writer, wish: Wish, tokens: Sequence[Token], recording: dict[str, float]
+) -> Iterator[str]:
+    """Yield what is to be said of the text: what was left out, the loss, and how fast it was written."""
+    for name in wish.without:
+        switch = speech.switches[name]
+        yield f"Without {switch.name}: {switch.effect}"
+    if not wish.way:
+        yield loss_text(writer.loss(wish), recording.get("loss"))
+    else:
+        ids = [token.id for token in tokens]
+        yield from rates_text(writer.rates(ids, wish))

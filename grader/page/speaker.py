@@ -1,0 +1,155 @@
+"""Let a student's functions write for the page: a process of its own, which holds their workers.
+
+It reads wishes from standard input and writes tokens to what was standard output. A new wish ends the text
+before. A file that was saved since is loaded anew.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from grader.course.catalog import Course
+from grader.errors import CourseError, KataError
+from grader.grading.startup import COMPLAINTS, GraderSettings
+from grader.page.messages import Answer, Dropped, Inbox, Question, Said, Speak, Terms, Written, framed
+from grader.see.demonstration import Demonstration, open_demonstration
+from grader.see.page import render
+from grader.see.recording import read_recording
+from grader.see.speech import (
+    SECTION,
+    Silent,
+    Speaker,
+    Speech,
+    Token,
+    Wish,
+    Writer,
+    loss_text,
+    rates_text,
+    section_of,
+)
+
+
+class Desk:
+    """Answers wishes one after another, the last one that came first."""
+
+    def __init__(self, course: Course, terms: Terms, inbox: Inbox, answers: int) -> None:
+        self.course, self.terms, self.inbox, self._answers = course, terms, inbox, answers
+        self.demonstration = open_demonstration(course)
+        self._open: tuple[object, Speaker | None] = (None, None)
+        self._stack = ExitStack()
+
+    def run(self) -> None:
+        """Answer until the page is gone."""
+        with self._stack:
+            while True:
+                for question in (found := self.inbox.read())[:-1]:
+                    self._send(Dropped(question.number))
+                if found:
+                    self._answer(found[-1])
+
+    def _answer(self, question: Question) -> None:
+        assert isinstance(question, Speak)
+        try:
+            for answer in self._answers_to(question):
+                self._send(answer)
+                if self.inbox.has_news and not answer.is_last:
+                    self._send(Dropped(question.number))
+                    return
+        except (*COMPLAINTS, CourseError, KataError, Silent) as error:
+            self._send(Dropped(question.number, str(error)))
+
+    def _answers_to(self, question: Speak) -> Iterator[Answer]:
+        speech = speech_of(self.demonstration)
+        speaker, wish = self._speaker(speech, question.mine), question.wish
+        recording = read_recording(self.demonstration).get("speech", {})
+        if missing := speaker.missing():
+            yield Said(question.number, recording.get("text", ""))
+            yield Written(question.number, remarks=(speech.to_go(missing),), is_recorded=True)
+            return
+        writer, tokens = speaker.writer(wish), list[Token]()
+        problem = ""
+        try:
+            for token in writer.write(wish):
+                tokens.append(token)
+                yield Said(question.number, token.text)
+        except Silent as reason:
+            problem = str(reason)
+        remarks = [problem] if problem else self._remarks(writer, wish, tokens, recording.get("loss"))
+        yield Written(question.number, tuple(remarks), self._inside(writer, wish, tokens))
+
+    def _remarks(self, writer: Writer, wish: Wish, tokens: list[Token], whole: float | None) -> list[str]:
+        try:
+            if wish.way:
+                return rates_text(writer.rates([token.id for token in tokens], wish))
+            return [loss_text(writer.loss(wish), whole)]
+        except Silent as reason:
+            return [str(reason)]
+
+    def _inside(self, writer: Writer, wish: Wish, tokens: list[Token]) -> str:
+        """Return a page that shows what each token was chosen from, and what the heads looked at."""
+        try:
+            weights = writer.weights([token.id for token in tokens], wish)
+        except Silent:
+            weights = None
+        title = self.demonstration.titles.get(SECTION, self.demonstration.title)
+        return render(self.demonstration, [section_of(title, [], tokens, weights)])
+
+    def _speaker(self, speech: Speech, mine: bool) -> Speaker:
+        """Return the student's functions as their files are now."""
+        files = [self.course.stub(self.course.kata_info(kata)) for kata in speech.katas]
+        state = mine, [_stamp(file) for file in files]
+        known, speaker = self._open
+        if speaker is None or known != state:
+            self._stack.close()
+            key, secret = (path and Path(path) for path in (self.terms.key, self.terms.secret))
+            settings = GraderSettings(self.terms.device, self.terms.isolation, key or None, secret or None)
+            new = Speaker(self.course, speech, mine, self.terms.remembers, settings=settings)
+            speaker = self._stack.enter_context(new)
+            self._open = state, speaker
+        return speaker
+
+    def _send(self, answer: Answer) -> None:
+        data = memoryview(framed(answer))
+        while data:
+            data = data[os.write(self._answers, data) :]
+
+
+def speech_of(demonstration: Demonstration) -> Speech:
+    """Return the course's speech. Raises CourseError if it has none."""
+    if demonstration.speech is None:
+        raise CourseError("The functions of this course write no text.")
+    return demonstration.speech
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Return what changes when a file is saved."""
+    try:
+        found = file.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def main() -> None:
+    """Write until standard input ends."""
+    terms = msgspec.json.decode(sys.argv[1], type=Terms)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the page's server
+    answers = os.dup(1)
+    os.dup2(2, 1)  # so that nothing else is printed between two answers
+    try:
+        Desk(Course(Path(terms.root), Path(terms.exercises)), terms, Inbox(0), answers).run()
+    except (EOFError, BrokenPipeError):
+        pass
+    except (*COMPLAINTS, CourseError, KataError) as error:
+        os.write(answers, framed(Dropped(0, str(error))))
+
+
+if __name__ == "__main__":
+    main()
