@@ -32,8 +32,8 @@ class SpeakView:
                 html.h1(demonstration.titles.get(SECTION, demonstration.title))
                 self._form(without)
             with html.section(**{"aria-label": "The text"}):
-                self.note = html.p("").classes("quiet")
-                self.text = html.p("").classes("text").props("role=status")
+                self.note = ui.label("").classes("quiet")
+                self.text = ui.label("").classes("text").props("role=status")
                 self.remarks = html.div().classes("remarks")
                 self.frame = html.iframe(title="Inside the text", sandbox="allow-scripts")
                 self.frame.set_visibility(False)
@@ -102,6 +102,7 @@ class SpeakView:
         without = tuple(name for name, is_out in self.without.items() if is_out)
         wish = Wish(prompt_of(self.prompt.value or ""), without, self.way, dict(self.values))
         self.note.text, self.text.text = "Loading your functions …", ""
+        self.text.set_visibility(True)
         self.remarks.clear()
         self.frame.set_visibility(False)
         async with aclosing(self.place.judges.speak(wish, self.mine)) as answers:
@@ -125,3 +126,4 @@ class SpeakView:
         if written.inside:
             self.frame.props["src"] = f"{self.prefix}{self.place.keep(written.inside)}"
             self.frame.set_visibility(True)
+            self.text.set_visibility(False)  # the frame shows it, token by token

@@ -23,7 +23,6 @@ from grader.see.demonstration import Demonstration, open_demonstration
 from grader.see.page import render
 from grader.see.recording import read_recording
 from grader.see.speech import (
-    SECTION,
     Silent,
     Speaker,
     Speech,
@@ -34,6 +33,9 @@ from grader.see.speech import (
     rates_text,
     section_of,
 )
+
+INSIDE = "Inside the text"
+HOW = "Press a token to see what it was chosen from, and what each head looked at."
 
 
 class Desk:
@@ -98,8 +100,7 @@ class Desk:
             weights = writer.weights([token.id for token in tokens], wish)
         except Silent:
             weights = None
-        title = self.demonstration.titles.get(SECTION, self.demonstration.title)
-        return render(self.demonstration, [section_of(title, [], tokens, weights)])
+        return render(self.demonstration, [section_of(INSIDE, [HOW], tokens, weights)])
 
     def _speaker(self, speech: Speech, mine: bool) -> Speaker:
         """Return the student's functions as their files are now."""

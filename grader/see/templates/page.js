@@ -137,8 +137,10 @@ function speak(section, data) {
   const words = make(section, "div", { class: "spoken", role: "group", "aria-label": "The text, token by token" });
   const start = make(words, "span", { class: "token", title: "the start" }, "⏎");
   const buttons = data.tokens.map((text, n) => {
-    const button = make(words, "button", { type: "button", class: "token" + (data.likeliest[n].length ? "" : " given") }, text);
+    words.append(text.slice(0, text.length - text.trimStart().length));  // the space, so that lines break there alone
+    const button = make(words, "span", { role: "button", tabindex: 0, class: "token" + (data.likeliest[n].length ? "" : " given") }, text.trimStart());
     button.addEventListener("click", () => choose(n));
+    button.addEventListener("keydown", event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(n); } });
     return button;
   });
   const places = [start, ...buttons], detail = make(section, "div", { class: "pair", "aria-live": "polite" });
@@ -152,13 +154,13 @@ function speak(section, data) {
     if (data.likeliest[n].length) bars(left, data.likeliest[n].map(one => one[0].trim() || one[0]), data.likeliest[n].map(one => one[1]), null, 1, percent);
     if (!data.weights) return;
     const right = make(detail, "figure", { class: "heads" });
-    make(right, "figcaption", {}, n ? `What the heads looked at after “${data.tokens[n - 1].trim()}”, to choose it` : "What the heads looked at");
+    make(right, "figcaption", {}, n ? `What each head (layer.head) looked at after “${data.tokens[n - 1].trim()}”, to choose it` : "What each head (layer.head) looked at");
     data.weights.forEach((layer, l) => layer.forEach((head, h) => {
       const row = make(right, "div", { class: "head", role: "img", "aria-label": `layer ${l + 1}, head ${h + 1}: ${most(head[n]).map(k => `${named(k)} ${head[n][k]} %`).join(", ")}` });
       make(row, "span", { class: "name" }, `${l + 1}.${h + 1}`);
       for (let k = 0; k <= n; k++) {
         const cell = make(row, "i", { title: `layer ${l + 1}, head ${h + 1}: ${named(k)} ${head[n][k]} %` });
-        tint(cell, head[n][k], 100);
+        tint(cell, head[n][k], Math.max(5, ...head[n]));
         cell.addEventListener("pointerenter", () => lit(n, k));
         cell.addEventListener("pointerleave", () => lit(-1, -1));
       }
@@ -166,7 +168,7 @@ function speak(section, data) {
   }
   const named = k => k ? `“${data.tokens[k - 1].trim()}”` : "the start";
   const most = row => row.map((_, k) => k).sort((a, b) => row[b] - row[a]).slice(0, 3).filter(k => row[k]);
-  choose(Math.max(0, data.likeliest.findIndex(one => one.length)));
+  choose(Math.max(0, data.tokens.findLastIndex(text => text.trim().length > 3)));
 }
 
 // ---- the page -------------------------------------------------------------------------------------------
