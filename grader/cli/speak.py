@@ -104,10 +104,14 @@ def _lines(tokens: Iterable[Token], view: View) -> Iterator[str]:
         column, word = column + len(text), ""
         return text
 
-    for token in tokens:
-        if token.text.startswith(" ") and word:
-            yield placed()
-        word += token.text
+    try:
+        for token in tokens:
+            if token.text.startswith(" ") and word:
+                yield placed()
+            word += token.text
+    except Silent:
+        yield placed()
+        raise
     yield placed()
 
 

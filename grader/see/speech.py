@@ -7,6 +7,7 @@ why it stops.
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -24,9 +25,11 @@ from grader.see.answers import Answers, Functions, open_answers
 from grader.see.sections import Section
 from grader.see.tracing import Array, Shapes, Tracer
 from grader.values.formatting import counted
+from grader.worker.batch import run_together
 from grader.worker.student import Student
 
-CALL_SECONDS = 1.0  # CPU time of one call; none of a decoder that speaks takes a tenth of it
+CALL_SECONDS = 2.0  # CPU time of one call; none of a decoder that speaks takes a tenth of it
+DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 SECTION = "speak"  # its id on the page
 MOST_CHARACTERS = 2000  # of a prompt that are read, the last ones
 
@@ -140,9 +143,8 @@ class Speech:
         for name, value in wish.settings.items():
             setting = self.settings[name]
             if not setting.low <= value <= setting.high:
-                raise CourseError(
-                    f"{name} lies between {setting.low:g} and {setting.high:g}, not at {value:g}."
-                )
+                between = f"between {setting.low:g} and {setting.high:g}"
+                raise CourseError(f"{name} must lie {between}; it is {value:g}.")
 
     def katas_of(self, wish: Wish) -> Functions:
         """Return the katas that a wish takes. Raises CourseError as `require` does."""
@@ -177,11 +179,26 @@ class Calls:
         kata = self.answers.kata_of(function)
         return self.run(kata, function, lambda student: getattr(student, function)(*arguments), shapes)
 
+    def many(self, function: str, shape: tuple[int, ...], calls: Sequence[tuple[Any, ...]]) -> Array:
+        """Return what a function returns first for each of these arguments, [calls, *shape]."""
+
+        def first(arguments: tuple[Any, ...], student: Student) -> Any:
+            returned = getattr(student, function)(*arguments)
+            return returned[0] if isinstance(returned, list | tuple) and returned else returned
+
+        def run(student: Student) -> Any:
+            return np.stack([*run_together(student, [partial(first, arguments) for arguments in calls])])
+
+        kata = self.answers.kata_of(function)
+        [values] = self.run(kata, function, run, [(len(calls), *shape)])
+        return values
+
     def run(
         self, kata: str, function: str, run: Callable[[Student], Any], shapes: Shapes, kind: str = "f4"
     ) -> list[Array]:
         """Return the arrays of these shapes and this kind that `run` gives with the student of a kata."""
         values = self._tracer.call(function, kata, run, shapes, kind=kind)
+        self.answers.students[kata].trace.clear()  # which keeps the arrays of every call
         if any(value is None for value in values):
             raise Silent(f"{function} stopped the text. {self._tracer.steps[function].note}")
         if any(np.isnan(value).any() for value in values):
@@ -246,13 +263,22 @@ def text_of(tokens: Iterable[Token]) -> str:
 
 
 def section_of(title: str, texts: Sequence[str], tokens: Sequence[Token], weights: Array | None) -> Section:
-    """Return a text as a section: what each token was chosen from, what each head looked at in percent."""
+    """Return a text as a section: what each token was chosen from, and what each head looked at.
+
+    A row of weights ends with the token that looks, and is written as a digit of base 62 for each weight.
+    """
     data = {
         "tokens": [token.text for token in tokens],
         "likeliest": [token.likeliest for token in tokens],
-        "weights": None if weights is None else (weights * 100).round().astype(int).tolist(),
+        "weights": None if weights is None else [list(map(_rows, layer)) for layer in weights],
     }
     return Section(SECTION, title, texts, data=data)
+
+
+def _rows(head: Array) -> list[str]:
+    """Return the rows of one head [T, T] as digits."""
+    levels = (head.clip(0, 1) * (len(DIGITS) - 1)).round().astype(int).tolist()
+    return ["".join(DIGITS[level] for level in row[: n + 1]) for n, row in enumerate(levels)]
 
 
 def recorded_speech(speech: Speech, answers: Answers) -> dict[str, Any]:
@@ -278,4 +304,4 @@ def loss_text(loss: float, whole: float | None) -> str:
 
 def prompt_of(text: str) -> str:
     """Return what is read of a prompt: one line without control characters, cut to its last ones."""
-    return harmless(text[-MOST_CHARACTERS:], one_line=True).strip()
+    return harmless(" ".join(text[-MOST_CHARACTERS:].split()), one_line=True)

@@ -22,6 +22,7 @@ from .grammar import END
 from .model import Model, read_model
 
 LIKELIEST = 5
+LONGEST = 96  # tokens of a prompt that are read, the last ones
 
 
 class Decoder:
@@ -35,7 +36,7 @@ class Decoder:
         model, (start,) = self.model, END.encode()
         if wish.way and wish.without:
             raise Silent("Only the parts can be left out, not what `cache` and `whole` do at once.")
-        ids = [start, *model.encode(wish.prompt)[-(model.max_len // 2) :]]
+        ids = [start, *model.encode(wish.prompt)[-LONGEST:]]
         yield from (Token(token, model.text(token)) for token in ids[1:])
         following = _Following(self.calls, wish)
         steps = self._steps(wish)
@@ -61,7 +62,7 @@ class Decoder:
         losses: list[float] = []
         for story in self.model.held:
             ids = [end, *self.model.encode(story), end]
-            losses += _losses(parts.hidden(ids[:-1]) @ self.model["head.weight"].T, ids[1:])
+            losses += _losses(parts.logits(ids[:-1]), ids[1:])
         return float(np.mean(losses))
 
     def rates(self, ids: Sequence[int], wish: Wish) -> dict[str, tuple[float, float]]:
@@ -108,6 +109,13 @@ class Parts:
         if not 0 <= int(best) < size:
             raise Silent(f"next_token stopped the text. It returned the id {int(best)} of {size} tokens.")
         return logits, shares, int(best)
+
+    def logits(self, ids: Sequence[int]) -> Array:
+        """Return the logits of the token behind each of these, [T, V]."""
+        hidden, weight = self.hidden(ids), np.ascontiguousarray(self.model["head.weight"].T)
+        # two rows, so that it shows which one is taken
+        calls = [(hidden[max(0, place - 1) : place + 1], weight) for place in range(len(ids))]
+        return self.calls.many("next_token", (self.model.vocab_size,), calls)
 
     def hidden(self, ids: Sequence[int]) -> Array:
         """Return the hidden states [T, d_model] behind the last norm."""

@@ -155,7 +155,7 @@ function speak(section, data) {
     if (!data.weights) return;
     const right = make(detail, "figure", { class: "heads" });
     make(right, "figcaption", {}, n ? `What each head (layer.head) looked at after “${data.tokens[n - 1].trim()}”, to choose it` : "What each head (layer.head) looked at");
-    data.weights.forEach((layer, l) => layer.forEach((head, h) => {
+    heads.forEach((layer, l) => layer.forEach((head, h) => {
       const row = make(right, "div", { class: "head", role: "img", "aria-label": `layer ${l + 1}, head ${h + 1}: ${most(head[n]).map(k => `${named(k)} ${head[n][k]} %`).join(", ")}` });
       make(row, "span", { class: "name" }, `${l + 1}.${h + 1}`);
       for (let k = 0; k <= n; k++) {
@@ -166,6 +166,8 @@ function speak(section, data) {
       }
     }));
   }
+  const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  const heads = (data.weights || []).map(layer => layer.map(head => head.map(row => [...row].map(digit => Math.round(100 * digits.indexOf(digit) / 61)))));
   const named = k => k ? `“${data.tokens[k - 1].trim()}”` : "the start";
   const most = row => row.map((_, k) => k).sort((a, b) => row[b] - row[a]).slice(0, 3).filter(k => row[k]);
   choose(Math.max(0, data.tokens.findLastIndex(text => text.trim().length > 3)));
