@@ -316,7 +316,7 @@ def test_all_of_it_works_by_keyboard(visit):
     wait(browser, lambda b: not b.execute_script(editor))
 
 
-@pytest.mark.parametrize("path", ["/", "/kata/causal_mask", "/kata/attention_questions"])
+@pytest.mark.parametrize("path", ["/", "/kata/causal_mask", "/kata/attention_questions", "/speak"])
 @pytest.mark.parametrize(("width", "colours"), [(1280, "light"), (1280, "dark"), (375, "light")])
 def test_axe_finds_nothing(visit, course, browser, path, width, colours):
     axe = pytest.importorskip("axe_core_python.selenium", reason="axe is not installed")
@@ -327,7 +327,9 @@ def test_axe_finds_nothing(visit, course, browser, path, width, colours):
     file = stub(course, "causal_mask")
     visit(path)
     file.write_text(file.read_text().replace(BODY, WRONG))
-    if "causal" in path:
+    if path == "/speak":
+        wait(browser, lambda b: b.find_elements(By.CSS_SELECTOR, ".remarks p"))
+    elif "causal" in path:
         scores(browser, "✗ 3 / 10")
     elif path != "/":
         scores(browser, "·")
@@ -478,3 +480,78 @@ def test_ten_tabs_and_a_socket_that_is_cut(visit, course):
     browser.switch_to.window(first)
     scores(browser, "✓ 10 / 10")
     assert file.read_text() == source.replace(BODY, RIGHT)
+
+
+# --- a text that the student's functions write ---
+
+PARTS = ("token_embedding", "causal_mask", "multi_head_attention", "layer_norm", "feed_forward", "next_token")
+
+
+@pytest.fixture
+def own_parts(course, visit):
+    """The six katas whose functions write hold their references."""
+    for name in PARTS:
+        shutil.copy(next(ROOT.glob(f"solutions/*/{name}/reference.py")), stub(course, name))
+    return visit
+
+
+def spoken(browser, holds):
+    """Wait until the text is at its end and holds something, and return what is said of it."""
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".speak iframe").is_displayed())
+    browser.switch_to.frame(browser.find_element(By.CSS_SELECTOR, ".speak iframe"))
+    wait(browser, lambda b: holds in b.find_element(By.CSS_SELECTOR, ".spoken").text)
+    browser.switch_to.default_content()
+    return browser.find_element(By.CSS_SELECTOR, ".remarks").text
+
+
+def test_a_text_is_written_a_part_is_left_out_and_a_hover_lights_two_tokens(own_parts):
+    browser = own_parts("/speak")
+    assert spoken(browser, "The small boat lived in the harbour.").startswith("Mean loss")
+    prompt = browser.find_element(By.CSS_SELECTOR, ".speak input")
+    prompt.send_keys(Keys.CONTROL, "a")
+    prompt.send_keys("Once a shy", Keys.ENTER)
+    wait(browser, lambda b: b.find_element(By.CSS_SELECTOR, ".speak .text").text.startswith("Once a shy "))
+    spoken(browser, "Once a shy")
+    browser.find_element(By.XPATH, "//*[contains(@class, 'q-checkbox')][contains(., 'layer norm')]").click()
+    wait(
+        browser,
+        lambda b: "Without layer norm: the numbers grow" in b.find_element(By.CSS_SELECTOR, ".remarks").text,
+    )
+    spoken(browser, "Once a shy")
+    browser.switch_to.frame(browser.find_element(By.CSS_SELECTOR, ".speak iframe"))
+    token = browser.find_elements(By.CSS_SELECTOR, ".spoken [role=button]")[4]
+    token.send_keys(Keys.ENTER)
+    assert token.get_attribute("aria-pressed") == "true"
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".head")) == 16
+    cell = browser.find_elements(By.CSS_SELECTOR, ".head")[3].find_elements(By.TAG_NAME, "i")[2]
+    ActionChains(browser).move_to_element(cell).perform()
+    lit = [browser.find_element(By.CSS_SELECTOR, f".spoken .{kind}").text for kind in ("query", "key")]
+    tokens = [node.text for node in browser.find_elements(By.CSS_SELECTOR, ".spoken .token")]
+    assert lit == [tokens[4], tokens[2]]
+
+
+def test_until_the_parts_pass_a_recorded_text_is_shown(visit):
+    browser = visit("/speak")
+    told = "6 katas to go until your functions write a text"
+    wait(browser, lambda b: told in b.find_element(By.CSS_SELECTOR, ".remarks").text)
+    assert (
+        "Recorded, from the course's own functions:" in browser.find_element(By.CSS_SELECTOR, ".speak").text
+    )
+    assert "The small boat lived" in browser.find_element(By.CSS_SELECTOR, ".speak .text").text
+
+
+def test_a_prompt_is_text_and_a_pass_leads_to_its_lesson(own_parts):
+    browser = own_parts("/speak")
+    spoken(browser, "The small boat")
+    prompt = browser.find_element(By.CSS_SELECTOR, ".speak input")
+    prompt.send_keys(Keys.CONTROL, "a")
+    prompt.send_keys(EVIL[:60], Keys.ENTER)
+    wait(browser, lambda b: not b.find_element(By.CSS_SELECTOR, ".speak iframe").is_displayed())
+    spoken(browser, "</script>")
+    assert browser.execute_script("return window.hit") is None
+    browser.get(browser.current_url.replace("/speak", "/kata/causal_mask"))
+    scores(browser, "✓")
+    link = browser.find_element(By.LINK_TEXT, "See what it does in a text")
+    assert link.get_attribute("href").endswith("/speak/mask")
+    link.click()
+    wait(browser, lambda b: "Without the mask" in b.find_element(By.CSS_SELECTOR, ".remarks").text)

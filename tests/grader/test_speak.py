@@ -409,7 +409,7 @@ def test_its_options_go_with_it_alone(option):
 
 
 def test_a_course_without_a_text_says_so(tiny_course):
-    result = CliRunner().invoke(command, ["--speak", "--course", str(tiny_course)])
+    result = CliRunner().invoke(command, ["--speak", "--course", str(tiny_course.root)])
     assert result.exit_code == 4
     assert result.stderr == "The course has nothing to see: its path.toml names no folder with `see`.\n"
-    assert speech_in(Course(tiny_course)) is None
+    assert speech_in(tiny_course) is None
