@@ -80,6 +80,8 @@ def run_check(check: Check, context: CheckContext) -> CheckResult:
 
 def judge_case(check: Check, context: CheckContext, case: Case, student: Student) -> Failure | Skip | None:
     """Return the failure of one case, None if it passes. Raises CheckAborted if the worker is lost."""
+    if context.leaves_out(case):
+        return Skip()
     context = context.for_student(student)
     try:
         outcome = _judge(check, context, case, context.student)

@@ -78,7 +78,7 @@ def _begun(course: Course, katas: Functions) -> Iterator[tuple[str, Submission]]
             submission = read_answer(info, course.stub(info))
         except SubmissionRejected:
             continue
-        if submission.begun:
+        if submission.begun and not lacks_library(submission):
             yield name, submission
 
 
@@ -95,8 +95,8 @@ def _passes(session: Session, info: KataInfo, started: Callable[[KataInfo], None
 def _load(stack: ExitStack, session: Session, submission: Submission) -> Student | None:
     """Return the submission in a worker that ends with the stack, or None if it cannot be imported."""
     info = submission.info
-    process = stack.enter_context(session.grader.factories[info.library].start("cpu"))
-    student = RemoteStudent(process, library=info.library)
+    process = stack.enter_context(session.grader.factories[submission.library].start("cpu"))
+    student = RemoteStudent(process, library=submission.library, as_tensors=submission.as_tensors)
     loading = {"source": submission.source, "entry_points": list(info.entry_points), "forbidden": []}
     try:
         student.greeting(START_SECONDS)

@@ -24,7 +24,7 @@ from grader.course.submission import Submission, SubmissionRejected
 from grader.grading.grader import Grader
 from grader.grading.startup import open_grader
 from grader.notebooks.magics import grade_source
-from grader.worker.fork_server import open_sources
+from grader.worker.fork_server import WorkerFactories
 
 ROOT = Path(__file__).resolve().parents[2]
 KATAS = [
@@ -144,10 +144,10 @@ def every_way(shared, keyring, name, sources):
     yield {key: grade(shared, name, sources[key]) for key in reversed(sources)}
     alone = {}
     for key, source in sources.items():
-        with closing(open_sources([library])) as fresh:
+        with closing(WorkerFactories([library])) as fresh:
             alone[key] = grade(Grader(course, fresh), name, source)
     yield alone
-    with closing(open_sources([library])) as fresh:
+    with closing(WorkerFactories([library])) as fresh:
         with_key = Grader(course, fresh, keyring=keyring(name))
         yield {key: grade(with_key, name, source) for key, source in sources.items()}
 
@@ -187,7 +187,7 @@ def test_sleeping_costs_nothing_within_the_limits(tiny_course):
             if isinstance(x, str): raise ValueError
             return x + x
     """
-    with closing(open_sources(["numpy"])) as sources:
+    with closing(WorkerFactories(["numpy"])) as sources:
         grader = Grader(tiny_course, sources)
         reports = [grade(grader, "double", code) for _ in range(3)]
     assert reports[0] == reports[1] == reports[2]
