@@ -42,12 +42,8 @@ class Submission:
 
     @cached_property
     def library(self) -> str:
-        """The library that the submission is judged in: PyTorch if it imports that and not NumPy, where the
-        kata may be answered in it; else the kata's own."""
-        if len(self.info.libraries) < 2 or "torch" not in self.source:
-            return self.info.library
-        imported = _imported(ast.parse(self.source))
-        return "torch" if "torch" in imported and "numpy" not in imported else self.info.library
+        """The library that the submission is judged in."""
+        return library_of(self.info, self.source)
 
     @property
     def as_tensors(self) -> bool:
@@ -70,6 +66,18 @@ class Submission:
             return not wanted <= set(open_questions(ast.parse(self.source)))
         found = [node for node in ast.parse(self.source).body if getattr(node, "name", None) in wanted]
         return not found or not all(map(is_stub, found))
+
+
+def library_of(info: KataInfo, source: str) -> str:
+    """Return PyTorch if a source imports that and not NumPy, and the kata may be answered in it; else the
+    kata's own library, also for a source that is no Python."""
+    if len(info.libraries) < 2 or "torch" not in source:
+        return info.library
+    try:
+        imported = _imported(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return info.library
+    return "torch" if "torch" in imported and "numpy" not in imported else info.library
 
 
 def _imported(tree: ast.Module) -> set[str]:

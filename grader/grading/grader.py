@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -28,7 +29,7 @@ from grader.course.general_mistakes import GENERAL
 from grader.course.rules import first_use
 from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
-from grader.grading.report_builder import as_check, as_repair, smallest
+from grader.grading.report_builder import as_check, as_repair, in_torch, smallest
 from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata, Library, hundredths
 from grader.report import CheckReport, Cost, Isolation, KataReport, Part, Provenance
@@ -94,13 +95,14 @@ class Grader:
 
     @property
     def provenance(self) -> Provenance:
-        """The versions of the grader and its libraries; PyTorch's only if it is imported."""
-        torch = sys.modules.get("torch")
+        """The versions of the grader and its libraries; PyTorch's only if it is imported, or an answer was
+        judged in it."""
+        uses_torch = "torch" in sys.modules or any(library == "torch" for _, library in self._prepared)
         return Provenance(
             grader.__version__,
             ".".join(map(str, sys.version_info[:3])),
             np.__version__,
-            str(torch.__version__) if torch else "",
+            version("torch") if uses_torch else "",
             self.keyring.digest if self.keyring else "",
         )
 
@@ -155,6 +157,7 @@ class Grader:
             digest=hashlib.sha256(submission.source.encode()).hexdigest(),
             cost=judged.cost if passed else None,
             parts=judged.parts,
+            library=submission.library if submission.as_tensors else "",
         )
         return Graded(bounded(report), self._search_of(prepared, submission, judged.unexplained))
 
@@ -220,9 +223,12 @@ class Grader:
                     printed.get(f.check.name, ""),
                     stub,
                     run.parts,
+                    submission.as_tensors,
                 )
                 for f in results
             ]
+            if submission.as_tensors:
+                checks = list(map(in_torch, checks))
             checks += written_answers(prepared.kata, source)
             # a general name says no place
             own = [mistake for mistake in mistakes.values() if mistake.id not in GENERAL]

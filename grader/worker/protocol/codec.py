@@ -218,7 +218,7 @@ class _Encoder:
             return value.item() if is_number else {"s": self._add_array(np.asarray(value))}
         if isinstance(value, np.ndarray):
             if self.as_tensors:
-                return {"T": self._add_array(_forwards(value)), "on": "cpu"}
+                return {"T": self._add_array(forwards(value)), "on": "cpu"}
             return {"a": self._add_array(value)}
         if isinstance(value, Handle):
             return {"h": [value.id, value.type_name, value.callable]}
@@ -269,7 +269,7 @@ class _Encoder:
         return self._add_array(plain.numpy())
 
 
-def _forwards(array: Array) -> Array:
+def forwards(array: Array) -> Array:
     """Return the array, or a contiguous copy if it has a negative stride, which tensors cannot have."""
     return array.copy("C") if any(stride < 0 for stride in array.strides) else array
 
