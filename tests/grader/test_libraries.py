@@ -200,3 +200,160 @@ def test_a_mistake_has_the_same_name_in_both_libraries(grader):
     one, other = (graded(grader, source) for source in (OVERFLOWS, OVERFLOWS_IN_TORCH))
     assert one.mistake == other.mistake
     assert one.mistake.id == "forgets_to_subtract_the_max"
+
+
+# --- messages, snippets and hints ---
+
+
+def test_messages_speak_of_tensors(grader):
+    source = SOFTMAX.replace("return powers", "return powers[..., None]")
+    report = graded(grader, source)
+    shape = next(check for check in report.checks if check.name == "agrees_with_reference")
+    assert shape.message == "The result is float32 tensor (1, 1, 1); it must be float32 tensor (1, 1)."
+    assert (report.title, report.library) == ("softmax in PyTorch", "torch")
+    assert "torch.tensor(" in shape.snippet
+    assert "np." not in shape.snippet
+
+
+def test_what_the_code_raised_is_left_as_it_is(grader):
+    source = SOFTMAX.replace("    return", "    raise KeyError('an array of NumPy')\n        return")
+    told = graded(grader, source).checks[0].message
+    assert told == "The code raised KeyError: 'an array of NumPy' (line 7)."
+
+
+# --- what PyTorch raises ---
+
+SPLITS = """
+    import torch
+
+    def split_heads(x, num_heads):
+        batch, tokens, width = x.shape
+        {}
+        return x.reshape(batch, tokens, num_heads, width // num_heads).transpose(1, 2)
+
+    def merge_heads(x):
+        return x.transpose(1, 2).flatten(start_dim=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "fails"),
+    [
+        ("if width % num_heads: raise ValueError", set()),
+        ("pass", set()),  # reshape raises RuntimeError
+        ("if width % num_heads: x.sum().backward()", set()),
+        ("if width % num_heads: raise RuntimeError", {"refuses_a_remainder"}),
+        ("if width % num_heads: raise IndexError", {"refuses_a_remainder"}),
+    ],
+)
+def test_a_runtime_error_of_pytorch_counts_as_the_value_error_of_numpy(grader, line, fails):
+    assert failed(graded(grader, SPLITS.format(line), "head_split_merge")) == fails
+
+
+# --- shortcuts ---
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "used"),
+    [
+        (
+            "softmax",
+            """
+            import torch
+            import torch.nn.functional as F
+
+            def softmax(x, axis=-1):
+                return F.softmax(x if x.is_floating_point() else x.double(), dim=axis)
+            """,
+            "Line 6 uses torch.nn.functional.softmax",
+        ),
+        (
+            "scaled_dot_product_attention",
+            """
+            import torch
+            from torch.nn import functional as F
+
+            def scaled_dot_product_attention(q, k, v, mask=None):
+                keys = k.shape[-2]
+                eye = torch.eye(keys, dtype=q.dtype, device=q.device).expand(*k.shape[:-1], keys)
+                attended = (F.scaled_dot_product_attention(q, k, x, attn_mask=mask) for x in (v, eye))
+                return tuple(attended)
+            """,
+            "Line 8 uses torch.nn.functional.scaled_dot_product_attention",
+        ),
+        (
+            "layer_norm",
+            """
+            import torch
+            import torch.nn.functional as F
+
+            def layer_norm(x, gamma, beta, eps=1e-5):
+                return F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+            """,
+            "Line 6 uses torch.nn.functional.layer_norm",
+        ),
+    ],
+)
+def test_a_function_of_pytorch_that_does_it_all_is_noted_as_a_shortcut(grader, name, source, used):
+    report = graded(grader, source, name)
+    assert (report.status, report.score) == ("passed", report.max_score)
+    assert report.checks[0].message == f"{used}, which does what this kata is about. The points stand."
+
+
+# --- attacks: the choice of library gains nothing ---
+
+#: Ends of a right softmax, and the checks that fail.
+WRAPPED = {
+    "requires gradients": ("return answer.requires_grad_()", False),
+    "carries a hook": ("answer.requires_grad_().register_hook(print)\n        return answer", False),
+    "is negated when it is read": ("return torch._neg_view(-answer)", False),
+    "is a parameter": ("return torch.nn.Parameter(answer)", False),
+    "is a subclass": ("return answer.as_subclass(Liar)", False),
+    "is a wrong subclass that says it is equal": ("return (answer * 0).as_subclass(Liar)", True),
+    "has no values": ("return answer.to('meta')", True),
+    "is sparse": ("return answer.to_sparse()", True),
+    "is bfloat16": ("return answer.bfloat16()", True),
+    "is float8": ("return answer.to(torch.float8_e4m3fn)", True),
+    "is quantized": ("return torch.quantize_per_tensor(answer.float(), 0.1, 0, torch.qint8)", True),
+    "is nested": ("return torch.nested.nested_tensor([answer])", True),
+    "is a future": ("return torch.futures.Future()", True),
+}
+LIAR = """
+    import torch
+
+    class Liar(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return True
+
+    def softmax(x, axis=-1):
+        x = x if x.is_floating_point() else x.double()
+        answer = (x - x.logsumexp(axis, keepdim=True)).exp()
+        {}
+"""
+
+
+@pytest.mark.parametrize("what", WRAPPED)
+def test_a_tensor_in_disguise_is_judged_by_its_values(grader, what):
+    end, is_refused = WRAPPED[what]
+    report = graded(grader, LIAR.format(end))
+    agreement = report.checks[0]
+    assert (agreement.status == "failed", report.score == 0) == (is_refused, is_refused)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
+def test_integers_that_pytorch_can_compute_with_are_judged(grader, dtype):
+    source = SOFTMAX.replace("    x = x if", f"    if x.dtype is torch.{dtype}: return x\n        x = x if")
+    assert "integer_scores_count" in failed(graded(grader, source))
+
+
+def test_gradients_switched_off_for_all_are_noticed(grader):
+    source = SOFTMAX.replace("    powers =", "    torch.set_grad_enabled(True)\n        powers =")
+    assert failed(graded(grader, source)) == {"earlier_calls_change_nothing"}
+
+
+def test_an_answer_that_leaves_the_device_does_not_pass(grader):
+    source = SOFTMAX.replace("    x = x if", "    x = x.cpu()\n        x = x if")
+    report = graded(grader, source)
+    assert failed(report) == {"stays_on_the_device"}
+    assert (report.status, report.score) == ("failed", report.max_score)

@@ -266,7 +266,11 @@ class _Encoder:
             plain = tensor.detach().cpu().resolve_conj().resolve_neg()
         if plain.dtype is torch.bfloat16:
             return self._add_array(plain.view(torch.int16).numpy(), "bfloat16")
-        return self._add_array(plain.numpy())
+        try:
+            return self._add_array(plain.numpy())
+        except (TypeError, RuntimeError):
+            name = str(tensor.dtype).removeprefix("torch.")
+            raise Malformed(f"tensors of dtype {name} cannot travel") from None
 
 
 def forwards(array: Array) -> Array:
