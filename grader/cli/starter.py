@@ -36,8 +36,9 @@ def build_course_wheel(
 
 
 def _solutions(course: Course, infos: list[KataInfo]) -> dict[str, bytes]:
-    """Return the references and the variants by their paths in the course."""
-    paths = {course.solution(info, part) for info in infos for part in ("reference", "variants")}
+    """Return the references, the answers in PyTorch and the variants by their paths in the course."""
+    parts = ("reference", "in_torch", "variants")
+    paths = {course.solution(info, part) for info in infos for part in parts}
     found = sorted(path for path in paths if path.is_file())
     return {path.relative_to(course.root).as_posix(): path.read_bytes() for path in found}
 

@@ -1,0 +1,124 @@
+"""Translate the mistakes of NumPy katas into PyTorch mechanically, and compare what the grader says of both.
+
+    python tests/grader/translated_mistakes.py [KATA …]
+
+The operations of a mistake run in PyTorch, by the functions of NumPy's names that PyTorch has for its
+compiler. A mistake of which nothing works there is one that cannot be translated.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course.catalog import Course, KataInfo
+from grader.course.known_solutions import standalone_sources
+from grader.course.submission import Submission, SubmissionRejected
+from grader.grading.grader import Grader
+from grader.grading.startup import open_grader
+
+ROOT = Path(__file__).resolve().parents[2]
+DEVICE = "stays_on_the_device"  # which answers in NumPy are not asked for
+#: The functions of NumPy's names make arrays of tensors; these convert at the border of a submission.
+BORDER = """
+import contextlib
+import torch
+from torch import _numpy as _np
+
+_np.errstate = lambda **_: contextlib.nullcontext()
+
+def _inside(value):
+    if isinstance(value, torch.Tensor):
+        return _np.asarray(value)
+    if type(value) in (list, tuple):
+        return type(value)(map(_inside, value))
+    if type(value) is dict:
+        return {{key: _inside(item) for key, item in value.items()}}
+    return (lambda *args: _inside(value(*map(_outside, args)))) if callable(value) else value
+
+def _outside(value):
+    if isinstance(value, _np.ndarray):
+        return value.tensor
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_outside, value))
+    if isinstance(value, dict):
+        return {{key: _outside(item) for key, item in value.items()}}
+    return value
+
+def _translated(function):
+    return lambda *args, **kwargs: _outside(function(*_inside(args), **_inside(kwargs)))
+"""
+ENTRY = "{0} = _translated({0})"
+
+
+def translated(source: str, entry_points: tuple[str, ...]) -> str:
+    """Return a standalone source, see `standalone_sources`, whose operations run in PyTorch."""
+    for line in ("import numpy as np", "import numpy"):
+        source = source.replace(line, line.replace("import numpy", "from torch import _numpy"))
+    border = BORDER.replace("{{", "{").replace("}}", "}")
+    return "\n".join([source, border, *(ENTRY.format(name) for name in entry_points)])
+
+
+@dataclass
+class Verdict:
+    """What the grader says: the checks that fail, the score and the name of the mistake."""
+
+    failed: frozenset[str]
+    score: int
+    mistake: str
+    reason: str
+
+    @classmethod
+    def of(cls, grader: Grader, info: KataInfo, source: str) -> Verdict:
+        try:
+            report = grader.grade(Submission(info, source, f"{info.name}.py")).report
+        except SubmissionRejected as refused:
+            return cls(frozenset(["import"]), 0, "", str(refused))
+        wrong = [check for check in report.checks if check.status not in ("passed", "skipped")]
+        failed = frozenset(check.name for check in wrong if check.name != DEVICE)
+        reason = next((check.message for check in wrong if "_numpy" in check.message), "")
+        mistake = report.mistake.id if report.mistake else ""
+        return cls(failed, report.score, mistake, reason or (wrong[0].message if wrong else ""))
+
+
+def compared(
+    grader: Grader, info: KataInfo, names: list[str] | None = None
+) -> dict[str, tuple[Verdict, Verdict]]:
+    """Return, for each mistake of a kata, what the grader says of it in NumPy and in PyTorch."""
+    sources = standalone_sources(grader.course, info, "mistakes")
+    return {
+        name: (
+            Verdict.of(grader, info, sources[name]),
+            Verdict.of(grader, info, translated(sources[name], info.entry_points)),
+        )
+        for name in names or list(sources)
+    }
+
+
+def main() -> None:
+    course = Course(ROOT)
+    infos = [info for info in course.katas.values() if len(info.libraries) > 1]
+    infos = [info for info in infos if not sys.argv[1:] or info.name in sys.argv[1:]]
+    total: Counter[str] = Counter()
+    grader, factories = open_grader(course, infos)
+    with closing(factories):
+        for info in infos:
+            for name, (one, other) in compared(grader, info).items():
+                same = (one.failed, one.score) == (other.failed, other.score)
+                named = "named alike" if one.mistake == other.mistake else "named otherwise"
+                total.update(["mistakes", f"same checks and marks, {named}" if same else "differ"])
+                if not same or one.mistake != other.mistake:
+                    print(f"{info.name}: {name}: {one.score} {other.score} {one.mistake!r} {other.mistake!r}")
+                    print(f"    only in NumPy {sorted(one.failed - other.failed)}")
+                    print(
+                        f"    only in PyTorch {sorted(other.failed - one.failed)}: {other.reason[:200]}",
+                        flush=True,
+                    )
+    print(dict(total))
+
+
+if __name__ == "__main__":
+    main()
