@@ -139,6 +139,8 @@ class Grader:
         """Grade one submission, even if it crashes. Raises SubmissionRejected if the file cannot be loaded,
         and Outdated."""
         began = time.monotonic()
+        if submission.as_tensors:
+            self.factories[submission.library]  # starts while the kata is loaded
         prepared = self.prepare(submission.info, submission.library)
         broken = _check_rules(prepared.kata, submission)
         judged = _Judged(broken) if broken else self._judge(prepared, submission)
