@@ -26,6 +26,8 @@ from grader.grading.startup import open_grader
 from grader.notebooks.magics import grade_source
 from grader.worker.fork_server import WorkerFactories
 
+from .translated_mistakes import translated
+
 ROOT = Path(__file__).resolve().parents[2]
 KATAS = [
     "softmax",
@@ -99,11 +101,16 @@ def unprinted(report):
 
 
 def answers(course, name):
-    """Return a kata's reference, and some of its variants and mistakes, by name."""
+    """Return a kata's reference, and some of its variants and mistakes, by name; and a right and a wrong
+    answer in PyTorch to a NumPy kata."""
     info = course.kata_info(name)
     found = {"reference": course.solution(info, "reference").read_text(encoding="utf-8")}
     for part in ("variants", "mistakes"):
         found |= dict(spread(list(standalone_sources(course, info, part).items()), SAMPLE))
+    in_torch = course.solution(info, "in_torch")
+    if in_torch.is_file():
+        found["right in PyTorch"] = in_torch.read_text(encoding="utf-8")
+        found["wrong in PyTorch"] = translated(list(found.values())[-2], info.entry_points)
     return found
 
 
@@ -247,7 +254,8 @@ def test_a_notebook_gives_the_same_report(shared):
     sources = {**answers(shared.course, "softmax"), **PECULIAR}
     del sources[BY_IDENTITY]
     del sources[TENSOR]  # whether a worker of NumPy has the memory to import PyTorch hangs on its build
-    for source in [sources["reference"], *list(sources.values())[-3:]]:
+    in_torch = [sources["right in PyTorch"], sources["wrong in PyTorch"]]
+    for source in [sources["reference"], *in_torch, *list(sources.values())[-3:]]:
         here = grade(shared, "softmax", source)
         there = told(grade_source(info, textwrap.dedent(source)))
         assert unprinted(there) == unprinted(here)
