@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import re
-import textwrap
 
 NAMES = {"numpy": "NumPy", "torch": "PyTorch"}
 WIDTH = 88  # characters of a line in a statement
@@ -70,4 +69,6 @@ def _filled(paragraph: str) -> str:
     lines = paragraph.splitlines()
     if all(len(line) <= WIDTH for line in lines) or any(line.startswith(" ") for line in lines):
         return paragraph
+    import textwrap  # takes milliseconds, and few stubs need it
+
     return textwrap.fill(" ".join(lines), WIDTH, break_on_hyphens=False) + "\n" * paragraph.endswith("\n")
