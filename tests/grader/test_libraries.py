@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.course.catalog import Course, KataError
+from grader.course.catalog import Course, KataError, load_file
 from grader.course.submission import Submission, read_submission
 from grader.grading.startup import open_grader
+from grader.worker.in_process import LocalTensorStudent
 from grader.worker.protocol.codec import ARRAYS, Handle, TensorOutline, decode, encode
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -187,6 +188,13 @@ def test_an_idiomatic_answer_in_pytorch_has_full_marks(grader, path):
 def test_every_numpy_kata_that_may_be_answered_in_pytorch_has_such_an_answer():
     answered = {path.parent.name for path in IN_TORCH}
     assert answered == {name for name, info in COURSE.katas.items() if len(info.libraries) > 1}
+
+
+def test_laws_hold_for_an_answer_in_pytorch_in_this_process():
+    info = COURSE.kata_info("translation_loop")
+    path = COURSE.solution(info, "in_torch")
+    student = LocalTensorStudent(load_file("translation_in_torch", path), str(path))
+    assert student.translate(lambda ids: np.eye(4)[len(ids)], 0, 3) == [0, 1, 2, 3]
 
 
 def test_the_marks_are_those_of_an_answer_in_numpy(grader):

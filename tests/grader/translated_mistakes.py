@@ -26,50 +26,64 @@ DEVICE = "stays_on_the_device"  # which answers in NumPy are not asked for
 BORDER = """
 import contextlib
 import torch
-from torch import _numpy as _np
+from torch import _numpy as np
 
-_np.errstate = lambda **_: contextlib.nullcontext()
+np.errstate = lambda **_: contextlib.nullcontext()
 
-def _inside(value):
+def inside(value):
     if isinstance(value, torch.Tensor):
-        return _np.asarray(value)
-    if type(value) in (list, tuple):
-        return type(value)(map(_inside, value))
-    if type(value) is dict:
-        return {{key: _inside(item) for key, item in value.items()}}
-    return (lambda *args: _inside(value(*map(_outside, args)))) if callable(value) else value
+        return np.asarray(value)
+    if type(value) is tuple:
+        return tuple(map(inside, value))
+    if type(value) in (list, dict):  # which the function may change
+        return changed(value, inside)
+    return (lambda *args: inside(value(*map(outside, args)))) if callable(value) else value
 
-def _outside(value):
-    if isinstance(value, _np.ndarray):
+def outside(value):
+    if isinstance(value, np.ndarray):
         return value.tensor
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_outside, value))
-    if isinstance(value, dict):
-        return {{key: _outside(item) for key, item in value.items()}}
+    if isinstance(value, tuple):
+        return tuple(map(outside, value))
+    return changed(value, outside) if isinstance(value, (list, dict)) else value
+
+def changed(value, change):
+    for key in list(value) if isinstance(value, dict) else range(len(value)):
+        value[key] = change(value[key])
     return value
 
-def _translated(function):
-    return lambda *args, **kwargs: _outside(function(*_inside(args), **_inside(kwargs)))
+def translated(function):
+    def call(*args, **kwargs):
+        result = outside(function(*map(inside, args), **inside(kwargs)))
+        outside([args, kwargs])
+        return result
+    return call
 """
-ENTRY = "{0} = _translated({0})"
+ENDING = """
+import torch
+_border = _load("border", {border!r})
+{entries}
+"""
+#: What the reason says where PyTorch has no function of the name, or not all of it.
+LACKING = ("torch._numpy", "'ndarray' object has no attribute", "not written yet", "NotImplemented")
 
 
 def translated(source: str, entry_points: tuple[str, ...]) -> str:
     """Return a standalone source, see `standalone_sources`, whose operations run in PyTorch."""
     for line in ("import numpy as np", "import numpy"):
         source = source.replace(line, line.replace("import numpy", "from torch import _numpy"))
-    border = BORDER.replace("{{", "{").replace("}}", "}")
-    return "\n".join([source, border, *(ENTRY.format(name) for name in entry_points)])
+    entries = "\n".join(f"{name} = _border.translated({name})" for name in entry_points)
+    return source + ENDING.format(border=BORDER, entries=entries)
 
 
 @dataclass
 class Verdict:
-    """What the grader says: the checks that fail, the score and the name of the mistake."""
+    """What the grader says: the checks that fail, the score, the name of the mistake, and what PyTorch
+    lacks."""
 
     failed: frozenset[str]
     score: int
     mistake: str
-    reason: str
+    lacking: str
 
     @classmethod
     def of(cls, grader: Grader, info: KataInfo, source: str) -> Verdict:
@@ -79,9 +93,9 @@ class Verdict:
             return cls(frozenset(["import"]), 0, "", str(refused))
         wrong = [check for check in report.checks if check.status not in ("passed", "skipped")]
         failed = frozenset(check.name for check in wrong if check.name != DEVICE)
-        reason = next((check.message for check in wrong if "_numpy" in check.message), "")
+        lacking = next((c.message for c in wrong if any(words in c.message for words in LACKING)), "")
         mistake = report.mistake.id if report.mistake else ""
-        return cls(failed, report.score, mistake, reason or (wrong[0].message if wrong else ""))
+        return cls(failed, report.score, mistake, lacking)
 
 
 def compared(
@@ -109,14 +123,13 @@ def main() -> None:
             for name, (one, other) in compared(grader, info).items():
                 same = (one.failed, one.score) == (other.failed, other.score)
                 named = "named alike" if one.mistake == other.mistake else "named otherwise"
-                total.update(["mistakes", f"same checks and marks, {named}" if same else "differ"])
+                kind = "cannot be translated" if other.lacking else "differ"
+                total.update(["mistakes", f"same checks and marks, {named}" if same else kind])
                 if not same or one.mistake != other.mistake:
                     print(f"{info.name}: {name}: {one.score} {other.score} {one.mistake!r} {other.mistake!r}")
                     print(f"    only in NumPy {sorted(one.failed - other.failed)}")
-                    print(
-                        f"    only in PyTorch {sorted(other.failed - one.failed)}: {other.reason[:200]}",
-                        flush=True,
-                    )
+                    print(f"    only in PyTorch {sorted(other.failed - one.failed)} {other.lacking[:200]}")
+            print(f"{info.name}: {dict(total)} so far", flush=True)
     print(dict(total))
 
 
