@@ -8,12 +8,14 @@ compiler. A mistake of which nothing works there is one that cannot be translate
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.cases.generation import spread
 from grader.course.catalog import Course, KataInfo
 from grader.course.known_solutions import standalone_sources
 from grader.course.submission import Submission, SubmissionRejected
@@ -21,6 +23,8 @@ from grader.grading.grader import Grader
 from grader.grading.startup import open_grader
 
 ROOT = Path(__file__).resolve().parents[2]
+#: How many mistakes of a kata are compared: `DOJO_SAMPLE=8` takes a few of them.
+SAMPLE = int(os.environ.get("DOJO_SAMPLE", "1000"))
 DEVICE = "stays_on_the_device"  # which answers in NumPy are not asked for
 #: The functions of NumPy's names make arrays of tensors; these convert at the border of a submission.
 BORDER = """
@@ -98,17 +102,15 @@ class Verdict:
         return cls(failed, report.score, mistake, lacking)
 
 
-def compared(
-    grader: Grader, info: KataInfo, names: list[str] | None = None
-) -> dict[str, tuple[Verdict, Verdict]]:
-    """Return, for each mistake of a kata, what the grader says of it in NumPy and in PyTorch."""
+def compared(grader: Grader, info: KataInfo, most: int) -> dict[str, tuple[Verdict, Verdict]]:
+    """Return, for some mistakes of a kata, what the grader says of them in NumPy and in PyTorch."""
     sources = standalone_sources(grader.course, info, "mistakes")
     return {
         name: (
             Verdict.of(grader, info, sources[name]),
             Verdict.of(grader, info, translated(sources[name], info.entry_points)),
         )
-        for name in names or list(sources)
+        for name in spread(list(sources), most)
     }
 
 
@@ -120,7 +122,7 @@ def main() -> None:
     grader, factories = open_grader(course, infos)
     with closing(factories):
         for info in infos:
-            for name, (one, other) in compared(grader, info).items():
+            for name, (one, other) in compared(grader, info, SAMPLE).items():
                 same = (one.failed, one.score) == (other.failed, other.score)
                 named = "named alike" if one.mistake == other.mistake else "named otherwise"
                 kind = "cannot be translated" if other.lacking else "differ"
