@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from grader.course.catalog import Course, KataInfo
+from grader.course.files import text_of
 from grader.course.libraries import stub_in_torch
 from grader.course.state import STUBS, Versions
 from grader.course.submission import Submission, SubmissionRejected, decoded, library_of
@@ -19,7 +20,9 @@ MOST_COMMITS = 20  # of a file, that are searched for its stub
 
 def stub_source(course: Course, info: KataInfo, versions: Versions, library: str = "") -> bytes | None:
     """Return the stub of a kata: the copy that was kept, the one in the installed wheel, or the last one that
-    was committed to Git; with `library`, the one in it. None if there is none."""
+    was committed to Git; the one in `library`, or in PyTorch for a file in PyTorch. None if there is none."""
+    now = library_of(info, text_of(course.stub(info)))
+    library = library or (now if now != info.library else "")
     found = (stub_in(library, info, data) for data in _stubs(course, info, versions) if data)
     return next((data for data in found if library in ("", library_of(info, data.decode()))), None)
 

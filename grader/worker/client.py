@@ -69,10 +69,8 @@ class RemoteStudent(Student):
         super().__init__()
         self._process, self._channel = process, process.channel
         self._call_seconds, self._budget = call_seconds, budget or Budget()
-        self._device = "cpu" if library == "torch" else None  # an answer in NumPy gives no tensors
-        self._as_tensors = as_tensors
-        if as_tensors:
-            self._device = ARRAYS
+        own = "cpu" if library == "torch" else None  # an answer in NumPy gives no tensors
+        self._as_tensors, self._device = as_tensors, ARRAYS if as_tensors else own
         self._nonces = itertools.count(1)
         self._numbers = itertools.count(1)
         self._filename, self._lines = "", [""]
@@ -164,8 +162,8 @@ class RemoteStudent(Student):
     def _as_in_numpy(self, error: SubmissionFailed) -> SubmissionFailed:
         """Count a RuntimeError of PyTorch as the ValueError that NumPy raises for the same reason, such as
         shapes that do not fit. One that the submission raises itself is none of PyTorch's."""
-        text = self._lines[error.line - 1 : error.line] if error.line else []
-        if error.kinds[0] != "RuntimeError" or "raise" in "".join(text).split():
+        text = "".join(self._lines[error.line - 1 : error.line]) if error.line else ""
+        if error.kinds[0] != "RuntimeError" or re.search(r"\braise\b", text):
             return error
         return SubmissionFailed((*error.kinds, "ValueError"), error.message, error.line, error.columns)
 

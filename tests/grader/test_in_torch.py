@@ -147,6 +147,8 @@ def test_the_stub_of_either_library_comes_from_the_one_that_was_kept(course):
     versions.keep(STUBS, info, course.stub(info))
     assert stub_source(course, info, versions, "numpy") == stub.encode()
     assert stub_source(course, info, versions, "torch") == stub_in_torch(stub).encode()
+    course.stub(info).write_text(IN_TORCH)
+    assert stub_source(course, info, versions) == stub_in_torch(stub).encode()
     course.stub(info).write_text(stub_in_torch(stub))
     versions.keep(STUBS, info, course.stub(info))
     assert stub_source(course, info, versions) == stub_in_torch(stub).encode()
