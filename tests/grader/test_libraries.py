@@ -13,6 +13,8 @@ from grader.grading.startup import open_grader
 from grader.worker.in_process import LocalTensorStudent
 from grader.worker.protocol.codec import ARRAYS, Handle, TensorOutline, decode, encode
 
+from .translated_mistakes import compared
+
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = Course(ROOT)
 IN_TORCH = sorted(ROOT.glob("solutions/*/*/in_torch.py"))
@@ -365,3 +367,14 @@ def test_an_answer_that_leaves_the_device_does_not_pass(grader):
     report = graded(grader, source)
     assert failed(report) == {"stays_on_the_device"}
     assert (report.status, report.score) == ("failed", report.max_score)
+
+
+# --- the known mistakes, translated ---
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["layer_norm", "cross_attention", "decoder_layer"])
+def test_a_mistake_is_caught_by_the_same_checks_with_the_same_marks(grader, name):
+    for mistake, (one, other) in compared(grader, COURSE.kata_info(name), 4).items():
+        assert one.failed, mistake
+        assert (one.failed, one.score) == (other.failed, other.score), mistake
