@@ -300,9 +300,9 @@ def test_a_server_that_is_needed_later_has_the_same_protections_and_ends():
                 student.load(
                     "kata", 20.0, source="import sys\ndef f(): return 'torch' in sys.modules", **NONE
                 )
-                greetings[-1]["has_torch"] = student.f()
-        assert greetings[1] == {**greetings[0], "has_torch": True}
-        assert greetings[0]["has_torch"] is False
+                has_torch = student.f()
+        assert greetings[0] == greetings[1]
+        assert has_torch is True
     finally:
         factories.close()
     assert not Path(f"/proc/{late.pid}").exists()
