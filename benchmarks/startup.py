@@ -53,14 +53,14 @@ class Contender:
         return statistics.median(self.computed)
 
 
-def reference(kata: str) -> Path:
-    """Return the path of a kata's reference."""
-    return ROOT / "solutions" / KATAS[kata] / kata / "reference.py"
+def reference(kata: str, part: str = "reference") -> Path:
+    """Return the path of a kata's reference, or of its answer in PyTorch."""
+    return ROOT / "solutions" / KATAS[kata] / kata / f"{part}.py"
 
 
-def grade(kata: str) -> Command:
+def grade(kata: str, part: str = "reference") -> Command:
     """Return the command `grade KATA --file REFERENCE`."""
-    return (str(Path(sys.executable).with_name("grade")), kata, "--file", str(reference(kata)))
+    return (str(Path(sys.executable).with_name("grade")), kata, "--file", str(reference(kata, part)))
 
 
 def contenders(exercises: Path) -> list[Contender]:
@@ -78,6 +78,7 @@ def contenders(exercises: Path) -> list[Contender]:
         Contender("`grade softmax`, first time", [grade("softmax")], "`import numpy`", clears_cache=True),
         Contender("`import torch`", [(python, "-c", "import torch")]),
         Contender("`grade top_p`", [grade("top_p")], "`import torch`", 1.6),
+        Contender("`grade softmax`, in PyTorch", [grade("softmax", "in_torch")], "`grade top_p`", 1.1),
         Contender("six katas, one by one", [grade(kata) for kata in KATAS]),
         Contender("six katas, one command", [together], "six katas, one by one", 1.0),
     ]

@@ -25,6 +25,7 @@ from typing import Any, Literal
 from grader.errors import KataError as KataError
 
 Arguments = dict[str, Any]  # of one call, by name
+Library = Literal["numpy", "torch"]
 Draw = Callable[[Any], Any]  # Hypothesis's `draw`, which takes a strategy and returns a value
 DrawCase = Callable[[Draw], Arguments]
 
@@ -132,6 +133,8 @@ class Kata:
         hint_for: The number of the hint that speaks of a mistake, by the mistake's name; `grade --hint`
             begins with it.
         library: The array library that the kata uses.
+        libraries: The libraries in which it may be answered; see docs/libraries.md. By default its own, and
+            PyTorch too for a NumPy kata, unless it has questions or ships wrong code.
         points: What the kata is worth, in whole or half points.
         needs: Names of the katas to solve first.
         rules: Library calls that a submission must not use.
@@ -176,7 +179,8 @@ class Kata:
     title: str
     source: str
     hints: tuple[str, ...]
-    library: Literal["numpy", "torch"] = "numpy"
+    library: Library = "numpy"
+    libraries: tuple[str, ...] = ()
     points: float = 10
     needs: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()

@@ -245,6 +245,7 @@ class KataReport:
         repairs: The places where one small change makes every check pass, if a search has found any.
         excerpt: The line of a syntax error, with a caret below the place; empty otherwise.
         parts: The verdict on each part, if some are not written.
+        library: `torch` for an answer in PyTorch to a NumPy kata; empty for one in the kata's own library.
     """
 
     name: Name
@@ -260,6 +261,12 @@ class KataReport:
     repairs: tuple[Repair, ...] = ()
     excerpt: Annotated[str, Limit(4_000, "lines")] = ""
     parts: tuple[Part, ...] = ()
+    library: Name = ""
+
+    @property
+    def title(self) -> str:
+        """The name, with the library if it is not the kata's own."""
+        return f"{self.name} in PyTorch" if self.library == "torch" else self.name
 
     @property
     def score(self) -> int:

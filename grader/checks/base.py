@@ -15,10 +15,12 @@ from grader.checks.parts import Skip as Skip
 from grader.course.catalog import KataInfo
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.kata import Kata
-from grader.values.arrays import float_dtype
+from grader.values.arrays import dtype_name, float_dtype, leaves
 from grader.values.comparison import first_difference
 from grader.values.tolerance import plain_dtype
 from grader.worker.student import Call, Student
+
+WITHOUT_OPERATIONS = ("uint16", "uint32", "uint64")  # in PyTorch
 
 
 @dataclass
@@ -45,6 +47,17 @@ class CheckContext:
         self.kata, self.oracle, self.student, self.parts = kata, oracle, student, parts
         self.row: int | None = None  # the row of numbers that a kata of questions is judged on; None for all
         self._observations: dict[int, Observation] = {}  # by the case's index
+
+    @property
+    def is_translated(self) -> bool:
+        """True if the kata's arrays arrive as tensors: the answer is in PyTorch, and the kata in NumPy."""
+        return self.kata.library != self.oracle.kata.library
+
+    def leaves_out(self, case: Case) -> bool:
+        """Return whether a case holds an array of a dtype for which PyTorch has next to no operations."""
+        if not self.is_translated:
+            return False
+        return any(dtype_name(leaf) in WITHOUT_OPERATIONS for leaf in leaves(case.arguments))
 
     def for_student(self, student: Student) -> CheckContext:
         """Return a context for another student object, with a trace of its own, that shares the answers."""

@@ -393,7 +393,7 @@ def _device_failure(
     """Return what to raise if a call on the fake device failed."""
     where = f" (line {failure.line})" if failure.line else ""
     if failure.met_the_cpu:
-        name = next((name for name, value in case.items() if type(value).__module__ == "torch"), "x")
+        name = next((name for name, value in case.items() if hasattr(value, "shape")), "x")
         is_module = any(entry[:1].isupper() for entry in kata.entry_points)
         buffers = ", and register a module's tables as buffers" if is_module else ""
         return ExpectationFailed(
@@ -459,14 +459,14 @@ def _agrees_in_order(context: CheckContext, case: Case) -> bool:
 
 
 def checks_of(kata: Kata, oracle: Oracle) -> list[Check]:
-    """Return all checks of a kata, in the order in which they run."""
+    """Return all checks of a kata, or of answers to it in another library, in the order in which they run."""
     if kata.questions:
         return question_checks(kata, oracle.key.cases)
     chosen = [(check, _cases_of(check, oracle)) for check in BUILTIN.values() if check.when(kata)]
     chosen = [(check, cases) for check, cases in chosen if cases]
-    left = agreement_points(kata, [check for check, _ in chosen])
+    left = agreement_points(oracle.kata, [check for check, _ in chosen if check.when(oracle.kata)])
     checks = [
-        Check(check.name, _title(check, kata), _points(kata, check, left), cases, check.judge)
+        Check(check.name, _title(check, kata), _points(oracle.kata, check, left), cases, check.judge)
         for check, cases in chosen
     ]
     checks += [
@@ -479,8 +479,11 @@ def checks_of(kata: Kata, oracle: Oracle) -> list[Check]:
 
 
 def _points(kata: Kata, check: BuiltinCheck, left: int) -> int:
+    """Return what a check is worth: nothing if only answers in another library than the kata's have it."""
     if check.points is None:
         return left
+    if not check.when(kata):
+        return 0
     shares = check.name in SHARING and _is_shared(kata)
     return SHARED // 2 if shares else check.points
 
@@ -501,7 +504,10 @@ def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
     key = oracle.key
     if check.name == state.EARLIER_CALLS:
         return state.chosen(key.cases, key.corners)
-    return check.choose(key.cases if check.corner is None else key.of_corner(check.corner))
+    cases = check.choose(key.cases if check.corner is None else key.of_corner(check.corner))
+    if check.when(oracle.kata):
+        return cases
+    return [case for case in cases if holds_arrays(case.arguments)]  # without a tensor there is no device
 
 
 def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:

@@ -44,11 +44,13 @@ class Failure:
 
 @dataclass
 class CheckResult:
-    """The result of one check: the cases that it judged (`asked`), and the failures among them."""
+    """The result of one check: the cases that it judged (`asked`), the failures among them, and the cases
+    that an answer in PyTorch does not get (`left_out`)."""
 
     check: Check
     failures: list[Failure] = field(default_factory=list)
     asked: list[Case] = field(default_factory=list)
+    left_out: list[Case] = field(default_factory=list)
 
     @property
     def status(self) -> CheckStatus:
@@ -68,8 +70,11 @@ class CheckAborted(Exception):
 def run_check(check: Check, context: CheckContext) -> CheckResult:
     """Judge every case of the check. Raises CheckAborted if the worker is lost."""
     result = CheckResult(check)
-    runs = [partial(judge_case, check, context, case) for case in check.cases]
-    for case, outcome in zip(check.cases, run_together(context.student, runs), strict=True):
+    cases: list[Case] = []
+    for case in check.cases:
+        (result.left_out if context.leaves_out(case) else cases).append(case)
+    runs = [partial(judge_case, check, context, case) for case in cases]
+    for case, outcome in zip(cases, run_together(context.student, runs), strict=True):
         if isinstance(outcome, Skip):
             continue
         result.asked.append(case)

@@ -91,6 +91,7 @@ def judge(judging: Grader, info: KataInfo, task: Task) -> Verdict:
         sources.append(parse(info, decoded(task.data, label), label))
         if not sources[0].touched:
             raise StubUnchanged
+        require_installed(sources[0])  # a student's file is no error because this machine lacks PyTorch
         return sources[0]
 
     try:
@@ -164,5 +165,5 @@ def judging_digest(options: GraderOptions, course: Course, info: KataInfo, key: 
         parts += [
             path for part in ("reference", "mistakes") if (path := course.solution(info, part)).is_file()
         ]
-    torch = version("torch") if info.library == "torch" and find_spec("torch") else ""
+    torch = version("torch") if "torch" in info.libraries and find_spec("torch") else ""
     return answers.digest(parts, SEED, grader.__version__, torch, key, *options.digested)

@@ -53,7 +53,9 @@ ON_WINDOWS = (
 def run(options: GradeOptions) -> int:
     """Run `grade` with these options and return the exit code. Raises CourseError for wrong input."""
     if options.start:
-        return _start(options.start)
+        return _start(options.start, options.library or "")
+    if options.library:
+        raise CourseError(f"`--library` goes with `--start`: grade --start DIR --library {options.library}.")
     course = open_course(options.course, options.exercises)
     options = _with_words_as_options(course, options)
     if options.see:
@@ -110,12 +112,12 @@ def _with_words_as_options(course: Course, options: GradeOptions) -> GradeOption
     return options._replace(names=tuple(others), **meant)
 
 
-def _start(folder: Path) -> int:
+def _start(folder: Path, library: str) -> int:
     """Write the course of this installation into a folder and print how to go on."""
     from grader.cli.starter import start
     from grader.values.formatting import counted
 
-    outcome = start(folder)
+    outcome = start(folder, library)
     katas = counted(sum(name.startswith("exercises/") for name in outcome.written), "kata")
     click.echo(f"{katas} written to {folder}. Begin:  cd {shlex.quote(str(folder))} && grade")
     for note in outcome.notes("course"):
@@ -242,6 +244,11 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     "--start",
     type=click.Path(path_type=Path, file_okay=False),
     help="Write the course that is installed with the grader into this folder.",
+)
+@click.option(
+    "--library",
+    type=click.Choice(["numpy", "torch"]),
+    help="With --start: write NumPy katas as stubs in PyTorch.",
 )
 @click.option("--doctor", is_flag=True, help="Show what this machine has of all that grading uses.")
 @click.option("--see", is_flag=True, help="Show your functions at work, as a page; NAMES are its sections.")

@@ -206,6 +206,9 @@ def key(
     "--prairielearn", type=click.Path(path_type=Path), help="Write PrairieLearn's questions here too."
 )
 @click.option("--exercism", type=click.Path(path_type=Path), help="Write an Exercism track here too.")
+@click.option(
+    "--library", type=click.Choice(["numpy", "torch"]), help="Hand out NumPy katas as stubs in PyTorch."
+)
 @click.option("--remove", is_flag=True, help="Take out the katas and hosts of before that are not named now.")
 @unverified_option
 @course_option

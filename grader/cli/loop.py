@@ -26,9 +26,11 @@ from grader.course.changed_statement import statement_of
 from grader.course.files import text_of
 from grader.course.hints import next_hint, next_number
 from grader.course.known_solutions import other_way
+from grader.course.libraries import NAMES
 from grader.course.loading import from_here
 from grader.course.state import BEST, STUBS
 from grader.course.stubs import stub_source
+from grader.course.submission import library_of
 from grader.diagnosis.search_options import SearchOptions
 from grader.errors import reason_of
 from grader.formats import account, terminal
@@ -391,6 +393,30 @@ class Loop:
         elif not self._path.exists() or self._agrees(question([self.current.name], self.versions)):
             self._bring_back(data, "The stub")
 
+    @property
+    def other_library(self) -> str:
+        """The other library that the current kata may be answered in: "torch", "numpy" or ""."""
+        now = library_of(self.current, text_of(self._path))
+        return next((library for library in self.current.libraries if library != now), "")
+
+    @property
+    def other_name(self) -> str:
+        return NAMES.get(self.other_library, "")
+
+    def change_library(self) -> None:
+        """Bring the stub in the other library, after a question unless the file is a stub."""
+        data = stub_source(self.course, self.current, self.versions, self.other_library)
+        name = self.other_name
+        if data is None:
+            self.say(f"There is no copy of the stub of {self.current.name} in {name}.")
+        elif not self.standings[self.current.name].mark or self._agrees(
+            question([self.current.name], self.versions)
+        ):
+            self._bring_back(data, f"The stub in {name}")
+
+    def one_library(self) -> str:
+        return "" if self.other_library else f"{self.current.name} is answered in one library alone."
+
     def _agrees(self, asked: str) -> bool:
         answer = self.keyboard.line(f"{paragraphs(f'{asked} y/n:', self.view().width)} ")
         return answer.lower() in ("y", "yes")
@@ -454,6 +480,13 @@ KEYS: tuple[Key[Loop], ...] = (
     ),
     Key("u", "undo", "Bring back the version with the best score.", Loop.undo, Loop.not_better),
     Key("x", "reset", "Bring back the stub.", Loop.reset, Loop.not_changed),
+    Key(
+        "p",
+        "in {0.other_name}",
+        "Bring the stub in PyTorch; of a file in PyTorch, the one in NumPy.",
+        Loop.change_library,
+        Loop.one_library,
+    ),
     Key("?", "keys", "Explain the keys.", Loop.explain),
     Key("q", "quit", "End; Ctrl-C does so too.", Loop.quit),
 )

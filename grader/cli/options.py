@@ -145,6 +145,7 @@ class GradeOptions(NamedTuple):
     against: Path | None = None
     doctor: bool = False
     start: Path | None = None
+    library: str | None = None
     once: bool = False
     screen: bool = False
     key: Path | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from grader.course.catalog import Course, KataInfo
+from grader.course.libraries import NAMES
 from grader.course.loading import from_here
 from grader.formats.wrapping import paragraphs, words
 from grader.grading.standings import Standing, listed, matches, standings
@@ -32,13 +33,19 @@ def kata_list(course: Course, part: str = "", width: int = WIDTH) -> str:
         name = f"{_sign(course, one)} {one.info.name:<{name_width}}"
         lead = f"  {name}{one.score:<{wide}}{_effort(course, one.info)}"
         waits = f" (first {listed(one.info.needs)})" if one.info.needs and not one.has_passed else ""
-        lines += _titled(lead, one.info.marked_title + waits, width)
+        lines += _titled(lead, one.info.marked_title + _library(one) + waits, width)
     signs = [_sign(course, one) for one in found]
     legend = [*LEGEND, *[f"{AGAIN} passed before, in practice"] * (AGAIN in signs)]
     legend += [f"{NO_FILE} no file"] * (NO_FILE in signs)
     legend += ["• easy  ••• hard"] * bool(course.syllabus.katas)
     legend += ["* changed since"] * any(one.score.endswith("*") for one in found)
     return "\n".join([*lines[1:], "", _signs(legend, width)]) + "\n"
+
+
+def _library(one: Standing) -> str:
+    """Return the library in which a kata was answered, if it is not its own."""
+    name = NAMES.get(one.state.library, "") if one.mark else ""
+    return f" (in {name})" if name else ""
 
 
 def _sign(course: Course, one: Standing) -> str:

@@ -20,6 +20,7 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.files import text_of
 from grader.course.known_solutions import other_ways
 from grader.course.state import CourseState
+from grader.course.submission import library_of
 from grader.formats.wrapping import words
 from grader.report_texts import harmless
 
@@ -47,7 +48,10 @@ def solution_text(course: Course, info: KataInfo) -> str:
         raise CourseError(f"There is no solution of {info.name} here: this course keeps it to itself.")
     width = get_terminal_size().columns
     room = (width - len(RULE)) // 2 if width >= WIDE else width
-    own = ["Your file", "", *_wrapped(text_of(course.stub(info)), room)]
+    mine = text_of(course.stub(info))
+    if library_of(info, mine) != info.library:
+        reference = _text(course, info, "in_torch") or reference
+    own = ["Your file", "", *_wrapped(mine, room)]
     theirs = ["The reference", "", *_wrapped(reference, room)]
     blocks = [_beside(own, theirs)] if room < width else [own, theirs]
     blocks += [

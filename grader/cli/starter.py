@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from grader.authoring.release import keys
 from grader.authoring.release.repository import ReleaseOutcome, core_files, fill, write_release
 from grader.authoring.release.wheel import build_wheel, zipped
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.stubs import INSTALLED
+from grader.course.stubs import INSTALLED, stub_in
 
 PACKAGE = Path(__file__).resolve().parents[1]
 TEMPLATES = Path(__file__).parent / "templates"
@@ -35,8 +36,9 @@ def build_course_wheel(
 
 
 def _solutions(course: Course, infos: list[KataInfo]) -> dict[str, bytes]:
-    """Return the references and the variants by their paths in the course."""
-    paths = {course.solution(info, part) for info in infos for part in ("reference", "variants")}
+    """Return the references, the answers in PyTorch and the variants by their paths in the course."""
+    parts = ("reference", "in_torch", "variants")
+    paths = {course.solution(info, part) for info in infos for part in parts}
     found = sorted(path for path in paths if path.is_file())
     return {path.relative_to(course.root).as_posix(): path.read_bytes() for path in found}
 
@@ -73,9 +75,10 @@ def _with_files(wheel: bytes, added: dict[str, bytes]) -> bytes:
     return zipped(files)
 
 
-def start(folder: Path) -> ReleaseOutcome:
-    """Write the course of this installation into a folder. Files that were changed there since they were
-    written stay. Raises CourseError if this installation holds no course."""
+def start(folder: Path, library: str = "") -> ReleaseOutcome:
+    """Write the course of this installation into a folder, its stubs in `library` where a kata may be
+    answered in it. Files that were changed there since they were written stay. Raises CourseError if this
+    installation holds no course."""
     if not INSTALLED.is_file():
         raise CourseError(
             "This installation of the grader holds no course; in a folder with a course, run `grade`."
@@ -83,4 +86,18 @@ def start(folder: Path) -> ReleaseOutcome:
     if folder.exists() and not folder.is_dir():
         raise CourseError(f"{folder} is a file; a folder is needed.")
     with zipfile.ZipFile(INSTALLED) as archive:
-        return write_release(folder, {name: archive.read(name) for name in archive.namelist()})
+        files = {name: archive.read(name) for name in archive.namelist()}
+        return write_release(folder, files | _stubs_in(library, archive, files))
+
+
+def _stubs_in(library: str, archive: zipfile.ZipFile, files: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the stubs of the course in an archive, by their paths, that are other files in a library."""
+    if not library:
+        return {}
+    with tempfile.TemporaryDirectory(prefix="dojo-") as folder:
+        archive.extractall(folder, [name for name in files if name.startswith(("exercises/", "tests/"))])
+        course = Course(Path(folder))
+        paths = {
+            course.stub(info).relative_to(course.root).as_posix(): info for info in course.katas.values()
+        }
+    return {path: stub_in(library, info, files[path]) for path, info in paths.items()}

@@ -37,6 +37,7 @@ class KataInfo:
     track: str
     title: str
     library: str
+    libraries: tuple[str, ...]
     points: float
     needs: tuple[str, ...]
     hints: tuple[str, ...]
@@ -266,6 +267,7 @@ def read_kata_info(path: Path) -> KataInfo:
         raise KataError(f"{path.name} must bind KATA = Kata(…) at its top level.")
     found = {
         "library": "numpy",
+        "libraries": (),
         "points": 10,
         "needs": (),
         "hints": (),
@@ -287,14 +289,29 @@ def read_kata_info(path: Path) -> KataInfo:
     missing = wanted - found.keys()
     if missing:
         raise KataError(f"{path.name}: Kata(…) lacks {', '.join(sorted(missing))}.")
-    for name in ("needs", "hints", "entry_points"):
+    for name in ("needs", "hints", "entry_points", "libraries"):
         if isinstance(found[name], str):  # a tuple of one item was written without its comma
             raise KataError(f'{path.name}: {name} is one text; write {name}=("…",), with a comma.')
+    found["libraries"] = _libraries(found, path)
     if isinstance(found["points"], bool | str) or not found["points"] > 0:
         raise KataError(f"{path.name}: points={found['points']!r} must be a number above 0.")
     if found["points"] % 0.5:
         raise KataError(f"{path.name}: points={found['points']!r} must be whole or half points.")
     return KataInfo(path=path, **found)
+
+
+def _libraries(found: dict[str, Any], path: Path) -> tuple[str, ...]:
+    """Return the libraries in which a kata may be answered, its own first. Raises KataError."""
+    own, others = found["library"], tuple(found["libraries"])
+    if own == "numpy" and not (others or found["questions"] or found["ships_wrong_code"]):
+        return (own, "torch")
+    if others and own not in others:
+        raise KataError(f"{path.name}: libraries={others!r} lacks the kata's own, {own!r}.")
+    if own == "torch" and set(others) - {own}:
+        raise KataError(f"{path.name}: a PyTorch kata is answered in PyTorch alone; leave out libraries.")
+    if unknown := set(others) - {"numpy", "torch"}:
+        raise KataError(f"{path.name}: libraries={others!r} has {min(unknown)!r}; say numpy or torch.")
+    return (own, *(name for name in others if name != own))
 
 
 def _require_written(found: dict[str, Any], path: Path) -> None:

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 from grader.course.catalog import Course, CourseError
+from grader.course.libraries import statement_in_torch
 from grader.course.submission import SubmissionRejected, decoded, read_bytes
 
 SUFFIX = ".statement.md"
@@ -58,11 +59,16 @@ def note_for(path: Path) -> list[str]:
     _, opened, rest = text.rpartition(f"{FENCE}text\n")
     statement = rest.removesuffix(f"\n{FENCE}\n")
     before = statement_of(source) or ""
-    if not opened or statement == before:
+    if not opened or not is_changed(before, statement):
         return []
     changes = _changes(before, statement) if before else []
     more = [f"… {len(changes) - MOST_LINES} more lines"] if len(changes) > MOST_LINES else []
     return [f"The statement was corrected: {note.name} says what it is now.", *changes[:MOST_LINES], *more]
+
+
+def is_changed(before: str, now: str) -> bool:
+    """Return whether two statements differ in more than the library that they speak of."""
+    return statement_in_torch(before) != statement_in_torch(now)
 
 
 def _changes(before: str, now: str) -> list[str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from grader.course.catalog import Course, KataInfo
+from grader.course.files import text_of
+from grader.course.libraries import text_in_torch
 from grader.course.state import CourseState, KataState
+from grader.course.submission import library_of
 
 
 def next_hint(course: Course, info: KataInfo, again: str = "grade --hint") -> str:
@@ -26,7 +29,10 @@ def next_hint(course: Course, info: KataInfo, again: str = "grade --hint") -> st
     else:
         state.change(info.name, hints=number)
     more = "" if number == len(info.hints) or not again else f"\n\nOne more:  {again} {info.name}"
-    return f"Hint {number} of {len(info.hints)}: {info.hints[number - 1]}{more}"
+    text = info.hints[number - 1]
+    if library_of(info, text_of(course.stub(info))) != info.library:
+        text = text_in_torch(text)
+    return f"Hint {number} of {len(info.hints)}: {text}{more}"
 
 
 def next_number(info: KataInfo, known: KataState) -> int:

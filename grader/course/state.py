@@ -30,7 +30,7 @@ FOLDER, FILE, VERSION = ".dojo", "state.json", 1
 class KataState:
     """What is remembered about one kata: the digest and the outcome of the last grading, the best score in
     hundredths, the mistake that was named, how many hints were shown, the mistake whose hint was shown last,
-    and whether any version has passed."""
+    whether any version has passed, and the library of the last answer if it is not the kata's own."""
 
     digest: str = ""
     status: str = ""
@@ -41,6 +41,7 @@ class KataState:
     hints: int = 0
     hinted: str = ""
     passed: bool = False
+    library: str = ""
 
     @property
     def has_passed(self) -> bool:
@@ -89,6 +90,7 @@ class CourseState:
             mistake=report.mistake.id if report.mistake else "",
             checks={check.name: check.status for check in report.checks},
             passed=known.has_passed or report.status == "passed",
+            library=report.library,
         )
 
 

@@ -6,6 +6,7 @@ import ast
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from grader.course.catalog import KataInfo, shorten
@@ -39,6 +40,16 @@ class Submission:
         name = self.label.replace("\\", "/").rpartition("/")[2]
         return name if name.endswith(".py") else f"{self.info.name}.py"
 
+    @cached_property
+    def library(self) -> str:
+        """The library that the submission is judged in."""
+        return library_of(self.info, self.source)
+
+    @property
+    def as_tensors(self) -> bool:
+        """True if the kata's arrays arrive as tensors."""
+        return self.library != self.info.library
+
     @property
     def touched(self) -> bool:
         """True if the student wrote anything, or changed the code that the stub ships."""
@@ -55,6 +66,25 @@ class Submission:
             return not wanted <= set(open_questions(ast.parse(self.source)))
         found = [node for node in ast.parse(self.source).body if getattr(node, "name", None) in wanted]
         return not found or not all(map(is_stub, found))
+
+
+def library_of(info: KataInfo, source: str) -> str:
+    """Return PyTorch if a source imports that and not NumPy, and the kata may be answered in it; else the
+    kata's own library, also for a source that is no Python."""
+    if len(info.libraries) < 2 or "torch" not in source:
+        return info.library
+    try:
+        imported = _imported(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return info.library
+    return "torch" if "torch" in imported and "numpy" not in imported else info.library
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    """Return the names of the packages that a module imports by statements."""
+    names = [a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names]
+    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}
 
 
 def unwritten_parts(source: str, names: Sequence[str]) -> dict[str, range]:

@@ -52,6 +52,7 @@ class FailedCheck:
     def __init__(self, result: CheckResult) -> None:
         self.name = result.check.name
         self.failures = {result.check.position(f.case): ComparedFailure(f) for f in result.failures}
+        self._left_out = set(map(result.check.position, result.left_out))
         self._answers = [call.value for f in result.failures for call in f.trace if not call.error]
         first = result.failures[0] if result.failures else None
         self._was_empty = first.is_empty if isinstance(first, RecordedFailure) else None
@@ -68,10 +69,14 @@ class FailedCheck:
 
     def is_explained_by(self, outcomes: list[Recorded | None]) -> bool:
         """True if a mistake with these outcomes fails the same cases with the same verdicts and answers."""
-        failing = _failing(outcomes)
+        failing = self.failing(outcomes)
         if failing.keys() != self.failures.keys():
             return False
         return all(failure.matches(failing[number]) for number, failure in self.failures.items())
+
+    def failing(self, outcomes: list[Recorded | None]) -> dict[int, Recorded]:
+        """Return the cases that a mistake fails, by number, of those that the submission got."""
+        return {number: out for number, out in _failing(outcomes).items() if number not in self._left_out}
 
 
 def _failing(outcomes: list[Recorded | None]) -> dict[int, Recorded]:
@@ -118,7 +123,7 @@ class Candidate:
     def part_of(self, check: FailedCheck) -> dict[int, bool]:
         """Return, by number of a case that the mistake fails, whether the submission's answers are the same.
         Empty if the mistake fails a case or a check that the submission passes."""
-        failing = _failing(self.mistake.outcomes.get(check.name, []))
+        failing = check.failing(self.mistake.outcomes.get(check.name, []))
         if not failing.keys() < check.failures.keys() or self._passes < len(self._passed):
             return {}
         return {number: check.failures[number].matches(outcome) for number, outcome in failing.items()}

@@ -116,7 +116,8 @@ class Trial:
         kata = prepared.kata
         self.process = clock.process = factory.start(device)
         budget = Budget(is_outdated=clock.is_over)
-        self.student = RemoteStudent(self.process, CALL_SECONDS, budget, kata.library)
+        as_tensors = submission.as_tensors
+        self.student = RemoteStudent(self.process, CALL_SECONDS, budget, kata.library, as_tensors)
         try:
             self.student.greeting(START_SECONDS)
             self.context = self.load(submission.source)

@@ -41,8 +41,8 @@ def _left_out(names: list[str]) -> str:
 def _table(report: Report) -> str:
     head = f"## {points(report.score)} of {points(report.max_score)} points\n\n"
     rows = [
-        f"| {MARKS[kata.status]} | {in_markdown(kata.name)} | {points(kata.score)} / {points(kata.max_score)}"
-        f" | {in_markdown(account.summary_of(kata), 400)} |\n"
+        f"| {MARKS[kata.status]} | {in_markdown(kata.title)} |"
+        f" {points(kata.score)} / {points(kata.max_score)} | {in_markdown(account.summary_of(kata), 400)} |\n"
         for kata in report.katas
     ]
     return head + "| | kata | points | |\n|---|---|---:|---|\n" + "".join(rows)
@@ -52,7 +52,7 @@ def _details(kata: KataReport, longest: int) -> str:
     blocks = [_cause(cause, longest) for cause in account.causes(kata)]
     if not blocks:
         return ""
-    head = f"\n<details><summary>{in_markdown(kata.name)}</summary>\n"
+    head = f"\n<details><summary>{in_markdown(kata.title)}</summary>\n"
     head += f"\n{in_markdown(account.parts_text(kata))}\n" if kata.parts else ""
     next_command = f"grade --hint {kata.name}".replace("`", "'")
     found = account.of_search(kata)

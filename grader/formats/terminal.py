@@ -108,7 +108,7 @@ def _snippet(failed: list[CheckReport]) -> list[str]:
 
 def _headline(kata: KataReport, causes: int, view: View) -> str:
     """Return the name, the score and how many checks fail; `causes` is the number of reasons."""
-    score = f"{view.paint(kata.name, BOLD)}  {points(kata.score)} / {points(kata.max_score)}"
+    score = f"{view.paint(kata.title, BOLD)}  {points(kata.score)} / {points(kata.max_score)}"
     failed, total = len(account.wrong(kata)), len(kata.checks) - len(account.by_hand(kata))
     if not total:
         return score

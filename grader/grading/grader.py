@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -28,9 +28,9 @@ from grader.course.general_mistakes import GENERAL
 from grader.course.rules import first_use
 from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
-from grader.grading.report_builder import as_check, as_repair, smallest
+from grader.grading.report_builder import as_check, as_repair, in_torch, smallest
 from grader.grading.submission_run import SubmissionRun
-from grader.kata import Kata, hundredths
+from grader.kata import Kata, Library, hundredths
 from grader.report import CheckReport, Cost, Isolation, KataReport, Part, Provenance
 from grader.report_texts import bounded, with_places
 from grader.worker.process import WorkerFactory
@@ -82,7 +82,7 @@ class Grader:
         self.course, self.factories, self.device, self.seed = course, factories, device, seed
         self.keyring = keyring
         self._isolation: Isolation | None = None
-        self._prepared: dict[str, PreparedKata] = {}
+        self._prepared: dict[tuple[str, str], PreparedKata] = {}  # by kata and library of the answer
         #: Whether a running grading is of no use any more; it then raises Outdated.
         self.is_outdated: Callable[[], bool] = lambda: False
         self.matchers: dict[str, MistakeMatcher] = {}  # by kata; filled when a submission fails
@@ -94,13 +94,15 @@ class Grader:
 
     @property
     def provenance(self) -> Provenance:
-        """The versions of the grader and its libraries; PyTorch's only if it is imported."""
+        """The versions of the grader and its libraries; PyTorch's only if it is imported, or an answer was
+        judged in it."""
         torch = sys.modules.get("torch")
+        uses_torch = any(library == "torch" for _, library in self._prepared)
         return Provenance(
             grader.__version__,
             ".".join(map(str, sys.version_info[:3])),
             np.__version__,
-            str(torch.__version__) if torch else "",
+            str(torch.__version__) if torch else _installed("torch") if uses_torch else "",
             self.keyring.digest if self.keyring else "",
         )
 
@@ -108,21 +110,27 @@ class Grader:
         """Record the protections that a worker reported before it loaded a submission."""
         self._isolation = self._isolation.weakened_by(found) if self._isolation else found
 
-    def prepare(self, info: KataInfo) -> PreparedKata:
-        """Return the declaration, the oracle and the checks of a kata, loaded once."""
-        if info.name not in self._prepared:
-            kata = self.course.declaration(info)
-            recorded = self.keyring.kata(info) if self.keyring else None
-            oracle = Oracle(kata, self.course, info, self.seed, recorded=recorded)
-            self._prepared[info.name] = PreparedKata(info, kata, oracle, checks_of(kata, oracle))
-        return self._prepared[info.name]
+    def prepare(self, info: KataInfo, library: str = "") -> PreparedKata:
+        """Return the declaration, the oracle and the checks of a kata, loaded once. For answers in another
+        `library` than the kata's the oracle is the same, which holds the kata's own arrays."""
+        key = info.name, library or info.library
+        if key not in self._prepared:
+            if key[1] == info.library:
+                kata = self.course.declaration(info)
+                recorded = self.keyring.kata(info) if self.keyring else None
+                oracle = Oracle(kata, self.course, info, self.seed, recorded=recorded)
+            else:
+                own = self.prepare(info)
+                kata, oracle = replace(own.kata, library=cast("Library", key[1])), own.oracle
+            self._prepared[key] = PreparedKata(info, kata, oracle, checks_of(kata, oracle))
+        return self._prepared[key]
 
     def matcher(self, prepared: PreparedKata) -> MistakeMatcher:
         """Return the matcher of a kata's mistakes, created when the first submission fails."""
         from grader.diagnosis.matcher import matcher_of  # a submission that passes does not need it
         from grader.diagnosis.recording import mistakes_of
 
-        name = prepared.info.name
+        name, prepared = prepared.info.name, self.prepare(prepared.info)  # mistakes are in the kata's library
         if name not in self.matchers:
             self.matchers[name] = matcher_of(prepared.kata, mistakes_of(self.course, prepared))
         return self.matchers[name]
@@ -131,7 +139,9 @@ class Grader:
         """Grade one submission, even if it crashes. Raises SubmissionRejected if the file cannot be loaded,
         and Outdated."""
         began = time.monotonic()
-        prepared = self.prepare(submission.info)
+        if submission.as_tensors:
+            self.factories[submission.library]  # starts while the kata is loaded
+        prepared = self.prepare(submission.info, submission.library)
         broken = _check_rules(prepared.kata, submission)
         judged = _Judged(broken) if broken else self._judge(prepared, submission)
         checks = self._note_shortcuts(prepared.kata, submission, judged.checks)
@@ -149,6 +159,7 @@ class Grader:
             digest=hashlib.sha256(submission.source.encode()).hexdigest(),
             cost=judged.cost if passed else None,
             parts=judged.parts,
+            library=submission.library if submission.as_tensors else "",
         )
         return Graded(bounded(report), self._search_of(prepared, submission, judged.unexplained))
 
@@ -214,15 +225,24 @@ class Grader:
                     printed.get(f.check.name, ""),
                     stub,
                     run.parts,
+                    submission.as_tensors,
                 )
                 for f in results
             ]
+            if submission.as_tensors:
+                checks = list(map(in_torch, checks))
             checks += written_answers(prepared.kata, source)
             # a general name says no place
             own = [mistake for mistake in mistakes.values() if mistake.id not in GENERAL]
             explained = not failed or own or run.parts or _raises_unwritten(source, results)
             parts = run.parts.verdicts() if run.parts else ()
             return _Judged(checks, run.printed, cost, [] if explained else results, parts)
+
+
+def _installed(package: str) -> str:
+    from importlib.metadata import version  # takes longer to import than a kata to judge
+
+    return version(package)
 
 
 @dataclass

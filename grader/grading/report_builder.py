@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from grader.checks.parts import Parts
 from grader.checks.runner import CheckResult, Failure
+from grader.course.libraries import shape_in_torch, text_in_torch
 from grader.grading.pictures import pictures_of, place_of
 from grader.grading.snippet import Script, script_of, signatures_of, with_parameters
 from grader.kata import Arguments, Kata
@@ -30,11 +32,13 @@ def as_check(
     printed: str = "",
     stub: str = "",
     parts: Parts | None = None,
+    as_tensors: bool = False,
 ) -> CheckReport:
     """Return the report of a check: the smallest input that fails, the mistake that explains it and, if the
     code raised, the line of its `source`; or the reason in `without_points` why a check that does not fail
     gives none. `printed` is what the submission printed for that input; the `stub` has the names of
-    parameters that the `source` does not say; `parts` are those of which some are not written."""
+    parameters that the `source` does not say; `parts` are those of which some are not written. With
+    `as_tensors` the code of the failing call makes tensors of arrays."""
     check = result.check
     if not result.failures and without_points:
         return CheckReport(check.name, check.title, "skipped", 0, check.points, without_points)
@@ -44,7 +48,7 @@ def as_check(
         return CheckReport(check.name, check.title, result.status, points, check.points, waits)
     failure = smallest(result)
     difference, names = failure.difference, signatures_of(stub) | signatures_of(source)
-    script = None if kata.questions else script_of(failure, check.name, kata.name, names)
+    script = None if kata.questions else script_of(failure, check.name, kata.name, names, as_tensors)
     return CheckReport(
         check.name,
         check.title,
@@ -62,6 +66,19 @@ def as_check(
         place=place_of(source, failure.line, failure.columns),
         snippet=script.code if script else "",
         printed=printed,
+    )
+
+
+def in_torch(check: CheckReport) -> CheckReport:
+    """Return the report of a check in PyTorch's words. What the code raised is left as it is."""
+    mistake, given = check.mistake, check.counterexample
+    return replace(
+        check,
+        message=check.message if check.status == "error" else text_in_torch(check.message),
+        counterexample=given and {name: shape_in_torch(text) for name, text in given.items()},
+        expected=check.expected and shape_in_torch(check.expected),
+        got=check.got and shape_in_torch(check.got),
+        mistake=mistake and replace(mistake, text=text_in_torch(mistake.text)),
     )
 
 

@@ -91,7 +91,8 @@ def waiting(info: KataInfo, unmet: list[str]) -> KataReport:
 
 def _is_gradable(info: KataInfo, path: Path) -> bool:
     try:
-        return not lacks_library(info) and read_answer(info, path).begun
+        submission = read_answer(info, path)
+        return submission.begun and not lacks_library(submission)
     except SubmissionRejected:
         return False
 

@@ -20,7 +20,7 @@ import numpy as np
 from grader.cases.state import EARLIER_CALLS
 from grader.checks.runner import Failure
 from grader.values.arrays import is_contiguous, leaves, to_numpy
-from grader.worker.protocol.codec import Handle, span_of
+from grader.worker.protocol.codec import Handle, forwards, span_of
 from grader.worker.proxies import RemoteObject
 from grader.worker.student import Call
 
@@ -75,15 +75,18 @@ class Script:
         return [*self.lines[:half], f"# {len(self.lines) - 2 * half} more calls", *self.lines[-half:]]
 
 
-def script_of(failure: Failure, check: str, module: str, names: Signatures) -> Script | None:
-    """Return the failing call of the student's `module` as code, or None if nothing was called."""
+def script_of(
+    failure: Failure, check: str, module: str, names: Signatures, as_tensors: bool = False
+) -> Script | None:
+    """Return the failing call of the student's `module` as code, or None if nothing was called. With
+    `as_tensors` its arrays are written as the tensors that the submission got."""
     last = _failing_call(failure)
     if last is None:
         return None
     calls = failure.history if any(call is last for call in failure.history) else failure.trace
     at = next(index for index, call in enumerate(calls) if call is last)
     keeps_all = check in ABOUT_EARLIER_CALLS
-    writer = _Writer(_needed(calls[: at + 1], keeps_all), names, _gradient_key(failure, last))
+    writer = _Writer(_needed(calls[: at + 1], keeps_all), names, _gradient_key(failure, last), as_tensors)
     return writer.script(module)
 
 
@@ -213,6 +216,7 @@ class _Writer:
     calls: list[Call]
     signatures: Signatures
     gradient: str = ""  # the argument or the parameter whose gradient is printed
+    as_tensors: bool = False  # arrays are written as tensors
     values: dict[str, Any] = field(default_factory=dict)
     known: dict[tuple[str, int] | None, str] = field(default_factory=dict)  # code of objects and results
     contents: dict[Any, str] = field(default_factory=dict)  # variables by what they hold
@@ -352,7 +356,7 @@ class _Writer:
             return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
         if not callable(value) and not any(hasattr(leaf, "shape") for leaf in leaves(value)):
             try:
-                code = code_of(value)
+                code = code_of(value, self.as_tensors)
             except NotCode:
                 self.is_code = False
                 return "…"
@@ -369,13 +373,13 @@ class _Writer:
 
     def _definition(self, name: str, value: Any) -> str:
         if not callable(value) or hasattr(value, "shape"):
-            return f"{name} = {code_of(value)}"
+            return f"{name} = {code_of(value, self.as_tensors)}"
         answers = {}
         for call in self.calls:
             for given, answer in call.answers.get(id(value), []):
                 plain = [x.tolist() if hasattr(x, "tolist") else x for x in given]
                 code_of(plain)  # raises NotCode if an object was given
-                answers[repr(plain)] = code_of(answer)
+                answers[repr(plain)] = code_of(answer, self.as_tensors)
         listed = "".join(f"    {given!r}: {answer},\n" for given, answer in answers.items())
         return f"{name}_answers = {{\n{listed}}}\n{FUNCTION.format(name=name)}"
 
@@ -421,19 +425,25 @@ def _require_small(values: Any) -> None:
         raise NotCode
 
 
-def code_of(value: Any) -> str:
-    """Return an expression whose value is `value`. Raises NotCode."""
+def code_of(value: Any, as_tensors: bool = False) -> str:
+    """Return an expression whose value is `value`, in which arrays may be written as tensors. Raises
+    NotCode."""
     if isinstance(value, bool | int | str | type(None)):
         return repr(value)
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else f"float('{value}')"
     if isinstance(value, list | tuple):
-        inside = ", ".join(map(code_of, value))
+        inside = ", ".join(code_of(item, as_tensors) for item in value)
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{code_of(key)}: {code_of(item)}" for key, item in value.items()) + "}"
+        items = (f"{code_of(key)}: {code_of(item, as_tensors)}" for key, item in value.items())
+        return "{" + ", ".join(items) + "}"
     if isinstance(value, np.generic):
-        return f"np.{value.dtype}({code_of(value.item())})"
+        number = code_of(value.item())
+        return number if as_tensors else f"np.{value.dtype}({number})"
+    if isinstance(value, np.ndarray) and as_tensors:
+        value = forwards(value)
+        return _array(value, value.strides, "permute", f"torch.tensor({{}}, dtype=torch.{value.dtype})")
     if isinstance(value, np.ndarray):
         return _array(value, value.strides, "transpose", f"np.array({{}}, dtype=np.{value.dtype})")
     if type(value).__module__ == "torch" and hasattr(value, "stride") and not value.is_meta:
@@ -445,7 +455,7 @@ def code_of(value: Any) -> str:
 def _array(value: Any, strides: tuple[int, ...], turn: str, template: str) -> str:
     """Return code for an array: the entries in their order in memory, then the axes in theirs."""
     order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
-    laid = getattr(value, turn)(*order)
+    laid = value.transpose(*order) if isinstance(value, np.ndarray) else value.permute(*order)
     if 0 in value.shape:
         return f"{template.format('[]')}.reshape({tuple(value.shape)})"
     if not is_contiguous(laid):
@@ -457,15 +467,14 @@ def _array(value: Any, strides: tuple[int, ...], turn: str, template: str) -> st
 
 def _with_gaps(value: Any, template: str) -> str:
     """Return code for an array whose memory has gaps, is read twice or backwards."""
-    is_tensor = not isinstance(value, np.ndarray)
-    if is_tensor and "bfloat16" in str(value.dtype):
+    if "bfloat16" in str(value.dtype):
         raise NotCode
-    array = value.numpy() if is_tensor else value
+    array = value if isinstance(value, np.ndarray) else value.numpy()
     span = span_of(array)
     if span is None:
         raise NotCode
     memory, shape = template.format(_entries(span.entries)), tuple(value.shape)
-    if is_tensor:
+    if template.startswith("torch"):
         return f"{memory}.as_strided({shape}, {tuple(span.steps)}, {span.first})"
     return f"np.lib.stride_tricks.as_strided({memory}[{span.first}:], {shape}, {array.strides})"
 

@@ -21,7 +21,7 @@ from grader.kata import KataError
 from grader.report import Isolation
 from grader.report_texts import bounded
 from grader.worker.client import RemoteStudent, WorkerLost
-from grader.worker.fork_server import WorkerFactories, open_sources
+from grader.worker.fork_server import WorkerFactories
 from grader.worker.process import WorkerFactory
 
 
@@ -52,19 +52,20 @@ def require_library(infos: list[KataInfo], device: str) -> None:
         )
 
 
-def require_installed(info: KataInfo) -> None:
-    """Raise LibraryMissing if the kata needs PyTorch and it is not installed."""
-    if lacks_library(info):
-        raise LibraryMissing(_what_to_install(info))
+def require_installed(what: KataInfo | Submission) -> None:
+    """Raise LibraryMissing if a kata or a submission needs PyTorch and it is not installed."""
+    if lacks_library(what):
+        raise LibraryMissing(_what_to_install(what))
 
 
-def lacks_library(info: KataInfo) -> bool:
-    """True if the kata needs PyTorch and it is not installed."""
-    return info.library == "torch" and importlib.util.find_spec("torch") is None
+def lacks_library(what: KataInfo | Submission) -> bool:
+    """True if a kata or a submission needs PyTorch and it is not installed."""
+    return what.library == "torch" and importlib.util.find_spec("torch") is None
 
 
-def _what_to_install(info: KataInfo) -> str:
-    return f"`{info.name}` is a PyTorch kata, and PyTorch is not installed: pip install torch==2.13.0"
+def _what_to_install(what: KataInfo | Submission) -> str:
+    why = f"`{what.name}` is a PyTorch kata" if isinstance(what, KataInfo) else f"{what.label} imports torch"
+    return f"{why}, and PyTorch is not installed: pip install torch==2.13.0"
 
 
 def _has_cuda() -> bool:
@@ -102,7 +103,7 @@ def open_grader(
     read. Pass `workers="spawn"` if this process has read one already or has threads. Raises
     IsolationMissing, KeyUnusable."""
     libraries = {info.library for info in infos if not lacks_library(info)} or {"numpy"}
-    source = open_sources(libraries, workers or os.environ.get("DOJO_WORKERS", ""), settings.isolation)
+    source = WorkerFactories(libraries, workers or os.environ.get("DOJO_WORKERS", ""), settings.isolation)
     try:
         if settings.isolation == "required":
             _require_isolation(source[min(libraries)], settings.device)
@@ -153,6 +154,8 @@ def grade_read(grader: Grader, info: KataInfo, read: Callable[[], Submission]) -
             task = "fill in the values" if info.questions else "write the code"
             message = f"Not started yet: open {submission.label}, read its docstring, {task}."
             return Graded(info.unjudged("not_started", message))
+        if lacks_library(submission):
+            return Graded(info.unjudged("error", _what_to_install(submission)))
         return grader.grade(submission)
     except SubmissionRejected as refused:
         report = replace(info.unjudged("error", str(refused)), excerpt=refused.excerpt)

@@ -67,9 +67,10 @@ class SubmissionRun:
     def _start(self) -> CheckContext:
         kata = self.prepared.kata
         self.process = self.factories[kata.library].start(self.device)
+        as_tensors = self.submission.as_tensors
         on_cuda = self.device != "cpu"
         seconds = CUDA_SECONDS if on_cuda else CALL_SECONDS_AFTER if self._was_slow else CALL_SECONDS
-        student = RemoteStudent(self.process, seconds, self.budget, kata.library)
+        student = RemoteStudent(self.process, seconds, self.budget, kata.library, as_tensors)
         try:
             self.note_isolation(Isolation(**student.greeting(START_SECONDS)))
             answer = student.load(kata.name, LOAD_SECONDS, **self._loading())

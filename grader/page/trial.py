@@ -8,6 +8,7 @@ from typing import Any
 
 from grader.course.catalog import Course
 from grader.course.files import text_of
+from grader.course.submission import Submission
 from grader.expect import SubmissionFailed
 from grader.grading.grader import Grader
 from grader.grading.pictures import picture_of
@@ -26,17 +27,18 @@ LONGEST = 1 << 16  # characters of the lines
 def try_lines(grader: Grader, course: Course, asked: Try) -> Tried:
     """Return what the lines print, and the value of the last one if it is an expression."""
     info = course.kata_info(asked.kata)
-    if lacks_library(info):
+    submission = Submission(info, text_of(course.stub(info)), f"{info.name}.py")
+    if lacks_library(submission):
         return Tried(asked.number, "", problem="PyTorch is not installed.")
     try:
         lines, names = _with_function(asked.lines[:LONGEST], info.name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         where = f"Line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
         return Tried(asked.number, "", problem=f"{where}{getattr(error, 'msg', error)}.")
-    source = f"{text_of(course.stub(info)).rstrip()}\n\n\n"
+    source = f"{submission.source.rstrip()}\n\n\n"
     above = source.count("\n")
-    with grader.factories[info.library].start(grader.device) as process:
-        student = RemoteStudent(process, library=info.library)
+    with grader.factories[submission.library].start(grader.device) as process:
+        student = RemoteStudent(process, library=submission.library, as_tensors=submission.as_tensors)
         value, problem = None, ""
         try:
             student.greeting(START_SECONDS)

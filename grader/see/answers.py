@@ -92,7 +92,7 @@ def _begun(course: Course, katas: Functions) -> Iterator[tuple[str, Submission]]
             submission = read_answer(info, course.stub(info))
         except SubmissionRejected:
             continue
-        if submission.begun:
+        if submission.begun and not lacks_library(submission):
             yield name, submission
 
 
@@ -111,8 +111,9 @@ def _load(
 ) -> RemoteStudent | None:
     """Return the submission in a worker that ends with the stack, or None if it cannot be imported."""
     info = submission.info
-    process = stack.enter_context(session.grader.factories[info.library].start("cpu"))
-    student = RemoteStudent(process, call_seconds, library=info.library)
+    process = stack.enter_context(session.grader.factories[submission.library].start("cpu"))
+    library, as_tensors = submission.library, submission.as_tensors
+    student = RemoteStudent(process, call_seconds, library=library, as_tensors=as_tensors)
     loading = {"source": submission.source, "entry_points": list(info.entry_points), "forbidden": []}
     try:
         student.greeting(START_SECONDS)

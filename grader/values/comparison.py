@@ -23,6 +23,7 @@ import numpy as np
 
 from grader.values.arrays import dtype_name, largest, to_numpy
 from grader.values.formatting import describe, describe_type, show, show_pair
+from grader.worker.protocol.codec import TensorOutline
 
 Array = np.ndarray[Any, Any]
 
@@ -117,7 +118,7 @@ def _difference_of_other_types(expected: Any, got: Any, path: str) -> Difference
     """Compare two values of which at least one is neither a number nor an array."""
     if type(expected) is not type(got) or to_numpy(expected) is not None:
         return _type_difference(expected, got, path)
-    if expected == got:
+    if expected == got and not isinstance(got, TensorOutline):  # which has no values to compare
         return None
     if isinstance(expected, str):
         return Difference("value", lambda: show_pair(expected, got, (_first_mismatch(expected, got),)), path)

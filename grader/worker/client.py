@@ -13,7 +13,7 @@ from typing import Any
 from grader.expect import SubmissionFailed
 from grader.worker.process import Process, Usage
 from grader.worker.protocol.channel import ChannelClosed, Flooded, TimedOut
-from grader.worker.protocol.codec import Malformed, decode, encode, in_one_line
+from grader.worker.protocol.codec import ARRAYS, Malformed, decode, encode, in_one_line
 from grader.worker.protocol.messages import LONGEST_NAME, MOST_KEPT, Outcome, Request
 from grader.worker.student import Student
 
@@ -53,7 +53,10 @@ class Budget:
 
 class RemoteStudent(Student):
     """A submission in a worker process. A call that exceeds its time limit raises WorkerLost. The worker then
-    still runs: whoever has started it ends it."""
+    still runs: whoever has started it ends it.
+
+    With `as_tensors` the submission is in PyTorch and the kata in NumPy: the grader's arrays arrive as
+    tensors, and tensors come back as arrays."""
 
     def __init__(
         self,
@@ -61,14 +64,16 @@ class RemoteStudent(Student):
         call_seconds: float = CALL_SECONDS,
         budget: Budget | None = None,
         library: str = "torch",
+        as_tensors: bool = False,
     ) -> None:
         super().__init__()
         self._process, self._channel = process, process.channel
         self._call_seconds, self.budget = call_seconds, budget or Budget()
-        self._device = "cpu" if library == "torch" else None  # a NumPy kata accepts no tensors
+        own = "cpu" if library == "torch" else None  # an answer in NumPy gives no tensors
+        self._as_tensors, self._device = as_tensors, ARRAYS if as_tensors else own
         self._nonces = itertools.count(1)
         self._numbers = itertools.count(1)
-        self._filename = ""
+        self._filename, self._lines = "", [""]
         self._batch = Usage(time.monotonic(), 0.0, None)  # at the start of the current batch
 
     def greeting(self, seconds: float) -> dict[str, Any]:
@@ -80,6 +85,7 @@ class RemoteStudent(Student):
         """Load a submission as the module `name`; its file name is `filename` or `name`.py. Raises
         SubmissionFailed, WorkerLost."""
         self._filename = loading["filename"] = filename or f"{name}.py"
+        self._lines = loading["source"].splitlines()
         nonce, self._batch = next(self._nonces), self._process.usage()
         with _as_lost(seconds):
             self._channel.send(*encode({"load": {"name": name, **loading}}), nonce)
@@ -132,7 +138,7 @@ class RemoteStudent(Student):
     def _hold(self, request: Request) -> Sent | Exception:
         request.number = next(self._numbers)
         try:
-            header, buffers = encode({"request": request.message()}, gaps=True)
+            header, buffers = encode({"request": request.message()}, gaps=True, as_tensors=self._as_tensors)
         except Malformed as error:  # the law passes an argument that cannot be encoded
             return error
         sent = Sent(next(self._nonces), len(header) + sum(map(len, buffers)))
@@ -148,8 +154,18 @@ class RemoteStudent(Student):
                 self._channel.flush(time.monotonic() + WALL_FACTOR * self._call_seconds)
                 reply = self._answer_to(sent.nonce, request.functions, self._call_seconds)
             return _valid_outcome(unwrap(reply), request)
-        except (SubmissionFailed, WorkerLost) as error:
+        except SubmissionFailed as error:
+            return self._as_in_numpy(error) if self._as_tensors else error
+        except WorkerLost as error:
             return error
+
+    def _as_in_numpy(self, error: SubmissionFailed) -> SubmissionFailed:
+        """Count a RuntimeError of PyTorch as the ValueError that NumPy raises for the same reason, such as
+        shapes that do not fit. One that the submission raises itself is none of PyTorch's."""
+        text = "".join(self._lines[error.line - 1 : error.line]) if error.line else ""
+        if error.kinds[0] != "RuntimeError" or re.search(r"\braise\b", text):
+            return error
+        return SubmissionFailed((*error.kinds, "ValueError"), error.message, error.line, error.columns)
 
     def _answer_to(self, nonce: int, functions: list[Callable[..., Any]], seconds: float) -> dict[str, Any]:
         """Receive the answer to a call, and run the grader's functions that the submission calls before it.
@@ -161,7 +177,8 @@ class RemoteStudent(Student):
                 if "callback" not in reply:
                     return reply
                 result = _call_back(reply, functions)
-                self._channel.send(*encode(result), nonce, time.monotonic() + WALL_FACTOR * seconds)
+                encoded = encode(result, as_tensors=self._as_tensors)
+                self._channel.send(*encoded, nonce, time.monotonic() + WALL_FACTOR * seconds)
             if self.budget.is_outdated():
                 raise Outdated
             used = self._process.usage()

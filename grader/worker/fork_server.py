@@ -1,7 +1,8 @@
 """Create workers by forking a server process, or by spawning them on systems without fork.
 
-The fork server is a fork of the grader, made before solutions or keys are read. So array libraries are
-imported once for all workers, and no worker has a solution or a key in its memory.
+The fork server is a fork of the grader, made before solutions or keys are read, or a new interpreter if it is
+needed later. So array libraries are imported once for all workers, and no worker has a solution or a key in
+its memory.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import faulthandler
 import gc
 import itertools
+import json
 import os
 import signal
 import socket
@@ -18,32 +20,41 @@ from collections.abc import Iterable
 
 from grader.worker.child import main, on_fake_device
 from grader.worker.child.sandbox import apply, hardening
-from grader.worker.process import Process, SpawnFactory, WorkerFactory, make_folder, remove_folder
+from grader.worker.process import (
+    Process,
+    SpawnFactory,
+    WorkerFactory,
+    interpreter,
+    make_folder,
+    remove_folder,
+)
 from grader.worker.protocol.channel import Channel
-from grader.worker.protocol.terms import ALL, ISOLATION, Terms, read_terms
+from grader.worker.protocol.terms import ALL, ISOLATION, Terms, environment, read_terms
 
 START_SECONDS = 20.0  # the timeout for one fork, which usually takes milliseconds
+IMPORT_SECONDS = 60.0  # the same where the server may still be importing PyTorch, perhaps on a busy machine
 
 
 class ForkServer(WorkerFactory):
-    """Forks a worker in a millisecond. Create it before any solution or key is read.
+    """Forks a worker in a millisecond. Create it before any solution or key is read, or as a new interpreter
+    with `is_late`.
 
     From the second start on, it prefetches one spare worker, which gets ready while the current one is used.
     """
 
-    def __init__(self, library: str = "numpy", wanted: tuple[str, ...] = ALL) -> None:
+    def __init__(self, library: str = "numpy", wanted: tuple[str, ...] = ALL, is_late: bool = False) -> None:
         super().__init__()
         self.library, self.layers = library, wanted
         self._substitute: SpawnFactory | None = None
         self._started = 0
         self._spare: tuple[str, Process] | None = None  # the device and a process without its pid yet
         ours, theirs = socket.socketpair()
-        self.pid = os.fork()
+        self.pid = _new_server(theirs, library, wanted) if is_late else os.fork()
         if self.pid == 0:
             ours.close()
             _serve_forks(theirs, wanted)
         theirs.close()
-        ours.settimeout(START_SECONDS)
+        ours.settimeout(IMPORT_SECONDS if is_late else START_SECONDS)
         self._control = ours
 
     def new_process(self, device: str) -> Process:
@@ -120,6 +131,32 @@ class ForkServer(WorkerFactory):
             os.waitpid(self.pid, 0)
 
 
+def _new_server(control: socket.socket, library: str, wanted: tuple[str, ...]) -> int:
+    """Start a server in a new interpreter, whose standard input is the socket; return its process id."""
+    command = interpreter(__name__, "serve", json.dumps(wanted), library)
+    quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+    actions = [(os.POSIX_SPAWN_DUP2, control.fileno(), 0), *quiet]
+    variables = environment() if "environment" in wanted else dict(os.environ)
+    return os.posix_spawn(command[0], command, variables, file_actions=actions)
+
+
+def serve() -> None:
+    """Run a server in a new interpreter, whose arguments are its layers and its library."""
+    os.setsid()  # so that Ctrl-C does not end it
+    control = socket.socket(fileno=os.dup(0))
+    os.dup2(1, 0)
+    _import(sys.argv[2])
+    _serve_forks(control, tuple(json.loads(sys.argv[1])))
+
+
+def _import(library: str) -> None:
+    """Import an array library. It computes in one thread: the inputs are small, and a fork does not copy the
+    threads of a pool."""
+    module = __import__(library)
+    if library == "torch":
+        module.set_num_threads(1)
+
+
 def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
     """Run the server: fork one worker per message until the grader closes the socket, then exit."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
@@ -168,29 +205,33 @@ def _close_all_but(kept: list[int]) -> None:
         os.closerange(below + 1, above)
 
 
-def open_source(library: str, how: str = "", isolation: str = "best") -> WorkerFactory:
+def open_source(library: str, how: str = "", isolation: str = "best", is_late: bool = False) -> WorkerFactory:
     """Return a fork server, or a SpawnFactory on systems without fork or if `how` is "spawn". The array
-    library is imported first, so that all workers share it."""
+    library is imported first, so that all workers share it; if `is_late`, in a new interpreter."""
     wanted = ISOLATION[isolation]
     if "dumpable" in wanted:
         hardening.hide()  # the memory of this process, the grader, will contain solutions
     if how == "spawn" or not hasattr(os, "fork") or sys.platform == "darwin":
         return SpawnFactory(library, wanted)
-    module = __import__(library)
-    if library == "torch":
-        module.set_num_threads(1)  # the inputs are small, and a fork does not copy the threads of a pool
-    return ForkServer(library, wanted)
+    if not is_late:
+        _import(library)
+    return ForkServer(library, wanted, is_late)
 
 
 class WorkerFactories(dict[str, WorkerFactory]):
-    """Worker factories by library, so that a worker has imported only the library of its kata."""
+    """Worker factories by library, so that a worker has imported only the library of its submission. One that
+    is first needed later starts then."""
+
+    def __init__(self, libraries: Iterable[str], how: str = "", isolation: str = "best") -> None:
+        """NumPy's server is forked before PyTorch is imported."""
+        super().__init__((name, open_source(name, how, isolation)) for name in sorted(libraries))
+        self._how, self._isolation = how, isolation
+
+    def __missing__(self, library: str) -> WorkerFactory:
+        self[library] = open_source(library, self._how, self._isolation, is_late=True)
+        return self[library]
 
     def close(self) -> None:
         """Close all factories."""
         for source in self.values():
             source.close()
-
-
-def open_sources(libraries: Iterable[str], how: str = "", isolation: str = "best") -> WorkerFactories:
-    """Return a worker factory for each library. NumPy's server is forked before PyTorch is imported."""
-    return WorkerFactories((name, open_source(name, how, isolation)) for name in sorted(libraries))

@@ -17,7 +17,7 @@ import numpy as np
 from grader.expect import SubmissionFailed
 from grader.worker.child.executor import Executor, describe_error, load_module, seed_random_numbers
 from grader.worker.child.sandbox import hardening, limits
-from grader.worker.protocol.codec import in_one_line, span_of
+from grader.worker.protocol.codec import ARRAYS, decode, encode, in_one_line, span_of
 from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.student import Student
 
@@ -51,6 +51,28 @@ class LocalStudent(Student):
             raise SubmissionFailed(tuple(text["kinds"]), message, text["line"], text["columns"]) from error
         outcome.value = _copied(outcome.value)  # a later call may write into the same memory
         return outcome
+
+
+class LocalTensorStudent(LocalStudent):
+    """A student in PyTorch of a NumPy kata: arrays arrive as tensors, and tensors come back as arrays."""
+
+    def perform(self, request: Request) -> Outcome:
+        request.args, request.kwargs = _as_sent([request.args, request.kwargs], as_tensors=True)
+        request.functions = [_called_back(function) for function in request.functions]
+        outcome = super().perform(request)
+        outcome.value, outcome.arguments = _as_sent((outcome.value, outcome.arguments))
+        return outcome
+
+
+def _as_sent(value: Any, as_tensors: bool = False) -> Any:
+    """Return what a value is on the other side: with tensors for arrays, or with arrays for tensors."""
+    header, buffers = encode({"value": value}, gaps=True, as_tensors=as_tensors)
+    device = "cpu" if as_tensors else ARRAYS
+    return decode(header, bytearray(b"".join(buffers)), device)["value"]
+
+
+def _called_back(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: _as_sent(function(*_as_sent(args)), as_tensors=True)
 
 
 def _copied(value: Any) -> Any:

@@ -62,8 +62,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 START = """
 import json, sys
 sys.path += [path for path in json.loads(sys.argv.pop(1)) if path not in sys.path]
-from grader.worker.child.main import main
-main()
+from {module} import {function}
+{function}()
 """
 FRAME = re.compile(rb'File "([^"\n]*)", line (\d+)')
 
@@ -184,6 +184,12 @@ def _run_delay(path: str) -> float:
     return delay / 1e9
 
 
+def interpreter(module: str, function: str, *arguments: str) -> list[str]:
+    """Return the command that calls a function of the grader's in a new interpreter."""
+    paths = json.dumps([path for path in sys.path if os.path.basename(path) in PACKAGES] + [ROOT])
+    return [sys.executable, "-I", "-c", START.format(module=module, function=function), paths, *arguments]
+
+
 class WorkerFactory:
     """Starts workers, and knows those that run."""
 
@@ -217,8 +223,7 @@ class SpawnFactory(WorkerFactory):
     def new_process(self, device: str) -> Process:
         scratch = make_folder()
         terms = Terms(device, self.layers, scratch).message().decode()
-        paths = json.dumps([path for path in sys.path if os.path.basename(path) in PACKAGES] + [ROOT])
-        command = [sys.executable, "-I", "-c", START, paths, terms, self.library]
+        command = interpreter("grader.worker.child.main", "main", terms, self.library)
         variables = environment() if "environment" in self.layers else None
         pipe: Any = subprocess.PIPE
         popen = subprocess.Popen(

@@ -369,7 +369,7 @@ class Student:
             return RemoteObject(self, value)
         if isinstance(value, TensorOutline):
             self._measured.devices.append(value.device)
-            return _meta_tensor(value)
+            return value if value.is_array else _meta_tensor(value)
         if type(value) in (list, tuple):
             return type(value)(self._received(item) for item in value)
         if type(value) is dict:

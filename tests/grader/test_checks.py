@@ -333,7 +333,8 @@ def test_one_array_where_two_are_due_is_said_to_be_one(rows):
         told = builtin._one_for_several(Observation(observed, None, [], student.trace, []))
         raise ExpectationFailed(told)
 
-    context = SimpleNamespace(for_student=lambda _: SimpleNamespace(student=student, parts=None))
+    inner = SimpleNamespace(student=student, parts=None)
+    context = SimpleNamespace(for_student=lambda _: inner, leaves_out=lambda _: False)
     failure = judge_case(Check("split", "It splits.", 100, [], judge), context, Case(0, {}), student)
     assert failure.message == "`split` returns one array where two are due."
 

@@ -410,6 +410,15 @@ def test_a_kata_whose_library_is_missing_is_not_judged(tiny_course, monkeypatch)
         judge(Grader(tiny_course, {}), center, Task("center", b"class Center: pass"))
 
 
+def test_an_answer_in_pytorch_is_not_judged_where_that_is_missing(tiny_course, monkeypatch):
+    monkeypatch.setattr("grader.grading.startup.importlib.util.find_spec", lambda _name: None)
+    source = f"import torch\n{RIGHT}".encode()
+    with pytest.raises(LibraryMissing) as missing:
+        judge(Grader(tiny_course, {}), tiny_course.kata_info("double"), Task("double", source))
+    told = "double.py imports torch, and PyTorch is not installed: pip install torch==2.13.0"
+    assert str(missing.value) == told
+
+
 def test_a_file_that_is_not_recognised_is_listed_and_leaves_blank_cells(info, store, tmp_path, write):
     files = {"ada/answer.py": "passes", "bob/double.py": "passes", "eve/readme.md": "hello"}
     counts, _ = run(info, Collector(write(tmp_path / "in", files)), store)

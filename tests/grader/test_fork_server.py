@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from grader.worker.client import RemoteStudent, WorkerLost
-from grader.worker.fork_server import ForkServer, open_source
+from grader.worker.fork_server import ForkServer, WorkerFactories, open_source
 from grader.worker.process import SpawnFactory
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -285,3 +285,28 @@ def test_a_factory_that_is_closed_kills_the_workers_that_it_started(how):
     source.close()
     assert kept.ended
     assert not os.path.exists(folder)
+
+
+@LINUX
+def test_a_server_that_is_needed_later_has_the_same_protections_and_ends():
+    factories = WorkerFactories(["numpy"])
+    try:
+        late = factories["torch"]
+        greetings = []
+        for factory in (factories["numpy"], late):
+            with factory.start("cpu") as process:
+                student = RemoteStudent(process)
+                greetings.append(student.greeting(60.0))
+                student.load(
+                    "kata", 20.0, source="import sys\ndef f(): return 'torch' in sys.modules", **NONE
+                )
+                has_torch = student.f()
+        assert greetings[0] == greetings[1]
+        assert has_torch is True
+    finally:
+        factories.close()
+    assert not Path(f"/proc/{late.pid}").exists()
+    assert "torch" in factories
+
+
+NONE = {"entry_points": ["f"], "forbidden": []}

@@ -30,6 +30,7 @@ from grader.report import KataReport
 WRONG = "def double(x):\n    return 3 * x\n"
 BETTER = "def double(x):\n    return 2 * x\n"
 RIGHT = 'def double(x):\n    if isinstance(x, str):\n        raise ValueError("text")\n    return x + x\n'
+FOOTER = "h hint 1/1   t statement   l list   o open   w web page   p in PyTorch   ? keys   q quit"
 ENDLESS = "def double(x):\n    while True:\n        pass\n"
 
 
@@ -94,7 +95,9 @@ def remembered(course):
 def test_with_nothing_begun_it_welcomes_and_offers_keys(run):
     told = run()
     assert "Start with" in told
-    assert told.endswith("h hint 1/1   t statement   l list   o open   w web page   ? keys   q quit\n")
+    assert told.endswith(
+        "h hint 1/1   t statement   l list   o open   w web page   p in PyTorch   ? keys   q quit\n"
+    )
 
 
 def test_a_save_is_graded_and_a_better_one_says_what_changed(run, save):
@@ -179,6 +182,21 @@ def test_reset_brings_back_the_stub(run, save, course):
     told = run(save(WRONG), "x", None, typed=["y"])
     assert "Not started yet" in told
     assert course.stub(course.kata_info("double")).read_text() == stub
+
+
+def test_p_brings_the_stub_in_pytorch_and_asks_before_it_replaces_a_begun_file(run, save, course):
+    stub = "import numpy as np\n\n\ndef double(x: np.ndarray):\n    raise NotImplementedError\n"
+    path = course.stub(course.kata_info("double"))
+    path.write_text(stub)
+    assert "The stub in PyTorch of double is back." in run("p")
+    assert (
+        path.read_text() == "import torch\n\n\ndef double(x: torch.Tensor):\n    raise NotImplementedError\n"
+    )
+    path.write_text(stub)
+    told = run(save(WRONG), "p", typed=["n"])
+    assert path.read_text() == WRONG
+    assert "p in PyTorch" in told
+    assert "y/n" in run.asked[0]
 
 
 def test_reset_asks_once_and_leaves_the_file_without_a_yes(run, save, course):
@@ -267,10 +285,7 @@ def test_every_key_has_a_word_a_sentence_and_a_line_in_the_help(key):
 def test_keys_are_distinct_and_the_footer_has_those_that_can_be_used(run):
     run()
     assert len({key.character for key in KEYS}) == len(KEYS)
-    assert (
-        footer(KEYS, run.loop, 80)
-        == "h hint 1/1   t statement   l list   o open   w web page   ? keys   q quit"
-    )
+    assert footer(KEYS, run.loop, 100) == FOOTER
 
 
 def test_the_documentation_names_every_key():
@@ -334,7 +349,7 @@ def terminal(course, monkeypatch):
 @pytest.mark.slow
 def test_a_session_on_a_terminal_and_its_state_after_a_kill(terminal, save, course):
     first = terminal()
-    first.expect("? keys   q quit")
+    first.expect("q quit")
     save(WRONG)()
     first.expect("double  0 / 10")
     first.expect("q quit")
@@ -379,7 +394,7 @@ def test_a_session_on_a_terminal_and_its_state_after_a_kill(terminal, save, cour
 def test_the_first_file_that_needs_pytorch_is_graded_after_a_new_beginning(terminal, save):
     pytest.importorskip("torch")
     one = terminal()
-    one.expect("? keys   q quit")
+    one.expect("q quit")
     save("class Center:\n    def __init__(self, width):\n        return width\n", "center")()
     one.expect("center  0 / 10")
     one.expect("q quit")
@@ -390,7 +405,7 @@ def test_the_first_file_that_needs_pytorch_is_graded_after_a_new_beginning(termi
 @pytest.mark.slow
 def test_a_search_can_be_corrected_and_ended_by_escape(terminal):
     one = terminal()
-    one.expect("? keys   q quit")
+    one.expect("q quit")
     one.press("lcenx\x7fter\n")
     one.expect("center: Around the mean.")
     one.expect("q quit")
@@ -408,7 +423,7 @@ def test_ctrl_c_ends_the_loop_and_sets_the_terminal_back(terminal):
 
     one = terminal()
     before = termios.tcgetattr(one.master)[3]
-    one.expect("? keys   q quit")
+    one.expect("q quit")
     assert not termios.tcgetattr(one.master)[3] & termios.ECHO
     os.kill(one.process.pid, signal.SIGINT)
     assert one.process.wait(30) == 0
@@ -421,7 +436,7 @@ def test_keys_work_again_after_ctrl_z(terminal):
 
     one = terminal()
     before = termios.tcgetattr(one.master)
-    one.expect("? keys   q quit")
+    one.expect("q quit")
     os.kill(one.process.pid, signal.SIGSTOP)
     termios.tcsetattr(one.master, termios.TCSANOW, before)
     os.kill(one.process.pid, signal.SIGCONT)

@@ -24,7 +24,9 @@ from grader.course.submission import Submission, SubmissionRejected
 from grader.grading.grader import Grader
 from grader.grading.startup import open_grader
 from grader.notebooks.magics import grade_source
-from grader.worker.fork_server import open_sources
+from grader.worker.fork_server import WorkerFactories
+
+from .translated_mistakes import translated
 
 ROOT = Path(__file__).resolve().parents[2]
 KATAS = [
@@ -99,11 +101,16 @@ def unprinted(report):
 
 
 def answers(course, name):
-    """Return a kata's reference, and some of its variants and mistakes, by name."""
+    """Return a kata's reference, and some of its variants and mistakes, by name; and a right and a wrong
+    answer in PyTorch to a NumPy kata."""
     info = course.kata_info(name)
     found = {"reference": course.solution(info, "reference").read_text(encoding="utf-8")}
     for part in ("variants", "mistakes"):
         found |= dict(spread(list(standalone_sources(course, info, part).items()), SAMPLE))
+    in_torch = course.solution(info, "in_torch")
+    if in_torch.is_file():
+        found["right in PyTorch"] = in_torch.read_text(encoding="utf-8")
+        found["wrong in PyTorch"] = translated(list(found.values())[-2], info.entry_points)
     return found
 
 
@@ -144,10 +151,10 @@ def every_way(shared, keyring, name, sources):
     yield {key: grade(shared, name, sources[key]) for key in reversed(sources)}
     alone = {}
     for key, source in sources.items():
-        with closing(open_sources([library])) as fresh:
+        with closing(WorkerFactories([library])) as fresh:
             alone[key] = grade(Grader(course, fresh), name, source)
     yield alone
-    with closing(open_sources([library])) as fresh:
+    with closing(WorkerFactories([library])) as fresh:
         with_key = Grader(course, fresh, keyring=keyring(name))
         yield {key: grade(with_key, name, source) for key, source in sources.items()}
 
@@ -187,7 +194,7 @@ def test_sleeping_costs_nothing_within_the_limits(tiny_course):
             if isinstance(x, str): raise ValueError
             return x + x
     """
-    with closing(open_sources(["numpy"])) as sources:
+    with closing(WorkerFactories(["numpy"])) as sources:
         grader = Grader(tiny_course, sources)
         reports = [grade(grader, "double", code) for _ in range(3)]
     assert reports[0] == reports[1] == reports[2]
@@ -247,7 +254,8 @@ def test_a_notebook_gives_the_same_report(shared):
     sources = {**answers(shared.course, "softmax"), **PECULIAR}
     del sources[BY_IDENTITY]
     del sources[TENSOR]  # whether a worker of NumPy has the memory to import PyTorch hangs on its build
-    for source in [sources["reference"], *list(sources.values())[-3:]]:
+    in_torch = [sources["right in PyTorch"], sources["wrong in PyTorch"]]
+    for source in [sources["reference"], *in_torch, *list(sources.values())[-3:]]:
         here = grade(shared, "softmax", source)
         there = told(grade_source(info, textwrap.dedent(source)))
         assert unprinted(there) == unprinted(here)

@@ -372,6 +372,11 @@ def test_a_judge_says_what_grade_says(tiny_course):
         for number, (lines, problem) in enumerate(told, 5):
             assert ask(Try(number, "double", lines))[0].problem.startswith(problem)
         assert ask(Grade(10, "triple"))[0].problem.startswith("There is no kata called `triple`.")
+        stub.write_text(f"import torch\n\n{RIGHT}")
+        [found] = ask(Grade(11, "double"))
+        assert (found.report.status, found.report.library) == ("passed", "torch")
+        [tried] = ask(Try(12, "double", "double(torch.ones(2))"))
+        assert (tried.value, tried.problem) == ("[2.0, 2.0]", "")
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from grader.formats.escaping import in_markdown
 from grader.formats.terminal import View, render_kata
 from grader.grading.grader import Grader
 from grader.report import Part, Report, from_json, to_json
-from grader.worker.fork_server import open_sources
+from grader.worker.fork_server import WorkerFactories
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = Course(ROOT)
@@ -54,7 +54,7 @@ def stubs(*names):
 
 @pytest.fixture(scope="module")
 def grader():
-    with closing(open_sources(["numpy", "torch"])) as sources:
+    with closing(WorkerFactories(["numpy", "torch"])) as sources:
         yield Grader(COURSE, sources)
 
 
@@ -65,7 +65,7 @@ def padding_mask(tmp_path_factory):
     for name in FILES:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text((ROOT / name).read_text().partition("class takes_zero_for_padding")[0])
-    with closing(open_sources(["numpy"])) as sources:
+    with closing(WorkerFactories(["numpy"])) as sources:
         yield Grader(Course(root), sources)
 
 

@@ -10,7 +10,7 @@ from grader.course.catalog import Course
 from grader.course.submission import read_submission
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.grading.grader import Grader
-from grader.worker.fork_server import open_sources
+from grader.worker.fork_server import WorkerFactories
 
 HERE = Path(__file__).parent
 COURSE = Course(HERE.parents[1])
@@ -19,7 +19,7 @@ FILES = sorted(HERE.glob("public_styles/*/*.py"))
 
 @pytest.fixture(scope="module")
 def grader():
-    sources = open_sources(["numpy", "torch"])
+    sources = WorkerFactories(["numpy", "torch"])
     opened = Grader(COURSE, sources)
     opened.matchers = {name: MistakeMatcher([]) for name in COURSE.katas}  # recording mistakes takes minutes
     yield opened

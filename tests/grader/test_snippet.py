@@ -5,7 +5,7 @@ import pytest
 
 from grader.answer_keys.answers import Case
 from grader.checks.runner import Failure
-from grader.grading.snippet import script_of, signatures_of, with_parameters
+from grader.grading.snippet import code_of, script_of, signatures_of, with_parameters
 from grader.worker.protocol.codec import Handle
 from grader.worker.proxies import RemoteObject
 from grader.worker.student import Call
@@ -223,3 +223,18 @@ def test_an_object_that_no_call_made_has_no_code():
 def test_a_message_names_the_parameter(call, said):
     failure = Failure(Case(0, {}), "failed", "", None, [call], history=[call])
     assert with_parameters("The call changes argument 2 of attend in place.", failure, NAMES) == said
+
+
+@pytest.mark.parametrize(
+    "array", [ROWS, ROWS.T, ROWS[:, ::2], ROWS[:, ::-1], np.empty((0, 2)), ROWS.astype("uint8")]
+)
+def test_arrays_are_written_as_the_tensors_that_an_answer_in_pytorch_gets(array):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    tensor = eval(code_of([array], as_tensors=True), {"torch": torch})[0]
+    assert (tensor.numpy().tolist(), tensor.numpy().dtype) == (array.tolist(), array.dtype)
+    forwards = array if min(array.strides) > 0 else array.copy()
+    assert tensor.numpy().strides == forwards.strides or not array.size
+
+
+def test_a_scalar_of_numpy_is_written_as_the_number_that_arrives():
+    assert code_of({"x": np.float32(0.5)}, as_tensors=True) == "{'x': 0.5}"

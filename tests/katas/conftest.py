@@ -13,7 +13,7 @@ from grader.cases import generation
 from grader.course.catalog import Course, load_file
 from grader.course.submission import read_submission
 from grader.diagnosis.recording import Records
-from grader.worker.in_process import LocalStudent
+from grader.worker.in_process import LocalStudent, LocalTensorStudent
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -72,6 +72,8 @@ def student(request):
     whose = request.config.getoption("--student")
     path = {"exercises": course.stub(info), "reference": course.solution(info, "reference")}.get(whose)
     path = path or Path(whose)
-    if whose == "exercises" and not read_submission(info, path).begun:
+    submission = read_submission(info, path)
+    if whose == "exercises" and not submission.begun:
         pytest.skip(f"{info.name} is not started yet")
-    return LocalStudent(load_file(f"student_{info.name}", path), str(path))
+    kind = LocalTensorStudent if submission.as_tensors else LocalStudent
+    return kind(load_file(f"student_{info.name}", path), str(path))

@@ -81,6 +81,7 @@ def release_course(
     classroom50: Path | None,
     prairielearn: Path | None,
     exercism: Path | None,
+    library: str | None,
     remove: bool,
     unverified: bool,
 ) -> None:
@@ -95,6 +96,7 @@ def release_course(
     hosts = before.hosts(hosts, remove)
     seed = before.number("seed", SEED) if seed is None else seed
     visibility = visibility or before.choice("visibility", VISIBILITIES)
+    library = library or before.choice("library", ("numpy", "torch"))
     require_releasable(course, infos, unverified)
     secret_file = folder.with_name(f"{folder.name}.secret")
     if sealed is None and hidden_seed is None and SEALED in before.files:
@@ -110,9 +112,10 @@ def release_course(
         click.echo(
             f"The workflow grades with hidden cases: its secret DOJO_SEAL is in {shorten(secret_file)}."
         )
-    core = core_files(course, infos, seed, bool(sealed_key))
+    core = core_files(course, infos, seed, bool(sealed_key), library)
     for_hosts = core if hidden_seed is None else {**core, **keys.key_files(entries, hidden_seed)}
     options = {"all": is_all, "hosts": list(hosts), "seed": seed, "visibility": visibility}
+    options |= {"library": library} if library != "numpy" else {}
     about: dict[str, object] = {"options": options, "verified": verifications(course, infos)}
     if names_before := renamed(course):
         about["renamed"] = names_before

@@ -18,6 +18,7 @@ from grader.authoring.verify.record import described, require_verified
 from grader.course import changed_statement, release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.files import safe_parts
+from grader.course.stubs import stub_in
 from grader.course.submission import SubmissionRejected, read_bytes, read_submission
 from grader.course.syllabus import Syllabus, to_text
 from grader.errors import reason_of
@@ -49,14 +50,14 @@ class ReleaseOutcome:
 
 
 def core_files(
-    course: Course, infos: list[KataInfo], seed: int, is_sealed_too: bool = False
+    course: Course, infos: list[KataInfo], seed: int, is_sealed_too: bool = False, library: str = ""
 ) -> dict[str, bytes]:
-    """Return the files that every host needs: stubs, declarations, what `grade --see` runs, keys, the
-    grader's wheel, requirements."""
+    """Return the files that every host needs: stubs, in `library` where a kata may be answered in it,
+    declarations, what `grade --see` runs, keys, the grader's wheel, requirements."""
     require_prerequisites(course, infos)
     files: dict[str, bytes] = {}
     for info in infos:
-        files[f"exercises/{info.track}/{info.name}.py"] = _stub(course, info)
+        files[f"exercises/{info.track}/{info.name}.py"] = stub_in(library, info, _stub(course, info))
         files[f"tests/katas/{info.track}/{info.path.name}"] = info.path.read_bytes()
     files["tests/katas/path.toml"] = to_text(_syllabus(course, infos)).encode()
     conftest = course.root / "tests" / "katas" / "conftest.py"
@@ -67,7 +68,7 @@ def core_files(
     files |= keys.key_files(keys.with_progress(keys.draw_entries(course, infos, seed)), seed)
     name, wheel = build_wheel()
     files[f"vendor/{name}"] = wheel
-    files["requirements.txt"] = _requirements(course, infos, name, is_sealed_too).encode()
+    files["requirements.txt"] = _requirements(course, infos, name, is_sealed_too, library).encode()
     return files
 
 
@@ -209,7 +210,7 @@ def _corrected_statements(folder: Path, files: dict[str, bytes], before: dict[st
         statement = changed_statement.statement_of(data.decode("utf-8", "replace"))
         known = changed_statement.statement_of(theirs.decode("utf-8", "replace")) or ""
         is_begun = release_manifest.digest(theirs) not in (before.get(name), release_manifest.digest(data))
-        if is_begun and statement and statement != known:
+        if is_begun and statement and changed_statement.is_changed(known, statement):
             kata = PurePosixPath(name).stem
             found[note] = changed_statement.to_text(kata, statement, known).encode("utf-8", "replace")
     return found
@@ -259,7 +260,9 @@ def _syllabus(course: Course, infos: list[KataInfo]) -> Syllabus:
     return dataclasses.replace(limited, path=path)
 
 
-def _requirements(course: Course, infos: list[KataInfo], wheel: str, is_sealed_too: bool) -> str:
+def _requirements(
+    course: Course, infos: list[KataInfo], wheel: str, is_sealed_too: bool, library: str
+) -> str:
     """Return requirements.txt: the grader's wheel and pinned versions of its dependencies.
 
     Versions come from the course's constraints.txt, or else are those installed here.
@@ -270,7 +273,7 @@ def _requirements(course: Course, infos: list[KataInfo], wheel: str, is_sealed_t
         lines = [line.strip() for line in constraints.read_text("utf-8").splitlines()]
         pins = {line.partition("==")[0]: line for line in lines if "==" in line and not line.startswith("#")}
     wanted = ["click", "greenlet", "hypothesis", "msgspec", "numpy", "pytest"]
-    wanted += ["torch"] if any(info.library == "torch" for info in infos) else []
+    wanted += ["torch"] if library == "torch" or any(info.library == "torch" for info in infos) else []
     wanted += ["cryptography"] if is_sealed_too else []
     return "\n".join([f"./vendor/{wheel}", *(pins.get(name) or _installed(name) for name in wanted), ""])
 

@@ -26,7 +26,7 @@ from grader.course.submission import Submission, SubmissionRejected
 from grader.diagnosis.recording import Records
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.grading.grader import Grader
-from grader.grading.startup import grade_file, open_grader
+from grader.grading.startup import grade_file, lacks_library, open_grader
 from grader.kata import KataError
 from grader.report import CheckReport, KataReport
 from grader.values.formatting import counted
@@ -187,6 +187,7 @@ def _judge(
         result.gaps += [] if result.info.draft else unready
         if not unready:
             _verify_variants(course, grader, result, records)
+            _verify_answer_in_torch(course, grader, result, records)
             _verify_mistakes(course, grader, result, isolated, records)
     except TookTooLong as endless:
         result.gaps.append(str(endless))
@@ -242,6 +243,16 @@ def _verify_variants(course: Course, grader: Grader, result: KataVerification, r
     for name, source in sources.items():
         where = place(course, path, line_of_definition(path, name))
         result.passed += _require_full_marks(grader, result, records, where, f"the variant `{name}`", source)
+
+
+def _verify_answer_in_torch(
+    course: Course, grader: Grader, result: KataVerification, records: Records
+) -> None:
+    """Add a gap if the answer in PyTorch to a NumPy kata, if there is one, has not full marks."""
+    path = course.solution(result.info, "in_torch")
+    if not path.is_file() or lacks_library(Submission(result.info, read(path), path.name)):
+        return
+    _require_full_marks(grader, result, records, place(course, path), "the answer in PyTorch", read(path))
 
 
 def _require_full_marks(

@@ -196,7 +196,7 @@ def _plain_tensor(torch: Any, value: Any) -> Any:
 def _without_subclass(torch: Any, value: Any) -> Any:
     if value.is_meta:
         return TensorOutline.of(value)
-    if value.nbytes > MAX_BODY or value.layout is not torch.strided:
+    if value.layout is not torch.strided or value.nbytes > MAX_BODY:
         raise Malformed(f"the tensor of shape {tuple(value.shape)} is too large or not dense")
     return value.detach().as_subclass(torch.Tensor)
 

@@ -36,6 +36,7 @@ MAX_TEXT = 2**20  # characters of one string; the longest is the source of a sub
 MAX_ARGUMENTS = 2**14  # values and array entries in the arguments of one call back to the grader
 MAX_ID = 2**63  # of objects and functions
 MAX_NAME = 80  # characters of a class name
+ARRAYS = "arrays"  # in place of a device: tensors are decoded as NumPy arrays
 
 
 class Limits(NamedTuple):
@@ -95,6 +96,7 @@ class TensorOutline:
     dtype: str
     shape: tuple[int, ...]
     device: str
+    is_array: bool = False  # the grader, which decodes tensors as arrays, keeps the outline itself
 
     @classmethod
     def of(cls, tensor: Any) -> TensorOutline:
@@ -129,10 +131,13 @@ class _Size:
             raise Malformed(f"it calls a function with more than {MAX_ARGUMENTS:,} values")
 
 
-def encode(message: dict[str, Any], limits: Limits = FRAME, gaps: bool = False) -> tuple[bytes, list[bytes]]:
+def encode(
+    message: dict[str, Any], limits: Limits = FRAME, gaps: bool = False, as_tensors: bool = False
+) -> tuple[bytes, list[bytes]]:
     """Encode a message as header bytes and array buffers, with the `gaps` between the entries of an array if
-    they matter. Raises Malformed if a value cannot be encoded."""
-    encoder = _Encoder(limits, gaps)
+    they matter. With `as_tensors`, arrays are decoded as tensors, and NumPy's scalars as numbers. Raises
+    Malformed if a value cannot be encoded."""
+    encoder = _Encoder(limits, gaps, as_tensors)
     tree = encoder.encode(message)
     encoder.size.check_call(message)
     if sum(map(len, encoder.buffers)) > MAX_BODY:
@@ -186,8 +191,8 @@ def _checked_leaf(value: Any) -> Any:
 class _Encoder:
     """Encodes one message: `table` describes its arrays, `buffers` are their bytes."""
 
-    def __init__(self, limits: Limits, gaps: bool) -> None:
-        self.size, self.gaps = _Size(limits), gaps
+    def __init__(self, limits: Limits, gaps: bool, as_tensors: bool) -> None:
+        self.size, self.gaps, self.as_tensors = _Size(limits), gaps, as_tensors
         self.table: list[Any] = []
         self.buffers: list[bytes] = []
 
@@ -209,8 +214,11 @@ class _Encoder:
 
     def _encode_object(self, value: Any) -> Any:
         if isinstance(value, np.generic):
-            return {"s": self._add_array(np.asarray(value))}
+            is_number = self.as_tensors and value.dtype.kind in "biuf"
+            return value.item() if is_number else {"s": self._add_array(np.asarray(value))}
         if isinstance(value, np.ndarray):
+            if self.as_tensors:
+                return {"T": self._add_array(forwards(value)), "on": "cpu"}
             return {"a": self._add_array(value)}
         if isinstance(value, Handle):
             return {"h": [value.id, value.type_name, value.callable]}
@@ -258,7 +266,16 @@ class _Encoder:
             plain = tensor.detach().cpu().resolve_conj().resolve_neg()
         if plain.dtype is torch.bfloat16:
             return self._add_array(plain.view(torch.int16).numpy(), "bfloat16")
-        return self._add_array(plain.numpy())
+        try:
+            return self._add_array(plain.numpy())
+        except (TypeError, RuntimeError):
+            name = str(tensor.dtype).removeprefix("torch.")
+            raise Malformed(f"tensors of dtype {name} cannot travel") from None
+
+
+def forwards(array: Array) -> Array:
+    """Return the array, or a contiguous copy if it has a negative stride, which tensors cannot have."""
+    return array.copy("C") if any(stride < 0 for stride in array.strides) else array
 
 
 class Span(NamedTuple):
@@ -304,8 +321,8 @@ def name_of(dtype: np.dtype[Any]) -> str:
 def decode(
     header: bytes, body: bytearray, device: str | None = "cpu", limits: Limits = FRAME
 ) -> dict[str, Any]:
-    """Decode a message from `encode`. Arrays are new and writable. Tensors are on `device`, or Handles if it
-    is None. Raises Malformed."""
+    """Decode a message from `encode`. Arrays are new and writable. Tensors are on `device`; if it is ARRAYS
+    they are arrays, and if it is None Handles. Raises Malformed."""
     _check_header(header, limits)
     try:
         tree, table = _from_json(header.decode())
@@ -387,7 +404,7 @@ class _Decoder:
             return self._dict(content, depth)
         if tag in ("a", "s", "T"):
             return self._array(tag, *self.arrays.pop(content))
-        return _decode_reference(tag, content, self.size)
+        return _decode_reference(tag, content, self.size, self.device == ARRAYS)
 
     def _items(self, items: Any, depth: int) -> list[Any]:
         self.size.add_items(items)
@@ -401,6 +418,10 @@ class _Decoder:
         return decoded
 
     def _array(self, tag: str, name: str, array: Array) -> Any:
+        if tag == "T" and self.device == ARRAYS:
+            if name == "bfloat16":  # which NumPy has not; as float32 it would pass for a right answer
+                return Handle(0, "Tensor of dtype bfloat16")
+            return array if array.ndim else array[()]  # a scalar, as NumPy's reductions return
         if tag == "T":
             # A tensor from a submission must not make the grader import PyTorch.
             known = self.device is not None and "torch" in sys.modules
@@ -414,7 +435,7 @@ def in_one_line(text: str) -> str:
     return words if words.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
-def _decode_reference(tag: str, content: Any, size: _Size) -> Any:
+def _decode_reference(tag: str, content: Any, size: _Size, is_array: bool) -> Any:
     if tag == "h":
         number, type_name, is_callable = content
         return Handle(_checked_id(number), _checked_name(type_name), bool(is_callable))
@@ -423,7 +444,7 @@ def _decode_reference(tag: str, content: Any, size: _Size) -> Any:
     if tag == "p":
         dtype, shape, device = content
         _check_shape(shape, size)
-        return TensorOutline(_checked_dtype(dtype), tuple(shape), _checked_name(device))
+        return TensorOutline(_checked_dtype(dtype), tuple(shape), _checked_name(device), is_array)
     raise Malformed("a tag is unknown")
 
 

@@ -18,6 +18,7 @@ KATA = Kata(
     entry_points=("layer_norm",),
     title="Every token's vector brought to one size",
     source="Ba, Kiros and Hinton 2016, section 3; Vaswani et al. 2017, section 3.1",
+    shortcuts=("torch.nn.functional.layer_norm", "torch.nn.LayerNorm"),
     axes={"x": "batch tokens d_model", "gamma": "d_model", "beta": "d_model"},
     hints=(
         "Take one row by hand: its mean, the average of its squared distances from that mean, a root. Which "
@@ -59,7 +60,7 @@ def near_rows(draw, shape, dtype):
 def far_rows(draw, shape, dtype):
     """Rows of whole numbers, whose mean is whole too. float32 rows lie around one large level."""
     level = draw(st.sampled_from([10_000, -10_000] if dtype == "float32" else [8, -8]))
-    return whole_rows(draw, shape) + np.asarray(level, dtype)
+    return (whole_rows(draw, shape) + level).astype(dtype)
 
 
 def rows_on_both_sides(draw, shape, dtype):

@@ -22,6 +22,7 @@ KATA = Kata(
     entry_points=("parameter_count",),
     title="Where the numbers of a decoder are",
     source="Vaswani et al. 2017, sections 3.1 to 3.4; Press and Wolf 2017",
+    libraries=("numpy",),
     hints=(
         "Write a function for one linear layer first: its weights and its biases. How often does the decoder "
         "use it, and from which width to which?",

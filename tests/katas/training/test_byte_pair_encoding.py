@@ -17,6 +17,7 @@ KATA = Kata(
     entry_points=("train_bpe", "encode", "decode"),
     title="Tokens from bytes",
     source="Sennrich, Haddow and Birch 2016, section 3.2; Radford et al. 2019, section 2.2",
+    libraries=("numpy",),
     hints=(
         "Do the example by hand with a pencil, down to the last line. One step is used by training and by "
         "encoding alike: which one, and what does it do with a a a?",

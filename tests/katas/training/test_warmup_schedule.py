@@ -20,6 +20,7 @@ KATA = Kata(
     entry_points=("noam_lr", "warmup_cosine_lr"),
     title="First up, then down",
     source="Vaswani et al. 2017, section 5.3; Loshchilov and Hutter 2017, section 3; Radford et al. 2018",
+    libraries=("numpy",),
     hints=(
         "Draw both curves by hand over the steps 0 to 8, with a warm-up of 2 steps and the end at 6. Which "
         "value stands exactly at 2 and at 6, and what comes after 6?",
