@@ -62,14 +62,16 @@ def _limit(seconds: float) -> None:
         return
     import resource as r
 
-    cpu = int(seconds) + 1
-    limits = {r.RLIMIT_FSIZE: FILE, r.RLIMIT_CORE: 0, r.RLIMIT_CPU: cpu}
+    limits = {r.RLIMIT_FSIZE: FILE, r.RLIMIT_CORE: 0}
     if size := system.address_space():
         limits[r.RLIMIT_AS] = size + MEMORY
         limits[r.RLIMIT_NPROC] = _own_processes() + MORE_PROCESSES
     for which, most in limits.items():
         with contextlib.suppress(ValueError, OSError):  # a lower limit is in force already
             r.setrlimit(which, (most, most))
+    cpu = int(seconds) + 1
+    with contextlib.suppress(ValueError, OSError):
+        r.setrlimit(r.RLIMIT_CPU, (cpu, cpu + 1))  # at the first, a signal that tells it from other ends
 
 
 def _own_processes() -> int:

@@ -22,10 +22,11 @@ from grader.course.loading import cache_folder
 from grader.edits.walk import RARER
 
 FIRST_SECONDS = 300.0  # that the solution may take
-LEAST_CPU, SLOWER_CPU = 5.0, 5.0  # processor seconds of a mutant, and times those of the solution
+LEAST_CPU, SLOWER_CPU = 3.0, 5.0  # processor seconds of a mutant, and times those of the solution
 LEAST_WALL, SLOWER_WALL = 15.0, 10.0
 WITNESS_SECONDS = 6.0
 QUOTED = 1_500  # characters of what a failing test command has printed
+PASSED = "passed"  # the fate of a mutant that passes the tests, until its witness is looked for
 #: Families of operators in the order in which one of each is tried: rare and typical mistakes come first.
 FAMILIES = [*(family.name for family in RARER), "expressions", "statements"]
 
@@ -144,7 +145,7 @@ class Auditor:
         chosen = self._chosen()
         for n, (key, one) in enumerate(self._fates(chosen), 1):
             self.found.append(one)
-            self.store.keep(key, one)
+            self.store.keep(key, one.fate, one.test, one.witness)
             counts = self.audit()
             self.say(
                 f"{n} of {len(chosen)} mutants: {counts.caught} caught, {counts.count('survived')} missed,"
@@ -178,18 +179,21 @@ class Auditor:
 
     def _fates(self, chosen: list[tuple[str, Mutant]]) -> Iterator[tuple[str, MutantFate]]:
         """Yield the fates of mutants as they are known, first those of an earlier run."""
-        left = []
+        left, survivors = [], []
         for file, one in chosen:
             key = self.store.key(file, one.source)
-            if known := self.store.known.get(key):
-                yield key, replace(_fate(file, one, known["fate"], known["test"]), witness=_stored(known))
-            else:
+            known = self.store.known.get(key)
+            if known is None:
                 left.append((key, file, one))
-        survivors: list[tuple[str, str, Mutant]] = []
+            elif known["fate"] == PASSED:
+                survivors.append((key, file, one))
+            else:
+                yield key, replace(_fate(file, one, known["fate"], known["test"]), witness=_stored(known))
         jobs = ((item, self._tests_of(*item[1:])) for item in self._in_time(left))
         for (key, file, one), result in self.pool.run_all(jobs):
             if result.status == "passed":
                 survivors.append((key, file, one))
+                self.store.keep(key, PASSED)
             else:
                 fate: Fate = "hung" if result.status == "hung" else "caught"
                 yield key, _fate(file, one, fate, str(result.answer.get("failed") or ""))
@@ -253,11 +257,11 @@ class Store:
     def key(self, file: str, source: str) -> str:
         return hashlib.sha256(f"{file}\0{source}".encode()).hexdigest()
 
-    def keep(self, key: str, one: MutantFate) -> None:
+    def keep(self, key: str, fate: str, test: str = "", witness: Witness | None = None) -> None:
         """Write a fate at once, so that an audit that is stopped goes on from there."""
-        if key in self.known:
+        entry = {"fate": fate, "test": test, "witness": vars(witness) if witness else None}
+        if self.known.get(key, {}).get("fate") == fate:
             return
-        entry = {"fate": one.fate, "test": one.test, "witness": vars(one.witness) if one.witness else None}
         self.known[key] = entry
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -46,10 +46,9 @@ def terminal(audit: Audit, names: bool = False) -> str:
 def headline(audit: Audit) -> str:
     """Return what the audit has found in two or three sentences."""
     if not audit.mutants:
-        found = "No wrong version was tried."
-    else:
-        found = f"The tests catch {audit.caught} of {counted(audit.judged, 'wrong version')} of the solution"
-        found += f" ({audit.share:.0%})."
+        return "No wrong version was tried."
+    found = f"The tests catch {audit.caught} of {counted(audit.judged, 'wrong version')} of the solution"
+    found += f" ({audit.share:.0%})."
     hung, equal = audit.count("hung"), audit.count("equal")
     hangs = f" {hung} of them because the tests did not end." if hung else ""
     rest = f" {equal} more pass and may be equal: no input was found on which they differ." if equal else ""

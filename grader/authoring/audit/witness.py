@@ -25,7 +25,7 @@ from grader.authoring.audit.worlds import Outcome, Step, World, tree_of
 from grader.grading.snippet import NotCode, code_of
 from grader.values.arrays import dtype_name, float_dtype, in_leaves, leaves, to_numpy
 from grader.values.comparison import Tolerance, first_difference
-from grader.values.formatting import show
+from grader.values.formatting import show, show_pair
 from grader.values.tolerance import CANCELLED, precision_of
 
 MOST_TRIALS = 240
@@ -225,6 +225,7 @@ class _Pair:
 
     def difference(self, trial: Trial, careful: bool = False) -> Found | None:
         """Return the first difference that a trial shows; `careful` looks at what else may explain it."""
+        trial = [{**step, "args": self.right.without_defaults(step)} for step in trial]
         try:
             given = _given(self.right, trial)
             mine = self.right.run(_loaded_from(self.right, trial, given))
@@ -324,7 +325,7 @@ def _pair_of(due: Any, got: Any, tolerance: Tolerance) -> tuple[str, str] | None
     found = first_difference(due, got, tolerance, _coarser(due, got))
     if found is None:
         return None
-    return found.expected, found.got
+    return show_pair(due, got) if found.kind == "value" else (found.expected, found.got)
 
 
 def _coarser(due: Any, got: Any) -> str | None:

@@ -60,6 +60,7 @@ class World:
         self.path = [self._here(path) for path in recorded["path"]]
         self.files: dict[str, Any] = {}  # the module of each file
         self._meant: dict[str, set[int]] = {}
+        self._defaults: dict[str, dict[str, Any]] = {}
         with self.active():
             self._load()
 
@@ -138,6 +139,20 @@ class World:
             found = getattr(found, part)
         return found
 
+    def without_defaults(self, step: Step) -> dict[str, Any]:
+        """Return the arguments of a step without those that equal a default: another version may have another
+        one, and a recorded call does not say which were given."""
+        arguments: dict[str, Any] = step["args"]
+        name = step["name"]
+        if name not in self._defaults:
+            self._defaults[name] = {}
+            with suppress(Exception):
+                parameters = inspect.signature(self.named(step)).parameters
+                self._defaults[name] = {key: one.default for key, one in parameters.items()}
+        defaults = self._defaults[name]
+        left = [key for key in arguments if key in defaults and _is_same(arguments[key], defaults[key])]
+        return {key: value for key, value in arguments.items() if key not in left}
+
     def run(self, steps: list[Step], seed: int = 0) -> list[Outcome]:
         """Run steps from the same state of random numbers, and return what each gave."""
         outcomes: list[Outcome] = []
@@ -208,6 +223,11 @@ class World:
                     if isinstance(node, ast.Raise | ast.Assert):
                         self._meant[path] |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         return last.tb_lineno in self._meant[path]
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    simple = (bool, int, float, str, type(None))
+    return type(value) is type(default) and isinstance(value, simple) and bool(value == default)
 
 
 def seed_all(number: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,9 +28,26 @@ OK_FORMAT = True
 test = {{
     "name": "audit",
     "points": 1,
-    "suites": [{{"cases": [{cases}], "setup": "", "teardown": "", "type": "doctest"}}],
+    "suites": [
+        {{
+            "cases": [
+{cases}            ],
+            "setup": "",
+            "teardown": "",
+            "type": "doctest",
+        }}
+    ],
 }}
 """
+CASE = '''\
+                {{
+                    "code": r"""
+{code}
+                    """,
+                    "hidden": True,
+                    "locked": False,
+                }},
+'''
 
 
 @dataclass(frozen=True)
@@ -307,9 +325,8 @@ class Writer:
             lines = [f">>> {line}" for line in imports]
             for line in test.lines:
                 lines.append(f"... {line}" if line.startswith((" ", "else", "except")) else f">>> {line}")
-            code = _silent(lines)
-            cases.append(f'{{"code": {code!r}, "hidden": False, "locked": False}}')
-        return OTTER.format(cases=", ".join(cases))
+            cases.append(CASE.format(code=textwrap.indent(_silent(lines), " " * 20)))
+        return OTTER.format(cases="".join(cases))
 
 
 def _silent(lines: list[str]) -> str:
