@@ -42,12 +42,11 @@ class AuditOptions:
     output: Path | None = None
     at_least: float | None = None
     tests_file: Path | None = None
-    mistakes_file: Path | None = None
 
 
 def audit_homework(folder: Path, options: AuditOptions) -> int:
     """Audit a homework and print or write the report. Return the exit code: 1 if too few are caught."""
-    for path in (options.output, options.tests_file, options.mistakes_file):
+    for path in (options.output, options.tests_file):
         if path is not None and not path.absolute().parent.is_dir():
             raise CourseError(f"{path} cannot be written: no such folder.")
     homework = open_homework(folder, options.solution, options.tests, options.replaces)

@@ -5,7 +5,7 @@
     pool, server   run jobs on all cores, each in a fork with a copy of its own
     confine        what a fork may not do
     driver         run the tests inside a fork; `tracing` records lines and calls
-    worlds, drawing, witness   search for an input on which two versions differ
+    worlds, drawing, comparing, witness   search for an input on which two versions differ
     submissions    last year's answers
     writing        tests that catch what was missed
     audit          one run from the folder to the report; `report` and `shown` render it

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 SCHEMA_VERSION = 1
+#: What a written test needs to know about a witness.
+DETAILS = ("at", "argument", "raised", "result", "dtype", "library", "is_random")
 #: What became of a mutant. `hung` is caught too: the tests did not end. `equal` ones have no witness.
 Fate = Literal["caught", "hung", "survived", "equal"]
 
@@ -146,19 +148,26 @@ def witness_of(found: dict[str, Any]) -> Witness | None:
     lines = [line for line in map(call_of, steps) if line]
     if any(step.get("scribble") for step in steps):
         lines[0] = f"result = {lines[0]}"
-    details = {name: found.get(name) for name in ("at", "argument", "raised", "result", "dtype", "library")}
+    details = {name: found.get(name) for name in DETAILS}
     expected, got = (str(found.get(name, ""))[:2_000] for name in ("expected", "got"))
     return Witness(str(found["kind"]), "\n".join(lines), expected, got, steps, details)
 
 
 def call_of(step: dict[str, Any], names: dict[str, str] | None = None) -> str:
-    """Return a step as one line of code; `names` are variables in place of arguments."""
+    """Return a step as code, what it sets first; `names` are variables in place of arguments."""
     names = names or {}
     if step.get("scribble"):
         return "result[...] = 7"
     if not step.get("name"):
         return ""
-    return f"{target_of(step)}({given_of(step['given'], names)})"
+    lines = [set_line("object", name, code) for name, code in step.get("sets", ())]
+    return "\n".join([*lines, f"{target_of(step)}({given_of(step['given'], names)})"])
+
+
+def set_line(owner: str, name: str, code: str) -> str:
+    """Return the statement that sets an attribute of an object, or the mode or the parameters of a module."""
+    calls = {"training": "train", "state_dict()": "load_state_dict"}
+    return f"{owner}.{calls[name]}({code or '…'})" if name in calls else f"{owner}.{name} = {code or '…'}"
 
 
 def target_of(step: dict[str, Any]) -> str:

@@ -161,7 +161,7 @@ class Auditor:
         groups: dict[tuple[str, str, str], list[tuple[str, Mutant]]] = {}
         reached = set(self.trace.by_line)
         for file, source in self.homework.sources.items():
-            found = list(mutants(source, detaches="torch" in self.homework.libraries))
+            found = list(mutants(source))
             ran = {one.where for one in found if (file, one.line) in reached}
             for one in found:
                 if one.where in ran and one.where:

@@ -14,19 +14,15 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
+from grader.authoring.audit.comparing import Pair, Trial, compared, given_of, loaded_from, with_values
 from grader.authoring.audit.drawing import STYLES, Drawer, simpler, smaller
-from grader.authoring.audit.worlds import Outcome, Step, World, tree_of
+from grader.authoring.audit.worlds import Step, World, tree_of
 from grader.grading.snippet import NotCode, code_of
-from grader.values.arrays import dtype_name, float_dtype, in_leaves, leaves, to_numpy
+from grader.values.arrays import float_dtype, leaves
 from grader.values.comparison import Tolerance, first_difference
-from grader.values.formatting import show, show_pair
-from grader.values.tolerance import CANCELLED, precision_of
 
 MOST_TRIALS = 240
 MOST_RECORDED = 8  # calls of one function that are tried as the tests make them
@@ -35,22 +31,6 @@ LONGEST = 1_500  # characters of code of one argument
 #: Dtypes that the entries of an array show.
 NEEDLESS = re.compile(r"(?<=\]), dtype=np\.(float64|bool|int64)(?=\))(?<!\[\], dtype=np\.float64)")
 AXES = {"axis", "dim"}
-#: How many roundings may stand between two right answers, by dtype: a chain of steps repeats them.
-ROUNDINGS = {"float64": 2.0**16}
-FEW_ROUNDINGS = 2.0**4
-
-Trial = list[Step]
-
-
-@dataclass(frozen=True)
-class Found:
-    """A difference at one step of a trial: its kind, and the two answers as texts."""
-
-    kind: str  # value, dtype, argument, later, raises, missing
-    step: int
-    expected: str
-    got: str
-    name: str = ""  # of the argument that is changed
 
 
 def search(job: dict[str, Any]) -> dict[str, Any]:
@@ -58,6 +38,7 @@ def search(job: dict[str, Any]) -> dict[str, Any]:
     with open(job["calls"], "rb") as file:
         recorded = pickle.load(file)
     right = World(job["root"], recorded, job.get("cells"))
+    where = job.get("where", "")
     entries = _entries(recorded["calls"], {tuple(line) for line in job["lines"]})
     try:
         other = World(os.getcwd(), recorded, job.get("cells"))
@@ -68,8 +49,8 @@ def search(job: dict[str, Any]) -> dict[str, Any]:
             "got": f"it cannot be loaded: {type(error).__name__}: {error}",
         }
     deadline = time.monotonic() + job["seconds"]
-    pair = _Pair(right, other)
-    where = job.get("where", "")
+    is_init = not where or where.endswith("__init__")
+    pair = Pair(right, other, 1 if is_init else 0)
     named = [entry for entry in entries if _key_of(entry[0]) == where]
     others = [entry for entry in entries if _key_of(entry[0]) != where]
     trials = [*_trials(right, named), *_trials(right, others)]
@@ -92,7 +73,7 @@ def _is_plain(trial: Trial) -> bool:
     return all(not step.get("makes") for step in trial[1:])
 
 
-def _first(pair: _Pair, trials: list[Trial], start: int, deadline: float) -> int | None:
+def _first(pair: Pair, trials: list[Trial], start: int, deadline: float) -> int | None:
     """Return the first trial from `start` on that shows a difference."""
     for index in range(start, len(trials)):
         if time.monotonic() > deadline:
@@ -175,9 +156,9 @@ def _of_entry(right: World, group: list[Trial], number: int) -> Iterator[Trial]:
     """Yield the trials of one function or class; each is copied before it runs."""
     is_object = group[0][0]["of_object"]
     yield from group[:MOST_RECORDED]
+    for one in [one for one in group[:4] if not one[-1].get("makes")]:
+        yield [*one, {"scribble": len(one), "args": {}, "name": "scribble"}, one[-1]]
     if not is_object:
-        for one in group[:4]:
-            yield [*one, {"scribble": 1, "args": {}, "name": "scribble"}, *one]
         for one, other in itertools.pairwise(group[:5]):
             yield [*one, *other, *one]
     drawer = Drawer(number)
@@ -185,9 +166,9 @@ def _of_entry(right: World, group: list[Trial], number: int) -> Iterator[Trial]:
         style = STYLES[turn % len(STYLES)]
         base = _mixed(group, drawer.rng)
         drawn = _redrawn(right, base, drawer, style)
-        if drawn and not is_object and turn % 4 == 3:
-            second = _redrawn(right, base, drawer, "both")
-            drawn = [*drawn, *second, *drawn] if second else drawn
+        if drawn and turn % 4 == 3:
+            second = _redrawn(right, base[-1:], drawer, "both" if turn % 8 == 3 else "values")
+            drawn = [*drawn, *second, drawn[-1]] if second and not drawn[-1].get("makes") else drawn
         yield drawn or group[0]
 
 
@@ -211,177 +192,26 @@ def _redrawn(right: World, base: Trial, drawer: Drawer, style: str) -> Trial:
         return []
     drawn = [{**step, **tree} for step, tree in zip(base, trees, strict=True)]
     for step in drawn:
+        if style in ("values", "large") and _has_modes(right, step):
+            step["sets"] = {**step["sets"], "training": bool(drawer.rng.random() < 0.5)}
         for name in AXES & set(step["args"]) if style == "numbers" else ():
             if isinstance(step["args"][name], int):
                 step["args"][name] = int(drawer.rng.choice([-1, 0, 1, -2]))
     return drawn
 
 
-class _Pair:
-    """The right version and another one."""
-
-    def __init__(self, right: World, other: World) -> None:
-        self.right, self.other = right, other
-
-    def difference(self, trial: Trial, careful: bool = False) -> Found | None:
-        """Return the first difference that a trial shows; `careful` looks at what else may explain it."""
-        trial = [{**step, "args": self.right.without_defaults(step)} for step in trial]
-        try:
-            given = _given(self.right, trial)
-            mine = self.right.run(_loaded_from(self.right, trial, given))
-            if not mine or (mine[0].raised and not mine[0].is_meant):
-                return None
-            theirs = self.other.run(_loaded_from(self.other, trial, given))
-        except Exception:
-            return None
-        found = _compared(trial, mine, theirs)
-        if found and careful and not self._is_sure(trial, given, mine, found):
-            return None
-        return found
-
-    def _is_sure(self, trial: Trial, given: list[bytes], mine: list[Outcome], found: Found) -> bool:
-        """Return whether neither chance nor rounding explains a difference of values."""
-        if found.kind not in ("value", "later"):
-            return True
-        again = self.right.run(_loaded_from(self.right, trial, given))
-        if _compared(trial, mine, again):
-            return False
-        if self._is_random(trial, given, mine):
-            return False
-        if all(_is_dyadic(leaf) for step in trial for leaf in leaves(step["args"])):
-            return True
-        for sign in (1, -1):
-            near = _loaded_from(self.right, trial, given)
-            for step in near:
-                step["args"] = in_leaves(partial(_moved, sign=sign), step["args"])
-            if _compared(trial, mine, self.right.run(near)):
-                return False
-        return True
-
-    def _is_random(self, trial: Trial, given: list[bytes], mine: list[Outcome]) -> bool:
-        """Return whether the right version answers otherwise from another state of random numbers."""
-        again = self.right.run(_loaded_from(self.right, trial, given), seed=1)
-        return bool(_compared(trial, mine, again))
+def _has_modes(world: World, step: Step) -> bool:
+    """Return whether a method is one of a module of PyTorch, which has a mode for training."""
+    if not step["of_object"] or step["makes"]:
+        return False
+    try:
+        owner = world.named({**step, "name": step["name"].rpartition(".")[0]})
+    except AttributeError:
+        return False
+    return hasattr(owner, "train") and hasattr(owner, "state_dict")
 
 
-def _with(trial: Trial, values: list[Any]) -> Trial:
-    """Return the trial with these arguments and attributes."""
-    return [{**s, "args": args, "sets": sets or {}} for s, (args, sets) in zip(trial, values, strict=True)]
-
-
-def _given(world: World, trial: Trial) -> list[bytes]:
-    """Return the arguments of each step as bytes, so that no step can change those of another."""
-    return [world.dump([step["args"], step.get("sets")]) for step in trial]
-
-
-def _loaded_from(world: World, trial: Trial, given: list[bytes]) -> Trial:
-    return _with(trial, [world.load(data) for data in given])
-
-
-def _compared(trial: Trial, mine: list[Outcome], theirs: list[Outcome]) -> Found | None:
-    """Return the first difference between what two versions gave."""
-    tolerance = _tolerance(trial)
-    for n, (due, got) in enumerate(zip(mine, theirs, strict=False)):
-        if due.raised:
-            if not due.is_meant:
-                return None
-            if got.raised != due.raised:
-                return Found("raises", n, due.raised, got.raised or show(got.value))
-            continue
-        if got.raised:
-            return Found("raises", n, show(due.value), got.raised)
-        if _is_undefined(due.value, trial[n]):
-            return None
-        if found := _difference(due.value, got.value, tolerance, n):
-            return found
-        if isinstance(due.arguments, dict) and isinstance(got.arguments, dict):
-            for name, value in due.arguments.items():
-                texts = _pair_of(value, got.arguments.get(name), tolerance)
-                if texts and trial[n]["name"]:
-                    return Found("argument", n, *texts, name)
-    for n, (due, got) in enumerate(zip(mine, theirs, strict=False)):
-        if not (due.raised or got.raised) and (texts := _pair_of(due.later, got.later, tolerance)):
-            return Found("later", n, *texts)
-    return None
-
-
-def _difference(due: Any, got: Any, tolerance: Tolerance, n: int) -> Found | None:
-    if texts := _pair_of(due, got, tolerance):
-        return Found("value", n, *texts)
-    for one, other in zip(leaves(due), leaves(got), strict=False):
-        kinds = dtype_name(one), dtype_name(other)
-        if (
-            kinds[0] != kinds[1]
-            and hasattr(one, "dtype")
-            and hasattr(other, "dtype")
-            and hasattr(one, "shape")
-        ):
-            return Found("dtype", n, *kinds)
-    return None
-
-
-def _pair_of(due: Any, got: Any, tolerance: Tolerance) -> tuple[str, str] | None:
-    """Return two values as texts if they differ."""
-    found = first_difference(due, got, tolerance, _coarser(due, got))
-    if found is None:
-        return None
-    return show_pair(due, got) if found.kind == "value" else (found.expected, found.got)
-
-
-def _coarser(due: Any, got: Any) -> str | None:
-    """Return the coarser of two float dtypes, in whose tolerance the values are compared."""
-    names = [float_dtype(tree) or "float64" for tree in (due, got)]
-    return next((name for name in ("bfloat16", "float16", "float32") if name in names), None)
-
-
-def _tolerance(trial: Trial) -> Tolerance:
-    arguments = [step["args"] for step in trial]
-    precision = precision_of(arguments)
-    roundings = FEW_ROUNDINGS if float_dtype(arguments) not in (None, "float64") else ROUNDINGS["float64"]
-    largest = max((_largest(leaf) for leaf in leaves(arguments)), default=0.0)
-    return Tolerance(precision.terms, roundings, max(precision.floor, CANCELLED * min(largest, 1e6)))
-
-
-def _largest(leaf: Any) -> float:
-    array = to_numpy(leaf)
-    if array is None or array.dtype.kind != "f" or not array.size:
-        return 0.0
-    finite = array[np.isfinite(array)]
-    return float(np.abs(finite).max()) if finite.size else 0.0
-
-
-def _is_undefined(value: Any, step: Step) -> bool:
-    """Return whether a result has NaN where the arguments have none: no test would ask for it."""
-
-    def holds_nan(tree: Any) -> bool:
-        arrays = [array for array in map(to_numpy, leaves(tree)) if array is not None]
-        return any(array.dtype.kind == "f" and np.isnan(array).any() for array in arrays)
-
-    return holds_nan(value) and not holds_nan(step["args"])
-
-
-def _is_dyadic(leaf: Any) -> bool:
-    """Return whether sums and products of a value are exact: it has no floats, or multiples of 1/4."""
-    array = to_numpy(leaf)
-    if array is None or array.dtype.kind != "f":
-        return True
-    finite = array[np.isfinite(array)].astype(np.float64)
-    return bool((finite * 4 == np.round(finite * 4)).all())
-
-
-def _moved(leaf: Any, sign: int) -> Any:
-    """Return a float or an array of floats, moved by two roundings."""
-    array = to_numpy(leaf)
-    if array is None or array.dtype.kind != "f" or not hasattr(leaf, "shape"):
-        return leaf
-    signs = np.where(np.arange(array.size).reshape(array.shape) % 2, sign, -sign)
-    step = 1 + 2 * signs * np.finfo(array.dtype).eps
-    if isinstance(leaf, np.ndarray):
-        return (leaf * step).astype(leaf.dtype)
-    return leaf.detach() * leaf.new_tensor(step)
-
-
-def _shrunk(pair: _Pair, trial: Trial, deadline: float) -> Trial:
+def _shrunk(pair: Pair, trial: Trial, deadline: float) -> Trial:
     """Return a smaller trial that still shows a difference."""
 
     def holds(other: Trial) -> bool:
@@ -399,7 +229,7 @@ def _shrunk(pair: _Pair, trial: Trial, deadline: float) -> Trial:
     return trial
 
 
-def _smaller_trials(pair: _Pair, trial: Trial) -> Iterator[Trial]:
+def _smaller_trials(pair: Pair, trial: Trial) -> Iterator[Trial]:
     """Yield trials with fewer calls, smaller sizes and simpler numbers."""
     for n in range(len(trial)):
         rest = [*trial[:n], *trial[n + 1 :]]
@@ -413,10 +243,10 @@ def _smaller_trials(pair: _Pair, trial: Trial) -> Iterator[Trial]:
         for new in dict.fromkeys((1, 2, 3, old // 2, old - 1)):
             if 0 < new < old:
                 with suppress(Exception):
-                    yield _with(trial, smaller(values, old, new))
+                    yield with_values(trial, smaller(values, old, new))
     for step in (1.0, 0.5, 0.25, 0.01):
         with suppress(Exception):
-            other = _with(trial, simpler(values, step))
+            other = with_values(trial, simpler(values, step))
             if pair.right.dump(other) != pair.right.dump(trial):
                 yield other
 
@@ -429,7 +259,7 @@ def _lists(tree: Any) -> Iterator[list[Any]]:
             yield from _lists(item)
 
 
-def _described(pair: _Pair, trial: Trial) -> dict[str, Any]:
+def _described(pair: Pair, trial: Trial) -> dict[str, Any]:
     """Return the witness as JSON: the calls as code, what differs, and what the right version gives."""
     found = pair.difference(trial, careful=True)
     if found is None:
@@ -438,8 +268,9 @@ def _described(pair: _Pair, trial: Trial) -> dict[str, Any]:
         steps = [
             _as_code(pair.right, step) for step in trial[: found.step + 1 if found.kind != "later" else None]
         ]
-    outcomes = pair.right.run(_loaded_from(pair.right, trial, _given(pair.right, trial)))
+    outcomes = pair.right.run(loaded_from(pair.right, trial, given_of(pair.right, trial)))
     right = outcomes[found.step]
+    begun = pair.right.run(loaded_from(pair.right, trial, given_of(pair.right, trial)), 0, 1)
     return {
         "kind": found.kind,
         "at": found.step,
@@ -448,6 +279,7 @@ def _described(pair: _Pair, trial: Trial) -> dict[str, Any]:
         "got": found.got,
         "argument": found.name,
         "raised": right.raised,
+        "is_random": bool(compared(trial, outcomes, begun)),
         "result": _result_code(right.later if found.kind == "later" else right.value),
         "dtype": float_dtype(right.value) or "",
         "library": "torch" if any(type(leaf).__module__ == "torch" for leaf in leaves(right.value)) else "",

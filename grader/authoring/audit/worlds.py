@@ -153,13 +153,13 @@ class World:
         left = [key for key in arguments if key in defaults and _is_same(arguments[key], defaults[key])]
         return {key: value for key, value in arguments.items() if key not in left}
 
-    def run(self, steps: list[Step], seed: int = 0) -> list[Outcome]:
-        """Run steps from the same state of random numbers, and return what each gave."""
+    def run(self, steps: list[Step], seed: int = 0, seed_of_objects: int = 0) -> list[Outcome]:
+        """Run steps, each from a given state of random numbers, and return what each gave."""
         outcomes: list[Outcome] = []
         with self.active():
-            seed_all(seed)
             owner: Any = None
             for step in steps:
+                seed_all(seed_of_objects if step.get("makes") else seed)
                 outcome = Outcome()
                 outcomes.append(outcome)
                 arguments = step["args"]
@@ -198,6 +198,8 @@ class World:
             for name, value in step.get("sets", {}).items():
                 if name == "state_dict()":
                     owner.load_state_dict(value)
+                elif name == "training" and hasattr(owner, "train"):
+                    owner.train(value)
                 else:
                     setattr(owner, name, value)
             method = step["name"].rpartition(".")[2]

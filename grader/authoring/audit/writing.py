@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from grader.authoring.audit.homework import Homework
 from grader.authoring.audit.pool import Job
-from grader.authoring.audit.record import MutantFate, Witness, given_of, target_of
+from grader.authoring.audit.record import MutantFate, Witness, given_of, set_line, target_of
 
 if TYPE_CHECKING:
     from grader.authoring.audit.run import Auditor
@@ -137,8 +137,8 @@ class Writer:
 
     def tests_for(self, one: MutantFate, taken: set[str]) -> Iterator[Test]:
         """Yield tests for a mutant, with tolerances that become stricter."""
-        if one.witness is None or not one.witness.steps:
-            return
+        if one.witness is None or not one.witness.steps or one.witness.details.get("is_random"):
+            return  # right answers may begin with other random numbers
         base = "test_" + re.sub(r"\W+", "_", one.where).strip("_").lower()
         numbers = (base if n == 1 else f"{base}_{n}" for n in range(1, len(taken) + 2))
         name = next(each for each in numbers if each not in taken)
@@ -154,6 +154,7 @@ class Writer:
         steps, at = list(witness.steps), int(witness.details.get("at") or 0)
         imports, aliases = self._imports(steps)
         codes = [code for step in steps for _, code, _ in step.get("given", [])]
+        codes += [code for step in steps for _, code in step.get("sets", [])]
         if not all(codes) or any(not step.get("scribble") and not step.get("name") for step in steps):
             return [], []
         lines: list[str] = []
@@ -161,7 +162,7 @@ class Writer:
             if step.get("scribble"):
                 lines.append("result[...] = 7  # what the caller does with a result")
                 continue
-            lines += [f"{self._owner(step)}.{name} = {code}" for name, code in step.get("sets", [])]
+            lines += [set_line("made", name, code) for name, code in step.get("sets", [])]
             names = self._variables(step, lines)
             call = self._call(step, aliases, names)
             if str(step["name"]).endswith(".__init__"):
@@ -191,9 +192,6 @@ class Writer:
                     lines.append(f"{variable} = {code}")
                 names[name] = variable
         return names
-
-    def _owner(self, step: dict[str, Any]) -> str:
-        return "made" if step.get("of_object") else ""
 
     def _call(
         self, step: dict[str, Any], aliases: dict[str, str], names: dict[str, str] | None = None
