@@ -44,6 +44,7 @@ class MutantFate:
     witness: Witness | None = None
     source: str = field(default="", repr=False)
     test_code: str = ""  # a test that catches it, if one was written and tried
+    is_covered: bool = False  # a test that was written for another one catches it
 
 
 @dataclass(frozen=True)

@@ -272,6 +272,8 @@ class Store:
 def _digest(homework: Homework, isolation: str) -> str:
     """Return a digest of all that a fate rests on except the mutant."""
     digest = hashlib.sha256(repr((grader.__version__, homework.command, isolation)).encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
     for text in (*homework.sources.items(), *homework.written.items()):
         digest.update(repr(text).encode())
     for path in sorted(Path(homework.folder).rglob("*")):

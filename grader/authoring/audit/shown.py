@@ -70,7 +70,8 @@ def _survivor(number: int, one: MutantFate) -> list[str]:
     lines = [f"{number}. {one.where}, line {one.line} of {place_of(one.file)} ({one.family})"]
     lines += [f"     - {line}" for line in one.was.splitlines()]
     lines += [f"     + {line}" for line in one.now.splitlines()]
-    return lines + _witness(one) + _indented("a test for it:", one.test_code)
+    covered = ["   a test for another one catches it too"] * one.is_covered
+    return lines + _witness(one) + _indented("a test for it:", one.test_code) + covered
 
 
 def place_of(file: str) -> str:

@@ -165,6 +165,9 @@ def _of_entry(right: World, group: list[Trial], number: int) -> Iterator[Trial]:
     for turn in itertools.count():
         style = STYLES[turn % len(STYLES)]
         base = _mixed(group, drawer.rng)
+        if turn % 9 == 8:
+            yield _mismatched(right, base, drawer) or group[0]
+            continue
         drawn = _redrawn(right, base, drawer, style)
         if drawn and turn % 4 == 3:
             second = _redrawn(right, base[-1:], drawer, "both" if turn % 8 == 3 else "values")
@@ -198,6 +201,21 @@ def _redrawn(right: World, base: Trial, drawer: Drawer, style: str) -> Trial:
             if isinstance(step["args"][name], int):
                 step["args"][name] = int(drawer.rng.choice([-1, 0, 1, -2]))
     return drawn
+
+
+def _mismatched(right: World, base: Trial, drawer: Drawer) -> Trial:
+    """Return a trial whose last call has one argument of a size of its own, which code may refuse."""
+    names = list(base[-1]["args"])
+    if len(names) < 2:
+        return []
+    name = names[int(drawer.rng.integers(len(names)))]
+    other = _redrawn(right, base[-1:], drawer, "sizes")
+    if not other:
+        return []
+    return [
+        *base[:-1],
+        {**base[-1], "args": {**base[-1]["args"], name: other[0]["args"][name]}, "is_odd": True},
+    ]
 
 
 def _has_modes(world: World, step: Step) -> bool:

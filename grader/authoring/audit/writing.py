@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Style = Literal["pytest", "unittest", "cells", "otter", "script"]
 MOST_TESTS = 40
+NUMBER = r"-?\d+\.\d+(?:e-?\d+)?"
 BRIEF = 24  # characters of an argument that stands in the call
 TOLERANCES = ("1e-4", "1e-6", "1e-9")
 OTTER = """\
@@ -70,14 +71,15 @@ def write_tests(auditor: Auditor) -> str:
     for n, one in enumerate(survivors, 1):
         auditor.say(f"writing a test for {n} of {len(survivors)} missed")
         source = {one.file: one.source}
+        at = next(i for i, found in enumerate(auditor.found) if found is one)
         if tests and _ended(auditor, writer, tests, source) == "failed":
+            auditor.found[at] = replace(one, is_covered=True)
             continue
         for test in writer.tests_for(one, {test.name for test in tests}):
             if _ended(auditor, writer, [test], source) == "failed" and (
                 _ended(auditor, writer, [test], {}) == "passed"
             ):
                 tests.append(test)
-                at = next(i for i, found in enumerate(auditor.found) if found is one)
                 auditor.found[at] = replace(one, test_code=writer.one(test))
                 break
     return writer.file(tests) if tests else ""
@@ -233,7 +235,7 @@ class Writer:
 
     def _equal(self, call: str, witness: Witness, tolerance: str) -> list[str]:
         """Return the assertion that a call gives the right result."""
-        code = str(witness.details.get("result") or "")
+        code = re.sub(rf"^np\.float64\(({NUMBER})\)$", r"\1", str(witness.details.get("result") or ""))
         close = f"np.testing.assert_allclose({{}}, {{}}, rtol={tolerance}, atol={tolerance})"
         if "torch." in code:
             close = f"torch.testing.assert_close({{}}, {{}}, rtol={tolerance}, atol={tolerance})"
@@ -248,7 +250,7 @@ class Writer:
             return [loop, f"    {close.format('actual', 'expected')}"]
         if code.startswith("["):
             return [close.format(call, code)] if "." in code else [f"assert list({call}) == {code}"]
-        if re.fullmatch(r"-?\d+\.\d+(e-?\d+)?", code):
+        if re.fullmatch(NUMBER, code):
             return [f"assert abs({call} - {code}) <= {tolerance}"]
         return [f"assert {call} == {code}"]
 
@@ -298,7 +300,7 @@ class Writer:
 
     def file(self, tests: list[Test]) -> str:
         """Return the whole file."""
-        imports = list(dict.fromkeys(line for test in tests for line in test.imports))
+        imports = _merged(line for test in tests for line in test.imports)
         standard = sorted(
             line for line in imports if line in ("import numpy as np", "import torch", "import pytest")
         )
@@ -325,6 +327,15 @@ class Writer:
                 lines.append(f"... {line}" if line.startswith((" ", "else", "except")) else f">>> {line}")
             cases.append(CASE.format(code=textwrap.indent(_silent(lines), " " * 20)))
         return OTTER.format(cases="".join(cases))
+
+
+def _merged(lines: Iterable[str]) -> list[str]:
+    """Return imports, those from one module in one line."""
+    names: dict[str, list[str]] = {}
+    for line in lines:
+        head, _, name = line.partition(" import ")
+        names.setdefault(head if name else line, []).append(name)
+    return [f"{head} import {', '.join(sorted(set(own)))}" if own[0] else head for head, own in names.items()]
 
 
 def _silent(lines: list[str]) -> str:
