@@ -12,6 +12,7 @@ import click
 
 from grader.authoring.audit import shown
 from grader.authoring.audit.homework import open_homework
+from grader.authoring.audit.mistakes import draft_mistakes
 from grader.authoring.audit.pool import Pool
 from grader.authoring.audit.record import Audit
 from grader.authoring.audit.run import Auditor, Options
@@ -21,6 +22,7 @@ from grader.course.catalog import CourseError
 from grader.errors import reason_of
 from grader.formats.escaping import one_line
 
+MOST_SHOWN, MOST_TESTS = 10, 60  # survivors for which a test is written, to be shown or for a file
 WIDEST = 78  # characters of a line of progress
 
 
@@ -42,28 +44,30 @@ class AuditOptions:
     output: Path | None = None
     at_least: float | None = None
     tests_file: Path | None = None
+    mistakes_file: Path | None = None
 
 
 def audit_homework(folder: Path, options: AuditOptions) -> int:
     """Audit a homework and print or write the report. Return the exit code: 1 if too few are caught."""
-    for path in (options.output, options.tests_file):
+    for path in (options.output, options.tests_file, options.mistakes_file):
         if path is not None and not path.absolute().parent.is_dir():
             raise CourseError(f"{path} cannot be written: no such folder.")
     homework = open_homework(folder, options.solution, options.tests, options.replaces)
     settings = Options(options.seconds, options.mutants, options.isolation, options.at_once, options.fresh)
-    progress = _Progress()
+    progress, code = _Progress(), ""
     with Pool(homework, options.isolation, options.at_once) as pool:
         auditor = Auditor(pool, settings, progress.say)
         with _stoppable(auditor):
             auditor.try_mutants()
             if options.submissions is not None:
                 try_submissions(auditor, options.submissions)
-            if options.tests_file is not None or options.form in ("terminal", "html", "json"):
-                code = write_tests(auditor)
+            code = write_tests(auditor, MOST_SHOWN if options.tests_file is None else MOST_TESTS)
         audit = auditor.audit()
         progress.end()
         if options.tests_file is not None:
-            _write(options.tests_file, code if audit.survivors else "")
+            _write(options.tests_file, code)
+        if options.mistakes_file is not None:
+            _write(options.mistakes_file, draft_mistakes(audit.survivors, homework.sources))
     _show(audit, options)
     return _exit_code(audit, options)
 

@@ -152,6 +152,12 @@ def import_(place: str, file: Path, new_track: bool, course: Path | None, **opti
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write tests for what is missed; each has been tried.",
 )
+@click.option(
+    "--write-mistakes",
+    "mistakes_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write what is missed as drafts of the mistakes of an imported kata.",
+)
 def audit(homework: Path, at_once: int | None, **options: Any) -> None:
     """Measure what the tests of any homework catch: a folder with a solution and tests, or a notebook.
 

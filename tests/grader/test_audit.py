@@ -299,6 +299,17 @@ def test_submissions_that_answer_alike_are_one_group_and_have_no_names(homework,
     )  # fmt: skip
 
 
+def test_what_is_missed_becomes_drafts_of_mistakes(homework, tmp_path):
+    file = tmp_path / "mistakes.py"
+    audit(homework(), "--mutants", 60, "--write-mistakes", file)
+    scope = {}
+    exec(file.read_text("utf-8"), scope)
+    mistakes = [value for name, value in scope.items() if name.startswith("clip_line_")]
+    assert mistakes
+    assert all(one.__doc__.startswith("TODO: say what goes wrong") for one in mistakes)
+    assert scope["_clip"](7, 0, 5) == 5
+
+
 def test_formats_and_the_bar(homework, tmp_path):
     folder = homework()
     report = tmp_path / "report.xml"

@@ -62,6 +62,8 @@ class Pool:
     """Servers for one homework, each started when it is needed. Closing removes all copies."""
 
     def __init__(self, homework: Homework, isolation: str = "best", at_once: int = 0) -> None:
+        if not hasattr(os, "fork"):
+            raise CourseError("`kata audit` runs tests in forks, which this system does not have.")
         if isolation == "required" and not confine.available().is_whole:
             raise CourseError("--isolation required: this system has no Landlock or no seccomp.")
         self.homework, self.isolation = homework, isolation

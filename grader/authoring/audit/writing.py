@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from grader.authoring.audit.run import Auditor
 
 Style = Literal["pytest", "unittest", "cells", "otter", "script"]
-MOST_TESTS = 40
 NUMBER = r"-?\d+\.\d+(?:e-?\d+)?"
 BRIEF = 24  # characters of an argument that stands in the call
 TOLERANCES = ("1e-4", "1e-6", "1e-9")
@@ -60,14 +59,14 @@ class Test:
     imports: tuple[str, ...]
 
 
-def write_tests(auditor: Auditor) -> str:
-    """Write a test for each survivor that the tests before it do not catch; return the file, "" for none.
+def write_tests(auditor: Auditor, most: int) -> str:
+    """Write a test for each survivor, up to `most`, that those before it do not catch; return the file.
 
     A test counts if it fails on the mutant and passes on the solution. `auditor.found` then holds its code.
     """
     writer = Writer(auditor.homework)
     tests: list[Test] = []
-    survivors = auditor.audit().survivors[:MOST_TESTS]
+    survivors = auditor.audit().survivors[:most]
     for n, one in enumerate(survivors, 1):
         auditor.say(f"writing a test for {n} of {len(survivors)} missed")
         source = {one.file: one.source}
