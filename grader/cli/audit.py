@@ -52,6 +52,8 @@ def audit_homework(folder: Path, options: AuditOptions) -> int:
     for path in (options.output, options.tests_file, options.mistakes_file):
         if path is not None and not path.absolute().parent.is_dir():
             raise CourseError(f"{path} cannot be written: no such folder.")
+    if options.submissions is not None and not options.submissions.exists():
+        raise CourseError(f"There is no folder or zip file {options.submissions}.")
     homework = open_homework(folder, options.solution, options.tests, options.replaces)
     settings = Options(options.seconds, options.mutants, options.isolation, options.at_once, options.fresh)
     progress, code = _Progress(), ""

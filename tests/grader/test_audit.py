@@ -220,6 +220,12 @@ def test_a_homework_without_tests_is_told(tmp_path):
     assert "holds no tests that are found by themselves" in audit(tmp_path, code=4)
 
 
+def test_a_file_in_place_of_a_folder_and_missing_submissions_are_told(homework, tmp_path):
+    folder = homework()
+    assert "is a file: name its folder" in audit(folder / "solution.py", code=4)
+    assert "There is no folder or zip file" in audit(folder, "--submissions", tmp_path / "none", code=4)
+
+
 def test_several_possible_solutions_are_told(homework):
     folder = homework()
     (folder / "solution.py").rename(folder / "one.py")

@@ -122,6 +122,8 @@ def open_homework(
     """
     if not folder.exists():
         raise CourseError(f"There is no folder {shorten(folder)}.")
+    if folder.is_file() and folder.suffix != ".ipynb":
+        raise CourseError(f"{shorten(folder)} is a file: name its folder, and the file with --solution.")
     notebook = folder if folder.suffix == ".ipynb" else None
     notebook = notebook or next((path for path in solutions if path.suffix == ".ipynb"), None)
     folder = folder.parent if notebook is folder else folder
