@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -435,6 +436,27 @@ def test_hostile_tests_leave_nothing_behind(kind, homework, tmp_path, monkeypatc
     assert "kata-audit-" not in left
     if kind == "hangs":
         assert found["counts"]["caught"] + found["counts"]["hung"] > 0
+
+
+@needs_linux
+@pytest.mark.slow
+def test_an_audit_that_is_killed_leaves_no_process_and_no_copy(homework, tmp_path):
+    folder = homework(TESTS + "import time\n\ndef test_slow():\n    time.sleep(0.2)\n")
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    code = "from grader.cli.kata import kata; kata()"
+    command = [sys.executable, "-c", code, "audit", str(folder), "--fresh"]
+    running = subprocess.Popen(
+        command, env={**os.environ, "TMPDIR": str(temporary)}, stdout=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 60
+    while not list(temporary.glob("*/run-3")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    running.kill()
+    running.wait()
+    while list(temporary.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not list(temporary.iterdir())
 
 
 @needs_linux

@@ -7,6 +7,7 @@ When a run ends, everything that it has started is killed, also processes that h
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -41,11 +42,18 @@ def serve(libraries: list[str]) -> None:
     jobs = os.fdopen(os.dup(0), "rb", buffering=0)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     system.control(SUBREAPER, 1)
+    atexit.register(_clean_up, os.getpid(), os.getppid(), os.getcwd())
     _import(libraries)
     while line := _read_line(jobs.fileno()):
         answer = json.dumps(_run(json.loads(line), jobs.fileno())).encode() + b"\n"
         while answer:
             answer = answer[os.write(channel, answer) :]
+
+
+def _clean_up(server: int, parent: int, folder: str) -> None:
+    """Remove all copies if the audit was killed: then it cannot do so itself."""
+    if os.getpid() == server and os.getppid() != parent:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _import(libraries: list[str]) -> None:
@@ -100,7 +108,7 @@ def _run(job: Job, orders: int) -> dict[str, Any]:
     kept = _keep(job, folder) if not status else []
     shutil.rmtree(folder, ignore_errors=True)
     if status == "stopped":
-        os._exit(0)
+        sys.exit(0)
     if not status:
         timed_out = code in (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # the second from a shell
         status = "passed" if code == 0 else "hung" if timed_out else "failed"
