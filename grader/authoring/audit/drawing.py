@@ -12,6 +12,7 @@ from grader.values.arrays import leaves, to_numpy
 
 Array = np.ndarray[Any, Any]
 STYLES = ("values", "sizes", "both", "simple", "large", "ties", "numbers")
+OUTER = 2  # dicts around an argument; what is further inside, such as weights, is never large
 SIMPLE = np.arange(-8, 9) / 4.0
 
 
@@ -23,7 +24,7 @@ class Drawer:
 
     def redraw(self, trees: list[Any], style: str) -> list[Any]:
         """Return trees like these; equal sizes stay equal, and what is one object stays one."""
-        self.style = style
+        self.style, self.depth = style, 0
         self.sizes = self._new_sizes(trees) if style in ("sizes", "both") else {}
         self.memo: dict[int, Any] = {}
         return [self._tree(tree) for tree in trees]
@@ -62,7 +63,10 @@ class Drawer:
         if isinstance(value, np.random.Generator):
             return np.random.default_rng(int(self.rng.integers(1000)))
         if isinstance(value, dict):
-            return {key: self._tree(item) for key, item in value.items()}
+            self.depth += 1
+            made = {key: self._tree(item) for key, item in value.items()}
+            self.depth -= 1
+            return made
         if isinstance(value, list | tuple):
             return self._list(value)
         if type(value).__module__ == "torch" and hasattr(value, "detach"):
@@ -155,7 +159,7 @@ class Drawer:
             return self.rng.choice(SIMPLE, size=shape)
         if self.style == "ties":
             return self.rng.choice([-1.0, 0.0, 1.0], size=shape)
-        if self.style == "large":
+        if self.style == "large" and self.depth <= OUTER:
             return self.rng.normal(size=shape) * spread * float(self.rng.choice([10.0, 100.0, 1000.0]))
         if (finite == np.round(finite)).all() and self.rng.random() < 0.5:
             return np.round(self.rng.normal(size=shape) * spread)

@@ -141,7 +141,7 @@ class Auditor:
     # mutants
 
     def try_mutants(self) -> None:
-        """Run the tests on a sample of the mutants, and look for witnesses of those that pass."""
+        """Run the tests on some of the mutants, and look for witnesses of those that pass."""
         chosen = self._chosen()
         for n, (key, one) in enumerate(self._fates(chosen), 1):
             self.found.append(one)

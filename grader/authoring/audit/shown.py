@@ -52,8 +52,8 @@ def headline(audit: Audit) -> str:
     hung, equal = audit.count("hung"), audit.count("equal")
     hangs = f" {hung} of them because the tests did not end." if hung else ""
     rest = f" {equal} more pass and may be equal: no input was found on which they differ." if equal else ""
-    sample = f" Tried {len(audit.mutants)} of {audit.made}." if len(audit.mutants) < audit.made else ""
-    return found + hangs + rest + sample
+    tried = f" Tried {len(audit.mutants)} of {audit.made}." if len(audit.mutants) < audit.made else ""
+    return found + hangs + rest + tried
 
 
 def _table(title: str, rows: list[tuple[str, int, int]]) -> list[str]:
