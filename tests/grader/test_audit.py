@@ -154,6 +154,11 @@ def test_written_tests_hold_for_the_solution_and_catch_what_was_missed(layout, t
     assert written
     again = audited(*common)
     assert again["counts"]["survived"] <= len(missed) - len(written)
+    handed_in(layout, tmp_path / "class")
+    found = audited(homework, "--solution", solution, "--mutants", 0, "--submissions", tmp_path / "class")
+    right = [one for one in found["submissions"] if one["path"].startswith("right")]
+    assert right
+    assert all(one["passes"] for one in right)
 
 
 SOLUTION = """
