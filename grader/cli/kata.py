@@ -107,6 +107,70 @@ def import_(place: str, file: Path, new_track: bool, course: Path | None, **opti
 
 
 @kata.command(cls=GuardedCommand)
+@click.argument("homework", type=click.Path(path_type=Path))
+@click.option(
+    "--solution",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="The right answer, a file or a folder; can be given again.  [default: found beside the tests]",
+)
+@click.option("--tests", default="", help="The command that runs the tests.  [default: found by their names]")
+@click.option(
+    "--replaces", type=click.Path(path_type=Path), help="The file that the tests import, if not the solution."
+)
+@click.option(
+    "--submissions", type=click.Path(path_type=Path), help="Also judge these: a folder, or a platform's zip."
+)
+@click.option("--names", is_flag=True, help="With --submissions: print their paths.")
+@click.option("--mutants", type=click.IntRange(min=0), default=300, show_default=True, help="Try so many.")
+@click.option("--seconds", type=float, default=600.0, show_default=True, help="Begin no run after this time.")
+@click.option(
+    "--isolation", type=click.Choice(["required", "best", "none"]), default="best", show_default=True
+)
+@click.option(
+    "--graders",
+    "at_once",
+    type=click.IntRange(min=1),
+    default=None,
+    help="How many at a time.  [default: one a core]",
+)
+@click.option("--fresh", is_flag=True, help="Try everything again, also what is known from an earlier run.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", "json", "junit", "html", "badge"]),
+    default="terminal",
+    show_default=True,
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to this file."
+)
+@click.option("--at-least", type=float, help="Exit with 1 if fewer percent are caught.")
+@click.option(
+    "--write-tests",
+    "tests_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write tests for what is missed; each has been tried.",
+)
+@click.option(
+    "--write-mistakes",
+    "mistakes_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write what is missed as drafts of the mistakes of an imported kata.",
+)
+def audit(homework: Path, at_once: int | None, **options: Any) -> None:
+    """Measure what the tests of any homework catch: a folder with a solution and tests, or a notebook.
+
+    Wrong versions of the solution are run through the tests, each in a copy, in the sandbox. What no test
+    catches is shown with an input on which it differs from the solution. If a run is interrupted, the same
+    command continues it.
+    """
+    from grader.cli.audit import AuditOptions, audit_homework
+
+    sys.exit(audit_homework(homework, AuditOptions(at_once=at_once or 0, **options)))
+
+
+@kata.command(cls=GuardedCommand)
 @names_argument
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--seeds", type=int, help="Only check that right answers pass, for this many seeds.")

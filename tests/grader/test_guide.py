@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("first-course.md", "module-kata.md", "chance-kata.md", "importing.md", "concepts.md")
+PAGES = ("first-course.md", "module-kata.md", "chance-kata.md", "importing.md", "audit.md", "concepts.md")
 GUIDES = [ROOT / "docs" / name for name in PAGES]
 every_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
 BLOCK = re.compile(

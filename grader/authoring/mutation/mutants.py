@@ -11,19 +11,21 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grader.edits.candidates import place_of_edit
 from grader.edits.walk import mutations
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mutant: the function that it changes, the lines before and after, its whole source, and the family of
-    the operator that made it."""
+    """A mutant: the function that it changes, the lines before and after, its whole source, the family of the
+    operator that made it, and the line of the original that it changes."""
 
     where: str
     was: str
     now: str
     source: str
     family: str = ""
+    line: int = 0
 
     @property
     def diff(self) -> str:
@@ -41,7 +43,8 @@ def mutants(source: str, detaches: bool = False) -> Iterator[Mutant]:
         text = edit.source(tree)
         if text not in seen:
             seen.add(text)
-            yield Mutant(edit.where, *_difference(original, text), text, family)
+            line = place_of_edit(edit).line
+            yield Mutant(edit.where, *_difference(original, text), text, family, line)
 
 
 def _difference(before: str, after: str) -> tuple[str, str]:

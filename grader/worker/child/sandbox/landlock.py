@@ -16,6 +16,7 @@ ASK_FOR_VERSION, PATH_BENEATH = 1, 1
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 REMOVE_DIR, REMOVE_FILE, MAKE_DIR, MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
+MAKE_SOCKET, MAKE_FIFO, MAKE_LINK, MOVE = 1 << 9, 1 << 10, 1 << 12, 1 << 13
 TRUNCATE, IOCTL_DEV = 1 << 14, 1 << 15
 ABOUT_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 
@@ -23,6 +24,8 @@ READ = READ_FILE | READ_DIR
 WRITE = READ | WRITE_FILE | TRUNCATE
 #: In the scratch folder files and folders may be made and removed; links, pipes and sockets may not.
 SCRATCH = WRITE | MAKE_REG | MAKE_DIR | REMOVE_FILE | REMOVE_DIR
+#: In the folder of a homework's tests also links, pipes and sockets, and files move from folder to folder.
+OWN = SCRATCH | EXECUTE | MAKE_LINK | MAKE_FIFO | MAKE_SOCKET | MOVE
 DEVICE = READ_FILE | WRITE_FILE | IOCTL_DEV
 
 TCP = 3  # bind and connect

@@ -12,7 +12,15 @@ import os
 import struct
 from functools import cache
 
-from grader.worker.child.sandbox.syscalls import CONDITIONAL, GPU, MACHINES, NEVER, NEWEST
+from grader.worker.child.sandbox.syscalls import (
+    CONDITIONAL,
+    GPU,
+    MACHINES,
+    NEVER,
+    NEVER_IN_TESTS,
+    NEWEST,
+    PRETENDED,
+)
 from grader.worker.protocol import system
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -24,9 +32,11 @@ NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 
 ALLOW = 0x7FFF0000
 REFUSE = 0x00050000 | errno.EPERM
+SUCCEED = 0x00050000  # without being made
 UNKNOWN = 0x00050000 | errno.ENOSYS  # libraries then fall back to an older call
 
 CLONE_THREAD = 0x10000
+CLONE_NAMESPACES = 0x7E020080
 #: These could make the kernel send signals to other processes; no submission needs leases and notices.
 FCNTL = {"F_SETOWN": 8, "F_SETSIG": 10, "F_SETOWN_EX": 15, "F_SETLEASE": 1024, "F_NOTIFY": 1026}
 IOCTL = {
@@ -49,9 +59,9 @@ def available() -> bool:
     return system.LINUX and system.MACHINE in ARCHITECTURES
 
 
-def restrict(gpu: bool = False) -> None:
-    """Install the filter in this process. Raises OSError."""
-    code, filter_, mine = prepared(gpu)
+def restrict(gpu: bool = False, tests: bool = False) -> None:
+    """Install the filter in this process: that of a submission, or of a homework's tests. Raises OSError."""
+    code, filter_, mine = prepared(gpu, tests)
     for position in mine:
         struct.pack_into("=I", code, position, os.getpid())
     number = CONDITIONAL["seccomp"][MACHINES[system.MACHINE]]
@@ -68,10 +78,10 @@ Buffer = ctypes.Array[ctypes.c_char]
 
 
 @cache
-def prepared(gpu: bool) -> tuple[Buffer, Buffer, tuple[int, ...]]:
+def prepared(gpu: bool, tests: bool = False) -> tuple[Buffer, Buffer, tuple[int, ...]]:
     """Return the filter's code, the structure for the kernel that points to it, and the offsets in the code
     where the process id must be written."""
-    steps = program(system.MACHINE, gpu)
+    steps = program(system.MACHINE, gpu, tests)
     mine = tuple(8 * i + 4 for i, (*_, value) in enumerate(steps) if value == _MYSELF)
     packed = b"".join(struct.pack("=HBBI", *step) for step in steps)
     code = ctypes.create_string_buffer(packed, len(packed))
@@ -79,7 +89,7 @@ def prepared(gpu: bool) -> tuple[Buffer, Buffer, tuple[int, ...]]:
     return code, ctypes.create_string_buffer(header, len(header)), mine
 
 
-def program(machine: str, gpu: bool = False) -> list[Instruction]:
+def program(machine: str, gpu: bool = False, tests: bool = False) -> list[Instruction]:
     """Return the instructions of the filter for a machine."""
     head: list[Instruction] = [
         (LOAD, 0, 0, ARCHITECTURE),
@@ -87,7 +97,8 @@ def program(machine: str, gpu: bool = False) -> list[Instruction]:
         (RETURN, 0, 0, REFUSE),
         (LOAD, 0, 0, NUMBER),
     ]
-    return head + _search(_intervals(_decisions(MACHINES[machine], gpu)))
+    decided = _in_tests(MACHINES[machine]) if tests else _decisions(MACHINES[machine], gpu)
+    return head + _search(_intervals(decided))
 
 
 def _decisions(column: int, gpu: bool) -> dict[int, list[Instruction]]:
@@ -99,6 +110,22 @@ def _decisions(column: int, gpu: bool) -> dict[int, list[Instruction]]:
         number = CONDITIONAL[name][column]
         assert number is not None
         decided[number] = steps
+    return decided
+
+
+def _in_tests(column: int) -> dict[int, list[Instruction]]:
+    """Return the instructions for each call that tests may not always make, by its number. Landlock keeps
+    their signals among themselves."""
+    decided: dict[int, list[Instruction]] = {}
+    for name, numbers in NEVER_IN_TESTS.items():
+        if (number := numbers[column]) is not None:
+            decided[number] = [(RETURN, 0, 0, SUCCEED if name in PRETENDED else REFUSE)]
+    namespaces = [_load_argument(0), (IF_ANY_BIT, 0, 1, CLONE_NAMESPACES), (RETURN, 0, 0, REFUSE)]
+    steps = {**_conditional(False), "clone": [*namespaces, (RETURN, 0, 0, ALLOW)]}
+    for name in ("clone", "clone3", "prlimit64", "prctl", "fcntl", "ioctl"):
+        number = CONDITIONAL[name][column]
+        assert number is not None
+        decided[number] = steps[name]
     return decided
 
 

@@ -92,3 +92,15 @@ CONDITIONAL: dict[str, Numbers] = {
 }  # fmt: skip
 
 NEVER = {**PROCESSES, **SOCKETS, **OTHERS, **LASTING, **FILES, **KERNEL, **ROOT}
+
+#: What tests of a homework may not do, of what a submission may not: they start processes and talk to them.
+NEVER_IN_TESTS = {
+    **{name: PROCESSES[name] for name in ("unshare", "setns", "personality", "modify_ldt")},
+    **{name: SOCKETS[name] for name in ("socket", "connect", "bind", "listen", "accept", "accept4")},
+    **OTHERS, **LASTING, **FILES, **KERNEL, **ROOT,
+}  # fmt: skip
+#: Calls that do nothing in tests and succeed. Copying a file makes them, and Landlock allows all of them.
+PRETENDED = (
+    "chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat", "setxattr",
+    "lsetxattr", "fsetxattr", "utime", "utimes", "utimensat", "futimesat",
+)  # fmt: skip

@@ -1,0 +1,194 @@
+"""What an audit has found: one record, which every format renders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+SCHEMA_VERSION = 1
+#: What a written test needs to know about a witness.
+DETAILS = ("at", "argument", "raised", "result", "dtype", "library", "is_random")
+#: What became of a mutant. `hung` is caught too: the tests did not end. `equal` ones have no witness.
+Fate = Literal["caught", "hung", "survived", "equal"]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Calls to which a version answers differently from the solution, as code, and both answers as texts.
+
+    `kind` says what differs: a value, a dtype, an argument that is changed, a result that a later call
+    changes, an exception, or that the version cannot be loaded. `steps` are the calls in parts.
+    """
+
+    kind: str
+    code: str
+    expected: str
+    got: str
+    steps: tuple[dict[str, Any], ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MutantFate:
+    """A wrong version of the solution and what became of it; `test` is the first that failed."""
+
+    file: str
+    line: int
+    where: str
+    family: str
+    was: str
+    now: str
+    fate: Fate
+    test: str = ""
+    witness: Witness | None = None
+    source: str = field(default="", repr=False)
+    test_code: str = ""  # a test that catches it, if one was written and tried
+    is_covered: bool = False  # a test that was written for another one catches it
+
+
+@dataclass(frozen=True)
+class SubmissionFate:
+    """A submission: its path, whether the tests pass, and an input on which it differs from the solution."""
+
+    path: str
+    student: str
+    passes: bool
+    ended: str  # passed, failed, hung or flooded
+    differs: bool
+    witness: Witness | None = None
+    group: int = 0  # those that pass and answer alike, from 1
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One audit. `made` counts mutants before they are sampled; `is_whole` is false if it was stopped."""
+
+    homework: str
+    solution: tuple[str, ...]
+    command: str
+    tests: int
+    made: int
+    mutants: tuple[MutantFate, ...]
+    submissions: tuple[SubmissionFate, ...] = ()
+    notes: tuple[str, ...] = ()
+    isolation: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    is_whole: bool = True
+
+    def count(self, *fates: Fate) -> int:
+        return sum(one.fate in fates for one in self.mutants)
+
+    @property
+    def caught(self) -> int:
+        return self.count("caught", "hung")
+
+    @property
+    def judged(self) -> int:
+        """The mutants that count: all but those that may be equal to the solution."""
+        return len(self.mutants) - self.count("equal")
+
+    @property
+    def share(self) -> float:
+        """The share of the mutants that is caught; 1 if there are none."""
+        return self.caught / self.judged if self.judged else 1.0
+
+    @property
+    def survivors(self) -> list[MutantFate]:
+        """Those that no test catches: first one of each function and family, then more."""
+        seen: dict[tuple[str, str], int] = {}
+        ranked = []
+        for one in self.mutants:
+            if one.fate == "survived":
+                key = one.where, one.family
+                seen[key] = seen.get(key, 0) + 1
+                ranked.append((seen[key], one))
+        return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
+
+    def by(self, part: str) -> list[tuple[str, int, int]]:
+        """Return the caught and the judged mutants by `family` or `where`, the weakest first."""
+        judged = [one for one in self.mutants if one.fate != "equal"]
+        names = dict.fromkeys(str(getattr(one, part)) for one in judged)
+        rows = []
+        for name in names:
+            fates = [one.fate for one in judged if getattr(one, part) == name]
+            rows.append((name or "(module)", sum(fate != "survived" for fate in fates), len(fates)))
+        return sorted(rows, key=lambda row: row[1] / row[2])
+
+    @property
+    def wrong_and_passing(self) -> list[list[SubmissionFate]]:
+        """The submissions that pass the tests and differ from the solution, by what they answer."""
+        found = [one for one in self.submissions if one.passes and one.differs]
+        groups = [[one for one in found if one.group == n] for n in sorted({one.group for one in found})]
+        return sorted(groups, key=len, reverse=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the audit as plain data; `docs/audit.md` describes its fields."""
+        data = asdict(self)
+        for mutant in data["mutants"]:
+            del mutant["source"]
+            _plain(mutant)
+        for submission in data["submissions"]:
+            _plain(submission)
+        counts = {fate: self.count(fate) for fate in ("caught", "hung", "survived", "equal")}
+        return {"schema_version": SCHEMA_VERSION, "share": round(self.share, 4), "counts": counts, **data}
+
+
+def _plain(record: dict[str, Any]) -> None:
+    """Leave out what only a later step of the audit needs."""
+    if record["witness"]:
+        record["witness"] = {key: record["witness"][key] for key in ("kind", "code", "expected", "got")}
+
+
+def witness_of(found: dict[str, Any]) -> Witness | None:
+    """Return the witness that a search has found; None if it found none."""
+    if not found.get("kind"):
+        return None
+    steps = tuple(step for step in found.get("steps", ()) if isinstance(step, dict))
+    lines = [line for line in map(call_of, steps) if line]
+    if any(step.get("scribble") for step in steps):
+        lines[0] = f"result = {lines[0]}"
+    details = {name: found.get(name) for name in DETAILS}
+    expected, got = (str(found.get(name, ""))[:2_000] for name in ("expected", "got"))
+    return Witness(str(found["kind"]), "\n".join(lines), expected, got, steps, details)
+
+
+def call_of(step: dict[str, Any], names: dict[str, str] | None = None) -> str:
+    """Return a step as code, what it sets first; `names` are variables in place of arguments."""
+    names = names or {}
+    if step.get("scribble"):
+        return "result[...] = 7"
+    if not step.get("name"):
+        return ""
+    lines = [set_line("object", name, code) for name, code in step.get("sets", ())]
+    return "\n".join([*lines, f"{target_of(step)}({given_of(step['given'], names)})"])
+
+
+def set_line(owner: str, name: str, code: str) -> str:
+    """Return the statement that sets an attribute of an object, or the mode or the parameters of a module."""
+    calls = {"training": "train", "state_dict()": "load_state_dict"}
+    return f"{owner}.{calls[name]}({code or '…'})" if name in calls else f"{owner}.{name} = {code or '…'}"
+
+
+def target_of(step: dict[str, Any]) -> str:
+    """Return what a step calls: a function, a class, or a method of the object that was made last."""
+    name = str(step["name"])
+    if name.endswith(".__init__"):
+        return name.removesuffix(".__init__")
+    return f"object.{name.rpartition('.')[2]}" if step.get("of_object") else name
+
+
+def given_of(given: Iterable[Any], names: dict[str, str]) -> str:
+    """Return arguments as code: those without a default by position, as long as none is left out."""
+    parts, by_position = [], True
+    for name, code, is_needed in given:
+        text = names.get(name) or code or "…"
+        by_position = by_position and is_needed
+        if name.startswith("**"):
+            parts.append(f"**{text}")
+        elif name.startswith("*"):
+            parts.append(f"*{text}")
+        else:
+            parts.append(text if by_position else f"{name}={text}")
+    return ", ".join(parts)
