@@ -12,7 +12,7 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.formats.terminal import View
 from grader.formats.wrapping import paragraphs
 from grader.report_texts import harmless
-from grader.see.demonstration import open_demonstration
+from grader.see.demonstration import open_demonstration, speech_of
 from grader.see.recording import read_recording
 from grader.see.speech import Silent, Speaker, Speech, Token, Wish, Writer, loss_text, prompt_of, rates_text
 
@@ -24,9 +24,7 @@ def speak(course: Course, options: GradeOptions) -> int:
     """Print the text as it is written, and return the exit code. Raises CourseError for a course whose
     functions write nothing, and for a part or a setting that it does not know."""
     demonstration = open_demonstration(course)
-    speech = demonstration.speech
-    if speech is None:
-        raise CourseError("The functions of this course write no text.")
+    speech = speech_of(demonstration, course)
     wish = _wish_of(speech, options)
     recording = read_recording(demonstration).get("speech", {})
     view, settings = view_of(options), options.grader_settings

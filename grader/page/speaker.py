@@ -19,7 +19,7 @@ from grader.course.catalog import Course
 from grader.errors import CourseError, KataError
 from grader.grading.startup import COMPLAINTS, GraderSettings
 from grader.page.messages import Answer, Dropped, Inbox, Question, Said, Speak, Terms, Written, framed
-from grader.see.demonstration import Demonstration, open_demonstration
+from grader.see.demonstration import open_demonstration, speech_of
 from grader.see.page import render
 from grader.see.recording import read_recording
 from grader.see.speech import (
@@ -68,7 +68,7 @@ class Desk:
             self._send(Dropped(question.number, str(error)))
 
     def _answers_to(self, question: Speak) -> Iterator[Answer]:
-        speech = speech_of(self.demonstration)
+        speech = speech_of(self.demonstration, self.course)
         speaker, wish = self._speaker(speech, question.mine), question.wish
         recording = read_recording(self.demonstration).get("speech", {})
         if missing := speaker.missing():
@@ -120,13 +120,6 @@ class Desk:
         data = memoryview(framed(answer))
         while data:
             data = data[os.write(self._answers, data) :]
-
-
-def speech_of(demonstration: Demonstration) -> Speech:
-    """Return the course's speech. Raises CourseError if it has none."""
-    if demonstration.speech is None:
-        raise CourseError("The functions of this course write no text.")
-    return demonstration.speech
 
 
 def _stamp(file: Path) -> tuple[int, int]:

@@ -55,9 +55,19 @@ class Demonstration:
 def speech_in(course: Course) -> Speech | None:
     """Return the speech of a course; None if it has none, or if what it shows cannot be loaded."""
     try:
-        return open_demonstration(course).speech if course.syllabus.see else None
+        return speech_of(open_demonstration(course), course)
     except (CourseError, KataError):
         return None
+
+
+def speech_of(demonstration: Demonstration, course: Course) -> Speech:
+    """Return what writes a text. Raises CourseError if nothing does, or if the course lacks a kata for it."""
+    speech = demonstration.speech
+    if speech is None:
+        raise CourseError("The functions of this course write no text.")
+    if absent := [kata for kata in speech.parts if kata not in course.katas]:
+        raise CourseError(f"This course lacks katas whose functions write a text: {', '.join(absent)}.")
+    return speech
 
 
 def open_demonstration(course: Course) -> Demonstration:

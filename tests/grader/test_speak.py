@@ -408,6 +408,21 @@ def test_its_options_go_with_it_alone(option):
     assert result.stderr == f"`{name}` goes with `--speak`: grade --speak {name}.\n"
 
 
+def test_a_course_that_lacks_a_part_says_so(own_course):
+    folder = own_course()
+    (folder / "tests").unlink()
+    shutil.copytree(ROOT / "tests" / "katas", folder / "tests" / "katas")
+    (folder / "tests/katas/blocks/test_layer_norm.py").unlink()
+    path = folder / "tests/katas/path.toml"
+    path.write_text(
+        "".join(line for line in path.read_text().splitlines(True) if not line.startswith("layer_norm ="))
+    )
+    result = speak(folder)
+    assert result.exit_code == 4
+    assert result.stderr == "This course lacks katas whose functions write a text: layer_norm.\n"
+    assert speech_in(Course(folder)) is None
+
+
 def test_a_course_without_a_text_says_so(tiny_course):
     result = CliRunner().invoke(command, ["--speak", "--course", str(tiny_course.root)])
     assert result.exit_code == 4
