@@ -20,7 +20,9 @@ from grader.values.comparison import first_difference
 from grader.values.tolerance import plain_dtype
 from grader.worker.student import Call, Student
 
-WITHOUT_OPERATIONS = ("uint16", "uint32", "uint64")  # in PyTorch
+#: PyTorch has next to no operations for most of these, and uint8 is a mask where it is an index.
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+SMALL = ("int8", "int16")  # which PyTorch refuses as an index
 
 
 @dataclass
@@ -54,10 +56,23 @@ class CheckContext:
         return self.kata.library != self.oracle.kata.library
 
     def leaves_out(self, case: Case) -> bool:
-        """Return whether a case holds an array of a dtype for which PyTorch has next to no operations."""
+        """Return whether a case is left out for an answer in PyTorch, where integers are int32 or int64: it
+        holds unsigned ones, or small ones in an argument that may be of any integer dtype."""
         if not self.is_translated:
             return False
-        return any(dtype_name(leaf) in WITHOUT_OPERATIONS for leaf in leaves(case.arguments))
+        if any(dtype_name(leaf) in UNSIGNED for leaf in leaves(case.arguments)):
+            return True
+        small = [name for name, value in case.arguments.items() if dtype_name(value) in SMALL]
+        return any("int64" in self._dtypes.get(name, ()) for name in small)
+
+    @cached_property
+    def _dtypes(self) -> dict[str, set[str]]:
+        """The dtypes of each argument in the kata's cases."""
+        found: dict[str, set[str]] = {}
+        for case in self.oracle.key.cases:
+            for name, value in case.arguments.items():
+                found.setdefault(name, set()).add(dtype_name(value))
+        return found
 
     def for_student(self, student: Student) -> CheckContext:
         """Return a context for another student object, with a trace of its own, that shares the answers."""

@@ -16,6 +16,7 @@ WORDS = (
     (r"\barray(s?)\b", r"tensor\1"),
     (r"\bArray(s?)\b", r"Tensor\1"),
     (r"\bNumPy\b", "PyTorch"),
+    (r"\bany integer dtype\b", "int32 or int64"),
 )
 #: The same in texts that are not the statement, which names no arguments of library functions.
 ARGUMENTS = ((r"\bkeepdims\b", "keepdim"), (r"\baxis=", "dim="), (r"\bnp\.", "torch."))

@@ -352,10 +352,13 @@ def tiny_course(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _tiny_course_forgets(request):
-    """What a test did with the shared course is not remembered in the next: its scores and its hints."""
+    """What a test did with the shared course is not remembered in the next: its scores, hints and answers."""
     yield
     if "tiny_course" in request.fixturenames:
-        shutil.rmtree(request.getfixturevalue("tiny_course").root / FOLDER, ignore_errors=True)
+        root = request.getfixturevalue("tiny_course").root
+        shutil.rmtree(root / FOLDER, ignore_errors=True)
+        files = {**DOUBLE, **CENTER}.items()
+        write_files(root, {name: text for name, text in files if name.startswith("exercises/")})
 
 
 @pytest.fixture

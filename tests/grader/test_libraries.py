@@ -351,10 +351,12 @@ def test_a_tensor_in_disguise_is_judged_by_its_values(grader, what):
     assert (agreement.status == "failed", report.score == 0) == (is_refused, is_refused)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
-def test_integers_that_pytorch_can_compute_with_are_judged(grader, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "is_judged"), [("uint8", False), ("int8", False), ("int32", True), ("int64", True)]
+)
+def test_integers_that_pytorch_takes_as_an_index_are_judged(grader, dtype, is_judged):
     source = SOFTMAX.replace("    x = x if", f"    if x.dtype is torch.{dtype}: return x\n        x = x if")
-    assert "integer_scores_count" in failed(graded(grader, source))
+    assert ("integer_scores_count" in failed(graded(grader, source))) is is_judged
 
 
 def test_gradients_switched_off_for_all_are_noticed(grader):

@@ -240,7 +240,7 @@ def test_the_page_is_dark_where_the_system_is(visit, browser):
 
 def test_a_screen_reader_finds_headings_tables_and_names(visit):
     browser = visit()
-    assert [len(browser.find_elements(By.TAG_NAME, name)) for name in ("main", "h1", "h2")] == [1, 1, 8]
+    assert [len(browser.find_elements(By.TAG_NAME, name)) for name in ("main", "h1", "h2")] == [1, 1, 9]
     unnamed = (
         "return [...document.querySelectorAll('svg, button, input, select')].filter(node =>"
         " !node.getAttribute('aria-label') && !node.textContent && !node.labels?.length).length"
@@ -257,7 +257,7 @@ def test_a_nan_is_shown_as_such(visit):
     to_the_start(browser)
     press(browser, *[Keys.ENTER] * 6)
     assert "NaN" in browser.find_element(By.ID, "hidden").text
-    assert len(browser.find_elements(By.TAG_NAME, "section")) == 9
+    assert len(browser.find_elements(By.TAG_NAME, "section")) == 10
     assert browser.get_log("browser") == []
 
 

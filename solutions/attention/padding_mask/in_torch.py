@@ -4,7 +4,7 @@ import torch
 
 
 def padding_mask(ids: torch.Tensor, pad_id: int) -> torch.Tensor:
-    return ids.long() != pad_id  # [B, T]; as uint8, a pad_id of -1 would be 255
+    return ids != pad_id  # [B, T]
 
 
 def decoder_self_mask(ids: torch.Tensor, pad_id: int) -> torch.Tensor:

@@ -5,7 +5,6 @@ import torch
 
 def embed(ids: torch.Tensor, token_table: torch.Tensor, position_table: torch.Tensor) -> torch.Tensor:
     vocab_size, max_len, tokens = len(token_table), len(position_table), ids.shape[-1]
-    ids = ids.long()  # a uint8 index is a mask
     if ids.min() < 0 or ids.max() >= vocab_size:
         raise ValueError(f"ids must lie in [0, {vocab_size})")
     if tokens > max_len:
