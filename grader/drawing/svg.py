@@ -15,6 +15,7 @@ from grader.report import Panel, Picture
 CELL = {"mask": (22, 22), "matrix": (72, 22)}  # width and height
 TALL = 22  # the height of a bar
 LABEL = 7  # characters of a label of a row
+TITLE = 8  # the width of a character of a title, at most
 MARGIN, HEAD = 64, 40  # room for row labels, and for titles and column labels
 BAR = 150  # the length of the longest bar
 RANGE = 240  # the length of the longest bar over the range of values that are accepted
@@ -45,7 +46,9 @@ def _panel(picture: Picture, panel: Panel) -> str:
     """Return one panel as an SVG of its own, so that a narrow page shows the panels below each other."""
     wrong = set(picture.wrong) if panel is picture.panels[-1] else set()
     shape = _bars if picture.kind == "bars" else _grid
-    return _svg(f"{picture.caption}: {panel.title}", *shape(picture, panel, wrong))
+    inside, width, height = shape(picture, panel, wrong)
+    width = max(width, MARGIN + TITLE * len(panel.title))  # a narrow grid is no reason to cut its title off
+    return _svg(f"{picture.caption}: {panel.title}", inside, width, height)
 
 
 def _grid(picture: Picture, panel: Panel, wrong: set[tuple[int, int]]) -> tuple[str, int, int]:

@@ -1,6 +1,7 @@
 """Tests of pictures: what is drawn of a wrong answer, as text and as SVG."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -135,6 +136,11 @@ def test_every_second_column_of_a_wide_mask_has_a_label_so_that_none_touch():
     drawing = svg.draw(picture(np.zeros((1, 12), bool), np.ones((1, 12), bool)))
     assert drawing.count('text-anchor="middle" class="label">10<') == 2
     assert 'text-anchor="middle" class="label">11<' not in drawing
+
+
+def test_svg_is_as_wide_as_its_title():
+    narrow = Picture("mask", "result", (Panel("causal_mask(4, 6)", ((1.0, 0.0),)),), ("0",), ("0", "1"))
+    assert int(re.search(r'width="(\d+)"', svg.draw(narrow))[1]) >= 64 + 8 * len("causal_mask(4, 6)")
 
 
 def test_svg_escapes_its_labels():
