@@ -62,7 +62,7 @@ docs: $(INSTALLED)
 
 # The documentation as HTML in build/site. A broken link or anchor is an error; no network is used.
 site: $(INSTALLED)
-	$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Make mutants of every reference and count those that the checks miss, in docs/strength.md.
 strength: $(INSTALLED)
