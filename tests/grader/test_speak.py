@@ -30,6 +30,12 @@ HOME = SPEECH.writer.__module__.rpartition(".")[0]
 GRAMMAR, MODEL = (importlib.import_module(f"{HOME}.{name}") for name in ("grammar", "model"))
 RECORDED = read_recording(SEE)["speech"]
 PARTS = tuple(SPEECH.parts)
+#: Answers in the styles of public code, by the way of writing that takes them.
+STYLES = [
+    (way, file)
+    for way, kata in (("cache", "kv_cache"), ("whole", "mini_gpt"))
+    for file in sorted(Path(__file__).parent.glob(f"public_styles/{kata}/*.py"))
+]
 #: What is written after this takes less time than the whole.
 LONG = " ".join(RECORDED["text"].split()[:55])
 
@@ -178,6 +184,15 @@ def torch_writer(references):
 @pytest.mark.parametrize("way", SPEECH.ways)
 def test_other_ways_write_the_same(torch_writer, way):
     assert text(torch_writer, LONG, way=way) == RECORDED["text"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("way", "file"), STYLES, ids=lambda part: getattr(part, "stem", part))
+def test_public_styles_write_the_same(references, way, file):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    students = references | {file.parent.name: student(file.read_text())}
+    own = SPEECH.writer(Calls(Answers(SPEECH.katas, dict.fromkeys(students, "yours"), students)))
+    assert text(own, SPEECH.prompt, way=way) == RECORDED["text"]
 
 
 def test_a_cache_saves_operations(torch_writer):
