@@ -364,6 +364,7 @@ def test_until_its_parts_pass_a_recorded_text_is_shown(own_course):
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_the_student_s_functions_write_in_their_workers(own_course):
     result = speak(own_course(*PARTS), "The", "small", "boat", "--inside")
     written, _, inside = result.stdout.partition("\n\n")
@@ -375,6 +376,7 @@ def test_the_student_s_functions_write_in_their_workers(own_course):
     )
 
 
+@pytest.mark.slow
 def test_a_function_that_fails_writes_with_mine_alone(own_course):
     folder = own_course(
         *(set(PARTS) - {"causal_mask"}),
@@ -388,6 +390,7 @@ def test_a_function_that_fails_writes_with_mine_alone(own_course):
     assert broken.splitlines()[-2:] == without.splitlines()[-2:]  # the loss
 
 
+@pytest.mark.slow
 def test_a_function_that_sleeps_or_prints_stops_the_text(own_course):
     folder = own_course(
         *(set(PARTS) - {"layer_norm"}),
