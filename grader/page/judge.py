@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -34,7 +34,7 @@ from grader.page.messages import (
     Terms,
     Try,
     Verdict,
-    framed,
+    send,
 )
 from grader.page.trial import try_lines
 from grader.worker.client import Outdated
@@ -65,15 +65,15 @@ class Judge:
     def _answer(self, question: Question) -> None:
         try:
             for answer in self._answers_to(question):
-                self._send(answer)
+                send(self._answers, answer)
         except Outdated:
-            self._send(Dropped(question.number))
+            send(self._answers, Dropped(question.number))
         except (*COMPLAINTS, CourseError, KataError) as error:
-            self._send(Dropped(question.number, str(error)))
+            send(self._answers, Dropped(question.number, str(error)))
         except Exception as error:
             traceback.print_exc()
             fault = f"This is our fault, not yours; your file is unchanged. ({type(error).__name__}: {error})"
-            self._send(Dropped(question.number, fault))
+            send(self._answers, Dropped(question.number, fault))
 
     def _answers_to(self, question: Question) -> Iterator[Answer]:
         match question:
@@ -105,35 +105,43 @@ class Judge:
     def _has_question(self) -> bool:
         return self._is_outdated() or bool(self._waiting)
 
-    def _send(self, answer: Answer) -> None:
-        data = memoryview(framed(answer))
-        while data:
-            data = data[os.write(self._answers, data) :]
-
 
 def main() -> None:
     """Judge the katas of one library until standard input ends."""
-    terms = msgspec.json.decode(sys.argv[1], type=Terms)
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is for the page's server, which then closes the pipe
-    answers = os.dup(1)
-    os.dup2(2, 1)  # so that nothing else is printed between two answers
+    answer_with(judge)
+
+
+def judge(terms: Terms, answers: int) -> None:
+    """Open the session, and answer until the page is gone."""
     course = Course(Path(terms.root), Path(terms.exercises))
     if terms.plan:
         course.limit_to(terms.plan)
     chosen: list[KataInfo] = [info for info in course.katas.values() if info.library == terms.library]
     paths = [(info, course.stub(info)) for info in chosen]
+    with open_session(course, paths, terms.remembers, settings_of(terms)) as session:
+        gc.freeze()
+        Judge(session, Inbox(0), terms, answers).run()
+
+
+def settings_of(terms: Terms) -> GraderSettings:
+    """Return how the terms let a grader work."""
     key, secret = (path and Path(path) for path in (terms.key, terms.secret))
-    settings = GraderSettings(terms.device, terms.isolation, key or None, secret or None)
+    return GraderSettings(terms.device, terms.isolation, key or None, secret or None)
+
+
+def answer_with(work: Callable[[Terms, int], None]) -> None:
+    """Do the work of a process that the page's server asks, with its terms and the pipe for answers, until
+    the pipe is closed. What prevents the work is its only answer."""
+    terms = msgspec.json.decode(sys.argv[1], type=Terms)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
+    answers = os.dup(1)
+    os.dup2(2, 1)  # so that nothing else is printed between two answers
     try:
-        with open_session(course, paths, terms.remembers, settings) as session:
-            gc.freeze()
-            Judge(session, Inbox(0), terms, answers).run()
+        work(terms, answers)
     except (EOFError, BrokenPipeError):
         pass
     except (*COMPLAINTS, CourseError, KataError) as error:
-        os.write(answers, framed(Dropped(0, str(error))))
+        send(answers, Dropped(0, str(error)))
 
 
 if __name__ == "__main__":

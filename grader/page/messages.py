@@ -136,6 +136,13 @@ def framed(message: Question | Answer) -> bytes:
     return len(body).to_bytes(LENGTH, "big") + body
 
 
+def send(pipe: int, message: Question | Answer) -> None:
+    """Write a message, framed, to a pipe."""
+    data = memoryview(framed(message))
+    while data:
+        data = data[os.write(pipe, data) :]
+
+
 def length_of(head: bytes) -> int:
     """Return the length of the frame behind its first bytes. Raises ValueError if it is too large."""
     length = int.from_bytes(head, "big")

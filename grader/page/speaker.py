@@ -6,19 +6,15 @@ before. A file that was saved since is loaded anew.
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import msgspec
-
 from grader.course.catalog import Course
 from grader.errors import CourseError, KataError
-from grader.grading.startup import COMPLAINTS, GraderSettings
-from grader.page.messages import Answer, Dropped, Inbox, Question, Said, Speak, Terms, Written, framed
+from grader.grading.startup import COMPLAINTS
+from grader.page.judge import answer_with, settings_of
+from grader.page.messages import Answer, Dropped, Inbox, Question, Said, Speak, Terms, Written, send
 from grader.see.demonstration import open_demonstration, speech_of
 from grader.see.page import render
 from grader.see.recording import read_recording
@@ -52,7 +48,7 @@ class Desk:
         with self._stack:
             while True:
                 for question in (found := self.inbox.read())[:-1]:
-                    self._send(Dropped(question.number))
+                    send(self._answers, Dropped(question.number))
                 if found:
                     self._answer(found[-1])
 
@@ -60,12 +56,12 @@ class Desk:
         assert isinstance(question, Speak)
         try:
             for answer in self._answers_to(question):
-                self._send(answer)
+                send(self._answers, answer)
                 if self.inbox.has_news and not answer.is_last:
-                    self._send(Dropped(question.number))
+                    send(self._answers, Dropped(question.number))
                     return
         except (*COMPLAINTS, CourseError, KataError, Silent) as error:
-            self._send(Dropped(question.number, str(error)))
+            send(self._answers, Dropped(question.number, str(error)))
 
     def _answers_to(self, question: Speak) -> Iterator[Answer]:
         speech = speech_of(self.demonstration, self.course)
@@ -109,17 +105,11 @@ class Desk:
         known, speaker = self._open
         if speaker is None or known != state:
             self._stack.close()
-            key, secret = (path and Path(path) for path in (self.terms.key, self.terms.secret))
-            settings = GraderSettings(self.terms.device, self.terms.isolation, key or None, secret or None)
+            settings = settings_of(self.terms)
             new = Speaker(self.course, speech, mine, self.terms.remembers, settings=settings)
             speaker = self._stack.enter_context(new)
             self._open = state, speaker
         return speaker
-
-    def _send(self, answer: Answer) -> None:
-        data = memoryview(framed(answer))
-        while data:
-            data = data[os.write(self._answers, data) :]
 
 
 def _stamp(file: Path) -> tuple[int, int]:
@@ -133,16 +123,12 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 def main() -> None:
     """Write until standard input ends."""
-    terms = msgspec.json.decode(sys.argv[1], type=Terms)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the page's server
-    answers = os.dup(1)
-    os.dup2(2, 1)  # so that nothing else is printed between two answers
-    try:
-        Desk(Course(Path(terms.root), Path(terms.exercises)), terms, Inbox(0), answers).run()
-    except (EOFError, BrokenPipeError):
-        pass
-    except (*COMPLAINTS, CourseError, KataError) as error:
-        os.write(answers, framed(Dropped(0, str(error))))
+    answer_with(write)
+
+
+def write(terms: Terms, answers: int) -> None:
+    """Answer wishes until the page is gone."""
+    Desk(Course(Path(terms.root), Path(terms.exercises)), terms, Inbox(0), answers).run()
 
 
 if __name__ == "__main__":
