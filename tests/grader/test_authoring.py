@@ -146,6 +146,10 @@ def test_mistakes_may_import_the_reference(capsys, course):
     ]
 
 
+def test_every_file_of_this_course_belongs_to_a_kata():
+    assert static_checks.stray_files(Course(Path(__file__).parents[2])) == []
+
+
 def test_a_file_that_belongs_to_no_kata_is_reported(course):
     stray = course({"solutions/attention/double/notes.txt": "x"})
     assert static_checks.stray_files(stray) == ["notes.txt belongs to no kata; move or remove it."]

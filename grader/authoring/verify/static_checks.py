@@ -30,7 +30,8 @@ from grader.course.submission import digest, open_questions
 from grader.kata import Corner, Kata, KataError, Law
 from grader.see.demonstration import open_demonstration
 
-OPTIONAL = ("equivalent.toml", "mistakes.md")  # other files of a kata: equivalent mutants, table of mistakes
+#: Other files of a kata: equivalent mutants, the table of mistakes, the answer in PyTorch of a NumPy kata.
+OPTIONAL = ("equivalent.toml", "mistakes.md", "in_torch.py")
 STATEMENT_LENGTH = 400
 STUB_COLUMNS = 88
 HINTS_DUE = 3
