@@ -66,7 +66,7 @@ def _filter(tracer: Tracer, kata: str, positions: tuple[float, ...], logits: Val
     shape = (len(positions), *logits.shape)
 
     def kept(student: Student) -> Array:
-        results = [getattr(student, f"{kata}_filter")(_tensor(logits), position) for position in positions]
+        results = [getattr(student, f"{kata}_filter")(tensor(logits), position) for position in positions]
         return np.stack([np.isfinite(result.detach().numpy()) for result in results])
 
     [found] = tracer.call(f"choice/{kata}", kata, kept, [shape], kind="?")
@@ -81,7 +81,7 @@ def count_draws(tracer: Tracer, logits: Array) -> Value:
         counts = []
         for temperature in TEMPERATURES:
             generator = student.build(GENERATOR, "seeded", 0)
-            ids = student.sample(_tensor(rows), temperature, generator=generator).numpy()
+            ids = student.sample(tensor(rows), temperature, generator=generator).numpy()
             counts.append([(ids == token).sum() for token in range(len(logits))])  # an id can be any number
         return np.array(counts)
 
@@ -141,8 +141,8 @@ def _padded(ids: Any) -> list[int]:
 
 
 def _generate(student: Student, table: Array) -> Array:
-    model = student.build(MODEL, "Bigrams", _tensor(table))
-    ids = student.generate(model, _tensor(np.array([[START]])), STEPS, STEPS, eos_id=END)
+    model = student.build(MODEL, "Bigrams", tensor(table))
+    ids = student.generate(model, tensor(np.array([[START]])), STEPS, STEPS, eos_id=END)
     return np.array(_padded(ids[0].tolist()))
 
 
@@ -150,7 +150,7 @@ def _sample(student: Student, table: Array, seed: int) -> list[int]:
     """Draw a text token by token at temperature 1."""
     generator, ids = student.build(GENERATOR, "seeded", seed), [START]
     while len(ids) <= STEPS and ids[-1] != END:
-        drawn = int(student.sample(_tensor(table[ids[-1]][None]), 1.0, generator=generator)[0])
+        drawn = int(student.sample(tensor(table[ids[-1]][None]), 1.0, generator=generator)[0])
         ids.append(drawn if 0 <= drawn < START else END)
     return _padded(ids)
 
@@ -165,7 +165,7 @@ def _beams(student: Student, log_probs: Array) -> tuple[Array, Array]:
         for row, prefix in enumerate(ids.tolist()[:BEAMS]):
             asked[min(calls, STEPS - 1), row] = _padded(prefix)
         calls += 1
-        return _tensor(log_probs)[ids[:, -1]]
+        return tensor(log_probs)[ids[:, -1]]
 
     best, _ = student.beam_search(next_log_probs, [START], BEAMS, STEPS, eos_id=END)
     return asked, np.array(_padded(best))
@@ -182,7 +182,7 @@ def grow_cache(tracer: Tracer) -> list[Value]:
     def steps(student: Student) -> tuple[Array, Array, Array]:
         cache, raw, flops = student.KVCache(), student.KVCache(), []
         for start, stop in pairwise(range(CACHED + 1)):
-            new = _tensor(keys[:, :, start:stop])
+            new = tensor(keys[:, :, start:stop])
             held, _ = raw.append(new, new)
             step = _flops(student, x[:, start:stop], w_qkv, w_out, cache)
             flops.append((step, _flops(student, x[:, :stop], w_qkv, w_out, student.KVCache())))
@@ -194,11 +194,12 @@ def grow_cache(tracer: Tracer) -> list[Value]:
 
 def _flops(student: Student, x: Array, w_qkv: Array, w_out: Array, cache: Any) -> float:
     with student.counting_flops() as work:
-        student.cached_attention(_tensor(x), _tensor(w_qkv), _tensor(w_out), NUM_HEADS, cache)
+        student.cached_attention(tensor(x), tensor(w_qkv), tensor(w_out), NUM_HEADS, cache)
     return float(work.flops)
 
 
-def _tensor(array: Array) -> Any:
+def tensor(array: Array) -> Any:
+    """Return an array as a tensor, copied if its memory has gaps."""
     import torch
 
     return torch.from_numpy(np.ascontiguousarray(array))

@@ -48,11 +48,12 @@ def _run(course: Course, demonstration: Demonstration, options: GradeOptions) ->
     """Run the student's functions and return all sections."""
     katas = demonstration.katas
     mine, settings = options.mine, options.grader_settings
-    with open_answers(course, katas, mine, options.remembers, _show_start, settings) as answers:
+    with open_answers(course, katas, mine, options.remembers, show_start, settings) as answers:
         return demonstration.show(answers, read_recording(demonstration), options.tokens)
 
 
-def _show_start(info: KataInfo) -> None:
+def show_start(info: KataInfo) -> None:
+    """Say which file is graded before it is used."""
     click.echo(f"grading {info.name} …", err=True)
 
 

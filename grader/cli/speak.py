@@ -8,13 +8,14 @@ import click
 
 from grader.cli.console import view_of
 from grader.cli.options import PASSED, GradeOptions
-from grader.course.catalog import Course, CourseError, KataInfo
+from grader.cli.see import show_start
+from grader.course.catalog import Course, CourseError
 from grader.formats.terminal import View
 from grader.formats.wrapping import paragraphs
 from grader.report_texts import harmless
 from grader.see.demonstration import open_demonstration, speech_of
 from grader.see.recording import read_recording
-from grader.see.speech import Silent, Speaker, Speech, Token, Wish, Writer, loss_text, prompt_of, rates_text
+from grader.see.speech import Silent, Speaker, Speech, Token, Wish, measured, prompt_of
 
 BOLD, DIM = "1", "2"
 BAR = 20  # columns of the longest bar
@@ -28,7 +29,7 @@ def speak(course: Course, options: GradeOptions) -> int:
     wish = _wish_of(speech, options)
     recording = read_recording(demonstration).get("speech", {})
     view, settings = view_of(options), options.grader_settings
-    with Speaker(course, speech, options.mine, options.remembers, _show_start, settings) as speaker:
+    with Speaker(course, speech, options.mine, options.remembers, show_start, settings) as speaker:
         if missing := speaker.missing():
             _show_recorded(speech, recording, missing, view)
         else:
@@ -55,10 +56,6 @@ def _wish_of(speech: Speech, options: GradeOptions) -> Wish:
     return wish
 
 
-def _show_start(info: KataInfo) -> None:
-    click.echo(f"grading {info.name} …", err=True)
-
-
 def _show_recorded(speech: Speech, recording: dict[str, str], missing: Sequence[str], view: View) -> None:
     """Say what is to be done before the student's own functions write, and show what the references write."""
     lines = [f"{speech.to_go(missing)} Next: grade {missing[0]}"]
@@ -77,7 +74,9 @@ def _write(speaker: Speaker, wish: Wish, recording: dict[str, float], view: View
         click.echo("\n")
         if inside:
             click.echo("\n".join(_likeliest(tokens, view)) + "\n", color=view.colour)
-        for line in _remarks(speaker.speech, writer, wish, tokens, recording):
+        for remark in speaker.speech.left_out(wish):
+            click.echo(paragraphs(remark, view.width))
+        for line in measured(writer, wish, tokens, recording.get("loss")):
             click.echo(paragraphs(line, view.width))
     except Silent as reason:
         click.echo("\n" * bool(tokens) + paragraphs(str(reason), view.width))
@@ -122,17 +121,3 @@ def _likeliest(tokens: Sequence[Token], view: View) -> Iterator[str]:
         for text, share in token.likeliest:
             bar = ("#" if view.ascii_only else "█") * round(share * BAR)
             yield f"  {text.strip() or repr(text):<16}{share:>6.1%}  {bar}".rstrip()
-
-
-def _remarks(
-    speech: Speech, writer: Writer, wish: Wish, tokens: Sequence[Token], recording: dict[str, float]
-) -> Iterator[str]:
-    """Yield what is to be said of the text: what was left out, the loss, and how fast it was written."""
-    for name in wish.without:
-        switch = speech.switches[name]
-        yield f"Without {switch.name}: {switch.effect}"
-    if not wish.way:
-        yield loss_text(writer.loss(wish), recording.get("loss"))
-    else:
-        ids = [token.id for token in tokens]
-        yield from rates_text(writer.rates(ids, wish))

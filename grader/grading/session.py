@@ -55,7 +55,7 @@ class Session:
         if unmet:
             return Graded(waiting(info, unmet))
         graded = grade_file(self.grader, info, path)
-        self._passed[info.name, _version(path)] = graded.report.status == "passed"
+        self._passed[info.name, version_of(path)] = graded.report.status == "passed"
         return graded
 
     def _unmet(self, info: KataInfo) -> list[str]:
@@ -64,7 +64,7 @@ class Session:
     def _passes(self, info: KataInfo) -> bool:
         """Return whether the current file of a needed kata passes. Each version of a file is graded once."""
         path = self.file_of(info)
-        known = self._passed.get((info.name, _version(path)))
+        known = self._passed.get((info.name, version_of(path)))
         return self._grade(info, path).report.status == "passed" if known is None else known
 
 
@@ -97,7 +97,8 @@ def _is_gradable(info: KataInfo, path: Path) -> bool:
         return False
 
 
-def _version(path: Path) -> tuple[int, int]:
+def version_of(path: Path) -> tuple[int, int]:
+    """Return what changes when a file is saved; zeros if there is none."""
     try:
         found = path.stat()
     except OSError:

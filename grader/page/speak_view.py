@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from functools import partial
 
 from nicegui import html, ui
 
@@ -12,7 +11,7 @@ from grader.page.keys import Key, focus_on, listen
 from grader.page.messages import Dropped, Said, Written
 from grader.page.workplace import Workplace, prefix
 from grader.see.demonstration import open_demonstration
-from grader.see.speech import SECTION, Speech, Wish, prompt_of
+from grader.see.speech import MOST_CHARACTERS, SECTION, Setting, Speech, Wish, prompt_of
 
 RECORDED = "Recorded, from the course's own functions:"
 
@@ -21,11 +20,10 @@ class SpeakView:
     """The form on the left, the text on the right, and below it what each token was chosen from."""
 
     def __init__(self, place: Workplace, without: str = "") -> None:
-        self.place, self.without, self.values = place, dict[str, bool](), dict[str, float]()
+        self.place, self.prefix = place, prefix()
         demonstration = open_demonstration(place.course)
         assert demonstration.speech is not None  # the server offers this view only then
         self.speech: Speech = demonstration.speech
-        self.way, self.mine, self.prefix = "", False, prefix()
         self.writing: asyncio.Task[None] | None = None
         with html.div(id="main").classes("speak"):
             with html.section(**{"aria-label": "What to write"}):
@@ -47,50 +45,44 @@ class SpeakView:
         ui.timer(0.05, self.write, once=True)
 
     def _form(self, without: str) -> None:
-        self.prompt = ui.input("After these words", value=self.speech.prompt).props("maxlength=2000 outlined")
+        self.prompt = ui.input("After these words", value=self.speech.prompt).props(
+            f"maxlength={MOST_CHARACTERS} outlined"
+        )
         self.prompt.on("keydown.enter", self.write)
         html.button("Write", type="button").classes("first").on("click", self.write)
         with html.fieldset():
             html.legend("Leave out")
-            for name, switch in self.speech.switches.items():
-                self.without[name] = name == without
-                ui.checkbox(
-                    switch.name, value=self.without[name], on_change=partial(self._leave_out, name)
-                ).tooltip(switch.effect)
+            self.switches = {
+                name: ui.checkbox(switch.name, value=name == without, on_change=self.write)
+                for name, switch in self.speech.switches.items()
+            }
+            for name, box in self.switches.items():
+                box.tooltip(self.speech.switches[name].effect)
         with html.fieldset():
             html.legend("Write with")
             ways = {name: f"{name}: {way.about}" for name, way in self.speech.ways.items()}
-            ways = {"": "the parts", **ways}
-            ui.radio(ways, value="", on_change=lambda event: self._set("way", event.value))
-            ui.checkbox(
-                "functions that do not pass, too", on_change=lambda event: self._set("mine", event.value)
-            )
+            self.way = ui.radio({"": "the parts", **ways}, value="", on_change=self.write)
+            self.mine = ui.checkbox("functions that do not pass, too", on_change=self.write)
         with html.fieldset():
             html.legend("Choose a token")
-            for name, setting in self.speech.settings.items():
-                self._setting(name, setting.low, setting.high, setting.step, setting.about)
+            self.settings = {
+                name: self._setting(name, setting) for name, setting in self.speech.settings.items()
+            }
 
-    def _setting(self, name: str, low: float, high: float, step: float, about: str) -> None:
-        box = ui.checkbox(f"{name}: {about}")
-        slider = ui.slider(min=low, max=high, step=step, value=(low + high) / 2).props("label")
-        slider.props(f'aria-label="{name}"').bind_visibility_from(box, "value")
+    def _setting(self, name: str, setting: Setting) -> tuple[ui.checkbox, ui.slider]:
+        """Return whether a number is set, and the number."""
+        box = ui.checkbox(f"{name}: {setting.about}", on_change=self.write)
+        middle = (setting.low + setting.high) / 2
+        slider = ui.slider(min=setting.low, max=setting.high, step=setting.step, value=middle)
+        slider.props("label").props(f'aria-label="{name}"').bind_visibility_from(box, "value")
+        slider.on("change", self.write)
+        return box, slider
 
-        def changed() -> None:
-            self.values.pop(name, None)
-            if box.value:
-                self.values[name] = float(slider.value)
-            self.write()
-
-        box.on_value_change(changed)
-        slider.on("change", changed)
-
-    def _leave_out(self, name: str, event: ui.checkbox) -> None:
-        self.without[name] = bool(event.value)
-        self.write()
-
-    def _set(self, name: str, value: object) -> None:
-        setattr(self, name, value)
-        self.write()
+    def _wish(self) -> Wish:
+        """Return what the form asks for."""
+        without = tuple(name for name, box in self.switches.items() if box.value)
+        settings = {name: float(slider.value) for name, (box, slider) in self.settings.items() if box.value}
+        return Wish(prompt_of(self.prompt.value or ""), without, self.way.value, settings)
 
     def write(self) -> None:
         """Begin the text anew."""
@@ -99,28 +91,24 @@ class SpeakView:
         self.writing = asyncio.create_task(self._write())
 
     async def _write(self) -> None:
-        without = tuple(name for name, is_out in self.without.items() if is_out)
-        wish = Wish(prompt_of(self.prompt.value or ""), without, self.way, dict(self.values))
         self.note.text, self.text.text = "Loading your functions …", ""
         self.text.set_visibility(True)
         self.remarks.clear()
         self.frame.set_visibility(False)
-        async with aclosing(self.place.judges.speak(wish, self.mine)) as answers:
+        async with aclosing(self.place.judges.speak(self._wish(), self.mine.value)) as answers:
             async for answer in answers:
                 match answer:
                     case Said():
                         self.note.text = ""
                         self.text.text += answer.text
                     case Written():
-                        self._show(answer, without)
+                        self._show(answer)
                     case Dropped() if answer.problem:
                         self.note.text = answer.problem
 
-    def _show(self, written: Written, without: tuple[str, ...]) -> None:
+    def _show(self, written: Written) -> None:
         self.note.text = RECORDED if written.is_recorded and self.text.text else ""
         with self.remarks:
-            for name in without if not written.is_recorded else ():
-                html.p(f"Without {self.speech.switches[name].name}: {self.speech.switches[name].effect}")
             for remark in written.remarks:
                 html.p(remark)
         if written.inside:

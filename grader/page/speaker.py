@@ -12,23 +12,14 @@ from pathlib import Path
 
 from grader.course.catalog import Course
 from grader.errors import CourseError, KataError
+from grader.grading.session import version_of
 from grader.grading.startup import COMPLAINTS
 from grader.page.judge import answer_with, settings_of
 from grader.page.messages import Answer, Dropped, Inbox, Question, Said, Speak, Terms, Written, send
 from grader.see.demonstration import open_demonstration, speech_of
 from grader.see.page import render
 from grader.see.recording import read_recording
-from grader.see.speech import (
-    Silent,
-    Speaker,
-    Speech,
-    Token,
-    Wish,
-    Writer,
-    loss_text,
-    rates_text,
-    section_of,
-)
+from grader.see.speech import Silent, Speaker, Speech, Token, Wish, Writer, measured, section_of
 
 INSIDE = "Inside the text"
 HOW = "Press a token to see what it was chosen from, and what each head looked at."
@@ -72,23 +63,15 @@ class Desk:
             yield Written(question.number, remarks=(speech.to_go(missing),), is_recorded=True)
             return
         writer, tokens = speaker.writer(wish), list[Token]()
-        problem = ""
+        remarks = speech.left_out(wish)
         try:
             for token in writer.write(wish):
                 tokens.append(token)
                 yield Said(question.number, token.text)
+            remarks += measured(writer, wish, tokens, recording.get("loss"))
         except Silent as reason:
-            problem = str(reason)
-        remarks = [problem] if problem else self._remarks(writer, wish, tokens, recording.get("loss"))
+            remarks.append(str(reason))
         yield Written(question.number, tuple(remarks), self._inside(writer, wish, tokens))
-
-    def _remarks(self, writer: Writer, wish: Wish, tokens: list[Token], whole: float | None) -> list[str]:
-        try:
-            if wish.way:
-                return rates_text(writer.rates([token.id for token in tokens], wish))
-            return [loss_text(writer.loss(wish), whole)]
-        except Silent as reason:
-            return [str(reason)]
 
     def _inside(self, writer: Writer, wish: Wish, tokens: list[Token]) -> str:
         """Return a page that shows what each token was chosen from, and what the heads looked at."""
@@ -101,7 +84,7 @@ class Desk:
     def _speaker(self, speech: Speech, mine: bool) -> Speaker:
         """Return the student's functions as their files are now."""
         files = [self.course.stub(self.course.kata_info(kata)) for kata in speech.katas]
-        state = mine, [_stamp(file) for file in files]
+        state = mine, [version_of(file) for file in files]
         known, speaker = self._open
         if speaker is None or known != state:
             self._stack.close()
@@ -110,15 +93,6 @@ class Desk:
             speaker = self._stack.enter_context(new)
             self._open = state, speaker
         return speaker
-
-
-def _stamp(file: Path) -> tuple[int, int]:
-    """Return what changes when a file is saved."""
-    try:
-        found = file.stat()
-    except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""Let a student's functions write a text, token by token: what a course declares for `grade --speak`.
+"""Let the functions that a student wrote produce a text, token by token, for `grade --speak`.
 
-A course's demonstration may have a `speech`: the katas whose functions write, what can be left out of them,
-and a class that puts them together. What is here runs it in the student's workers and says in one sentence
-why it stops.
+A course says in a `Speech` which katas have these functions, what can be left out, and which class of its own
+calls one function after the other. The calls run in the student's workers. A call that gives nothing of use
+ends the text with one sentence.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Way:
 
 
 class Writer(Protocol):
-    """The functions of a student, put together by the course."""
+    """What a course does with a student's functions so that they write a text."""
 
     def write(self, wish: Wish) -> Iterator[Token]:
         """Yield the tokens of the prompt and then the new ones. Raises Silent."""
@@ -147,11 +147,17 @@ class Speech:
                 raise CourseError(f"{name} must lie {between}; it is {value:g}.")
 
     def katas_of(self, wish: Wish) -> Functions:
-        """Return the katas that a wish takes. Raises CourseError as `require` does."""
+        """Return the katas that must pass before a text can be written as wished, with their functions.
+        Raises CourseError for a wish that the course does not know."""
         self.require(wish)
         more = [self.settings[name].kata for name in wish.settings]
         more += self.ways[wish.way].katas if wish.way else ()
         return {**self.parts, **{kata: self.more[kata] for kata in dict.fromkeys(more)}}
+
+    def left_out(self, wish: Wish) -> list[str]:
+        """Return what the text lacks without each part that is left out, a sentence each."""
+        switches = [self.switches[name] for name in wish.without]
+        return [f"Without {switch.name}: {switch.effect}" for switch in switches]
 
     def to_go(self, missing: Sequence[str]) -> str:
         """Return how many katas are missing before the text can be written, and which."""
@@ -207,7 +213,7 @@ class Calls:
 
 
 class Speaker:
-    """The writer of a student, loaded once. A kata that a wish takes besides is loaded when it comes."""
+    """A student's functions, each loaded into a worker when a wish first needs it."""
 
     def __init__(
         self,
@@ -220,8 +226,15 @@ class Speaker:
     ) -> None:
         self.course, self.speech = course, speech
         self.answers = Answers(speech.katas)
-        self._open = partial(open_answers, course, mine=mine, remembers=remembers, started=started)
-        self._settings = settings
+        self._open = partial(
+            open_answers,
+            course,
+            mine=mine,
+            remembers=remembers,
+            started=started,
+            settings=settings,
+            call_seconds=CALL_SECONDS,
+        )
         self._asked: set[str] = set()
         self._stack = ExitStack()
 
@@ -233,21 +246,20 @@ class Speaker:
         self._stack.close()
 
     def ask(self, katas: Functions) -> None:
-        """Find out which of these katas pass, and load those that do."""
+        """Grade those of these katas that are new or have changed, and load those that pass."""
         new = {kata: functions for kata, functions in katas.items() if kata not in self._asked}
         self._asked |= set(new)
         if not new:
             return
-        opened = self._open(katas=new, settings=self._settings, call_seconds=CALL_SECONDS)
-        self.answers.take(self._stack.enter_context(opened))
+        self.answers.take(self._stack.enter_context(self._open(katas=new)))
 
     def missing(self, katas: Functions | None = None) -> list[str]:
         """Return the katas that are still to be done: of a wish, or of the parts."""
         return [kata for kata in katas or self.speech.parts if kata not in self.answers.students]
 
     def writer(self, wish: Wish) -> Writer:
-        """Return the writer for a wish. Raises Silent if a kata that it takes does not pass, and CourseError
-        as `Speech.require` does."""
+        """Return what writes as wished. Raises Silent if a kata that this needs does not pass, and
+        CourseError for a wish that the course does not know."""
         needed = self.speech.katas_of(wish)
         self.ask(needed)
         self.answers.renew()
@@ -288,18 +300,17 @@ def recorded_speech(speech: Speech, answers: Answers) -> dict[str, Any]:
     return {"text": text, "loss": round(writer.loss(Wish()), 3)}
 
 
-def rates_text(rates: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Return how fast each way of writing is, a line each."""
+def measured(writer: Writer, wish: Wish, tokens: Sequence[Token], whole: float | None) -> list[str]:
+    """Return what is measured after a text, in lines: how fast another way writes, or the loss of the parts
+    beside `whole`, that of the references. Raises Silent."""
+    if not wish.way:
+        beside = f"; with all parts right it is {whole:.2f}" if whole is not None else ""
+        loss = writer.loss(wish)
+        return [f"Mean loss on texts that the model was not trained on: {loss:.2f}{beside}."]
     return [
         f"{name:<16} {1 / seconds:6.0f} tokens a second   {operations / 1e6:8.2f} million operations for each"
-        for name, (seconds, operations) in rates.items()
+        for name, (seconds, operations) in writer.rates([token.id for token in tokens], wish).items()
     ]
-
-
-def loss_text(loss: float, whole: float | None) -> str:
-    """Return the loss of the held texts as a sentence, beside the loss of the references."""
-    beside = f"; with all parts right it is {whole:.2f}" if whole is not None else ""
-    return f"Mean loss on texts that the model was not trained on: {loss:.2f}{beside}."
 
 
 def prompt_of(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from grader import expect
 from grader.see.speech import Calls, Silent, Token, Wish
 from grader.see.tracing import Array
 
+from ..generation import GENERATOR, tensor
 from .grammar import END
 from .model import Model, read_model
 
@@ -96,6 +97,8 @@ class Parts:
         self.positions = model["embed.pos_embed.weight"]
         if "positions" in without:
             self.positions = np.zeros_like(self.positions)
+        self.projections = [self._projections(layer) for layer in range(model.num_layers)]
+        self.head = np.ascontiguousarray(model["head.weight"].T)  # [d_model, V]
 
     def after(self, ids: Sequence[int]) -> tuple[Array, Array, int]:
         """Return the logits [V], the shares [V] and the likeliest of the next token."""
@@ -104,28 +107,21 @@ class Parts:
     def _next(self, hidden: Array) -> tuple[Array, Array, int]:
         size = self.model.vocab_size
         shapes: list[tuple[int, ...]] = [(size,), (size,), ()]
-        weight = np.ascontiguousarray(self.model["head.weight"].T)  # [d_model, V]
-        logits, shares, best = self.calls.several("next_token", shapes, hidden, weight)
+        logits, shares, best = self.calls.several("next_token", shapes, hidden, self.head)
         if not 0 <= int(best) < size:
             raise Silent(f"next_token stopped the text. It returned the id {int(best)} of {size} tokens.")
         return logits, shares, int(best)
 
     def logits(self, ids: Sequence[int]) -> Array:
         """Return the logits of the token behind each of these, [T, V]."""
-        hidden, weight = self.hidden(ids), np.ascontiguousarray(self.model["head.weight"].T)
+        hidden = self.hidden(ids)
         # two rows, so that it shows which one is taken
-        calls = [(hidden[max(0, place - 1) : place + 1], weight) for place in range(len(ids))]
+        calls = [(hidden[max(0, place - 1) : place + 1], self.head) for place in range(len(ids))]
         return self.calls.many("next_token", (self.model.vocab_size,), calls)
 
     def hidden(self, ids: Sequence[int]) -> Array:
         """Return the hidden states [T, d_model] behind the last norm."""
-        x = self._embedded(ids)  # [1, T, d_model]
-        mask = self._mask(len(ids))
-        for layer in range(self.model.num_layers):
-            x = x + self._attention(layer, self._norm(f"blocks.{layer}.ln1", x), mask)  # [1, T, d_model]
-            x = x + self._feed_forward(layer, self._norm(f"blocks.{layer}.ln2", x))  # [1, T, d_model]
-        hidden: Array = self._norm("ln_f", x)[0]
-        return hidden  # [T, d_model]
+        return self._through(self._embedded(ids), self._mask(len(ids)))
 
     def weights(self, ids: Sequence[int]) -> Array:
         """Return what each head of each layer looks at, [layers, heads, T, T].
@@ -133,13 +129,22 @@ class Parts:
         The student's own attention says it: each value is the number of its token, as a vector of zeros and a
         one, so a head reads its weights.
         """
-        x, mask, found = self._embedded(ids), self._mask(len(ids)), []
-        for layer in range(self.model.num_layers):
-            normed = self._norm(f"blocks.{layer}.ln1", x)
-            found.append(self._read(layer, normed, mask))
-            x = x + self._attention(layer, normed, mask)
-            x = x + self._feed_forward(layer, self._norm(f"blocks.{layer}.ln2", x))
+        mask, found = self._mask(len(ids)), list[Array]()
+        self._through(self._embedded(ids), mask, lambda layer, x: found.append(self._read(layer, x, mask)))
         return np.stack(found)
+
+    def _through(
+        self, x: Array, mask: Array | None, look: Callable[[int, Array], None] = lambda *_: None
+    ) -> Array:
+        """Return the hidden states [T, d_model] of [1, T, d_model] behind all layers. `look` is called with
+        the number of each layer and what its attention reads."""
+        for layer in range(self.model.num_layers):
+            normed = self._norm(f"blocks.{layer}.ln1", x)  # [1, T, d_model]
+            look(layer, normed)
+            x = x + self._attention(layer, normed, mask)  # [1, T, d_model]
+            x = x + self._feed_forward(layer, self._norm(f"blocks.{layer}.ln2", x))  # [1, T, d_model]
+        hidden: Array = self._norm("ln_f", x)[0]
+        return hidden  # [T, d_model]
 
     def _read(self, layer: int, x: Array, mask: Array | None) -> Array:
         """Return the weights of the heads of one layer, [heads, T, T]."""
@@ -148,7 +153,7 @@ class Parts:
         wide = np.zeros((1, tokens, width), "f4")
         wide[..., :d_model], wide[0, :, d_model : d_model + tokens] = x, np.eye(tokens)
         rows = (0, width - d_model), (0, 0)
-        w_q, w_k = (np.pad(part, rows) for part in self._projections(layer)[:2])  # [width, d_model]
+        w_q, w_k = (np.pad(part, rows) for part in self.projections[layer][:2])  # [width, d_model]
         w_v = np.zeros((width, heads * tokens), "f4")
         w_v[d_model : d_model + tokens] = np.tile(np.eye(tokens), heads)
         w_o = np.eye(heads * tokens, width, dtype="f4")
@@ -191,8 +196,8 @@ class Parts:
         return [w_q, w_k, w_v, w_o]
 
     def _attention(self, layer: int, x: Array, mask: Array | None) -> Array:
-        weights, heads = self._projections(layer), self.model.num_heads
-        return self.calls.one("multi_head_attention", x.shape, x, x, *weights, heads, mask)
+        heads = self.model.num_heads
+        return self.calls.one("multi_head_attention", x.shape, x, x, *self.projections[layer], heads, mask)
 
     def _feed_forward(self, layer: int, x: Array) -> Array:
         first, second = f"blocks.{layer}.mlp.0", f"blocks.{layer}.mlp.2"
@@ -206,26 +211,22 @@ class Cached(Parts):
 
     def __init__(self, calls: Calls, model: Model, without: Sequence[str]) -> None:
         super().__init__(calls, model, without)
-        self.done, self.operations, self.caches = 0, 0.0, self._caches()
-
-    def _caches(self) -> list[Any]:
-        student = self.calls.answers.students["kv_cache"]
-        return [student.KVCache() for _ in range(self.model.num_layers)]
+        self.done, self.operations = 0, 0.0
+        self.caches: dict[int, Any] = {}  # by layer
 
     def after(self, ids: Sequence[int]) -> tuple[Array, Array, int]:
-        x = self._embedded(ids)[:, self.done :]  # [1, T_new, d_model]
-        for layer in range(self.model.num_layers):
-            x = x + self._attention(layer, self._norm(f"blocks.{layer}.ln1", x), None)
-            x = x + self._feed_forward(layer, self._norm(f"blocks.{layer}.ln2", x))
+        new = self._embedded(ids)[:, self.done :]  # [1, T_new, d_model]
         self.done = len(ids)
-        return self._next(self._norm("ln_f", x)[0])
+        return self._next(self._through(new, None))
 
     def _attention(self, layer: int, x: Array, _: Array | None) -> Array:
-        w_q, w_k, w_v, w_o = self._projections(layer)
+        w_q, w_k, w_v, w_o = self.projections[layer]
         w_qkv = np.concatenate([w_q, w_k, w_v], axis=1)  # [d_model, 3 * d_model]
-        given = [_tensor(array) for array in (x, w_qkv, w_o)]
+        given = [tensor(array) for array in (x, w_qkv, w_o)]
 
         def attend(student: Any) -> Any:
+            if layer not in self.caches:
+                self.caches[layer] = student.KVCache()
             with student.counting_flops() as work:
                 attended = student.cached_attention(*given, self.model.num_heads, self.caches[layer])
             self.operations += work.flops
@@ -239,7 +240,7 @@ class Again(Cached):
     """The same with an empty cache at each token, so every token runs through the layers again."""
 
     def after(self, ids: Sequence[int]) -> tuple[Array, Array, int]:
-        self.done, self.caches = 0, self._caches()
+        self.done, self.caches = 0, {}
         return super().after(ids)
 
 
@@ -253,7 +254,7 @@ class Whole:
     @cached_property
     def module(self) -> Any:
         student = self.calls.answers.students["mini_gpt"]
-        weights = {name: _tensor(value) for name, value in self.model.state.items()}
+        weights = {name: tensor(value) for name, value in self.model.state.items()}
         module = expect.loads(student, student.MiniGPT(**self.model.sizes), weights)
         module.eval()
         return module
@@ -261,7 +262,7 @@ class Whole:
     def after(self, ids: Sequence[int]) -> tuple[Array, Array, int]:
         """Return the logits [V], the shares [V] and the likeliest of the next token."""
         shape = (1, len(ids), self.model.vocab_size)
-        given = _tensor(np.array([ids]))
+        given = tensor(np.array([ids]))
 
         def logits_of(student: Any) -> Any:
             with student.counting_flops() as work:
@@ -296,13 +297,13 @@ class _Following:
 
     def _filter(self, kata: str, setting: float, logits: Array) -> Array:
         value: Any = int(setting) if kata == "top_k" else setting
-        given = _tensor(logits)
+        given = tensor(logits)
         name = f"{kata}_filter"
         [kept] = self.calls.run(kata, name, lambda own: getattr(own, name)(given, value), [logits.shape])
         return kept
 
     def _draw(self, logits: Array) -> int:
-        given, temperature = _tensor(logits[None]), self.settings["temperature"]
+        given, temperature = tensor(logits[None]), self.settings["temperature"]
 
         def draw(student: Any) -> Any:
             return student.sample(given, temperature, generator=student.build(GENERATOR, "seeded", self.seed))
@@ -312,17 +313,3 @@ class _Following:
             told = f"It returned the id {int(drawn[0])} of {len(logits)} tokens."
             raise Silent(f"sample stopped the text. {told}")
         return int(drawn[0])
-
-
-GENERATOR = """
-import torch
-
-def seeded(seed):
-    return torch.Generator(device=device).manual_seed(seed)
-"""
-
-
-def _tensor(array: Array) -> Any:
-    import torch
-
-    return torch.from_numpy(np.ascontiguousarray(array))

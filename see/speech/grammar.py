@@ -126,7 +126,8 @@ def _reads(
     words: Mapping[str, tuple[str, ...]],
     chosen: dict[str, str],
 ) -> bool:
-    """Return whether the text is these sentences, each behind a space."""
+    """Return whether the text consists of these sentences, each after a space, if the names in `chosen` keep
+    their words."""
     if not sentences:
         return not text
     ends = (end for pattern in sentences[0] for end in _ends(text, " " + pattern, words, chosen))
@@ -136,7 +137,8 @@ def _reads(
 def _ends(
     text: str, pattern: str, words: Mapping[str, tuple[str, ...]], chosen: dict[str, str]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield where the pattern may end in the text, and the words that are chosen by then."""
+    """Yield each length of text that the pattern fits from the beginning, with the words that its names then
+    stand for."""
     name = _NAME.search(pattern)
     if name is None:
         if text.startswith(pattern):

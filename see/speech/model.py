@@ -85,7 +85,8 @@ class Model:
 
 @cache
 def read_model() -> Model:
-    """Return the model beside this file. Raises CourseError if it is not as it was trained."""
+    """Return the model whose two files lie beside this one. Raises CourseError if they are missing or were
+    changed after the training."""
     try:
         return _read()
     except (OSError, LookupError, TypeError, ValueError, zipfile.BadZipFile):

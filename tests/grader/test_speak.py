@@ -213,6 +213,15 @@ def test_settings_choose_among_the_tokens(torch_writer):
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def test_a_cache_that_cannot_be_made_stops_the_text(references):
+    made = student("class KVCache:\n    def __init__(self): raise RuntimeError('none')\n")
+    students = references | {"kv_cache": made}
+    own = SPEECH.writer(Calls(Answers(SPEECH.katas, dict.fromkeys(students, "yours"), students)))
+    with pytest.raises(Silent) as stopped:
+        text(own, "The shy", way="cache")
+    assert str(stopped.value) == "cached_attention stopped the text. RuntimeError: none"
+
+
 def test_a_way_leaves_no_part_out(torch_writer):
     with pytest.raises(Silent, match="Only the parts can be left out"):
         list(torch_writer.write(Wish(way="cache", without=("mask",))))

@@ -73,7 +73,8 @@ def read(file: Path, data: bytes | None = None) -> list[Any]:
 
 
 def _of_notebook(cells: list[Any], stem: str) -> tuple[dict[str, str], dict[str, str], list[str]]:
-    """Return the files of the cells, the names of those that are answers, and which files are tests."""
+    """Return three things of a notebook: its cells as files (name to text), the names of those that a student
+    writes, and the names of those that test."""
     marked = any(cell.get("metadata", {}).get("nbgrader") for cell in cells)
     texts: dict[str, str] = {}
     answers: dict[str, str] = {}

@@ -220,7 +220,7 @@ def smaller(trees: list[Any], old: int, new: int) -> list[Any]:
 
 
 def simpler(trees: list[Any], step: float) -> list[Any]:
-    """Return the trees with all floats rounded to multiples of `step`."""
+    """Return the arguments with every float, also in lists and dicts, rounded to a multiple of `step`."""
 
     def rounded(value: Any) -> Any:
         if isinstance(value, dict):

@@ -43,7 +43,8 @@ class Command:
 
 @dataclass(frozen=True)
 class Homework:
-    """A homework as it is audited. Paths are relative to the folder in which its tests run, with slashes.
+    """A homework: its solution, its tests and the command that runs them. Paths have slashes, and begin in
+    the folder in which the tests run.
 
     `at` is the homework's folder there, "" for that folder itself. `sources` are the files that are mutated,
     with their texts; `written` are files that every copy holds besides those of the folder.

@@ -180,7 +180,8 @@ def target_of(step: dict[str, Any]) -> str:
 
 
 def given_of(given: Iterable[Any], names: dict[str, str]) -> str:
-    """Return arguments as code: those without a default by position, as long as none is left out."""
+    """Return the arguments of a call as code. They stand by position up to the first with a default, which is
+    named as all behind it are."""
     parts, by_position = [], True
     for name, code, is_needed in given:
         text = names.get(name) or code or "…"

@@ -178,7 +178,8 @@ class Auditor:
         return chosen[: self.options.mutants]
 
     def _fates(self, chosen: list[tuple[str, Mutant]]) -> Iterator[tuple[str, MutantFate]]:
-        """Yield the fates of mutants as they are known, first those of an earlier run."""
+        """Yield each mutant's fate (caught, passed, hung) once it is known; stored ones of an
+        earlier run come first."""
         left, survivors = [], []
         for file, one in chosen:
             key = self.store.key(file, one.source)

@@ -152,7 +152,8 @@ def _chosen(homework: Homework, files: list[FoundFile]) -> dict[str, FoundFile]:
 
 
 def _cells(homework: Homework, path: Path, data: bytes) -> dict[str, str]:
-    """Return the student's cells in place of the answers: by their names, or by what they define."""
+    """Return the files of a homework's notebook with a student's cells in place of the solution's. A cell
+    takes the place of the one with its name, or of the one that defines the same functions."""
     assert homework.cells is not None
     own = notebooks.read(path, data)
     named = {notebooks.name_of(cell, n): text_of(cell) for n, cell in enumerate(own, 1)}
