@@ -17,11 +17,11 @@ from grader.classroom.collector import Collector
 from grader.classroom.gradebooks import gradebooks
 from grader.classroom.group_search import group_search, write_drafts
 from grader.classroom.identity import Person, read_logins
-from grader.classroom.local_pool import GraderPool, open_pool
+from grader.classroom.local_pool import LocalPool
 from grader.classroom.policy import FILE as POLICY
 from grader.classroom.policy import Policy, read_policy
 from grader.classroom.roster import Roster, read_roster
-from grader.classroom.run import ClassRun, RunCounts
+from grader.classroom.run import ClassRun, GraderPool, RunCounts
 from grader.classroom.store import Store, open_store
 from grader.classroom.student_reports import begun_katas
 from grader.classroom.task import GraderOptions, Task, Verdict
@@ -78,7 +78,7 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
     gradebooks(roster, options.column)  # a wrong column is refused before anything is graded
     with closing(open_store(options.store, options.output)) as store:
         for_graders = options.grader_options(course, infos)
-        with closing(open_pool(options.engine, for_graders, options.graders or 0, options.address)) as pool:
+        with closing(open_pool(options, for_graders)) as pool:
             run = _class_run(course, infos, collector, roster, pool, store, logins, policy)
             counts = _grade(run, options.each)
         begun = begun_katas(store, infos)
@@ -108,6 +108,15 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
             files.write_gradebook(options.gradebook, store, begun, options.device, counts, policy)
         click.echo(render(statistics, counts, options.output), nl=False)
     return statistics.unjudged
+
+
+def open_pool(options: ClassOptions, for_graders: GraderOptions) -> GraderPool:
+    """Open the pool that the options name, with as many graders as they say or as suit the cores."""
+    if options.engine == "ray":
+        from grader.classroom.ray_pool import RayPool
+
+        return RayPool(for_graders, options.graders or 0, options.address)
+    return LocalPool(for_graders, options.graders or 0)
 
 
 def _class_run(

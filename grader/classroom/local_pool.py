@@ -15,35 +15,11 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from multiprocessing import connection
-from typing import Any, Protocol
+from typing import Any
 
 from grader.classroom.task import GraderOptions, Task, Verdict, judge, judging_digests, put_aside
 from grader.course.catalog import CourseError
 from grader.grading.startup import COMPLAINTS, open_grader
-
-
-class GraderPool(Protocol):
-    """Several graders that work in parallel. `judging` holds the digest of the grading setup of each kata."""
-
-    judging: Mapping[str, str]
-
-    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
-        """Yield verdicts in any order. A task is taken from the iterator only when a grader is free."""
-
-    def close(self) -> None:
-        """End all processes of the pool."""
-
-
-def open_pool(name: str, options: GraderOptions, size: int = 0, address: str = "") -> GraderPool:
-    """Open a `local` pool or a `ray` pool at an address; `size` graders, or one that suits the cores if 0."""
-    if name == "ray":
-        from grader.classroom.ray_pool import RayPool
-
-        return RayPool(options, size, address)
-    from grader.classroom.local_pool import LocalPool
-
-    return LocalPool(options, size)
-
 
 TRIES = 2  # grading processes that one submission may end before it is set aside
 POLL_SECONDS = 5.0  # between checks for overdue graders

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
+from typing import Protocol
 
 from grader.classroom.collector import Collector, SubmittedFile, answers_in
 from grader.classroom.identity import Identities, Person
 from grader.classroom.kata_names import KataNames
-from grader.classroom.local_pool import GraderPool
 from grader.classroom.platform_filenames import StudentName, Submission
 from grader.classroom.roster import Member, Roster
 from grader.classroom.store import Store, user
@@ -29,6 +29,18 @@ SOME_CLONES = (
     "{} of {} folders are Git repositories, and their commits say when the work was handed in. If students"
     " have uploaded them, write commits = false into policy.toml: a student can set the time of a commit."
 )
+
+
+class GraderPool(Protocol):
+    """Several graders that work in parallel. `judging` holds the digest of the grading setup of each kata."""
+
+    judging: Mapping[str, str]
+
+    def judge(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Verdict]]:
+        """Yield verdicts in any order. A task is taken from the iterator only when a grader is free."""
+
+    def close(self) -> None:
+        """End all processes of the pool."""
 
 
 @dataclass

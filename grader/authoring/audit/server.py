@@ -158,9 +158,7 @@ def _in_fork(job: Job, prints: int, answers: int, server: int) -> None:
         tempfile.tempdir = temporary  # it may be cached
         os.chdir(work)
         confine.enter(folder, job["isolation"], job["cpu"], server)
-        from grader.authoring.audit import driver
-
-        code = driver.perform(job, answers)
+        code = _perform(job, answers)
     except BaseException:
         import traceback
 
@@ -170,6 +168,24 @@ def _in_fork(job: Job, prints: int, answers: int, server: int) -> None:
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
+
+
+def _perform(job: Job, answers: int) -> int:
+    """Do the work of a job and return the exit code; what is found goes as JSON to `answers`."""
+    found: dict[str, Any] = {}
+    try:
+        if job["work"] == "witness":
+            from grader.authoring.audit import witness
+
+            found = witness.search(job)
+            return 0
+        from grader.authoring.audit import driver
+
+        return driver.run_tests(job, found)
+    finally:
+        data = json.dumps(found).encode()
+        while data:
+            data = data[os.write(answers, data) :]
 
 
 def _only_answers(answers: int) -> int:

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from grader.authoring.audit import driver
 from grader.values.arrays import to_numpy
 
 Step = dict[str, Any]
@@ -72,8 +73,6 @@ class World:
     def _load(self) -> None:
         modules = self.recorded["modules"]
         if self.cells is not None:
-            from grader.authoring.audit import driver
-
             scope = driver.namespace(self.cells["label"], os.path.join(self.root, self.cells["at"]))
             os.chdir(os.path.join(self.root, self.cells["at"]))
             for file in self.cells["order"]:
