@@ -19,6 +19,8 @@ from grader.authoring.audit import confine
 from grader.authoring.audit.run import Auditor
 from grader.cli.kata import kata as run_kata
 
+pytestmark = pytest.mark.slow  # each audits a homework in forks
+
 LAYOUTS = Path(__file__).parent / "layouts"
 needs_linux = pytest.mark.skipif(not confine.available().is_whole, reason="needs Landlock and seccomp")
 
@@ -119,7 +121,6 @@ def handed_in(layout, folder):
 
 
 @needs_linux
-@pytest.mark.slow
 @pytest.mark.parametrize("layout", FOUND)
 def test_known_submissions_meet_their_fate(layout, tmp_path):
     due = handed_in(layout, tmp_path)
@@ -134,7 +135,6 @@ def test_known_submissions_meet_their_fate(layout, tmp_path):
 
 
 @needs_linux
-@pytest.mark.slow
 @pytest.mark.parametrize("layout", FOUND)
 def test_written_tests_hold_for_the_solution_and_catch_what_was_missed(layout, tmp_path):
     homework = shutil.copytree(LAYOUTS / layout, tmp_path / layout)
@@ -239,7 +239,6 @@ def test_several_possible_solutions_are_told(homework):
     assert "Which file is the solution?" in audit(folder, code=4)
 
 
-@pytest.mark.slow
 def test_a_solution_elsewhere_takes_the_place_of_the_stub(homework, tmp_path):
     folder = homework(TESTS.replace("solution", "student"))
     (folder / "student.py").write_text("def clip(x, low, high):\n    raise NotImplementedError\n")
@@ -251,7 +250,6 @@ def test_a_solution_elsewhere_takes_the_place_of_the_stub(homework, tmp_path):
     assert len(found["mutants"]) == 10
 
 
-@pytest.mark.slow
 def test_a_script_and_a_command_of_the_shell_are_black_boxes(homework):
     folder = homework("from solution import clip\nassert clip(3, 0, 5) == 3\n", name="check.py")
     own = f"{sys.executable} {folder}/check.py"
@@ -262,7 +260,6 @@ def test_a_script_and_a_command_of_the_shell_are_black_boxes(homework):
         assert found["counts"]["survived"] > 2
 
 
-@pytest.mark.slow
 def test_an_endless_mutant_is_caught_and_counted_apart(homework, monkeypatch):
     monkeypatch.setattr("grader.authoring.audit.run.LEAST_CPU", 1.0)
     solution = "def count(n):\n    i = 0\n    while i < n:\n        i += 1\n    return i\n"
@@ -272,7 +269,6 @@ def test_an_endless_mutant_is_caught_and_counted_apart(homework, monkeypatch):
     assert found["counts"]["hung"] > 0
 
 
-@pytest.mark.slow
 def test_kept_state_and_changed_arguments_are_witnesses(homework, tmp_path):
     solution = "def total(xs):\n    out = 0\n    for x in xs:\n        out += x\n    return out\n"
     folder = homework(
@@ -298,7 +294,6 @@ def test_kept_state_and_changed_arguments_are_witnesses(homework, tmp_path):
     assert fates["changes.py"]["witness"]["kind"] == "argument"
 
 
-@pytest.mark.slow
 def test_submissions_that_answer_alike_are_one_group_and_have_no_names(homework, tmp_path):
     folder = homework()
     for name, text in {"ann": "max(low, x)", "bob": "max(x, low)", "cy": "max(low, min(high, x))"}.items():
@@ -327,7 +322,6 @@ def test_what_is_missed_becomes_drafts_of_mistakes(homework, tmp_path):
     assert scope["_clip"](7, 0, 5) == 5
 
 
-@pytest.mark.slow
 def test_formats_and_the_bar(homework, tmp_path):
     folder = homework()
     report = tmp_path / "report.xml"
@@ -344,7 +338,6 @@ def test_formats_and_the_bar(homework, tmp_path):
     assert audit(folder, "--at-least", 1, "--mutants", 30)
 
 
-@pytest.mark.slow
 def test_an_audit_that_is_stopped_goes_on(homework, monkeypatch):
     folder = homework(solution=SOLUTION + "# of this test alone, since fates are kept\n")
     tried = []
@@ -425,7 +418,6 @@ HOSTILE = {
 
 
 @needs_linux
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_tests_leave_nothing_behind(kind, homework, tmp_path, monkeypatch):
     import socket
@@ -451,7 +443,6 @@ def test_hostile_tests_leave_nothing_behind(kind, homework, tmp_path, monkeypatc
 
 
 @needs_linux
-@pytest.mark.slow
 def test_an_audit_that_is_killed_leaves_no_process_and_no_copy(homework, tmp_path):
     folder = homework(TESTS + "import time\n\ndef test_slow():\n    time.sleep(0.2)\n")
     temporary = tmp_path / "tmp"

@@ -347,6 +347,7 @@ def test_a_submission_that_hides_its_line_is_stopped_all_the_same(connect):
         connect(code, call_seconds=0.2).f()
 
 
+@pytest.mark.slow
 def test_time_in_which_no_processor_is_free_does_not_count(connect):
     student = connect("def f():\n    return sum(range(10**7))", call_seconds=2.0)
     with burning_processors():

@@ -196,6 +196,7 @@ def test_students_get_it_with_a_wheel_and_without_solutions(course, tmp_path):
     assert "1 of 1 is yours." in shown_here(tmp_path / "mine").stdout
 
 
+@pytest.mark.slow
 def test_it_lies_beside_the_notebooks_of_an_assignment(course, tmp_path):
     pytest.importorskip("nbformat", reason="nbformat is not installed")
     said = run(kata, "notebooks", tmp_path / "notebooks", "--course", course().root)

@@ -228,6 +228,7 @@ def test_what_prairielearn_cannot_grade_costs_no_attempt_and_says_why():
     assert results["tests"] == []
 
 
+@pytest.mark.slow
 def test_a_prairielearn_result_stays_below_its_limit():
     check_ = replace(EVIL.checks[0], got="€" * 50_000)
     big = Report(tuple(replace(EVIL, name=f"k{i}", checks=(check_,) * 20) for i in range(20)))

@@ -227,6 +227,7 @@ class Work:
         assert sum(one.callcount + one.reccallcount for one in self.profile.getstats()) <= self.most
 
 
+@pytest.mark.slow
 @fuzzed
 @given(larges, larges, st.none() | rows, st.sampled_from(["ok", "callback"]))
 def test_large_values_are_refused_or_take_bounded_work(one, other, row, kind):

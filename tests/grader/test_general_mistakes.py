@@ -56,6 +56,7 @@ UNSEEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kata", "names"), [("double", OF_FUNCTIONS), ("center", OF_MODULES)])
 def test_each_is_caught_and_named_in_this_process_and_in_a_worker(tiny_course, judged, kata, names):
     found, grader, prepared = judged(tiny_course, kata)

@@ -13,6 +13,8 @@ from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course
 from grader.grading.startup import grade_file, open_grader
 
+pytestmark = pytest.mark.slow  # each imports an exercise, judges it, and takes half a second or more
+
 REFERENCE = '''"""Softmax over the last axis.
 
 Subtract the maximum of each row first.

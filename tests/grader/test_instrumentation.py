@@ -158,6 +158,7 @@ class TestFlops:
         free = [str(operation) for operation in basic_operations() if is_free(operation)]
         assert free == []
 
+    @pytest.mark.slow
     def test_counting_does_not_import_the_compiler(self):
         """The import takes seconds. This test needs a new process, since another one may have imported it."""
         told = subprocess.run([sys.executable, "-c", COUNTED], capture_output=True, text=True)

@@ -180,6 +180,7 @@ OVERFLOWS_IN_TORCH = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", IN_TORCH, ids=lambda path: path.parent.name)
 def test_an_idiomatic_answer_in_pytorch_has_full_marks(grader, path):
     info = COURSE.kata_info(path.parent.name)

@@ -211,6 +211,7 @@ def test_a_release_has_what_a_student_needs(release, tmp_path):
     assert Course(tmp_path / "out").syllabus.path == {"attention": ["double"]}
 
 
+@pytest.mark.slow
 def test_the_wheel_can_be_installed_with_pip(tmp_path):
     name, data = build_wheel()
     assert build_wheel() == (name, data)

@@ -128,6 +128,7 @@ def test_a_report_has_at_most_256_kb(text, length):
         assert (shown.score, shown.status) == (evil.score, evil.status)
 
 
+@pytest.mark.slow
 def test_the_indented_json_stays_below_the_bound_too():
     evil = kata(*[check("\U000e0001" * 5_000, 40)] * 100)
     data = to_json(Report((bounded(evil),)))

@@ -27,6 +27,8 @@ from grader.see.recording import read_recording, reference_students
 from grader.see.tracing import BLOCKED, Tracer
 from grader.worker.in_process import LocalStudent
 
+pytestmark = pytest.mark.slow  # each composes the decoder, in seconds
+
 pytest.importorskip("torch", reason="PyTorch is not installed")
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,7 +195,6 @@ def test_a_function_that_returns_something_else_is_told(run, result, note):
     assert shown.steps["head/attention"].note == BLOCKED
 
 
-@pytest.mark.slow
 def test_a_function_that_never_ends_is_waited_for_once(exercises):
     folder = exercises(["layer_norm"])
     (folder / "attention/causal_mask.py").write_text(
@@ -254,7 +255,6 @@ def test_the_recording_is_what_the_references_give(run):
             assert np.allclose(value, expected, atol=2e-5), name
 
 
-@pytest.mark.slow
 def test_the_recorded_norms_are_those_of_the_training():
     recorded = read_recording(SEE)["norms"]
     trained = EXPERIMENTS.train_norms(30)
@@ -407,7 +407,6 @@ def test_a_file_that_cannot_be_imported_is_not_used(exercises):
         assert dict(answers.students) == {}
 
 
-@pytest.mark.slow
 def test_a_grading_is_remembered(exercises, tmp_path, monkeypatch):
     exercises(["softmax"])
     for name in ("tests", "solutions", "see"):

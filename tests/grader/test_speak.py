@@ -23,6 +23,8 @@ from grader.see.sections import Section
 from grader.see.speech import DIGITS, Calls, Silent, Token, Wish, prompt_of, section_of, text_of
 from grader.worker.in_process import LocalStudent
 
+pytestmark = pytest.mark.slow  # each lets the model write a text
+
 ROOT = Path(__file__).resolve().parents[2]
 SEE = open_demonstration(Course(ROOT))
 SPEECH = SEE.speech
@@ -114,12 +116,10 @@ def test_the_references_write_what_is_recorded(writer):
     assert GRAMMAR.is_story(RECORDED["text"])
 
 
-@pytest.mark.slow
 def test_the_references_have_the_loss_that_is_recorded(writer):
     assert writer().loss(Wish()) == pytest.approx(RECORDED["loss"], abs=0.01)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kata", PARTS)
 def test_every_variant_of_a_part_writes_the_same(writer, kata):
     sources = standalone_sources(Course(ROOT), Course(ROOT).kata_info(kata), "variants")
@@ -186,7 +186,6 @@ def test_other_ways_write_the_same(torch_writer, way):
     assert text(torch_writer, LONG, way=way) == RECORDED["text"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("way", "file"), STYLES, ids=lambda part: getattr(part, "stem", part))
 def test_public_styles_write_the_same(references, way, file):
     pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -373,7 +372,6 @@ def test_until_its_parts_pass_a_recorded_text_is_shown(own_course):
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-@pytest.mark.slow
 def test_the_student_s_functions_write_in_their_workers(own_course):
     result = speak(own_course(*PARTS), "The", "small", "boat", "--inside")
     written, _, inside = result.stdout.partition("\n\n")
@@ -385,7 +383,6 @@ def test_the_student_s_functions_write_in_their_workers(own_course):
     )
 
 
-@pytest.mark.slow
 def test_a_function_that_fails_writes_with_mine_alone(own_course):
     folder = own_course(
         *(set(PARTS) - {"causal_mask"}),
@@ -399,7 +396,6 @@ def test_a_function_that_fails_writes_with_mine_alone(own_course):
     assert broken.splitlines()[-2:] == without.splitlines()[-2:]  # the loss
 
 
-@pytest.mark.slow
 def test_a_function_that_sleeps_or_prints_stops_the_text(own_course):
     folder = own_course(
         *(set(PARTS) - {"layer_norm"}),

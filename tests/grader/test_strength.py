@@ -34,6 +34,7 @@ def runner(tiny_course):
 CHECKED = "def double(x):\n    if isinstance(x, str):\n        raise ValueError\n    "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "check"),
     [
@@ -50,6 +51,7 @@ def test_the_first_check_that_fails_is_named(runner, body, check):
     assert runner.caught_by(CHECKED + body, seconds=1.5) == check
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "is_named", "is_located"),
     [
