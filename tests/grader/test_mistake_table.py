@@ -64,6 +64,20 @@ def test_every_kata_has_a_table_of_its_mistakes(name):
     rows = ROW.findall((folder / "mistakes.md").read_text())
     own = DEFINITION.findall((folder / "mistakes.py").read_text())
     assert sorted(row[0] for row in rows if row[0] in own or row[0] not in GENERAL) == sorted(own), (
-        f"run: kata verify {name} --tables"
+        f"run: kata verify {name}"
     )
     assert {level for _, level in rows} <= set(LEVELS)
+
+
+@pytest.mark.slow
+def test_verify_renews_a_table_that_is_there_and_says_so(tmp_path, write, capsys):
+    course = Course(write(tmp_path, DOUBLE))
+    file = tmp_path / "solutions" / "attention" / "double" / "mistakes.md"
+    verify_course(course, ())
+    assert not file.exists()
+    file.write_text("an older table")
+    verify_course(course, ())
+    assert "Renewed the table of mistakes of double: mistakes.md.\n" in capsys.readouterr().out
+    assert "| `accepts_text` |" in file.read_text()
+    verify_course(course, ())
+    assert "Renewed" not in capsys.readouterr().out

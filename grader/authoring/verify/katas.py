@@ -68,7 +68,8 @@ def verify_course(
     fresh: bool = False,
 ) -> int:
     """Verify the named katas, or all, and print a table and all gaps; return 1 if there are gaps, else 0.
-    With `tables`, write the table of mistakes of each kata; with `fresh`, judge also what is recorded."""
+    Renew the tables of mistakes that are there; with `tables`, write that of every kata. With `fresh`, judge
+    also what is recorded."""
     infos = [course.kata_info(name) for name in names] or list(course.katas.values())
     if not infos:
         raise CourseError("There are no katas to verify.")
@@ -80,8 +81,10 @@ def verify_course(
         click.echo(mistakes.medians(outcomes))
     if by_chance := [f"{v.info.name} {v.named_by_chance}" for v in results if v.named_by_chance]:
         click.echo(f"Named by chance, and not counted as named: {', '.join(by_chance)}.")
-    for result in results if tables else []:
-        mistakes.write_table(course, result.info, result.outcomes)
+    for result in results:
+        due = tables or (seed == SEED and result.outcomes)
+        if due and mistakes.renew_table(course, result.info, result.outcomes, tables):
+            click.echo(f"Renewed the table of mistakes of {result.info.name}: {mistakes.FILE_NAME}.")
     of_the_course = (
         static_checks.unknown_names,
         static_checks.unkept_plans,

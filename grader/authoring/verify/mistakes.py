@@ -185,9 +185,14 @@ FILE_NAME = "mistakes.md"
 HEAD = "| mistake | level | points | failing checks |\n|---|---|---:|---|"
 
 
-def write_table(course: Course, info: KataInfo, outcomes: Sequence[MistakeOutcome]) -> None:
-    """Write the table of one kata into its folder of solutions."""
-    (course.folder(info) / FILE_NAME).write_text(table(info, outcomes), encoding="utf-8")
+def renew_table(course: Course, info: KataInfo, outcomes: Sequence[MistakeOutcome], create: bool) -> bool:
+    """Write the table of one kata into its folder of solutions, if it has one or `create` is true. Return
+    whether the file has changed."""
+    path, text = course.folder(info) / FILE_NAME, table(info, outcomes)
+    before = path.read_text(encoding="utf-8") if path.is_file() else "" if create else text
+    if before != text:
+        path.write_text(text, encoding="utf-8")
+    return before != text
 
 
 def table(info: KataInfo, outcomes: Sequence[MistakeOutcome]) -> str:
