@@ -1,7 +1,8 @@
 """A report can be saved as JSON and read again; other data is refused with a sentence."""
 
 import json
-from dataclasses import is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 from typing import Annotated, get_args, get_origin, get_type_hints
 
 import pytest
@@ -186,6 +187,13 @@ def test_every_text_of_a_report_has_a_limit():
     assert len(kinds) == 12
     hints = {kind: get_type_hints(kind, include_extras=True) for kind in kinds}
     assert not [(kind, name) for kind in kinds for name, hint in hints[kind].items() if lacks_limit(hint)]
+
+
+def test_the_reference_describes_every_field():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "report.md").read_text("utf-8")
+    kinds = [Report, KataReport, CheckReport, Picture, Isolation]
+    names = [field.name for kind in kinds for field in fields(kind)]
+    assert [name for name in names if f"`{name}`" not in page] == []
 
 
 def lacks_limit(hint):
