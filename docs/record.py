@@ -123,7 +123,10 @@ class Recorder:
             self.show(TYPING, caret)
 
     def save(self) -> None:
-        self.file.write_text(self.text)
+        """Save as many editors do, so that the loop sees no file that is half written."""
+        draft = self.file.with_suffix(".draft")
+        draft.write_text(self.text)
+        draft.replace(self.file)
         self.saved = self.text
         self.read()
 
