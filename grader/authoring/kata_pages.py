@@ -17,6 +17,7 @@ from grader.notebooks.notebook import to_markdown
 from grader.notebooks.solution_cells import without_statement
 
 OVERVIEW = "katas.md"
+WIDE = ("index.md", OVERVIEW, "comparison.md")  # without the list of pages at the left
 NAME = re.compile(r"^\| `(\w+)`", re.MULTILINE)  # of a kata, in the first column of a table
 
 
@@ -30,10 +31,13 @@ def kata_page(course: Course, info: KataInfo) -> str:
     stub = course.stub(info).read_text(encoding="utf-8")
     text = ast.get_docstring(ast.parse(stub)) or info.title
     signatures = without_statement(stub).strip()
+    names = list(course.katas)
+    after = names[names.index(info.name) + 1 :][:1]
     return (
         f"# {info.name}\n\n{to_markdown(text)}\n{_drawn(course, info, text)}## What to write\n\n"
         f"```python\n{signatures}\n```\n\nGrade it with `grade {info.name}`; "
-        f"`grade --hint {info.name}` gives a hint.\n"
+        f"`grade --hint {info.name}` gives a hint.\n\n"
+        f"[All katas](../{OVERVIEW}){''.join(f' · Next: [{name}]({name}.md)' for name in after)}\n"
     )
 
 
@@ -58,4 +62,6 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Return a page of the documentation; the table of katas gets links to their pages."""
+    if page.file.src_uri in WIDE:
+        page.meta["hide"] = ["navigation"]
     return NAME.sub(r"| [`\1`](katas/\1.md)", markdown) if page.file.src_uri == OVERVIEW else markdown

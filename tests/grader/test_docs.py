@@ -185,14 +185,6 @@ def test_the_figures_of_the_readme_are_those_of_the_tables():
 
 
 SAMPLES = {
-    "README.md": (
-        "causal_mask",
-        "def causal_mask(query_len, key_len=None):\n"
-        "    key_len = query_len if key_len is None else key_len\n"
-        "    if key_len < query_len:\n"
-        "        raise ValueError('fewer keys than queries')\n"
-        "    return np.tri(query_len, key_len, dtype=bool)\n",
-    ),
     "docs/first-hour.md": (
         "softmax",
         "def softmax(x, axis=-1):\n    return np.exp(x) / np.exp(x).sum(axis, keepdims=True)\n",

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -84,6 +85,7 @@ def test_a_page_has_the_statement_the_drawing_and_the_signature_with_the_names_o
     assert ">query 3<" in page
     assert "def causal_mask(query_len: int" in page
     assert "raise NotImplementedError" in page
+    assert "[All katas](../katas.md) · Next: [padding_mask](padding_mask.md)" in page
 
 
 def test_a_page_without_an_example_has_no_drawing(course):
@@ -91,11 +93,8 @@ def test_a_page_without_an_example_has_no_drawing(course):
 
 
 def test_the_table_of_katas_links_to_the_pages():
-    class Page:
-        class file:
-            src_uri = "katas.md"
-
-    assert on_page_markdown("| `softmax` | 15 |", Page) == "| [`softmax`](katas/softmax.md) | 15 |"
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="katas.md"), meta={})
+    assert on_page_markdown("| `softmax` | 15 |", page) == "| [`softmax`](katas/softmax.md) | 15 |"
 
 
 @pytest.mark.slow  # importing nbformat takes seconds
