@@ -597,7 +597,7 @@ def test_a_store_of_another_version_is_told(tmp_path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE about SET version = 99")
         connection.commit()
-    with pytest.raises(StoreUnusable, match=r"another version \(schema 99, this one writes 1\)"):
+    with pytest.raises(StoreUnusable, match=r"newer version of the grader: upgrade the grader\."):
         Store(str(path))
 
 

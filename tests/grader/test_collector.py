@@ -125,7 +125,8 @@ def unrecognised_in(folder):
 
 @pytest.mark.parametrize("above", ["", "repo-main/"])
 def test_what_a_release_wrote_is_never_an_answer(tmp_path, write, above):
-    manifest = {"files": dict.fromkeys([name for name in RELEASED if name != "answer.py"], "digest")}
+    listed = dict.fromkeys([name for name in RELEASED if name != "answer.py"], "digest")
+    manifest = {"version": 1, "files": listed}
     files = {**RELEASED, MANIFEST: json.dumps(manifest)}
     write(tmp_path, {f"ada/{above}{name}": text for name, text in files.items()})
     assert unrecognised_in(tmp_path) == (["softmax"], [f"{above}answer.py"])
