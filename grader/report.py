@@ -423,11 +423,11 @@ def from_json(data: Any) -> Report:
         report = from_json(json.loads(Path("report.json").read_text()))
     """
     found = data.get("schema_version") if isinstance(data, dict) else type(data).__name__
-    if newer := too_new("The report", found, SCHEMA_VERSION):
-        raise ReportError(newer)
     if type(found) is not int or found not in READABLE:
-        told = repr(found)[:LONGEST_VERSION]
-        raise ReportError(f"This is no report of schema version {SCHEMA_VERSION} (found {told}).")
+        other = (
+            f"This is no report of schema version {SCHEMA_VERSION} (found {repr(found)[:LONGEST_VERSION]})."
+        )
+        raise ReportError(too_new("The report", found, SCHEMA_VERSION) or other)
     from msgspec import ValidationError, convert  # most commands read no report
 
     try:

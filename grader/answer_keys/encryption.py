@@ -50,11 +50,10 @@ def unseal(data: bytes, label: str, secret_file: Path | None) -> bytes:
     if len(data) < HEAD.size + TAG_BYTES:
         raise KeyUnusable(f"{label} is cut off or damaged: fetch it again, or make it anew.")
     _, version, nonce = HEAD.unpack_from(data)
-    if newer := too_new(label, version, VERSION):
-        raise KeyUnusable(newer)
     if version != VERSION:
         raise KeyUnusable(
-            f"{label} is sealed in version {version} of the format, and this grader reads version {VERSION}:"
+            too_new(label, version, VERSION)
+            or f"{label} is sealed in version {version}, and this grader reads version {VERSION}:"
             " seal it anew with `kata key --seal`."
         )
     secret, where = _take_secret(label, secret_file)

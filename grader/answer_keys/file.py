@@ -68,11 +68,10 @@ class KeyFile:
         if len(data) < at + SHA256:
             raise self.damaged()
         version, length = HEAD.unpack_from(data, len(MAGIC))
-        if newer := too_new(label, version, VERSION):
-            raise KeyUnusable(newer)
         if version != VERSION:
             raise KeyUnusable(
-                f"{label} has version {version} of the format, and this grader reads version {VERSION}:"
+                too_new(label, version, VERSION)
+                or f"{label} has version {version} of the format, and this grader reads version {VERSION}:"
                 " make it anew with `kata key`."
             )
         if hashlib.sha256(memoryview(data)[:-SHA256]).digest() != data[-SHA256:] or length > LARGEST_INDEX:

@@ -84,10 +84,10 @@ class Store:
         found = self._do("SELECT version FROM about").fetchone()
         if found is None:
             self._do("INSERT INTO about (version) VALUES (:version)", version=SCHEMA)
-        elif newer := too_new(self.label, found[0], SCHEMA):
-            raise StoreUnusable(newer)
         elif found[0] != SCHEMA:
-            raise StoreUnusable(f"{self.label} holds no results of this grader; name another --store.")
+            self.close()
+            other = f"{self.label} holds no results of this grader; name another --store."
+            raise StoreUnusable(too_new(self.label, found[0], SCHEMA) or other)
         for statement in TABLES:
             self._do(statement)
         self.commit()

@@ -80,11 +80,9 @@ def _parsed(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise CourseError(DAMAGED) from None
     version = found.get("version") if isinstance(found, dict) else None
-    if newer := too_new(NAME, version, VERSION):
-        raise CourseError(newer)
     if type(version) is int and version == VERSION and isinstance(found.get("files"), dict):
         return dict(found)
-    raise CourseError(DAMAGED)
+    raise CourseError(too_new(NAME, version, VERSION) or DAMAGED)
 
 
 def is_release(root: Path) -> bool:

@@ -69,8 +69,8 @@ CASES = {
     "future": (lambda d: d[:8] + struct.pack(">H", 3) + d[10:], SECRET,
                "ci.key was written by a newer version of the grader: upgrade the grader."),
     "past": (lambda d: d[:8] + struct.pack(">H", 0) + d[10:], SECRET,
-             "ci.key is sealed in version 0 of the format, and this grader reads version 1:"
-             " seal it anew with `kata key --seal`."),
+             "ci.key is sealed in version 0, and this grader reads version 1: seal it anew with"
+             " `kata key --seal`."),
 }  # fmt: skip
 
 

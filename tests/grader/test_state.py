@@ -21,8 +21,8 @@ PASSED = KataReport("double", "attention", "passed", 1000, checks=CHECKS[:1])
 
 #: Versions of no format, as JSON.
 WRONG_VERSIONS = {
-    "a text": '"1"', "a list": "[1]", "null": "null", "true": "true", "a float": "1.0", "zero": "0", "negative": "-1",
-    "huge": "9" * 9999,
+    "a text": '"1"', "a list": "[1]", "null": "null", "true": "true", "a float": "1.0", "zero": "0",
+    "negative": "-1", "huge": "9" * 9999,
 }  # fmt: skip
 
 

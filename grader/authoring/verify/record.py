@@ -1,8 +1,8 @@
 """Remember with which content `kata verify` found each kata ready, in `solutions/verified.toml`.
 
 The file belongs into the course's repository, so that whoever releases the course knows what a colleague or a
-workflow has verified. A verification holds for the versions of the grader that judge alike, those with the same
-major and minor number: a patch version changes no verdict on a right answer or a known mistake.
+workflow has verified. A verification holds for all versions of the grader that judge alike: a patch version
+changes no verdict on a right answer or a known mistake, so major and minor number say which they are.
 """
 
 from __future__ import annotations
