@@ -19,8 +19,10 @@ from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.course import release_manifest
 from grader.course.state import BEST, CourseState
+from grader.errors import CourseError
 from grader.page.history import History
 from grader.report import SCHEMA_VERSION, ReportError, from_json, to_json
+from grader.see.recording import read_recording
 
 GOLDEN = Path(__file__).parent / "golden" / "0.1"
 UPGRADE = "was written by a newer version of the grader: upgrade the grader."
@@ -63,7 +65,7 @@ AFTER_UPGRADE = {
     "a key": ("grade double --course release --key release/keys/double.key", 1, VERDICT),
     "a key of version 1": (
         "grade double --course release --key key-1.key", 4,
-        "key-1.key has version 1 of the format, and this grader reads version 2: make it anew with `kata key`"),
+        "key-1.key has version 1 of the format, and this grader reads version 2: make it anew with `kata"),
     "a sealed key": ("grade double --course release --key sealed.key --secret sealed.secret", 1, VERDICT),
     "a state": ("grade --list --course release", 0, "0/10"),
     "a manifest": ("grade --protect --course release", 1, "missing: requirements.txt"),
@@ -120,6 +122,13 @@ def test_a_history_that_cannot_be_read_is_kept_under_another_name(kept):
     file.write_text('{"version": 2}')
     assert (history.versions(), file.exists()) == ([], False)
     assert [one.read_text() for one in history.damaged()] == ['{"version": 2}']
+
+
+@pytest.mark.parametrize("text", ["{", "1", "[1]", '"text"'])
+def test_a_damaged_recording_is_refused_with_the_command_that_renews_it(text):
+    demonstration = SimpleNamespace(own=lambda _: text, folder=Path("see"))
+    with pytest.raises(CourseError, match=r"^see/recording\.json is damaged: .*`kata record-see`\.$"):
+        read_recording(demonstration)
 
 
 @pytest.mark.parametrize("form", formats.NAMES)
