@@ -94,6 +94,15 @@ def test_points_by_hand_stay_when_a_class_is_judged_anew(kept):
     assert (kept.root / "grades" / "moodle.csv").read_text().endswith("\nbob,,5,5\n")
 
 
+def test_a_store_from_before_overrides_is_read(kept):
+    with closing(sqlite3.connect(kept.root / "grades" / "results.sqlite")) as connection:
+        for table in ("overrides", "runs", "seen", "sources"):  # which came later
+            connection.execute(f"DROP TABLE {table}")
+        connection.commit()
+    listed = kept.run("kata", "override", "--list", "--output", "grades", "--course", "course")
+    assert (listed.exit_code, listed.stdout) == (0, "Nobody's points are set by hand.\n")
+
+
 def test_a_student_who_upgrades_keeps_scores_hints_and_versions(kept):
     before = kept.state.kata("double")
     assert kept.run("grade", "double", "--course", "release").exit_code == 1
