@@ -441,7 +441,8 @@ def test_a_kata_that_is_not_graded_now_is_no_unrecognised_file(info, store, tmp_
 def test_work_on_another_release_is_judged_and_said_so(info, store, tmp_path, write):
     def manifest(text):
         digest = release_manifest.digest(text)
-        return json.dumps({"files": {"tests/katas/attention/test_double.py": digest, "keys/double.key": ""}})
+        files = {"tests/katas/attention/test_double.py": digest, "keys/double.key": ""}
+        return json.dumps({"version": 1, "files": files})
 
     released = {"ada": manifest(b"old"), "bob": manifest(info.path.read_bytes()), "eve": "{"}
     files = {f"{name}/{release_manifest.NAME}": text for name, text in released.items()}
