@@ -145,7 +145,10 @@ def test_a_students_manifest_hides_no_answer(tmp_path, write, listed):
     assert unrecognised_in(tmp_path) == (["softmax", "top_p"], ["a.py"])
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"version": 1}', "[" * 100_000, '{"version": 1, "files": {"keys": null}}'])
+NO_LIST = ["", "[]", '{"version": 1}', "[" * 100_000, '{"version": 1, "files": {"keys": null}}']
+
+
+@pytest.mark.parametrize("text", NO_LIST)
 def test_a_damaged_manifest_lists_nothing(tmp_path, write, text):
     write(tmp_path, {"ada/softmax.py": "1", "ada/answer.py": "1", "ada/keys/top_p.key": "k"})
     (tmp_path / "ada" / MANIFEST).write_text(text)
