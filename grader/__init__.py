@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"  # the only place; pyproject.toml reads it
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -1,4 +1,4 @@
-"""Errors in a course; every command prints their messages, each of which is a sentence."""
+"""Errors in a course and its files; every command prints their messages, each of which is a sentence."""
 
 
 class CourseError(Exception):
@@ -12,3 +12,9 @@ class KataError(Exception):
 def reason_of(error: OSError) -> str:
     """Return why a file cannot be read or written, as the end of a sentence."""
     return (error.strerror or "unknown error").lower()
+
+
+def too_new(label: str, version: object, known: int) -> str:
+    """Return why a file of a later version of its format is refused, as a sentence; "" if it is of none."""
+    is_later = type(version) is int and version > known
+    return f"{label} was written by a newer version of the grader: upgrade the grader." * is_later

@@ -11,9 +11,12 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from math import isfinite, isnan, nan
 from typing import Annotated, Any, Literal
 
+from grader.errors import CourseError, too_new
+
 SCHEMA_VERSION = 2
 NOTICEABLE = 1.5  # from this multiple of the reference's cost on, the terminal shows it
 READABLE = (1, 2)  # version 1 has no pictures and no places
+LONGEST_VERSION = 40  # characters of what a message shows of a wrong one
 
 KataStatus = Literal["passed", "failed", "not_started", "waiting", "error"]
 CheckStatus = Literal["passed", "failed", "error", "timeout", "skipped"]
@@ -43,7 +46,7 @@ Message = Annotated[str, Limit(4_000)]
 Value = Annotated[str, Limit(2_000)]
 
 
-class ReportError(Exception):
+class ReportError(CourseError):
     """A saved report cannot be read; the message is a sentence that says why."""
 
 
@@ -419,9 +422,12 @@ def from_json(data: Any) -> Report:
     Example:
         report = from_json(json.loads(Path("report.json").read_text()))
     """
-    if not isinstance(data, dict) or data.get("schema_version") not in READABLE:
-        found = data.get("schema_version") if isinstance(data, dict) else type(data).__name__
-        raise ReportError(f"This is no report of schema version {SCHEMA_VERSION} (found {found!r}).")
+    found = data.get("schema_version") if isinstance(data, dict) else type(data).__name__
+    if type(found) is not int or found not in READABLE:
+        other = (
+            f"This is no report of schema version {SCHEMA_VERSION} (found {repr(found)[:LONGEST_VERSION]})."
+        )
+        raise ReportError(too_new("The report", found, SCHEMA_VERSION) or other)
     from msgspec import ValidationError, convert  # most commands read no report
 
     try:

@@ -19,6 +19,7 @@ from typing import Any
 from grader.answer_keys.file import KeyUnusable
 from grader.course.catalog import shorten
 from grader.course.files import read_file
+from grader.errors import too_new
 
 MAGIC = b"DOJOSEAL"
 VERSION = 1
@@ -51,8 +52,9 @@ def unseal(data: bytes, label: str, secret_file: Path | None) -> bytes:
     _, version, nonce = HEAD.unpack_from(data)
     if version != VERSION:
         raise KeyUnusable(
-            f"{label} is sealed in version {version} of the format, and this grader reads version {VERSION};"
-            " seal it anew, or install the grader that it came with."
+            too_new(label, version, VERSION)
+            or f"{label} is sealed in version {version}, and this grader reads version {VERSION}:"
+            " seal it anew with `kata key --seal`."
         )
     secret, where = _take_secret(label, secret_file)
     cipher = _cipher(secret, where)

@@ -26,6 +26,7 @@ from grader.answer_keys.answers import (
     RecordedMistake,
     numbered,
 )
+from grader.errors import too_new
 from grader.worker.protocol.codec import FILE, MAX_BODY, MAX_HEADER, Malformed, decode, encode
 
 MAGIC = b"DOJOKEYS"
@@ -69,8 +70,9 @@ class KeyFile:
         version, length = HEAD.unpack_from(data, len(MAGIC))
         if version != VERSION:
             raise KeyUnusable(
-                f"{label} has version {version} of the format, and this grader reads version {VERSION};"
-                " make the key anew, or install the grader that it came with."
+                too_new(label, version, VERSION)
+                or f"{label} has version {version} of the format, and this grader reads version {VERSION}:"
+                " make it anew with `kata key`."
             )
         if hashlib.sha256(memoryview(data)[:-SHA256]).digest() != data[-SHA256:] or length > LARGEST_INDEX:
             raise self.damaged()

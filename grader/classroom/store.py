@@ -19,13 +19,13 @@ from typing import Any, Protocol
 from grader.classroom.roster import Member
 from grader.classroom.task import PUT_ASIDE, Verdict
 from grader.course.catalog import CourseError
-from grader.errors import reason_of
+from grader.errors import reason_of, too_new
 from grader.grading.startup import LibraryMissing
 
 SCHEMA = 1
 FILE = "results.sqlite"
+ABOUT = "CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL)"
 TABLES = (
-    "CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL)",
     "CREATE TABLE IF NOT EXISTS verdicts (kata VARCHAR(100), source VARCHAR(64), judging VARCHAR(64),"
     " status VARCHAR(20) NOT NULL, score INTEGER NOT NULL, max_score INTEGER NOT NULL, shape VARCHAR(64),"
     " tokens INTEGER, cause VARCHAR(64), report TEXT NOT NULL, PRIMARY KEY (kata, source, judging))",
@@ -80,16 +80,16 @@ class Store:
     def __init__(self, where: str) -> None:
         self.label = where.rpartition("@")[2]  # a URL may hold a password before the host
         self._connection, self._errors = connect(where)
-        for statement in TABLES:
-            self._do(statement)
+        self._do(ABOUT)
         found = self._do("SELECT version FROM about").fetchone()
         if found is None:
             self._do("INSERT INTO about (version) VALUES (:version)", version=SCHEMA)
         elif found[0] != SCHEMA:
-            raise StoreUnusable(
-                f"{self.label} was written by another version (schema {found[0]}, this one writes {SCHEMA});"
-                " name another --store."
-            )
+            self.close()
+            other = f"{self.label} holds no results of this grader; name another --store."
+            raise StoreUnusable(too_new(self.label, found[0], SCHEMA) or other)
+        for statement in TABLES:
+            self._do(statement)
         self.commit()
         self.run = 1 + (self._do("SELECT MAX(run) FROM students").fetchone()[0] or 0)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+import grader
 from grader.cli.options import (
     FAILED,
     NO_KATAS,
@@ -27,6 +28,7 @@ from grader.cli.options import (
 )
 from grader.course.catalog import Course, KataInfo, open_course
 from grader.course.notebook_cells import is_notebook
+from grader.course.state import CourseState
 from grader.errors import CourseError
 from grader.formats import NAMES as FORMATS
 from grader.formats import Detail
@@ -58,6 +60,8 @@ def run(options: GradeOptions) -> int:
         raise CourseError(f"`--library` goes with `--start`: grade --start DIR --library {options.library}.")
     course = open_course(options.course, options.exercises)
     options = _with_words_as_options(course, options)
+    if options.remembers and (trouble := CourseState(course).trouble()):
+        click.echo(trouble, err=True)
     if options.see:
         return _see(course, options)
     if options.speak:
@@ -220,7 +224,7 @@ def _give_hint(course: Course, infos: list[KataInfo]) -> int:
     cls=GuardedCommand,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
 )
-@click.version_option(package_name="decoder-dojo", prog_name="grade")
+@click.version_option(grader.__version__, prog_name="grade")
 @click.argument("names", nargs=-1, type=KataNames())
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Grade this file (one kata).")
 @click.option(

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+import grader
 from grader.authoring.release import WORKFLOWS
 from grader.cases.generation import SEED
 from grader.cli.options import OUR_FAULT, GuardedCommand, KataNames, course_option
@@ -29,7 +30,7 @@ unverified_option = click.option(
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="decoder-dojo", prog_name="kata")
+@click.version_option(grader.__version__, prog_name="kata")
 def kata() -> None:
     """Look after a course: its katas, their checks, its classes."""
 

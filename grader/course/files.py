@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -81,6 +82,11 @@ def read_file(path: Path, limit: int = LARGEST, follows_links: bool = False) -> 
     if len(data) > limit:
         raise TooLarge(f"is larger than {limit >> 20} MiB")
     return data
+
+
+def put_aside(path: Path) -> None:
+    """Give a damaged file a name that says so, which no file has. Raises OSError."""
+    path.rename(path.with_name(f"{path.name}.damaged-{time.time_ns()}"))
 
 
 def safe_parts(name: str) -> Parts:

@@ -11,12 +11,15 @@ import json
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 from grader.course.catalog import CourseError
 from grader.course.files import read_file, safe_parts
+from grader.errors import too_new
 from grader.report_texts import harmless
 
-NAME = ".dojo-release.json"
+NAME, VERSION = ".dojo-release.json", 1
+DAMAGED = f"{NAME} is damaged: restore it from the release."
 LARGEST_PART = 256 << 20  # bytes of one file of a release
 OWN = "exercises/"  # the only files that a student may change
 #: Where an added file can change a verdict, and the names of such files in the top folder.
@@ -32,27 +35,18 @@ def digest(data: bytes) -> str:
 def to_text(files: dict[str, bytes], **about: object) -> str:
     """Return the manifest of these files as JSON, with the facts in `about`."""
     listed = {name: digest(data) for name, data in sorted(files.items())}
-    return json.dumps({"version": 1, **about, "files": listed}, indent=1) + "\n"
+    return json.dumps({"version": VERSION, **about, "files": listed}, indent=1) + "\n"
 
 
 def read_list(root: Path) -> dict[str, str]:
-    """Return digests by file name, or an empty dict if there is no manifest. Raises CourseError if it is
-    damaged."""
-    file = root / NAME
-    if not file.is_file():
-        return {}
-    try:
-        return parse_list(read_file(file).decode())
-    except (OSError, ValueError):
-        raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
+    """Return digests by file name, or an empty dict if there is no manifest. Raises CourseError if it cannot
+    be used."""
+    return parse_list(_text_in(root)) if is_release(root) else {}
 
 
 def parse_list(text: str) -> dict[str, str]:
-    """Return digests by file name from the text of a manifest. Raises CourseError if it is damaged."""
-    try:
-        found = {str(name): str(value) for name, value in json.loads(text)["files"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
+    """Return digests by file name from the text of a manifest. Raises CourseError if it cannot be used."""
+    found = {str(name): str(value) for name, value in _parsed(text)["files"].items()}
     outside = next((name for name in found if not safe_parts(name)), None)
     if outside is not None:
         named = harmless(outside[:80], one_line=True)
@@ -67,13 +61,28 @@ def read_options(root: Path) -> dict[str, object]:
 
 
 def read_about(root: Path) -> dict[str, object]:
-    """Return what a manifest says beside its list of files. Raises CourseError if it is damaged."""
-    file = root / NAME
+    """Return what a manifest says beside its list of files. Raises CourseError if it cannot be used."""
+    found = _parsed(_text_in(root)) if is_release(root) else {}
+    return {name: value for name, value in found.items() if name not in ("version", "files")}
+
+
+def _text_in(root: Path) -> str:
     try:
-        found = json.loads(read_file(file)) if file.is_file() else {}
-        return {str(name): value for name, value in found.items() if name not in ("version", "files")}
-    except (OSError, ValueError, AttributeError, RecursionError):
-        raise CourseError(f"{NAME} is damaged: restore it from the release.") from None
+        return read_file(root / NAME).decode()
+    except (OSError, ValueError):
+        raise CourseError(DAMAGED) from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """Return a manifest with its list of files. Raises CourseError for another version or a damaged one."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise CourseError(DAMAGED) from None
+    version = found.get("version") if isinstance(found, dict) else None
+    if type(version) is int and version == VERSION and isinstance(found.get("files"), dict):
+        return dict(found)
+    raise CourseError(too_new(NAME, version, VERSION) or DAMAGED)
 
 
 def is_release(root: Path) -> bool:

@@ -2,6 +2,7 @@
 
 The file is safe to commit and safe to lose. A kata passes only as long as the digest of its file and of its
 declaration is the one that was graded. A course that cannot be written to has its state in the cache folder.
+A file that cannot be read is kept: one of a newer grader stays as it is, a damaged one gets another name.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.course.catalog import Course, KataInfo
-from grader.course.files import read_file, write_whole
+from grader.course.catalog import Course, KataInfo, shorten
+from grader.course.files import put_aside, read_file, write_whole
 from grader.course.loading import cache_folder
+from grader.errors import too_new
 
 if TYPE_CHECKING:
     from grader.report import KataReport
@@ -57,25 +59,48 @@ class CourseState:
         self.folder = _folder(course)
 
     def katas(self) -> dict[str, KataState]:
-        """Return what is remembered, by kata; nothing that is damaged."""
+        """Return what is remembered, by kata; nothing if the file cannot be read."""
+        return self._read()[0]
+
+    def trouble(self) -> str:
+        """Return why the file cannot be read and what becomes of it, as sentences; "" if it can."""
+        _, newer, damaged = self._read()
+        name = shorten(self.folder / FILE)
+        return (
+            f"{newer} It stays as it is, and no score is remembered until then." * bool(newer)
+            or f"{name} is damaged: it is kept under another name, and scores are remembered anew." * damaged
+        )
+
+    def _read(self) -> tuple[dict[str, KataState], str, bool]:
+        """Return what is remembered, by kata; why it needs a newer grader; and whether it is damaged."""
+        file = self.folder / FILE
         try:
-            found = json.loads(read_file(self.folder / FILE))
+            found = json.loads(read_file(file))
+        except FileNotFoundError:
+            return {}, "", False
         except (OSError, ValueError, RecursionError):
-            return {}
-        katas = found.get("katas") if isinstance(found, dict) and found.get("version") == VERSION else None
-        return {name: _read(kata) for name, kata in katas.items()} if isinstance(katas, dict) else {}
+            return {}, "", True
+        version, katas = (found.get("version"), found.get("katas")) if isinstance(found, dict) else (0, 0)
+        if newer := too_new(shorten(file), version, VERSION):
+            return {}, newer, False
+        if type(version) is not int or version != VERSION or not isinstance(katas, dict):
+            return {}, "", True
+        return {name: _of_kata(kata) for name, kata in katas.items()}, "", False
 
     def kata(self, name: str) -> KataState:
         return self.katas().get(name, KataState())
 
     def change(self, name: str, **changes: Any) -> KataState:
         """Remember these facts about a kata and return all that are now known."""
-        katas = self.katas()
+        katas, newer, damaged = self._read()
         katas[name] = dataclasses.replace(katas.get(name, KataState()), **changes)
         record = {"version": VERSION, "katas": {name: asdict(kata) for name, kata in katas.items()}}
         text = json.dumps(record, indent=1, sort_keys=True) + "\n"
         with suppress(OSError):  # a full disk costs no points
-            write_whole(self.folder / FILE, text.encode())
+            if damaged:
+                put_aside(self.folder / FILE)
+            if not newer:
+                write_whole(self.folder / FILE, text.encode())
         return katas[name]
 
     def record(self, report: KataReport, digest: str) -> KataState:
@@ -110,7 +135,7 @@ def _folder(course: Course) -> Path:
     return cache_folder() / "courses" / hashlib.sha256(str(beside).encode()).hexdigest()[:16]
 
 
-def _read(found: Any) -> KataState:
+def _of_kata(found: Any) -> KataState:
     """Return the fields that have the right type; the others are as if they had never been written."""
     found = found if isinstance(found, dict) else {}
     blank = asdict(KataState())
@@ -128,11 +153,13 @@ class Versions:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def keep(self, kind: str, info: KataInfo, path: Path) -> None:
-        """Copy the file, unless the same bytes are kept already."""
+    def keep(self, kind: str, info: KataInfo, path: Path, keeps_old: bool = False) -> None:
+        """Copy the file, unless the same bytes are kept already; put the old copy aside if `keeps_old`."""
         with suppress(OSError):
-            data = read_file(path)
-            if data != self.kept(kind, info):
+            data, old = read_file(path), self.kept(kind, info)
+            if old is not None and old != data and keeps_old:
+                self.put_aside(info, old)
+            if data != old:
                 write_whole(self._file(kind, info), data)
 
     def kept(self, kind: str, info: KataInfo) -> bytes | None:

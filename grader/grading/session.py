@@ -45,8 +45,10 @@ class Session:
         return graded
 
     def _remember(self, info: KataInfo, path: Path, report: KataReport, digest: str) -> None:
-        if report.score and report.score >= self.state.kata(info.name).best:
-            self.versions.keep(BEST, info, path)
+        known = self.state.kata(info.name)
+        if report.score and report.score >= known.best:
+            # without a known score, the one that is kept may be better
+            self.versions.keep(BEST, info, path, keeps_old=not known.digest)
         self.state.record(report, digest)
 
     def _grade(self, info: KataInfo, path: Path) -> Graded:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.course.files import read_file, write_whole
+from grader.course.files import put_aside, read_file, write_whole
 from grader.report import KataReport, KataStatus
 
 MOST = 100  # versions of a file
@@ -33,11 +33,19 @@ class History:
         self._file = folder / "history" / f"{kata}.json"
 
     def versions(self) -> list[Version]:
-        """Return the versions; none that is damaged."""
+        """Return the versions; none if the file cannot be read, which then gets another name."""
         try:
             return msgspec.json.decode(read_file(self._file), type=list[Version])
-        except (OSError, msgspec.DecodeError):
+        except FileNotFoundError:
             return []
+        except (OSError, msgspec.DecodeError, RecursionError):
+            with suppress(OSError):
+                put_aside(self._file)
+            return []
+
+    def damaged(self) -> list[Path]:
+        """Return the files that could not be read, under the names that they have now."""
+        return sorted(self._file.parent.glob(f"{self._file.name}.damaged-*"))
 
     def add(self, report: KataReport, source: str) -> None:
         """Keep the text that was judged, unless it is the one kept last or not the one of the report."""

@@ -43,6 +43,8 @@ class PathView:
         html.h1(self.course.syllabus.title)
         html.p(self.course.syllabus.about).classes("quiet")
         html.p(f"{passed} of {len(self.found)} katas pass.")
+        if trouble := self.place.state.trouble():
+            html.p(trouble)
         with html.div().classes("tools"):
             following = self._following()
             if following:

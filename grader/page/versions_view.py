@@ -8,6 +8,7 @@ from datetime import datetime
 from nicegui import html, ui
 
 from grader.course.catalog import KataInfo
+from grader.course.loading import from_here
 from grader.course.state import BEST
 from grader.course.stubs import stub_source
 from grader.page.workplace import Workplace
@@ -32,8 +33,11 @@ class VersionsView:
     def show(self) -> None:
         """List the versions, the last one first."""
         self.list.clear()
-        found = self.place.history(self.info).versions()
+        history = self.place.history(self.info)
+        found = history.versions()
         with self.list:
+            for file in history.damaged():
+                html.p(f"An earlier history cannot be read; it is kept in {from_here(file)}.")
             for version in reversed(found):
                 when = datetime.fromtimestamp(version.when).strftime("%d %b, %H:%M:%S")
                 points = f"{version.score / 100:g} of {version.max_score / 100:g}"

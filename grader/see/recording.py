@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.course.catalog import Course
+from grader.course.catalog import Course, CourseError, shorten
 from grader.course.loading import load_file
 from grader.see.answers import Answers, Functions
 from grader.see.demonstration import Demonstration, Recording
@@ -23,8 +23,12 @@ DECIMALS = 5
 
 
 def read_recording(demonstration: Demonstration) -> Recording:
-    """Return what was recorded, or nothing if there is no recording."""
-    return dict(json.loads(demonstration.own(FILE) or "{}"))
+    """Return what was recorded, or nothing if there is no recording. Raises CourseError if it is damaged."""
+    try:
+        return dict(json.loads(demonstration.own(FILE) or "{}"))
+    except (ValueError, TypeError, RecursionError):
+        file = demonstration.folder / FILE
+        raise CourseError(f"{shorten(file)} is damaged: write it anew with `kata record-see`.") from None
 
 
 def write_recording(course: Course, demonstration: Demonstration) -> str:

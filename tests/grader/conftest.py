@@ -22,7 +22,7 @@ from grader.worker.client import RemoteStudent
 from grader.worker.fork_server import open_source
 from grader.worker.in_process import LocalStudent
 
-collect_ignore = ["layouts"]  # tests of exercises that are imported
+collect_ignore = ["golden", "layouts"]  # tests of exercises
 
 ROOT = Path(__file__).resolve().parents[2]
 LOAD_SECONDS = 20.0

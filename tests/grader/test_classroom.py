@@ -441,7 +441,8 @@ def test_a_kata_that_is_not_graded_now_is_no_unrecognised_file(info, store, tmp_
 def test_work_on_another_release_is_judged_and_said_so(info, store, tmp_path, write):
     def manifest(text):
         digest = release_manifest.digest(text)
-        return json.dumps({"files": {"tests/katas/attention/test_double.py": digest, "keys/double.key": ""}})
+        files = {"tests/katas/attention/test_double.py": digest, "keys/double.key": ""}
+        return json.dumps({"version": 1, "files": files})
 
     released = {"ada": manifest(b"old"), "bob": manifest(info.path.read_bytes()), "eve": "{"}
     files = {f"{name}/{release_manifest.NAME}": text for name, text in released.items()}
@@ -597,7 +598,7 @@ def test_a_store_of_another_version_is_told(tmp_path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE about SET version = 99")
         connection.commit()
-    with pytest.raises(StoreUnusable, match=r"another version \(schema 99, this one writes 1\)"):
+    with pytest.raises(StoreUnusable, match=r"newer version of the grader: upgrade the grader\."):
         Store(str(path))
 
 

@@ -125,7 +125,8 @@ def unrecognised_in(folder):
 
 @pytest.mark.parametrize("above", ["", "repo-main/"])
 def test_what_a_release_wrote_is_never_an_answer(tmp_path, write, above):
-    manifest = {"files": dict.fromkeys([name for name in RELEASED if name != "answer.py"], "digest")}
+    listed = dict.fromkeys([name for name in RELEASED if name != "answer.py"], "digest")
+    manifest = {"version": 1, "files": listed}
     files = {**RELEASED, MANIFEST: json.dumps(manifest)}
     write(tmp_path, {f"ada/{above}{name}": text for name, text in files.items()})
     assert unrecognised_in(tmp_path) == (["softmax"], [f"{above}answer.py"])
@@ -136,7 +137,7 @@ def test_what_a_release_wrote_is_never_an_answer(tmp_path, write, above):
     [["exercises/attention/softmax.py", "top_p.ipynb"], ["../ada/softmax.py", "softmax.py", "\0", "/", ""]],
 )
 def test_a_students_manifest_hides_no_answer(tmp_path, write, listed):
-    manifest = json.dumps({"files": dict.fromkeys(listed, "x")})
+    manifest = json.dumps({"version": 1, "files": dict.fromkeys(listed, "x")})
     answers = {"exercises/attention/softmax.py": "1", "top_p.ipynb": json.dumps({"cells": []})}
     write(
         tmp_path, {f"ada/{name}": text for name, text in {**answers, "a.py": "1", MANIFEST: manifest}.items()}
@@ -144,7 +145,10 @@ def test_a_students_manifest_hides_no_answer(tmp_path, write, listed):
     assert unrecognised_in(tmp_path) == (["softmax", "top_p"], ["a.py"])
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"files": 1}', "[" * 100_000, '{"files": {"keys": null}}'])
+NO_LIST = ["", "[]", '{"version": 1}', "[" * 100_000, '{"version": 1, "files": {"keys": null}}']
+
+
+@pytest.mark.parametrize("text", NO_LIST)
 def test_a_damaged_manifest_lists_nothing(tmp_path, write, text):
     write(tmp_path, {"ada/softmax.py": "1", "ada/answer.py": "1", "ada/keys/top_p.key": "k"})
     (tmp_path / "ada" / MANIFEST).write_text(text)

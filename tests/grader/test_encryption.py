@@ -67,8 +67,10 @@ CASES = {
     "another nonce": (lambda d: d[:12] + bytes([d[12] ^ 1]) + d[13:], SECRET, f"ci.key {OTHER}"),
     "the head alone": (lambda d: d[:30], SECRET, DAMAGED),
     "future": (lambda d: d[:8] + struct.pack(">H", 3) + d[10:], SECRET,
-               "ci.key is sealed in version 3 of the format, and this grader reads version 1; seal it anew,"
-               " or install the grader that it came with."),
+               "ci.key was written by a newer version of the grader: upgrade the grader."),
+    "past": (lambda d: d[:8] + struct.pack(">H", 0) + d[10:], SECRET,
+             "ci.key is sealed in version 0, and this grader reads version 1: seal it anew with"
+             " `kata key --seal`."),
 }  # fmt: skip
 
 

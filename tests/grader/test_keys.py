@@ -190,8 +190,7 @@ BROKEN = {
     "more behind": (lambda data: data + b"x", DAMAGED),
     "future": (
         lambda data: data[:8] + struct.pack(">H", 9) + data[10:],
-        "double.key has version 9 of the format, and this grader reads version 2; make the key anew, or"
-        " install the grader that it came with.",
+        "double.key was written by a newer version of the grader: upgrade the grader.",
     ),
     "index too long": (lambda _: signed(MAGIC + HEAD.pack(VERSION, 2**31) + b"{}" * 50), DAMAGED),
     "index no JSON": (lambda _: signed(MAGIC + HEAD.pack(VERSION, 2) + b"{{"), DAMAGED),

@@ -281,6 +281,21 @@ def test_versions_hints_and_the_stub_come_back(visit, course):
     assert file.read_text() == source
 
 
+def test_what_cannot_be_read_is_told_and_kept(visit, course):
+    history = course / ".dojo" / "history" / "causal_mask.json"
+    history.parent.mkdir(parents=True)
+    for file in (history, course / ".dojo" / "state.json"):
+        file.write_text("{")
+    browser = visit("/")
+    assert "state.json is damaged: it is kept under another name" in browser.find_element(By.ID, "main").text
+    browser = visit("/kata/causal_mask")
+    scores(browser, "·")
+    browser.find_element(By.CSS_SELECTOR, ".history summary").click()
+    told = "An earlier history cannot be read; it is kept in"
+    wait(browser, lambda b: told in b.find_element(By.CSS_SELECTOR, ".history").text)
+    assert [file.read_text() for file in history.parent.glob("causal_mask.json.damaged-*")] == ["{"]
+
+
 def test_what_the_functions_do_is_seen_as_they_are_now(visit, course):
     browser, file = visit("/kata/causal_mask"), stub(course, "causal_mask")
     file.write_text(file.read_text().replace(BODY, RIGHT))

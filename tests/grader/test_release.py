@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import grader
 from grader.answer_keys import encryption
 from grader.answer_keys.file import MAGIC, KeyFile
 from grader.authoring.release import repository
@@ -197,7 +198,7 @@ def test_a_release_has_what_a_student_needs(release, tmp_path):
         ".github/workflows/grade.yml", ".gitignore", ".vscode/tasks.json", "CONTRIBUTING.md", "README.md",
         "exercises/attention/double.py", "keys/double.key", "requirements.txt",
         "tests/katas/attention/test_double.py", "tests/katas/path.toml",
-        "vendor/decoder_dojo-0.1.0-py3-none-any.whl",
+        f"vendor/decoder_dojo-{grader.__version__}-py3-none-any.whl",
     }  # fmt: skip
     texts = [
         (tmp_path / "out" / name).read_text()
@@ -733,7 +734,7 @@ def test_what_is_not_verified_is_not_handed_out(number, own, tmp_path):
 def test_a_release_and_its_keys_say_what_was_verified(own, tmp_path):
     assert own("release", tmp_path / "out", "double").exit_code == 0
     verified = manifest_of(tmp_path / "out")["verified"]["double"]
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d [0-9a-f]{16} 0\.1\.0", verified)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d [0-9a-f]{16} " + re.escape(grader.__version__), verified)
     key = KeyFile((tmp_path / "out" / "keys" / "double.key").read_bytes(), "")
     assert key.katas["double"]["verified"] == verified
     (tmp_path / "own" / "solutions" / "verified.toml").unlink()
@@ -741,10 +742,14 @@ def test_a_release_and_its_keys_say_what_was_verified(own, tmp_path):
     assert manifest_of(tmp_path / "out")["verified"] == {"double": "unverified"}
 
 
-def test_a_verification_by_another_version_does_not_count(own, tmp_path, monkeypatch):
-    monkeypatch.setattr("grader.__version__", "0.2.0")
+def test_a_verification_holds_until_the_minor_version_changes(own, tmp_path, monkeypatch):
+    record = tmp_path / "own" / "solutions" / "verified.toml"
+    record.write_text(record.read_text().replace(f'"{grader.__version__}"', '"1.2.9"'))
+    monkeypatch.setattr("grader.__version__", "1.2.10")
+    assert own("release", tmp_path / "out", "double").exit_code == 0
+    monkeypatch.setattr("grader.__version__", "1.20.9")
     told = (
-        "`double` was verified by version 0.1.0 of the grader, and this is 0.2.0: run `kata verify double`,"
+        "`double` was verified by version 1.2.9 of the grader, and this is 1.20.9: run `kata verify double`,"
     )
     assert own("release", tmp_path / "out", "double").stderr.startswith(told)
 

@@ -19,6 +19,13 @@ FAILED = KataReport("double", "attention", "failed", 1000, checks=CHECKS)
 PASSED = KataReport("double", "attention", "passed", 1000, checks=CHECKS[:1])
 
 
+#: Versions of no format, as JSON.
+WRONG_VERSIONS = {
+    "a text": '"1"', "a list": "[1]", "null": "null", "true": "true", "a float": "1.0", "zero": "0",
+    "negative": "-1", "huge": "9" * 9999,
+}  # fmt: skip
+
+
 @pytest.fixture
 def course(tmp_path, tiny_files, write):
     return Course(write(tmp_path / "course", tiny_files))
@@ -51,16 +58,31 @@ def test_other_facts_stay_when_one_changes(state):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "null", '{"version": 1}', '{"version": 1, "katas": []}', '{"version": 99, "katas": {}}',
-     "[" * 100_000],
-    ids=["empty", "cut", "list", "null", "no katas", "katas are a list", "later version", "deep"],
+    ["", "{", "[]", "null", '{"version": 1}', '{"version": 1, "katas": []}', "[" * 100_000,
+     *(f'{{"version": {version}, "katas": {{}}}}' for version in WRONG_VERSIONS.values())],
+    ids=["empty", "cut", "list", "null", "no katas", "katas are a list", "deep", *WRONG_VERSIONS],
 )  # fmt: skip
-def test_a_damaged_state_is_no_state(state, text):
+def test_a_damaged_state_is_put_aside_with_a_word(state, text):
     state.record(FAILED, "1")
     (state.folder / "state.json").write_text(text)
     assert state.katas() == {}
+    assert "state.json is damaged: it is kept under another name" in state.trouble()
     state.change("double", hints=1)
-    assert state.kata("double").hints == 1
+    assert (state.kata("double").hints, state.trouble()) == (1, "")
+    [kept] = state.folder.glob("state.json.damaged-*")
+    assert kept.read_text() == text
+
+
+def test_a_state_of_a_newer_grader_is_left_alone(state):
+    state.folder.mkdir()
+    file, text = state.folder / "state.json", '{"version": 2, "katas": {"double": {"best": 1000}}}'
+    file.write_text(text)
+    state.record(FAILED, "1")
+    assert (file.read_text(), [path.name for path in state.folder.iterdir()]) == (text, ["state.json"])
+    assert state.trouble().endswith(
+        "state.json was written by a newer version of the grader: upgrade the grader."
+        " It stays as it is, and no score is remembered until then."
+    )
 
 
 def test_fields_of_a_wrong_type_are_forgotten_alone(state):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import click
 
+import grader
 from grader.answer_keys import encryption
 from grader.answer_keys.file import Entry, write
 from grader.answer_keys.lookup import SUFFIX
@@ -36,10 +36,10 @@ def write_keys(
     require_verified(course, infos, unverified)
     drawn = with_progress(draw_entries(course, infos, seed))
     if output.suffix == SUFFIX:
-        save(output, write(list(drawn), seed, made_by()))
+        save(output, write(list(drawn), seed, grader.__version__))
         return
     for entry in drawn:
-        save(output / f"{entry.name}{SUFFIX}", write([entry], seed, made_by()))
+        save(output / f"{entry.name}{SUFFIX}", write([entry], seed, grader.__version__))
 
 
 def write_sealed(
@@ -58,7 +58,7 @@ def write_sealed(
     encryption.seal(b"", secret)  # fail for a missing package or a bad secret before minutes of drawing
     seed = secrets.randbelow(SEEDS)
     entries = list(with_progress(draw_entries(course, infos, seed)))
-    save(output, encryption.seal(write(entries, seed, made_by()), secret))
+    save(output, encryption.seal(write(entries, seed, grader.__version__), secret))
     if kept:
         return f"{shorten(output)} is sealed anew; its secret is still that of {shorten(file)}."
     save(file, f"{secret}\n".encode(), private=True)
@@ -72,7 +72,7 @@ def sealed(entries: list[Entry], seed: int, secret_file: Path) -> bytes:
     """Return an encrypted key; its secret is read from the file, or made and written there."""
     is_new = not secret_file.exists()
     secret = encryption.new_secret() if is_new else encryption.read_secret(secret_file)
-    data = encryption.seal(write(entries, seed, made_by()), secret)
+    data = encryption.seal(write(entries, seed, grader.__version__), secret)
     if is_new:
         save(secret_file, f"{secret}\n".encode(), private=True)
     return data
@@ -125,15 +125,7 @@ def entry_of(course: Course, info: KataInfo, seed: int) -> Entry:
 
 def key_files(entries: Iterable[Entry], seed: int) -> dict[str, bytes]:
     """Return a key file for each entry, by its path in a course."""
-    return {f"keys/{entry.name}{SUFFIX}": write([entry], seed, made_by()) for entry in entries}
-
-
-def made_by() -> str:
-    """Return the version of this grader, which is stored in a key."""
-    try:
-        return version("decoder-dojo")
-    except PackageNotFoundError:
-        return "unknown"
+    return {f"keys/{entry.name}{SUFFIX}": write([entry], seed, grader.__version__) for entry in entries}
 
 
 def save(path: Path, data: bytes, private: bool = False) -> None:

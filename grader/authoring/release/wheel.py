@@ -9,6 +9,7 @@ import zipfile
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
+import grader
 from grader.course.catalog import CourseError
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -21,8 +22,8 @@ def build_wheel() -> tuple[str, bytes]:
     try:
         installed = distribution("decoder-dojo")
     except PackageNotFoundError:
-        raise CourseError("The grader is not installed, so its version is unknown: make install") from None
-    stem = f"decoder_dojo-{installed.version}"
+        raise CourseError("The grader is not installed, so what it needs is unknown: make install") from None
+    stem = f"decoder_dojo-{grader.__version__}"
     info = f"{stem}.dist-info"
     files = {f"grader/{name}": path.read_bytes() for name, path in sources().items()}
     files[f"{info}/METADATA"] = _metadata(installed).encode()
@@ -46,12 +47,12 @@ def _metadata(installed: Distribution) -> str:
     kept = (
         "Metadata-Version",
         "Name",
-        "Version",
         "Requires-Python",
         "Requires-Dist",
         "Provides-Extra",
     )
     headers = [(name, value) for name in kept for value in installed.metadata.get_all(name) or []]
+    headers.insert(2, ("Version", grader.__version__))  # a checkout is installed once, and goes on
     return "".join(f"{name}: {value}\n" for name, value in headers)
 
 

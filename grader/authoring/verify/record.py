@@ -1,7 +1,8 @@
 """Remember with which content `kata verify` found each kata ready, in `solutions/verified.toml`.
 
 The file belongs into the course's repository, so that whoever releases the course knows what a colleague or a
-workflow has verified.
+workflow has verified. A verification holds for all versions of the grader that judge alike: a patch version
+changes no verdict on a right answer or a known mistake, so major and minor number say which they are.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from pathlib import Path
 
@@ -32,8 +33,17 @@ class Verification:
     day: str
     grader: str
 
+    def holds_like(self, other: Verification) -> bool:
+        """Return whether both say the same: of the same files, by graders that judge alike."""
+        return self.digest == other.digest and judge_alike(self.grader, other.grader)
+
     def __str__(self) -> str:
         return f"{self.day} {self.digest} {self.grader}"
+
+
+def judge_alike(version: str, other: str) -> bool:
+    """Return whether two versions of the grader have the same major and minor number."""
+    return version.split(".")[:2] == other.split(".")[:2]
 
 
 def record_path(course: Course) -> Path:
@@ -57,9 +67,10 @@ def read_record(course: Course) -> dict[str, Verification]:
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
         return {
-            name: Verification(**{key: str(text) for key, text in one.items()}) for name, one in found.items()
+            name: Verification(*(str(one[key.name]) for key in fields(Verification)))
+            for name, one in found.items()
         }
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError):
         raise CourseError(f"solutions/{FILE} is damaged: delete it, and run `kata verify` again.") from None
 
 
@@ -69,12 +80,9 @@ def write_record(course: Course, ready: list[KataInfo], others: Iterable[KataInf
     for info in others:
         known.pop(info.name, None)
     for info in ready:
-        now = Verification(digest_of(course, info), date.today().isoformat(), grader.__version__)
-        before = known.get(info.name)
-        if before is None or (before.digest, before.grader) != (now.digest, now.grader):
-            known[info.name] = (
-                now  # an unchanged kata keeps its line, so that the file has no needless changes
-            )
+        now, before = _as_verified_now(course, info), known.get(info.name)
+        if before is None or not before.holds_like(now):  # else the file would have needless changes
+            known[info.name] = now
     lines = [
         f"{name} = {{ digest = {json.dumps(one.digest)}, day = {json.dumps(one.day)},"
         f" grader = {json.dumps(one.grader)} }}\n"
@@ -90,11 +98,15 @@ def write_record(course: Course, ready: list[KataInfo], others: Iterable[KataInf
         raise CourseError(f"solutions/{FILE} cannot be written: {reason_of(error)}.") from None
 
 
+def _as_verified_now(course: Course, info: KataInfo) -> Verification:
+    return Verification(digest_of(course, info), date.today().isoformat(), grader.__version__)
+
+
 def verification(course: Course, info: KataInfo) -> Verification | None:
-    """Return the verification of the kata as it is now, by this grader; None if there is none."""
+    """Return the verification of the kata as it is now, by a grader that judges alike; None if there is
+    none."""
     found = read_record(course).get(info.name)
-    same = found and (found.digest, found.grader) == (digest_of(course, info), grader.__version__)
-    return found if same else None
+    return found if found and found.holds_like(_as_verified_now(course, info)) else None
 
 
 def described(course: Course, info: KataInfo) -> str:
@@ -108,7 +120,7 @@ def require_verified(course: Course, infos: list[KataInfo], allows_unverified: b
     if lacking:
         name, known = lacking[0].name, read_record(course).get(lacking[0].name)
         text = "is not verified"
-        if known is not None and known.grader != grader.__version__:
+        if known is not None and not judge_alike(known.grader, grader.__version__):
             text = f"was verified by version {known.grader} of the grader, and this is {grader.__version__}"
         elif known is not None:
             text = f"was changed since it was verified on {known.day}"
