@@ -5,20 +5,21 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 SEEDS ?= 200
+DOJO_PORT ?= 0
 
 # Where this is set, every process compiles the grader and the tests again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: grade page install wheel test test-fast verify lint docs site strength feedback verify-seeds bench bench-class fuzz endure isolation clean
+.PHONY: grade page install wheel test test-fast verify lint docs site strength feedback verify-seeds bench bench-class fuzz endure isolation colab clean
 
 # `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
 grade: $(READY)
 	@$(BIN)/grade || { code=$$?; test $$code -eq 1 || exit $$code; }
 
-# The same course in the browser.
+# The same course in the browser, on a free port if DOJO_PORT is 0.
 page: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[page]'
-	@$(BIN)/grade --page
+	@$(BIN)/grade --page --port $(DOJO_PORT)
 
 install: $(INSTALLED)
 
@@ -105,6 +106,10 @@ endure: $(INSTALLED)
 # Show which hostile submission succeeds without which layer of the sandbox.
 isolation: $(INSTALLED)
 	$(BIN)/python tests/grader/grade_hostile.py --layers
+
+# Run docs/notebooks/colab.ipynb with right answers and the versions of Colab; needs a network.
+colab: $(INSTALLED)
+	$(BIN)/python tests/grader/run_colab.py
 
 clean:
 	rm -rf .venv build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

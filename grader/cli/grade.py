@@ -47,9 +47,7 @@ OPTIONS_OF = {
     **dict.fromkeys(("text", "tokens", "mine"), "see"),
     **dict.fromkeys(("without", "with_", "inside"), "speak"),
 }
-ON_WINDOWS = (
-    "On Windows there is no sandbox and no loop. Work in WSL 2, which is Linux: see docs/first-hour.md."
-)
+ON_WINDOWS = "On Windows there is no sandbox and no loop. Work in WSL 2, which is Linux: see docs/windows.md."
 
 
 def run(options: GradeOptions) -> int:

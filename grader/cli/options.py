@@ -61,7 +61,7 @@ class Ungradable(WrongInput):
     exit_code = UNGRADABLE
 
 
-class KataNames(click.ParamType[str]):
+class KataNames(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4; Colab has 8.3
     """Names of katas, which the shell can complete."""
 
     name = "kata"

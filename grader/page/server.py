@@ -42,9 +42,12 @@ class Address:
 
     @property
     def bases(self) -> list[str]:
-        """What the address may begin with; in a codespace, that of its forwarded port comes first."""
+        """What the address may begin with, best first: in a codespace that of its forwarded port."""
         name, domain = map(os.environ.get, ("CODESPACE_NAME", "GITHUB_CODESPACES_PORT_FORWARDING_DOMAIN"))
-        own = [f"http://{host}:{self.port}" for host in (HOST, "localhost")]
+        hosts = [HOST, "localhost"]
+        if os.environ.get("WSL_DISTRO_NAME"):
+            hosts.reverse()  # Windows may forward `localhost` alone
+        own = [f"http://{host}:{self.port}" for host in hosts]
         return [f"https://{name}-{self.port}.{domain}", *own] if name and domain else own
 
     @property

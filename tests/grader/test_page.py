@@ -318,6 +318,12 @@ def test_a_codespace_has_the_address_of_its_forwarded_port(monkeypatch):
     assert Address(8000, "x").bases[1:] == ["http://127.0.0.1:8000", "http://localhost:8000"]
 
 
+def test_in_wsl_the_address_is_one_that_windows_forwards(monkeypatch):
+    monkeypatch.setenv("WSL_DISTRO_NAME", "Ubuntu")
+    assert Address(8000, "x").url == "http://localhost:8000/?token=x"
+    assert Address(8000, "x").bases[1:] == ["http://127.0.0.1:8000"]
+
+
 # --- the judge ---
 
 
