@@ -27,7 +27,7 @@ install: $(INSTALLED)
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed.")'
 	$(PYTHON) -m venv .venv
-ifdef HASHED
+ifneq ($(HASHED),)
 	$(PIP) --require-hashes -r .ci/requirements.txt
 	$(PIP) --no-index --no-build-isolation -e '.[$(EXTRAS)]'
 else
@@ -56,6 +56,14 @@ lock: $(INSTALLED)
 	$(PIP) uv
 	$(LOCK) -c constraints.txt $(foreach extra,$(subst $(comma), ,$(EXTRAS)),--extra $(extra)) pyproject.toml -o .ci/requirements.txt
 	$(LOCK) --group release -o .ci/release.txt
+
+# List the licences of what users install in docs/licences.md; one that pyproject.toml does not allow is an error.
+licences:
+	for name in tools users; do $(PYTHON) -m venv build/$$name; done
+	build/tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/release.txt
+	build/users/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch,test,seal,notebooks,class,ray,page]'
+	@{ sed '/^|/,$$d' docs/licences.md; build/tools/bin/pip-licenses --python build/users/bin/python; } > build/licences.md
+	@mv build/licences.md docs/licences.md
 
 test: lint site test-fast
 	$(BIN)/pytest -n 2 --dist worksteal tests/grader -m slow
