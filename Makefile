@@ -6,11 +6,15 @@ INSTALLED := .venv/.installed
 READY := .venv/.ready
 SEEDS ?= 200
 DOJO_PORT ?= 0
+EXTRAS := torch,seal,notebooks,page,dev
+comma := ,
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-header --no-annotate
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # Where this is set, every process compiles the grader and the tests again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: grade page install wheel test test-fast verify lint docs site strength feedback verify-seeds bench bench-class fuzz endure isolation colab clean
+.PHONY: grade page install wheel test test-fast verify lint lock licences release-check docs site strength feedback verify-seeds bench bench-class fuzz endure isolation colab clean
 
 # `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
 grade: $(READY)
@@ -23,10 +27,16 @@ page: $(READY)
 
 install: $(INSTALLED)
 
+# With HASHED=1 all packages come from .ci/requirements.txt, and pip checks their hashes: CI on Linux.
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed.")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch,seal,notebooks,page,dev]'
+ifneq ($(HASHED),)
+	$(PIP) --require-hashes -r .ci/requirements.txt
+	$(PIP) --no-index --no-build-isolation -e '.[$(EXTRAS)]'
+else
+	$(PIP) -c constraints.txt -e '.[$(EXTRAS)]'
+endif
 	$(BIN)/python -m compileall -q grader
 	@touch $@
 
@@ -40,6 +50,24 @@ $(READY): pyproject.toml constraints.txt
 # The grader with the course and its answer keys, without solutions: pip install dist/*.whl; grade --start DIR
 wheel: $(INSTALLED)
 	$(BIN)/kata wheel dist
+
+# Build what a tag publishes, twice, and use it as a student would, without a network: docs/releasing.md
+release-check: $(INSTALLED)
+	$(BIN)/python .ci/release_check.py $(WHEEL)
+
+# Renew the hashes of what CI installs, from the versions in constraints.txt and for the tools of a release.
+lock: $(INSTALLED)
+	$(PIP) uv
+	$(LOCK) -c constraints.txt $(foreach extra,$(subst $(comma), ,$(EXTRAS)),--extra $(extra)) pyproject.toml -o .ci/requirements.txt
+	$(LOCK) --group release -o .ci/release.txt
+
+# List the licences of what users install in docs/licences.md; one that pyproject.toml does not allow is an error.
+licences:
+	for name in tools users; do $(PYTHON) -m venv build/$$name; done
+	build/tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/release.txt
+	build/users/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[torch,test,seal,notebooks,class,ray,page]'
+	@{ sed '/^|/,$$d' docs/licences.md; build/tools/bin/pip-licenses --python build/users/bin/python; } > build/licences.md
+	@mv build/licences.md docs/licences.md
 
 test: lint site
 	$(BIN)/pytest -n 2 --dist worksteal tests/grader

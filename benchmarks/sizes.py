@@ -1,6 +1,6 @@
-"""What a student's installation downloads: with NumPy alone, and with PyTorch. It needs a network.
+"""What a student's installation downloads: the wheel by its parts, NumPy, and PyTorch. It needs a network.
 
-    python benchmarks/sizes.py
+    python benchmarks/sizes.py dist/*.whl
 
 `pip install --dry-run --report` names the files, and their servers say how large they are. Nothing is
 installed. What PyTorch takes depends on the index that pip is told to use: a build for the CPU is smaller.
@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 import urllib.request
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,29 @@ def size(url: str) -> int:
         return int(answer.headers["Content-Length"])
 
 
-def main() -> None:
-    print("| installation | packages | download | largest |\n|---|---:|---:|---|")
+def part(path: str) -> str:
+    """Return the part of the wheel to which a file belongs, by its path."""
+    places = {"keys/": "answer keys", "see/": "decoder and model of `see/`", "grader/page/": "page"}
+    known = next((name for start, name in places.items() if path.startswith(start)), "")
+    return known or ("code" if path.startswith("grader/") else "stubs, declarations, documents")
+
+
+def parts(wheel: Path) -> dict[str, list[int]]:
+    """Return how many files each part of a wheel has, and how many bytes they take in it."""
+    found: dict[str, list[int]] = {}
+    with zipfile.ZipFile(wheel) as outer, zipfile.ZipFile(outer.open("grader/starter.zip")) as course:
+        for entry in [*outer.infolist(), *course.infolist()]:
+            if entry.filename != "grader/starter.zip":
+                files, size = found.get(part(entry.filename), (0, 0))
+                found[part(entry.filename)] = [files + 1, size + entry.compress_size]
+    return found
+
+
+def main(wheel: Path) -> None:
+    print("| download | files or packages | size | largest |\n|---|---:|---:|---|")
+    for name, (files, bytes_) in sorted(parts(wheel).items(), key=lambda one: -one[1][1]):
+        print(f"| the wheel: {name} | {files} | {bytes_ / MEGABYTE:.2f} MB | |")
+    print(f"| **the wheel** | 1 | {wheel.stat().st_size / MEGABYTE:.1f} MB | |")
     for way, requirement in WAYS.items():
         sizes = {one["metadata"]["name"]: size(one["download_info"]["url"]) for one in downloads(requirement)}
         largest = sorted(sizes, key=lambda name: -sizes[name])[:3]
@@ -45,4 +67,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

@@ -81,9 +81,9 @@ class KeyFile:
 
     def _read_index(self, text: bytes) -> dict[str, dict[str, Any]]:
         try:
-            index = json.loads(text)
-            self.seed = int(index["seed"])
-            return {str(kata["name"]): dict(kata) for kata in index["katas"]}
+            self.index = json.loads(text)
+            self.seed = int(self.index["seed"])
+            return {str(kata["name"]): dict(kata) for kata in self.index["katas"]}
         except (ValueError, KeyError, TypeError, RecursionError):
             raise self.damaged() from None
 
@@ -99,7 +99,7 @@ class KeyFile:
     def entry(self, kata: str) -> Entry:
         """Return the compressed sections of a kata. Raises KeyUnusable if the file is damaged."""
         names = [name for name in ("answers", "mistakes") if name in self.katas.get(kata, {})]
-        sections = {name: self._section(kata, name) for name in names or ("answers",)}
+        sections = {name: self.section(kata, name) for name in names or ("answers",)}
         entry = Entry(kata, str(self.katas[kata].get("declaration")), sections["answers"])
         return replace(entry, mistakes=sections.get("mistakes"), way=self.way(kata))
 
@@ -107,7 +107,8 @@ class KeyFile:
         """Return another way to write a kata, in words; "" if the file has none."""
         return str(self.katas[kata].get("way", ""))
 
-    def _section(self, kata: str, name: str) -> Section:
+    def section(self, kata: str, name: str) -> Section:
+        """Return the compressed section of a kata. Raises KeyUnusable if the file is damaged."""
         try:
             at, length, header, body = self.katas[kata][name]
             if not (0 <= header <= MAX_HEADER and 0 <= body <= MAX_BODY and at >= 0 and length >= 0):
@@ -119,7 +120,7 @@ class KeyFile:
 
     def message(self, kata: str, name: str) -> dict[str, Any]:
         """Decompress and decode a section, up to its declared size. Raises KeyUnusable if it is damaged."""
-        packed, header, body = self._section(kata, name)
+        packed, header, body = self.section(kata, name)
         try:
             plain = zlib.decompressobj().decompress(packed, header + body + 1)
             if len(plain) != header + body:
@@ -222,7 +223,22 @@ def write(entries: list[Entry], seed: int, made_by: str) -> bytes:
         }
         for entry in entries
     ]
-    index = json.dumps({"seed": seed, "grader": made_by, "katas": katas}, sort_keys=True).encode()
+    return _joined({"seed": seed, "grader": made_by, "katas": katas}, sections)
+
+
+def repacked(data: bytes, level: int) -> bytes:
+    """Return a file with its sections at another level of zlib, where 0 leaves them to an archive that
+    compresses better. Raises KeyUnusable if the file is damaged."""
+    file, sections = KeyFile(data, "The key"), list[bytes]()
+    for kata in file.index["katas"]:
+        for name in [name for name in ("answers", "mistakes") if name in kata]:
+            packed, header, body = file.section(kata["name"], name)
+            kata[name] = _add(sections, (zlib.compress(zlib.decompress(packed), level), header, body))
+    return _joined(file.index, sections)
+
+
+def _joined(about: dict[str, Any], sections: list[bytes]) -> bytes:
+    index = json.dumps(about, sort_keys=True).encode()
     data = b"".join((MAGIC, HEAD.pack(VERSION, len(index)), index, *sections))
     return data + hashlib.sha256(data).digest()
 

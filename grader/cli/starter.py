@@ -9,6 +9,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from grader.answer_keys.file import LEVEL, repacked
+from grader.answer_keys.lookup import SUFFIX
 from grader.authoring.release import keys
 from grader.authoring.release.repository import ReleaseOutcome, core_files, fill, write_release
 from grader.authoring.release.wheel import build_wheel, zipped
@@ -28,11 +30,17 @@ def build_course_wheel(
     gets them: stubs, declarations and answer keys. With `solutions` it holds references and variants too, for
     `grade --solution`. Raises CourseError."""
     infos = keys.chosen_katas(course, names)
-    name, wheel = build_wheel()
-    added = {INSTALLED.name: zipped(starter_files(course, infos, seed))}
+    name, wheel = build_wheel(course.root)
+    starter = _repacked(starter_files(course, infos, seed), level=0)
+    added = {INSTALLED.name: zipped(starter, dense=SUFFIX)}
     if solutions:
         added[SOLUTIONS] = zipped(_solutions(course, infos))
     return name, _with_files(wheel, added)
+
+
+def _repacked(files: dict[str, bytes], level: int) -> dict[str, bytes]:
+    """Return the files of a student's folder, their answer keys at another level of compression."""
+    return {name: repacked(data, level) if name.endswith(SUFFIX) else data for name, data in files.items()}
 
 
 def _solutions(course: Course, infos: list[KataInfo]) -> dict[str, bytes]:
@@ -86,7 +94,10 @@ def start(folder: Path, library: str = "") -> ReleaseOutcome:
     if folder.exists() and not folder.is_dir():
         raise CourseError(f"{folder} is a file; a folder is needed.")
     with zipfile.ZipFile(INSTALLED) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
+        try:
+            files = _repacked({name: archive.read(name) for name in archive.namelist()}, LEVEL)
+        except RuntimeError:
+            raise CourseError("The course needs a Python that was built with its module lzma.") from None
         return write_release(folder, files | _stubs_in(library, archive, files))
 
 

@@ -20,7 +20,18 @@ from grader.answer_keys.answers import (
     RecordedMistake,
     numbered,
 )
-from grader.answer_keys.file import HEAD, MAGIC, VERSION, KataKey, KeyFile, KeyUnusable, pack, write
+from grader.answer_keys.file import (
+    HEAD,
+    LEVEL,
+    MAGIC,
+    VERSION,
+    KataKey,
+    KeyFile,
+    KeyUnusable,
+    pack,
+    repacked,
+    write,
+)
 from grader.answer_keys.lookup import Keyring, open_keyring
 from grader.authoring.release.keys import entry_of
 from grader.cli.grade import grade as run_grade
@@ -108,6 +119,13 @@ def test_a_key_holds_gradients(result, tiny_course, torch_source):
 def test_the_same_seed_makes_the_same_bytes(tiny_course, double_key):
     again = write([entry_of(tiny_course, tiny_course.kata_info("double"), 20170612)], 20170612, "0")
     assert again == double_key
+
+
+def test_a_key_at_another_level_of_compression_has_the_same_content_and_comes_back(double_key):
+    plain = repacked(double_key, 0)
+    assert len(plain) > len(double_key)
+    assert KeyFile(plain, "").message("double", "mistakes").keys() == {"values", "records", "mistakes"}
+    assert repacked(plain, LEVEL) == double_key
 
 
 def test_another_seed_makes_other_cases(tiny_course, double_key):

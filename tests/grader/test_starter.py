@@ -162,6 +162,15 @@ def test_an_installation_without_a_course_says_so(tmp_path):
     assert result.stderr.startswith("This installation of the grader holds no course;")
 
 
+def test_a_python_without_lzma_is_told_so(installed, tmp_path, monkeypatch):
+    monkeypatch.setattr(starter, "INSTALLED", installed / "grader" / "starter.zip")
+    monkeypatch.setattr(zipfile, "lzma", None)
+    result = CliRunner().invoke(grade, ["--start", str(tmp_path / "new")])
+    assert result.exit_code == 4
+    assert result.stderr.startswith("The course needs a Python that was built with its module lzma.")
+    assert not (tmp_path / "new").exists()
+
+
 def test_the_tasks_are_those_of_the_documentation():
     page = Path(__file__).parents[2] / "docs" / "editors.md"
     assert f"```json\n{starter.TASKS.read_text()}```" in page.read_text()

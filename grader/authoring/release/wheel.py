@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import re
 import zipfile
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import grader
@@ -14,11 +15,14 @@ from grader.course.catalog import CourseError
 
 PACKAGE = Path(__file__).resolve().parents[2]
 EPOCH = (2020, 1, 1, 0, 0, 0)  # fixed, so that the same files give the same bytes
+VERSION = re.compile("^Version: .*$", re.MULTILINE)
 EXCLUDED = ("__pycache__",)
+DESCRIPTIONS = ("Summary:", "Keywords:", "Description-Content-Type:")  # speak of the course beside the grader
 
 
-def build_wheel() -> tuple[str, bytes]:
-    """Return the wheel's file name and bytes. Raises CourseError if the grader is not installed."""
+def build_wheel(course: Path | None = None) -> tuple[str, bytes]:
+    """Return the wheel's file name and bytes, described as pyproject.toml describes it if the course is the
+    one beside the grader. Raises CourseError if the grader is not installed."""
     try:
         installed = distribution("decoder-dojo")
     except PackageNotFoundError:
@@ -26,11 +30,17 @@ def build_wheel() -> tuple[str, bytes]:
     stem = f"decoder_dojo-{grader.__version__}"
     info = f"{stem}.dist-info"
     files = {f"grader/{name}": path.read_bytes() for name, path in sources().items()}
-    files[f"{info}/METADATA"] = _metadata(installed).encode()
+    about = {
+        name: installed.read_text(name) or "" for name in ("METADATA", "entry_points.txt", "licenses/LICENSE")
+    }
+    # A checkout is installed once, and goes on: the metadata may name an older version.
+    about["METADATA"] = VERSION.sub(f"Version: {grader.__version__}", about["METADATA"], count=1)
+    if course is None or course.resolve() != PACKAGE.parent:
+        about["METADATA"] = _without_descriptions(about["METADATA"])
+    files |= {f"{info}/{name}": text.encode() for name, text in about.items()}
     files[f"{info}/WHEEL"] = (
         b"Wheel-Version: 1.0\nGenerator: kata\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     )
-    files[f"{info}/entry_points.txt"] = _entry_points(installed).encode()
     files[f"{info}/RECORD"] = _record(files, f"{info}/RECORD").encode()
     return f"{stem}-py3-none-any.whl", zipped(files)
 
@@ -42,23 +52,9 @@ def sources() -> dict[str, Path]:
     return {path.relative_to(PACKAGE).as_posix(): path for path in kept}
 
 
-def _metadata(installed: Distribution) -> str:
-    """Return the metadata without the descriptions, which speak of the course beside the grader."""
-    kept = (
-        "Metadata-Version",
-        "Name",
-        "Requires-Python",
-        "Requires-Dist",
-        "Provides-Extra",
-    )
-    headers = [(name, value) for name in kept for value in installed.metadata.get_all(name) or []]
-    headers.insert(2, ("Version", grader.__version__))  # a checkout is installed once, and goes on
-    return "".join(f"{name}: {value}\n" for name, value in headers)
-
-
-def _entry_points(installed: Distribution) -> str:
-    scripts = [entry for entry in installed.entry_points if entry.group == "console_scripts"]
-    return "[console_scripts]\n" + "".join(sorted(f"{entry.name} = {entry.value}\n" for entry in scripts))
+def _without_descriptions(metadata: str) -> str:
+    lines = metadata.partition("\n\n")[0].splitlines()
+    return "".join(f"{line}\n" for line in lines if not line.startswith(DESCRIPTIONS))
 
 
 def _record(files: dict[str, bytes], own: str) -> str:
@@ -69,13 +65,15 @@ def _record(files: dict[str, bytes], own: str) -> str:
     return "".join(line(name, data) for name, data in files.items()) + f"{own},,\n"
 
 
-def zipped(files: dict[str, bytes], executable: tuple[str, ...] = ()) -> bytes:
-    """Return a zip archive of the files; the same files give the same bytes."""
+def zipped(files: dict[str, bytes], executable: tuple[str, ...] = (), dense: str = "") -> bytes:
+    """Return a zip archive of the files; the same files give the same bytes. Those that end in `dense` are
+    compressed by LZMA, which is slower and finds what is repeated further away."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             entry = zipfile.ZipInfo(name, EPOCH)
-            entry.compress_type = zipfile.ZIP_DEFLATED
+            is_dense = bool(dense) and name.endswith(dense)
+            entry.compress_type = zipfile.ZIP_LZMA if is_dense else zipfile.ZIP_DEFLATED
             entry.external_attr = (0o100755 if name in executable else 0o100644) << 16
             archive.writestr(entry, data)
     return out.getvalue()
