@@ -68,10 +68,6 @@ def _delay(line: int, trace: Trace, distance: dict[int, int]) -> int:
     return min(STEP * distance.get(line, FAR), FAR) if distance else 0
 
 
-def _is_body(spot: Spot) -> bool:
-    return isinstance(spot.node, list)
-
-
 def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
     """Yield the edits, one of each place in turn; places that the trace makes less likely come later."""
     additions = Additions(tree, library, trace.lines, trace.keys, trace.unbound, bool(trace.raised))
@@ -79,15 +75,17 @@ def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
     queue: list[tuple[float, int, Iterator[Any], Spot, float]] = []
     for spot in spots(tree):
         line = getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0))
-        if trace.unbound and not _is_body(spot) and trace.unbound not in names_in(spot.node):
+        start, is_body = _delay(line, trace, distance), isinstance(spot.node, list)
+        if trace.unbound and not is_body and trace.unbound not in names_in(spot.node):
             continue
-        start = _delay(line, trace, distance)
-        for delay, step, others in (
+        kinds = [
             (0.0, 1.0, slips_at(spot)),
             (0.5, UNREAD_STEP, additions.with_unread_names(spot)),
             (0.5, UNREAD_STEP, additions.of_statements(spot)),
             (1.0, 1.0, additions.at(spot)),
-        ):
+        ]
+        is_more = not is_body and not isinstance(spot.node, ast.Name)  # additions would keep the unbound name
+        for delay, step, others in kinds[:1] if trace.unbound and is_more else kinds:
             queue.append((start + delay, len(queue), others, spot, step))
     heapify(queue)
     while queue:
@@ -99,7 +97,7 @@ def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
         except StopIteration:
             heappop(queue)
             continue
-        if not trace.unbound or _is_body(spot) or trace.unbound not in names_in(other):
+        if not trace.unbound or isinstance(spot.node, list) or trace.unbound not in names_in(other):
             yield edit
 
 

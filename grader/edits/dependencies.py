@@ -61,17 +61,23 @@ def _step(node: ast.stmt, where: str, tests: set[str], inner: set[str]) -> _Step
     own = [n for n in nodes if isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "self"]
     called = {name for n in nodes if isinstance(n, ast.Call) for name in _called(n)}
     reads = {f"{where}:{n.id}" for n in nodes if isinstance(n, ast.Name)} | {f"self.{n.attr}" for n in own}
-    targets = [
-        n for part in getattr(node, "targets", [getattr(node, "target", node)]) for n in ast.walk(part)
-    ]
-    is_kept = isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.Expr)
-    binds = {f"{where}:{n.id}" for n in targets if isinstance(n, ast.Name) and is_kept}
-    binds |= {f"self.{n.attr}" for n in targets if n in own and is_kept}
+    bound = {id(n) for target in _targets(node) for n in ast.walk(target)}
+    binds = {f"{where}:{n.id}" for n in nodes if isinstance(n, ast.Name) and id(n) in bound}
+    binds |= {f"self.{n.attr}" for n in own if id(n) in bound}
     binds |= {f"call {name}" for name in called} | inner
     binds |= {f"return {where}"} if isinstance(node, ast.Return) else set()
     last = max((getattr(part, "end_lineno", 0) for part in parts), default=node.lineno)
     lines = range(node.lineno, max(last, node.lineno) + 1)
     return _Step(lines, reads | tests | {f"return {name}" for name in called}, binds)
+
+
+def _targets(node: ast.stmt) -> list[ast.AST]:
+    """Return what a statement binds or changes; a call that stands alone may change all that it reads."""
+    if isinstance(node, ast.Assign):
+        return [*node.targets]
+    if isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For):
+        return [node.target]
+    return [node] if isinstance(node, ast.Expr) else []
 
 
 def _called(node: ast.Call) -> set[str]:

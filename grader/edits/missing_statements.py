@@ -101,14 +101,11 @@ def _lost(body: list[ast.stmt], waiting: set[str]) -> tuple[set[str], set[str]]:
     for node in body:
         parts = [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.stmt)]
         names = [n for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)]
-        stored = (
-            set()
-            if isinstance(node, ast.AugAssign)
-            else {n.id for n in names if isinstance(n.ctx, ast.Store)}
-        )
-        waiting = waiting - {n.id for n in names if n.id not in stored or isinstance(n.ctx, ast.Load)}
-        lost |= waiting & stored
-        waiting |= stored
+        reads_all = isinstance(node, ast.AugAssign)
+        waiting = waiting - {n.id for n in names if reads_all or isinstance(n.ctx, ast.Load)}
+        bound = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        lost |= waiting & bound
+        waiting |= bound
         blocks = [block for part in ("body", "orelse") if (block := getattr(node, part, []))]
         ends = [_lost(block, waiting) for block in blocks if isinstance(block, list)]
         lost = lost.union(*(end[0] for end in ends))
