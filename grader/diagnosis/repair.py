@@ -8,8 +8,10 @@ in a fresh worker.
 from __future__ import annotations
 
 import ast
+import re
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -45,9 +47,10 @@ from grader.worker.student import Student
 WALL_FACTOR = 2  # wall time of a search, as a multiple of its CPU time
 CALL_SECONDS = 0.25  # CPU time of one call of a candidate
 START_SECONDS = 10.0
+UNBOUND = re.compile(r"raised (?:NameError|UnboundLocalError): [^']*'(\w+)'")
 MOST_PLACES = 3
-MOST_GOALS = 4  # failing checks whose cases a candidate has to pass first
-LONGER = 1.0  # how much longer to look for other places, as a share of the time to the first
+MOST_GOALS = 4  # failing checks with which the goals begin, the cases that a candidate has to pass first
+LONGER = 1.0  # how much longer to look for other places, as a share of the time until the first was tried
 AT_LEAST = 0.15  # seconds to look for other places
 
 
@@ -56,13 +59,13 @@ class Clock:
 
     def __init__(self, options: SearchOptions) -> None:
         self.options = options
-        self.process: Process | None = None  # the worker that is running
+        self.processes: list[Process] = []  # the workers that are running
         self._began, self._wall, self._workers = time.process_time(), time.monotonic(), 0.0
         self.limit = options.seconds
 
     @property
     def spent(self) -> float:
-        running = self.process.usage().cpu if self.process else 0.0
+        running = sum(process.usage().cpu for process in self.processes)
         return time.process_time() - self._began + self._workers + running
 
     def is_over(self) -> bool:
@@ -73,7 +76,7 @@ class Clock:
     def stop(self, process: Process) -> None:
         """Kill a worker, and keep its CPU time."""
         self._workers += process.usage().cpu
-        self.process = None
+        self.processes.remove(process)
         process.kill()
 
 
@@ -102,7 +105,7 @@ class SearchEnded(Exception):
 
 
 class Trial:
-    """A worker that has loaded the submission, and loads candidates. Raises SearchEnded."""
+    """A worker that has loaded a source, and loads candidates. Raises SubmissionFailed, WorkerLost."""
 
     def __init__(
         self,
@@ -111,19 +114,18 @@ class Trial:
         factory: WorkerFactory,
         device: str,
         clock: Clock,
+        source: str,
     ) -> None:
         self.prepared, self.submission, self.clock = prepared, submission, clock
         kata = prepared.kata
-        self.process = clock.process = factory.start(device)
+        self.process = factory.start(device)
+        clock.processes.append(self.process)
         budget = Budget(is_outdated=clock.is_over)
         as_tensors = submission.as_tensors
         self.student = RemoteStudent(self.process, CALL_SECONDS, budget, kata.library, as_tensors)
         try:
             self.student.greeting(START_SECONDS)
-            self.context = self.load(submission.source)
-        except (SubmissionFailed, WorkerLost):
-            self.close()
-            raise SearchEnded from None
+            self.context = self.load(source)
         except BaseException:
             self.close()
             raise
@@ -168,7 +170,9 @@ class RepairSearch:
         self.prepared, self.submission, self.options = prepared, submission, options
         self.factory, self.device = factory, device
         self.failing = [result for result in results if result.failures]
-        self.goals = [goal for result in self.failing[:MOST_GOALS] for goal in _goals(result)]
+        passing = [result for result in results if result.asked and not result.failures]
+        few = [*self.failing[:MOST_GOALS], *passing[:1]]  # so that no candidate breaks what is right
+        self.goals = [goal for result in few for goal in _goals(result)]
         self.clock = Clock(options)
         self.trial: Trial | None = None
         self.judged = 0  # candidates
@@ -183,9 +187,12 @@ class RepairSearch:
                 return
             self._locate()
             if not self.places or any(result.check.judge not in LOCATED for result in self.failing):
-                raised = next((f.line for result in self.failing for f in result.failures if f.line), 0)
+                failures = [failure for result in self.failing for failure in result.failures]
+                raised = frozenset(failure.line for failure in failures if failure.line)
+                unbound = next(filter(None, (UNBOUND.search(failure.message) for failure in failures)), None)
                 arguments = [*next(_goals(own[0])).cases[0].arguments.values()]
-                self._search(Trace(frozenset(lines), raised, tuple(dict.fromkeys(_keys(arguments)))))
+                keys = tuple(dict.fromkeys(_keys(arguments)))
+                self._search(Trace(frozenset(lines), raised, unbound[1] if unbound else "", keys))
         except (Outdated, SearchEnded):
             pass
         finally:
@@ -235,10 +242,14 @@ class RepairSearch:
         tree = ast.parse(self.submission.source)
         candidates = self._candidates(tree, trace)
         while not self.clock.is_over() and (batch := list(islice(candidates, TOGETHER))):
-            for candidate in self._passing(batch):
-                place = place_of_edit(candidate.edit)
-                if self._is_new(place) and self._passes_everything(candidate.source):
-                    self._add(place)
+            passing, spent = self._passing(batch), self.clock.spent
+            while passing:
+                candidate, *passing = passing
+                if self._is_new(place := place_of_edit(candidate.edit)):
+                    if self._passes_everything(candidate.source):
+                        self._add(place, spent)
+                    else:
+                        passing = self._passing(passing)  # there are more goals now
                 if len(self.places) == MOST_PLACES:
                     return
 
@@ -261,7 +272,7 @@ class RepairSearch:
         self.judged += len(batch)
         while batch and not self.clock.is_over():
             try:
-                self.trial = self.trial or self._open()
+                self.trial = self.trial or self._open_own()
                 runs = [partial(self._passes_goals, n, candidate) for n, candidate in enumerate(batch, 1)]
                 passed = list(run_together(self.trial.student, runs))
                 return [candidate for candidate, passes in zip(batch, passed, strict=True) if passes]
@@ -280,10 +291,11 @@ class RepairSearch:
         except CheckAborted:
             raise LostBy(candidate) from None
 
-    def _add(self, place: EditPlace) -> None:
-        if not self.places:
-            spent = self.clock.spent
-            self.clock.limit = min(self.clock.limit, spent + max(AT_LEAST, LONGER * spent))
+    def _add(self, place: EditPlace, found_after: float) -> None:
+        """Add a place whose edit was tried after so many seconds."""
+        if all(one.fact for one in self.places):
+            longer = max(AT_LEAST, LONGER * found_after)
+            self.clock.limit = min(self.clock.limit, self.clock.spent + longer)
         self.places.append(place)
 
     def _passes(self, source: str, checks: list[Check], undo: Sequence[Label] = ()) -> bool:
@@ -299,27 +311,39 @@ class RepairSearch:
             return False
 
     def _passes_everything(self, source: str) -> bool:
-        """Return whether a candidate keeps the rules and passes every check, the failing ones first."""
+        """Return whether a candidate keeps the rules and passes every check, in a worker of its own. If not,
+        what it has failed becomes a goal."""
         if any(first_use(source, rule.forbidden) for rule in self.prepared.kata.rules):
             return False
-        if not self._passes(source, [result.check for result in self.failing]):
+        failing = {result.check.name for result in self.failing}
+        checks = sorted(self.prepared.checks, key=lambda check: check.name not in failing)
+        try:
+            with closing(self._open(source)) as trial:
+                results = (run_check(check, trial.context) for check in checks)
+                failed = next((result for result in results if result.failures), None)
+                self.goals += _goals(failed) if failed else []
+                return failed is None
+        except (SubmissionFailed, WorkerLost, CheckAborted):
             return False
-        self._close()
-        is_right = self._passes(source, self.prepared.checks)
-        self._close()
-        return is_right
 
     def _context(self, source: str = "") -> CheckContext:
         """Return a context of a source, or of the submission, that has just been loaded. Raises SearchEnded,
         SubmissionFailed, WorkerLost."""
         if self.trial is None:
-            self.trial = self._open()
+            self.trial = self._open_own()
             if not source:
                 return self.trial.context
         return self.trial.load(source or self.submission.source)
 
-    def _open(self) -> Trial:
-        return Trial(self.prepared, self.submission, self.factory, self.device, self.clock)
+    def _open(self, source: str) -> Trial:
+        return Trial(self.prepared, self.submission, self.factory, self.device, self.clock, source)
+
+    def _open_own(self) -> Trial:
+        """Return a trial of the submission. Raises SearchEnded."""
+        try:
+            return self._open(self.submission.source)
+        except (SubmissionFailed, WorkerLost):
+            raise SearchEnded from None
 
     def _close(self) -> None:
         if self.trial is not None:
@@ -328,10 +352,11 @@ class RepairSearch:
 
 
 def _goals(result: CheckResult) -> Iterator[Check]:
-    """Yield the check with a failing case of medium weight, and with the smallest one."""
+    """Yield the check with its smallest failing case, whose calls are the shortest, and with a medium one. Of
+    a check that passes, they are passing cases."""
     check = result.check
-    cases = sorted((failure.case for failure in result.failures), key=attrgetter("weight"))
-    for case in dict.fromkeys([cases[len(cases) // 2], cases[0]]):
+    cases = sorted([failure.case for failure in result.failures] or result.asked, key=attrgetter("weight"))
+    for case in dict.fromkeys([cases[0], cases[len(cases) // 2]]):
         yield Check(check.name, check.title, check.points, [case], check.judge, check.parameters)
 
 

@@ -12,6 +12,7 @@ INFINITE = {"numpy": "-np.inf", "torch": "float('-inf')"}
 WITH_NAME = (
     *("({0}) / {n}", "({0}) * {n}", "({0}) + {n}", "({0}) - {n}", "({0}) @ {n}", "{n} @ ({0})"),
     *("{n} - ({0})", "{n} / ({0})", "{n} ** ({0})"),
+    "({0}) @ {n}.swapaxes(-1, -2)",
     *("({0}) / {n} ** 0.5", "({0}) * {n} ** 0.5", "({0}) / {n}.shape[-1] ** 0.5", "({0}) / {n}.shape[-1]"),
 )
 #: What is added with an entry of the arguments, which is often a weight.
@@ -58,6 +59,7 @@ ALONE = {
         *("({0}).mean(axis=-1, keepdims=True)", "({0}).sum(axis=-1, keepdims=True)", "1 + ({0})"),
         *("({0}) - ({0}).mean(axis=-1, keepdims=True)", "({0}).mean()", "({0}).sum()"),
         *("({0}).max(axis=-1, keepdims=True)", "np.tril({0})", "np.triu({0}, 1)", "({0}).argmax()"),
+        "({0}).reshape(*({0}).shape[:-2], -1)",
     ),
     "torch": (
         *("-({0})", "~({0})", "({0}).T", "({0}).transpose(-2, -1)", "({0}).transpose(1, 2)", "({0}).clone()"),
@@ -65,6 +67,7 @@ ALONE = {
         *("({0}) + 1", "({0}) - 1", "1 - ({0})", "({0}) + 1e-5", "({0}) ** 2", "({0}).softmax(dim=-1)"),
         *("({0}).exp()", "({0}).sqrt()", "({0}).detach()", "({0}).amax(dim=-1, keepdim=True)"),
         *("({0}).tril()", "({0}).triu(1)", "({0}).argmax(dim=-1)", "({0}).sin()", "({0}).cos()"),
+        *("({0}).flatten(-2)", "({0}).mean()", "({0}).sum()"),
     ),
 }
 SELDOM_ALONE = {
@@ -83,7 +86,7 @@ SELDOM = (
 AXES = ("-1", "0", "1", "-2")
 INDICES = (
     *("-1", "0", "..., -1", "..., None", ":, None", "None", "1:", ":1", ":-1", ":, -1"),
-    *("..., -1:", "..., :-1", "..., 1:"),
+    *("..., -1:", "..., :-1", "..., 1:", ":, None, None"),
 )
 LESS_ITS_MAXIMUM = {
     "numpy": "{0} - {0}.max(axis=-1, keepdims=True)",
@@ -97,7 +100,6 @@ LATER = {
     "numpy": "np.triu(np.ones(({n}, {n}), dtype=bool), 1)",
     "torch": "torch.ones({n}, {n}, dtype=torch.bool, device={p}.device).triu(1)",
 }
-ALONE_OF = {name: [text.replace("{0}", "{n}") for text in texts] for name, texts in ALONE.items()}
 #: Functions that work along an axis, functions that make an array, and what others may lack.
 ALONG_AN_AXIS = """
     all any amax amin argmax argmin argsort cat concatenate cumprod cumsum expand_dims flip gather log_softmax

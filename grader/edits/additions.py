@@ -7,13 +7,11 @@ They use the names in scope and what the file itself calls, and no reference.
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from grader.edits.addition_tables import (
     ALONE,
-    ALONE_OF,
     ALONG_AN_AXIS,
     AXES,
     AXIS,
@@ -51,6 +49,7 @@ from grader.edits.context import (
     statements,
     with_part,
 )
+from grader.edits.expression_operators import INFINITIES
 from grader.edits.missing_statements import (
     Unread,
     copied_first,
@@ -74,10 +73,17 @@ class Additions:
     """Generates edits that add code to a submission, made of the names, calls and indices that it has."""
 
     def __init__(
-        self, tree: ast.Module, library: str, lines: Collection[int] = (), keys: Collection[str] = ()
+        self,
+        tree: ast.Module,
+        library: str,
+        lines: Collection[int] = (),
+        keys: Collection[str] = (),
+        unbound: str = "",
+        raises: bool = False,
     ) -> None:
-        """Read a tree; `lines` ran in a failing call, whose arguments have the keys `keys`."""
-        self.library = library
+        """Read a tree; `lines` ran in a failing call, whose arguments have the keys `keys`. If it `raises`,
+        and did so because a name was not bound, this is `unbound`."""
+        self.library, self.unbound, self.raises = library, unbound, raises
         nodes = list(ast.walk(tree))
         calls = [node for node in nodes if isinstance(node, ast.Call)]
         own = [n for n in nodes if isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "self"]
@@ -99,14 +105,10 @@ class Additions:
         read = {ast.unparse(n) for n in own if isinstance(n.ctx, ast.Load)}
         self.unread_members = [name for name in [*self.members, *self.modules] if name not in read]
         self.unread = Unread(tree, lines, keys)
-        stored = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-        imported = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
         made = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-        self.known = {*vars(builtins), *made, *stored, *(n.arg for n in nodes if isinstance(n, ast.arg))}
         bound = {n.attr for n in own if isinstance(n.ctx, ast.Store)} | made | {*OF_MODULES.split()}
         registered = {n.value for n in nodes if isinstance(n, ast.Constant)}  # the names of buffers
         self.unbound_members = sorted({n.attr for n in own} - bound - registered)
-        self.known |= {alias.asname or alias.name.split(".")[0] for n in imported for alias in n.names}
 
     def at(self, spot: Spot) -> Iterator[Any]:
         """Yield what could be put in place of a node or a body, the most common slips first."""
@@ -122,8 +124,11 @@ class Additions:
                 yield from _in_turns(self._by_kind(node, around), expressions(texts))
                 return
             yield from self._by_kind(node, around)
-            if isinstance(node, ast.Constant):
-                yield from expressions([*self._names(node, around), *self.constants, INFINITE[self.library]])
+            if isinstance(node, ast.Constant) or _is_number(node):
+                names = self._names(node, around)
+                size = getattr(node, "value", None)
+                products = [f"{size} * {name}" for name in names if type(size) is int and size > 1]
+                yield from expressions([INFINITE[self.library], *names, *products, *self.constants])
 
     def of_statements(self, spot: Spot) -> Iterator[list[ast.stmt]]:
         """Yield bodies with one more statement, or with one changed to resemble another."""
@@ -136,31 +141,31 @@ class Additions:
             yield from like_another(spot.node)
 
     def _bound(self, body: list[ast.stmt], around: ExpressionContext) -> Iterator[list[ast.stmt]]:
-        """Yield bodies that assign a variable which is read and never assigned."""
-        known = self.known | around.names.keys()
+        """Yield bodies that assign the variable which is read and not bound."""
         for before, statement, after in each(body):
-            missing = sorted(names_in(statement) - known)
-            values = self._values(around) if len(missing) == 1 else ()
-            for value in values:
-                assign = ast.Assign([ast.Name(missing[0], ast.Store())], value)
-                yield [*before, assign, statement, *after]
-            if missing:
+            if self.unbound in names_in(statement):
+                for value in self._values(around):
+                    assign = ast.Assign([ast.Name(self.unbound, ast.Store())], value)
+                    yield [*before, assign, statement, *after]
                 return
 
     def _values(self, around: ExpressionContext) -> Iterator[ast.expr]:
-        """Yield what a name may be bound to: a mask of later positions, or a part of a name."""
-        names = [*around.names]
-        unread = [name for name in names if name in self.unread.variables(around.where)]
+        """Yield what a name may be bound to: an empty value, a mask of later positions, or what is made of a
+        name."""
+        unread = [name for name in around.names if name in self.unread.variables(around.where)]
+        names = _distinct([*unread, *around.names])
         parts = [f"{{n}}[{index}]" for index in _distinct([*self.indices, *INDICES])]
+        empty = ["0", "[]", "{}", *(f"[{name}]" for name in names)]
         later = LATER[self.library].replace("{p}", min(around.parameters, default=""))
-        yield from expressions(_with_names([*parts, *ALONE_OF[self.library]], unread))
-        yield from expressions(_with_names([later], names))
+        alone = [text.replace("{0}", "{n}") for text in self._alone(around)]
+        yield from expressions(_with_names([*parts, *alone], unread))
+        yield from expressions([*empty, *_with_names([later, *alone, *parts], names)])
 
     def with_unread_names(self, spot: Spot) -> Iterator[Any]:
         """Yield what could replace a node, using what the file has and never uses: a variable, a member, a
         function, or a key of the arguments."""
         node, around = spot.node, spot.around
-        if spot.part == "func" or not isinstance(node, ast.AST) or not _is_value(node):
+        if spot.part == "func" or not isinstance(node, ast.AST) or not (_is_value(node) or _is_number(node)):
             return
         text, names = ast.unparse(node), self._names(node, around)
         members = self.unread_members if "." in around.where else []
@@ -170,20 +175,22 @@ class Additions:
         given = _array_of(node) if isinstance(node, ast.Call) else ""  # such as `x.clip(0)` for `x - n`
         first = [*self.unread.calls(around, names), *_with_names(WITH_WEIGHTS, looked_up)]
         yield from expressions(pattern.replace("{0}", text) for pattern in first)
-        for pattern in self._with_unread(bound, names) if bound else ():
-            yield from expressions([pattern.replace("{0}", text)])
+        for pattern in self._with_unread(bound, names, around) if bound else ():
+            if "{0}" not in pattern or not _is_number(node):
+                yield from expressions([pattern.replace("{0}", text)])
         if given:
             yield from expressions(one.replace("{0}", given) for one in _with_names(WITH_NAME, bound))
 
-    def _with_unread(self, bound: list[str], names: list[str]) -> Iterator[str]:
+    def _with_unread(self, bound: list[str], names: list[str], around: ExpressionContext) -> Iterator[str]:
         """Yield patterns with one of the names in `bound`, and perhaps one of `names`."""
         seldom = (*SELDOM_WITH_NAME_IN[self.library], *SELDOM_WITH_NAME, *SELDOM_WITH_NUMBER)
         yield from _with_names(_pairs(bound[1:]), bound)
         yield from _with_names(("{n}", "{n}({0})", *WITH_NAME), bound)
+        for small in (name for name in around.names if "eps" in name):
+            yield from _with_names((f"({{0}}) / ({{n}} + {small}) ** 0.5", f"{{n}} ** 0.5 + {small}"), bound)
+        yield from _with_names(seldom, bound)
         yield from _with_names(_pairs(names, WITH_TWO_NAMES_IN[self.library]), bound)
-        yield from _with_names((*seldom, *_pairs(names)), bound)
-        for small in (name for name in names if "eps" in name):
-            yield from _with_names((f"({{0}}) / ({{n}} + {small}) ** 0.5",), bound)
+        yield from _with_names(_pairs(names), bound)
         parts = [f"{name}[{index}]" for name in bound for index in _distinct([*self.indices, *INDICES])]
         yield from _with_names(("({0}) @ {n}", "{n} @ ({0})", *WITH_NAME[:4]), parts)
 
@@ -197,14 +204,19 @@ class Additions:
                 yield with_part(node, "args", [*node.args, node.args[-1]])  # such as the shape of a square
             yield from self._with_keyword(node, around)
             yield from of_call(node)
-            for value in [*self._names(node, around), "1", "-1", "0", "None", INFINITE[self.library]]:
+            for value in [INFINITE[self.library], *self._names(node, around), "1", "-1", "0", "None"]:
                 yield with_part(node, "args", [*node.args, expression(value)])
         if isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load):
             yield from node.elts
+            for item in expressions(["[]", "{}", "0", "None", *self._names(node, around)]):
+                yield with_part(node, "elts", [*node.elts, item])
         if isinstance(node, ast.Subscript):
+            yield from with_another_axis(node)
             others = _distinct([*self.indices, *INDICES])
             yield from (with_part(node, "slice", one.slice) for one in expressions(f"x[{i}]" for i in others))  # type: ignore[attr-defined]
-            yield from with_another_axis(node)
+        if isinstance(node, ast.BinOp) and ast.unparse(node.left) == (same := ast.unparse(node.right)):
+            twice = (pattern for pattern in ALONE[self.library] if pattern.count("{0}") == 2)
+            yield from expressions(pattern.replace("{0}", same) for pattern in twice)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             yield expression(INFINITE[self.library])  # for a large negative number
         yield from other_number(node)
@@ -223,19 +235,24 @@ class Additions:
             yield from (f"{given} - ({{0}})", f"{given} / ({{0}})")
         elif isinstance(node, ast.Call) and name_of(node) in ("clip", "clamp"):
             yield LESS_ITS_MAXIMUM[self.library].replace("{0}", _array_of(node))
-        alone = [*ALONE[self.library]]
-        if "axis" in around.parameters:
-            alone += [pattern.replace("axis=-1", "axis=axis") for pattern in alone if "axis=-1" in pattern]
         indexed = [f"({{0}})[{index}]" for index in _distinct([*self.indices, *INDICES])]
         called = [f"{function}({{0}})" for function in self.functions]
         yield from _in_turns(
-            iter([*alone, *SELDOM_ALONE[self.library]]),
+            iter([*self._alone(around), *SELDOM_ALONE[self.library]]),
             _with_names(WITH_NAME, names),
             iter([*called, *indexed]),
         )
         yield from SELDOM
         yield from _with_names(seldom, names)
         yield from _with_names(SELDOM_WITH_NUMBER, [name for name in names if name not in self.arrays])
+
+    def _alone(self, around: ExpressionContext) -> list[str]:
+        """Return the patterns without a name. One along the last axis may go along a parameter `axis`."""
+        along = "axis=axis" if "axis" in around.parameters else "axis=-1"
+        patterns = [*ALONE[self.library]]
+        if self.raises:  # most often since shapes do not fit, which an operation of each entry keeps
+            patterns.sort(key=lambda pattern: not pattern.startswith("({0})."))
+        return _distinct([*patterns, *(pattern.replace("axis=-1", along) for pattern in patterns)])
 
     def _names(self, node: ast.AST, around: ExpressionContext) -> list[str]:
         """Return the names that are bound before the node, the nearest first."""
@@ -270,13 +287,19 @@ def _is_module(value: ast.expr) -> bool:
 
 def _is_value(node: ast.AST) -> bool:
     """Return whether the node is an expression that is read, and neither a module nor a module's function."""
-    if not isinstance(node, VALUES) or isinstance(getattr(node, "ctx", None), ast.Store):
+    if not isinstance(node, VALUES) or isinstance(getattr(node, "ctx", None), ast.Store) or _is_number(node):
         return False
     root: ast.expr = node
     while isinstance(root, ast.Attribute):
         root = root.value
     is_member = root is not node and getattr(root, "id", "") not in ("self", "")
     return not (isinstance(root, ast.Name) and root.id in MODULES) and not is_member
+
+
+def _is_number(node: ast.AST) -> bool:
+    """Return whether the node is a signed number or infinite, which no operation of arrays fits."""
+    is_signed = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+    return is_signed or ast.unparse(node) in INFINITIES or ast.unparse(node).endswith(".inf")
 
 
 def _pairs(others: list[str], patterns: Iterable[str] = WITH_TWO_NAMES) -> list[str]:

@@ -13,28 +13,25 @@ from heapq import heapify, heappop, heapreplace
 from typing import Any
 
 from grader.edits.additions import Additions
-from grader.edits.context import name_of
+from grader.edits.context import name_of, names_in
+from grader.edits.dependencies import distances
 from grader.edits.walk import Edit, Spot, slips_at, spots
 
 UNREAD_STEP = 0.2  # of the cost of an edit that uses a name which is bound and never read; of others 1
 NOT_RUN = 40  # how many candidates go before the edits of a line that does not run in the failing call
-FAR = 15  # how many go at most before those of a line that is far from the one that raised
+FAR = 20  # how many go before those of a line on which the lines that raised do not depend
+STEP = 4  # how many go before those of a line on which they depend, for each statement on the way
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The lines that ran in a failing call, the line that raised an exception, 0 if none did, and the keys of
-    the dictionaries among the arguments."""
+    """The lines that ran in a failing call, those that raised exceptions in one, the name that was unbound if
+    this was the reason, and the keys of the dictionaries among the arguments."""
 
     lines: frozenset[int] = frozenset()
-    raised: int = 0
+    raised: frozenset[int] = frozenset()
+    unbound: str = ""
     keys: tuple[str, ...] = ()
-
-    def delay(self, line: int) -> int:
-        """Return how many candidates go before an edit of this line: more where a mistake is less likely."""
-        if self.lines and line not in self.lines:
-            return NOT_RUN
-        return min(abs(self.raised - line), FAR) if self.raised else 0
 
 
 class Sources:
@@ -64,30 +61,44 @@ def _statements(tree: ast.Module) -> list[ast.stmt]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
 
 
+def _delay(line: int, trace: Trace, distance: dict[int, int]) -> int:
+    """Return how many candidates go before an edit of this line: more where a mistake is less likely."""
+    if trace.lines and line not in trace.lines:
+        return NOT_RUN
+    return min(STEP * distance.get(line, FAR), FAR) if distance else 0
+
+
 def ranked(tree: ast.Module, library: str, trace: Trace) -> Iterator[Edit]:
     """Yield the edits, one of each place in turn; places that the trace makes less likely come later."""
-    additions = Additions(tree, library, trace.lines, trace.keys)
+    additions = Additions(tree, library, trace.lines, trace.keys, trace.unbound, bool(trace.raised))
+    distance = distances(tree, trace.raised)
     queue: list[tuple[float, int, Iterator[Any], Spot, float]] = []
     for spot in spots(tree):
         line = getattr(spot.node, "lineno", getattr(spot.owner, "lineno", 0))
-        start = trace.delay(line)
-        for delay, step, others in (
+        start, is_body = _delay(line, trace, distance), isinstance(spot.node, list)
+        if trace.unbound and not is_body and trace.unbound not in names_in(spot.node):
+            continue
+        kinds = [
             (0.0, 1.0, slips_at(spot)),
             (0.5, UNREAD_STEP, additions.with_unread_names(spot)),
             (0.5, UNREAD_STEP, additions.of_statements(spot)),
             (1.0, 1.0, additions.at(spot)),
-        ):
+        ]
+        is_more = not is_body and not isinstance(spot.node, ast.Name)  # additions would keep the unbound name
+        for delay, step, others in kinds[:1] if trace.unbound and is_more else kinds:
             queue.append((start + delay, len(queue), others, spot, step))
     heapify(queue)
     while queue:
         cost, number, others, spot, step = queue[0]
         try:
-            edit = spot.edit(next(others))
+            other: Any = next(others)
+            edit = spot.edit(other)
             heapreplace(queue, (cost + step, number, others, spot, step))
         except StopIteration:
             heappop(queue)
             continue
-        yield edit
+        if not trace.unbound or isinstance(spot.node, list) or trace.unbound not in names_in(other):
+            yield edit
 
 
 AXES = {"axis", "dim", "axes", "dims", "dim0", "dim1"}

@@ -43,7 +43,7 @@ class Unused:
 
 
 class Unread:
-    """The names of a tree that are bound and never read.
+    """The names of a tree that are bound and never read, or not before they are bound again.
 
     `lines` ran in a failing call, whose arguments have the keys `keys`.
     """
@@ -58,7 +58,7 @@ class Unread:
         self._owners = dict(_owners(tree))
 
     def variables(self, where: str) -> list[str]:
-        """Return the variables of a function that it never reads."""
+        """Return the variables of a function of which it does not read a value."""
         return self._variables.get(where, [])
 
     def looked_up(self, around: ExpressionContext) -> list[str]:
@@ -89,8 +89,28 @@ def _unread(node: ast.AST, where: str = "") -> Iterator[tuple[str, list[str]]]:
             bound = [arg.arg for arg in inner.args.args if arg.arg != "self"]
             bound += [n.id for n in names if isinstance(n.ctx, ast.Store)]
             read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
-            yield name, list(dict.fromkeys(n for n in bound if n not in read))
+            lost, _ = _lost(inner.body, {*bound} & {arg.arg for arg in inner.args.args})
+            yield name, list(dict.fromkeys(n for n in bound if n != "_" and (n not in read or n in lost)))
         yield from _unread(inner, name)
+
+
+def _lost(body: list[ast.stmt], waiting: set[str]) -> tuple[set[str], set[str]]:
+    """Return the names that are bound again before they are read, and those that still wait to be read; the
+    names in `waiting` do so before."""
+    lost = set[str]()
+    for node in body:
+        parts = [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.stmt)]
+        names = [n for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)]
+        reads_all = isinstance(node, ast.AugAssign)
+        waiting = waiting - {n.id for n in names if reads_all or isinstance(n.ctx, ast.Load)}
+        bound = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        lost |= waiting & bound
+        waiting |= bound
+        blocks = [block for part in ("body", "orelse") if (block := getattr(node, part, []))]
+        ends = [_lost(block, waiting) for block in blocks if isinstance(block, list)]
+        lost = lost.union(*(end[0] for end in ends))
+        waiting = waiting.intersection(*(end[1] for end in ends))
+    return lost, waiting
 
 
 def _unused(tree: ast.Module, lines: frozenset[int]) -> Iterator[Unused]:
@@ -134,7 +154,7 @@ def like_another(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
     for before, statement, after in each(body):
         for call in calls if isinstance(statement, ast.Assign) else ():
             args = [[*call.args[:i], statement.value, *call.args[i + 1 :]] for i in range(len(call.args))]
-            for value in (*(with_part(call, "args", changed) for changed in args), call):
+            for value in (*(with_part(call, "args", changed) for changed in args), call, *_turned(call)):
                 yield [*before, with_part(statement, "value", value), *after]
 
 

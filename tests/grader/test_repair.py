@@ -3,6 +3,7 @@
 import ast
 import textwrap
 import time
+from itertools import islice
 
 import pytest
 
@@ -11,6 +12,7 @@ from grader.diagnosis import repair
 from grader.diagnosis.repair import Candidate, CandidateStudent, Clock, RepairSearch
 from grader.diagnosis.search_options import SearchOptions
 from grader.edits.candidates import Sources, Trace, place_of_edit, ranked
+from grader.edits.dependencies import distances
 from grader.edits.walk import Edit
 from grader.expect import SubmissionFailed
 from grader.formats import NAMES, account, html, lines, summary, terminal
@@ -96,8 +98,6 @@ CUT = "def f(x):\n    sorted_x = x.sort()\n    {}return x < last"
         (MODULE, "self.up = a", "self.up = nn.Linear(b, a)"),
         (MODULE, "self.up = 3 * a", "self.up = nn.Linear(b, 3 * a)"),
         (MODULE, "self.a = a", "super().__init__()\n        self.a = a"),
-        (MASKED, "", "later = torch.ones(n, n, dtype=torch.bool, device=n.device).triu(1)\n    "),
-        (CUT, "", "last = sorted_x[..., -1:]\n    "),
         (LINEAR, USING, f"self.up = nn.Linear(a, b)\n        {USING}"),
         (LINEAR, USING, f"self.up = nn.Linear(b, a)\n        {USING}"),
         (PROJECTED, "x", "x @ w_k"),
@@ -135,6 +135,50 @@ def edits_of(code, **trace):
     tree = ast.parse(code)
     sources = Sources(tree)
     return {sources.of(edit) for edit in ranked(tree, "numpy", Trace(**trace))}
+
+
+@pytest.mark.parametrize(
+    ("code", "unbound", "right"),
+    [
+        (MASKED, "later", "later = torch.ones(n, n, dtype=torch.bool, device=n.device).triu(1)\n    "),
+        (CUT, "last", "last = sorted_x[..., -1:]\n    "),
+        (CUT, "last", "last = []\n    "),
+    ],
+)
+def test_a_name_that_is_not_bound_is_bound_and_nothing_else_is_tried(code, unbound, right):
+    tree = ast.parse(code.format(""))
+    sources = Sources(tree)
+    edits = {sources.of(edit) for edit in ranked(tree, "torch", Trace(unbound=unbound))}
+    assert ast.unparse(ast.parse(code.format(right))) in edits
+    assert not any("x = x - 1" in edit or "sorted_x = x\n" in edit for edit in edits)
+
+
+def test_a_value_that_is_overwritten_before_it_is_read_comes_early():
+    tree = ast.parse(
+        "def f(x, mask):\n    scores = x * 2\n    if x:\n        scores = ~mask\n    return scores"
+    )
+    early = map(Sources(tree).of, islice(ranked(tree, "numpy", Trace()), 250))
+    assert any("np.where(~mask, scores, -np.inf)" in source for source in early)
+
+
+CALLS = """
+def split(x, n):
+    parts = x.reshape(n, -1)
+    return parts
+
+def f(x, w, n):
+    unrelated = x + 1
+    if n > 1:
+        q = split(x, n)
+    return q @ w
+"""
+
+
+def test_a_line_depends_on_what_it_reads_on_what_is_called_and_on_the_calls():
+    found = distances(ast.parse(CALLS), {10})
+    assert (found[10], found[9], found[4], found[8], found[3]) == (0, 1, 2, 2, 3)
+    assert 7 not in found
+    assert distances(ast.parse(CALLS), {3})[9] == 2
 
 
 def test_a_function_that_is_never_used_is_called():

@@ -51,6 +51,7 @@ class Executor:
         self.objects: dict[int, Any] = {}
         self.call_back = call_back
         self._number = self._kept = 0
+        self._tracer: Tracer | None = None  # of the last call that was traced
         #: The last results, their bytes when they were returned, and whether the next calls may not change
         #: them. What a method returns may be a view of its object, and is held for one call.
         self._held: list[tuple[Any, bytes, bool]] = []
@@ -72,8 +73,8 @@ class Executor:
         made_to_change = request.target is not None and request.name in MADE_TO_CHANGE
         call = self._call
         if request.trace and not made_to_change:
-            tracer = Tracer(self.module, given)
-            function, outcome.trace = tracer.around(function), tracer.trace
+            self._tracer = Tracer(self.module, given, self._tracer.spent if self._tracer else 0.0)
+            function, outcome.trace = self._tracer.around(function), self._tracer.trace
         elif request.undo and not made_to_change and not isinstance(function, type):
             undo = undoing({(kind, name) for kind, name in request.undo}, self.module, given)
             if request.grad_mode:  # looks at the mode after the call

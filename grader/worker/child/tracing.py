@@ -14,26 +14,27 @@ import numpy as np
 from grader.worker.child.lasting import Label, Snapshot
 from grader.worker.protocol.messages import LONGEST_NAME, MOST_KEPT
 
-MOST_SECONDS = 0.1  # of CPU time for comparing the arguments and the state with what they were
+MOST_SECONDS = 0.2  # of CPU time, in all calls, for comparing the arguments and the state with what they were
 
 
 class Tracer:
     """Records the lines of the functions of one file, and what the calls of these change."""
 
-    def __init__(self, module: Any, given: list[Any]) -> None:
-        self.filename = module.__file__
+    def __init__(self, module: Any, given: list[Any], spent: float) -> None:
+        """Begin with the seconds that the tracers of earlier calls have spent on comparing."""
+        self.spent, self.filename = spent, module.__file__
         self.lines: set[int] = set()
         self.changed = 0  # the first line after which an argument differs; 0 if none does
         self.kept: dict[Label, int] = {}  # such lines of the variables that outlive the call
         self.trace: dict[str, Any] = {}  # `Outcome.trace`, filled after the call
         self._arguments, self._before, self._last = given, _bits(given), 0
         self._snapshot = partial(Snapshot, module, given)
-        self._at_first, self._spent = self._snapshot(), 0.0
+        self._at_first: Snapshot | None = None
 
     def __call__(self, frame: FrameType, event: str, _argument: Any) -> Any:
         if frame.f_code.co_filename != self.filename:
             return None
-        if self._last and self._spent < MOST_SECONDS:
+        if self._last:
             self._compare(self._last)
         if event == "return":
             caller = frame.f_back
@@ -47,6 +48,8 @@ class Tracer:
 
     def _compare(self, line: int) -> None:
         """Record the line if an argument or a variable differs after it."""
+        if self._at_first is None or self.spent >= MOST_SECONDS:
+            return
         began = time.process_time()
         if not self.changed and _bits(self._arguments) != self._before:
             self.changed = line
@@ -54,14 +57,17 @@ class Tracer:
             at = _first_line(one.holder) if one.label[0] == "results" else line
             if len(self.kept) < MOST_KEPT and len(one.label[1]) <= LONGEST_NAME:
                 self.kept.setdefault(one.label, at)
-        self._spent += time.process_time() - began
+        self.spent += time.process_time() - began
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that records what a call does. It returns None if the call raises."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             before = sys.gettrace()
-            self._at_first = self._snapshot()
+            if self.spent < MOST_SECONDS:
+                began = time.process_time()
+                self._at_first = self._snapshot()
+                self.spent += time.process_time() - began
             sys.settrace(self)
             try:
                 return function(*args, **kwargs)
@@ -69,7 +75,7 @@ class Tracer:
                 return None
             finally:
                 sys.settrace(before)
-                self._compare(0 if self._spent >= MOST_SECONDS else self._last)
+                self._compare(self._last)
                 kept = [[kind, name, line] for (kind, name), line in self.kept.items()]
                 self.trace |= {"lines": sorted(self.lines), "changed": self.changed, "kept": kept}
 
