@@ -102,7 +102,7 @@ class HostileRun:
         self.plant()
         self.grader = Grader(Course(self.course), {self.library: self.source}, device)
         self.honest = {kata: self.grade_text(kata, HONEST[kata]).score for kata in self.katas}
-        self.canary = self.text_of(self.grade_text("double", CANARY)) if library == "numpy" else ""
+        self.canary = self.text_of(self.grade_text("double", CANARY)) if "double" in self.katas else ""
         self.state = self.observe()
 
     def isolate(self, library, layers):
@@ -110,7 +110,7 @@ class HostileRun:
         tempfile.tempdir = str(self.tmp)
         os.environ["XDG_CACHE_HOME"] = str(self.base / "cache")
         self.katas = ["top_p"] if library == "torch" else ["softmax", "double"]
-        self.katas = ["softmax"] if self.lead else self.katas
+        self.katas = ["softmax"] if self.device == "cuda" else self.katas
         gradebook = self.base / "gradebook"
         gradebook.write_text("secret-gradebook-0123456789")
         self.gradebook = os.open(gradebook, os.O_RDWR)
