@@ -27,9 +27,10 @@ from grader.grading.startup import has_cuda
 from grader.grading.submission_run import START_SECONDS
 from grader.values.formatting import counted
 from grader.worker.child.sandbox import allowed_paths
-from grader.worker.client import RemoteStudent
-from grader.worker.fork_server import open_source
-from grader.worker.process import Process
+from grader.worker.client import RemoteStudent, WorkerLost
+from grader.worker.fork_server import ForkServer, open_source
+from grader.worker.process import Process, SpawnFactory, WorkerFactory
+from grader.worker.protocol.terms import ALL
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "benchmarks" / "gpu.md"
@@ -109,6 +110,36 @@ def _driver() -> str:
     return next(iter(asked.stdout.split()), "none")
 
 
+def refusal(factory: WorkerFactory) -> str:
+    """Return why CUDA does not start in a worker of this factory; "" if it starts."""
+    with closing(factory), factory.start("cuda") as process:
+        try:
+            RemoteStudent(process).greeting(START_SECONDS)
+        except WorkerLost as lost:
+            process.channel.drain()
+            printed = process.channel.output.text().split("\n")
+            return next((line for line in reversed(printed) if line.strip()), str(lost))
+    return ""
+
+
+def fallback() -> tuple[str, str]:
+    """Return a sentence on what keeps CUDA from starting in a worker of `grade`, and the isolation with which
+    the verdicts are found all the same; "" and the whole sandbox if it starts."""
+    if not refusal(ForkServer("torch", is_late=True)):
+        return "", "best"
+    why = refusal(SpawnFactory("torch"))
+    if not why:
+        os.environ["DOJO_WORKERS"] = "spawn"
+        return "**CUDA does not start in a forked worker**, so workers were spawned.", "best"
+    others = ((layer, tuple(one for one in ALL if one != layer)) for layer in ALL)
+    single = [layer for layer, left in others if not refusal(SpawnFactory("torch", left))]
+    found = f"It starts without {' or without '.join(single)}" if single else "No single layer is the cause"
+    return (
+        f"**CUDA does not start in the sandbox:** {why.rstrip('.')}. {found}; verdicts are those without it.",
+        "none",
+    )
+
+
 def isolation(is_real: bool) -> list[list[str]]:
     """Return a row for each thing that a worker may do or not: without CUDA, and beside it."""
     columns = []
@@ -155,9 +186,13 @@ def sentence(results: list[KataOnDevice], device: str) -> str:
 
 
 def page(
-    head: dict[str, str], results: list[KataOnDevice], held: list[list[str]], gained: list[list[str]]
+    head: dict[str, str],
+    results: list[KataOnDevice],
+    held: list[list[str]],
+    gained: list[list[str]],
+    refused: str = "",
 ) -> str:
-    """Return the page as Markdown."""
+    """Return the page as Markdown; `refused` says why CUDA does not start in the sandbox, if it does not."""
     is_real = head["device"] != "pretended"
     never = (
         "**No line of this page was measured on a GPU.** The verdicts come from workers on the CPU, in which"
@@ -176,6 +211,7 @@ def page(
         table(list(head), [list(head.values())]),
         sentence(results, head["device"]),
         *([] if is_real else [never]),
+        *([refused] if refused else []),
         "## By kata",
         table(["kata", "right answers", "mistakes", "differences", memory, "seconds"], [*_rows(results)]),
         "## Differences",
@@ -221,16 +257,16 @@ def main() -> int:
     infos = [info for info in chosen if has_answers_in_torch(course, info)]
     head, is_real = facts(), has_cuda()
     print(f"device: {head['device']}", flush=True)
-    held, gained = isolation(is_real), hostile(is_real)
-    results = []
-    at_once = min(AT_ONCE, os.cpu_count() or 1)
-    for info, result in for_each(
-        course, infos, judge_on_device, "cuda" if is_real else "cpu", at_once=at_once
-    ):
+    refused, layers = fallback() if is_real else ("", "best")
+    print(refused, end="\n" * bool(refused), flush=True)
+    held, gained = isolation(is_real and not refused), hostile(is_real and not refused)
+    results, at_once = [], min(AT_ONCE, os.cpu_count() or 1)
+    device = "cuda" if is_real else "cpu"
+    for info, result in for_each(course, infos, judge_on_device, device, layers, at_once=at_once):
         results.append(result)
         print(f"{info.name}: {len(result.differences)} of {result.answers} differ", flush=True)
         head["minutes"] = f"{(time.monotonic() - began) / 60:.1f}"
-        options.output.write_text(page(head, results, held, gained), encoding="utf-8")
+        options.output.write_text(page(head, results, held, gained, refused), encoding="utf-8")
     print(f"{sentence(results, head['device'])} The tables are in {options.output}.")
     return int(any(not one.is_foretold for result in results for one in result.differences))
 

@@ -94,14 +94,15 @@ def from_data(data: dict[str, Any]) -> MistakeOutcome:
 
 
 def outcomes(
-    course: Course, grader: Grader, prepared: PreparedKata, records: Records
+    course: Course, grader: Grader, prepared: PreparedKata, records: Records, redraws: bool = True
 ) -> list[MistakeOutcome]:
     """Judge every mistake that is not recorded in this process, in file order, and record them; the grader
-    then matches against their answers. A general mistake that cannot be told from another one is left out."""
+    then matches against their answers. A general mistake that cannot be told from another one is left out.
+    With `redraws`, those that draw are judged with other random numbers as well."""
     judged = list(_judged(course, prepared, records))
     matcher = matcher_of(prepared.kata, [mistake.recorded for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
-    changed = redrawn(course, prepared, judged, matcher)
+    changed = redrawn(course, prepared, judged, matcher) if redraws else {}
     records.note_mistakes(judged)
     every = [outcome_of(mistake, matcher, changed.get(mistake.recorded.id)) for mistake in judged]
     found = [outcome for outcome in every if not outcome.is_general or outcome.named == outcome.name]

@@ -99,11 +99,11 @@ def has_answers_in_torch(course: Course, info: KataInfo) -> bool:
     return info.library == "torch" or course.solution(info, "in_torch").is_file()
 
 
-def judge_on_device(course: Course, info: KataInfo, device: str) -> KataOnDevice:
+def judge_on_device(course: Course, info: KataInfo, device: str, isolation: str = "best") -> KataOnDevice:
     """Judge every answer in PyTorch to a kata on a device. A right answer has full marks on the CPU, which
     `kata verify` proves."""
     result = KataOnDevice(info)
-    grader, source = open_grader(course, [info], GraderSettings(device))
+    grader, source = open_grader(course, [info], GraderSettings(device, isolation))
     with closing(source):
         prepared = grader.prepare(info)
         expected = _on_cpu(course, grader, prepared) if info.library == "torch" else []
@@ -124,7 +124,7 @@ def judge_on_device(course: Course, info: KataInfo, device: str) -> KataOnDevice
 def _on_cpu(course: Course, grader: Grader, prepared: PreparedKata) -> list[MistakeOutcome]:
     """Return the outcomes of all mistakes on the CPU. The grader then matches against their answers."""
     records = Records(course, prepared.info, SEED)
-    found = mistakes.outcomes(course, grader, prepared, records)
+    found = mistakes.outcomes(course, grader, prepared, records, redraws=False)
     records.save()
     return found
 
