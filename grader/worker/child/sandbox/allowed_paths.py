@@ -47,7 +47,10 @@ CUDA_READS = (
     *("/proc/driver/nvidia", "/proc/driver/nvidia-uvm", "/proc/devices", "/proc/modules"),
     *("/proc/sys/vm/mmap_min_addr", "/proc/sys/vm/overcommit_memory", "/sys/bus/pci", "/sys/devices"),
 )
-CUDA_LIBRARIES = ("/usr/lib/wsl", "/usr/local/cuda/lib64", "/usr/local/nvidia/lib64")
+CUDA_LIBRARIES = (
+    *("/usr/lib/wsl", "/run/opengl-driver/lib", "/usr/local/nvidia/lib64"),
+    *("/usr/local/cuda/lib64", "/usr/local/cuda/compat"),
+)
 #: `dxg` is the device of WSL.
 CUDA_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "nvidia-caps", "dxg")
 
