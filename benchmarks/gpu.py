@@ -72,11 +72,14 @@ def tried(solution):
         most = resource.getrlimit(getattr(resource, name))[0]
         return "none" if most == resource.RLIM_INFINITY else f"{most:,}"
 
-    if device != "cpu" and "torch" in sys.modules:
+    def multiply():
         ones = sys.modules["torch"].ones(2, 2, device=device)
         ones @ ones
+
+    multiplied = attempt(multiply) if "torch" in sys.modules else "not tried"
     limits = ("RLIMIT_AS", "RLIMIT_NPROC", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_CPU", "RLIMIT_CORE")
     return {
+        "PyTorch: multiply matrices": multiplied,
         "Landlock: read a solution": attempt(lambda: open(solution).read()),
         "Landlock: write into the temporary folder": attempt(lambda: open("/tmp/dojo-probe", "w")),
         "Landlock: write into the scratch folder": attempt(lambda: open("kept", "w")),
@@ -167,9 +170,11 @@ def hostile(is_real: bool) -> list[list[str]]:
     """Return a row for each hostile submission: what it has gained beside CUDA."""
     command = [sys.executable, str(ROOT / "tests/grader/grade_hostile.py"), "--device", "cuda"]
     command += ["--library", "torch"] if is_real else []
-    told = subprocess.run([*command, *HOSTILE], capture_output=True, text=True, check=True)
-    graded = map(json.loads, told.stdout.splitlines())
-    return [[f"`{one['name']}`", "; ".join(one["breaches"]) or "nothing"] for one in graded]
+    told = subprocess.run([*command, *HOSTILE], capture_output=True, text=True, check=False)
+    graded = {one["name"]: one["breaches"] for one in map(json.loads, told.stdout.splitlines())}
+    rows = [[f"`{name}`", "; ".join(breaches) or "nothing"] for name, breaches in graded.items()]
+    why = " ".join(told.stderr.splitlines()[-1:])
+    return rows + [[f"`{name}`", f"not graded: {why}"] for name in HOSTILE if name not in graded]
 
 
 def sentence(results: list[KataOnDevice], device: str) -> str:
