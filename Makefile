@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Where this is set, every process compiles the grader and the tests again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: grade page install wheel test test-fast verify lint lock licences release-check docs site strength feedback verify-seeds bench bench-class fuzz endure isolation colab clean
+.PHONY: grade page install wheel test test-fast verify lint lock licences release-check docs site strength feedback verify-seeds bench bench-class gpu fuzz endure isolation colab clean
 
 # `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
 grade: $(READY)
@@ -120,6 +120,16 @@ bench: $(INSTALLED)
 bench-class: $(INSTALLED)
 	$(BIN)/python benchmarks/compare_graders.py 300 3
 	$(BIN)/python benchmarks/class_sizes.py
+
+# Compare every verdict in PyTorch on the GPU with the one on the CPU, in benchmarks/gpu.md; KATAS="top_p min_p"
+# chooses some. Without a network: WHEELS=DIR installs from a folder of wheels (benchmarks/README.md).
+gpu: $(if $(WHEELS),.venv/.wheels,$(INSTALLED))
+	$(BIN)/python benchmarks/gpu.py $(KATAS)
+
+.venv/.wheels: pyproject.toml
+	test -e $(INSTALLED) || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --find-links $(WHEELS) -e '.[torch]'
+	@touch $@
 
 # Fuzz the protocol in both directions, and again guided by coverage if atheris installs.
 fuzz: $(INSTALLED)

@@ -36,7 +36,7 @@ from grader.diagnosis.similarity import RecordedFailure, record
 from grader.report import CheckStatus
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.codec import Malformed
-from grader.worker.student import Call
+from grader.worker.student import Call, Student
 
 #: The packages and modules that decide how an answer is judged. What was judged is void once one of them
 #: changes. `tests/grader/test_recording.py` compares the list with what judging imports.
@@ -307,19 +307,24 @@ def judge_mistakes(
         if records and is_general and records.has_passed("general mistake", name):
             continue
         found = records.mistake(code, answers.level(name), prepared.checks) if records else None
-        found = found or _judge(prepared, answers, name, code, is_general)
+        found = found or judge_mistake(prepared, answers, name, is_general)
         if found:
             yield replace(found, is_general=is_general)
         elif records:
             records.note_passed("general mistake", name)
 
 
-def _judge(
-    prepared: PreparedKata, answers: Answers, name: str, code: str, is_general: bool = False
+def judge_mistake(
+    prepared: PreparedKata,
+    answers: Answers,
+    name: str,
+    is_general: bool = False,
+    student: Student | None = None,
 ) -> JudgedMistake | None:
-    """Run all checks on one mistake; the laws of a general one only if it fails a built-in check, else the
-    result is None."""
-    context = CheckContext(prepared.kata, prepared.oracle, LocalStudent(answers.fresh(name)))
+    """Run all checks on one mistake, in this process or as `student`; the laws of a general one only if it
+    fails a built-in check, else the result is None."""
+    student = student or LocalStudent(answers.fresh(name))
+    context = CheckContext(prepared.kata, prepared.oracle, student)
     laws = [check for check in prepared.checks if check.parameters is not None]
     results = _results([check for check in prepared.checks if check.parameters is None], context)
     if is_general and not any(result.failures for result in results):
@@ -331,6 +336,7 @@ def _judge(
     points = sum(result.check.points for result in results if result.check.name not in lost)
     recorded = RecordedMistake(name, answers.text(name), outcomes)
     raised = _raised(recorded.text, results[0])
+    code = _text_digest([answers.code(name)])
     return JudgedMistake(recorded, answers.level(name), results, points, code, raised)
 
 

@@ -46,7 +46,7 @@ def require_library(infos: list[KataInfo], device: str) -> None:
     "cuda" and there is no GPU."""
     for info in infos:
         require_installed(info)
-    if device == "cuda" and not _has_cuda():
+    if device == "cuda" and not has_cuda():
         raise DeviceMissing(
             "There is no CUDA device on this machine; leave out --device to grade on the CPU."
         )
@@ -68,8 +68,9 @@ def _what_to_install(what: KataInfo | Submission) -> str:
     return f"{why}, and PyTorch is not installed: pip install torch==2.13.0"
 
 
-def _has_cuda() -> bool:
-    """Ask a separate process, because a process that has used CUDA cannot fork workers that use it."""
+def has_cuda() -> bool:
+    """True if there is a CUDA device. Ask a separate process, because one that has used CUDA cannot fork
+    workers that use it."""
     if importlib.util.find_spec("torch") is None:
         return False
     import subprocess

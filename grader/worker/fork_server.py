@@ -43,8 +43,8 @@ class ForkServer(WorkerFactory):
     """
 
     def __init__(self, library: str = "numpy", wanted: tuple[str, ...] = ALL, is_late: bool = False) -> None:
-        super().__init__()
-        self.library, self.layers = library, wanted
+        super().__init__(library)
+        self.layers = wanted
         self._substitute: SpawnFactory | None = None
         self._started = 0
         self._spare: tuple[str, Process] | None = None  # the device and a process without its pid yet

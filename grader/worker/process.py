@@ -191,14 +191,16 @@ def interpreter(module: str, function: str, *arguments: str) -> list[str]:
 
 
 class WorkerFactory:
-    """Starts workers, and knows those that run."""
+    """Starts workers that have imported `library`, and knows those that run."""
 
-    def __init__(self) -> None:
+    def __init__(self, library: str) -> None:
+        self.library = library
         self._running: list[Process] = []
 
     def start(self, device: str) -> Process:
-        """Return a new worker, which belongs to the caller."""
-        process = self.new_process(device)
+        """Return a new worker, which belongs to the caller. NumPy's stays on the CPU, so its sandbox is not
+        opened for a GPU."""
+        process = self.new_process(device if self.library == "torch" else "cpu")
         self._running = [*(one for one in self._running if not one.ended), process]
         return process
 
@@ -217,8 +219,8 @@ class SpawnFactory(WorkerFactory):
     """Starts every worker as a new interpreter, which is slower than a fork but works everywhere."""
 
     def __init__(self, library: str, wanted: tuple[str, ...] = ALL) -> None:
-        super().__init__()
-        self.library, self.layers = library, wanted
+        super().__init__(library)
+        self.layers = wanted
 
     def new_process(self, device: str) -> Process:
         scratch = make_folder()

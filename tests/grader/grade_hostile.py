@@ -1,10 +1,13 @@
 """Grade hostile submissions one after the other, and detect the damage that they did.
 
-    python tests/grader/grade_hostile.py [--without landlock,seccomp] [--library torch] [NAME …]
+    python tests/grader/grade_hostile.py [--without landlock,seccomp] [--library torch] [--device cuda] [NAME]
 
 It runs in its own interpreter, so that secrets can be planted: one in the environment before it starts, one
 in the solutions and one in its memory after the fork server has started, and one in an open file. It prints
 one line of JSON for each submission: its report and its breaches.
+
+With `--device cuda` the sandbox is opened for CUDA. With NumPy nothing uses the device, so it need not exist;
+with `--library torch` every submission also imports PyTorch, and its worker has a CUDA context.
 """
 
 import argparse
@@ -79,19 +82,27 @@ def solution(path):
     return path.parents[2] / "course" / "solutions" / "attention" / "softmax" / "reference.py"
 
 
+class OpenedForCuda(ForkServer):
+    """Starts every worker for CUDA, also NumPy's."""
+
+    def start(self, device):  # noqa: ARG002 - the signature is ForkServer's
+        return self.new_process("cuda")
+
+
 class HostileRun:
     """A course with secrets and its grader, and the state in which a submission could leave traces."""
 
-    def __init__(self, base, library, without):
-        self.base = base
+    def __init__(self, base, library, without, device="cpu"):
+        self.base, self.device = base, device
+        self.lead = "import torch\n" if (library, device) == ("torch", "cuda") else ""
         self.tmp, self.course, self.outside = base / "tmp", base / "course", base / "outside"
         for folder in (self.tmp, self.course, self.outside, base / "beside", base / "cache"):
             folder.mkdir(exist_ok=True)
         self.isolate(library, tuple(layer for layer in ALL if layer not in without))
         self.plant()
-        self.grader = Grader(Course(self.course), {self.library: self.source})
+        self.grader = Grader(Course(self.course), {self.library: self.source}, device)
         self.honest = {kata: self.grade_text(kata, HONEST[kata]).score for kata in self.katas}
-        self.canary = self.text_of(self.grade_text("double", CANARY)) if library == "numpy" else ""
+        self.canary = self.text_of(self.grade_text("double", CANARY)) if "double" in self.katas else ""
         self.state = self.observe()
 
     def isolate(self, library, layers):
@@ -99,6 +110,7 @@ class HostileRun:
         tempfile.tempdir = str(self.tmp)
         os.environ["XDG_CACHE_HOME"] = str(self.base / "cache")
         self.katas = ["top_p"] if library == "torch" else ["softmax", "double"]
+        self.katas = ["softmax"] if self.device == "cuda" else self.katas
         gradebook = self.base / "gradebook"
         gradebook.write_text("secret-gradebook-0123456789")
         self.gradebook = os.open(gradebook, os.O_RDWR)
@@ -107,7 +119,10 @@ class HostileRun:
         __import__(library)
         if library == "torch":
             sys.modules["torch"].set_num_threads(1)
-        self.library, self.source = library, ForkServer(library, layers)
+        self.library, self.source = (
+            library,
+            (OpenedForCuda if self.device == "cuda" else ForkServer)(library, layers),
+        )
 
     def plant(self):
         """Plant the secrets."""
@@ -139,7 +154,7 @@ class HostileRun:
 
     def grade_text(self, kata, text):
         file = self.base / "beside" / "plain.py"
-        file.write_text(text)
+        file.write_text(self.lead + text)
         return grade_file(self.grader, self.grader.course.kata_info(kata), file).report
 
     def text_of(self, report):
@@ -176,7 +191,7 @@ class HostileRun:
             "COURSE": self.course, "CACHE": self.base / "cache", "OUTSIDE": self.outside, "BESIDE": folder,
             "GRADER": os.getpid(), "GRADER_SOURCE": ROOT / "grader", "PORT": self.port,
         }  # fmt: skip
-        return re.sub(r"@(\w+)@", lambda match: str(values[match[1]]), source)
+        return self.lead + re.sub(r"@(\w+)@", lambda match: str(values[match[1]]), source)
 
     def grade(self, name):
         """Grade a submission; return the report and the breaches."""
@@ -202,7 +217,7 @@ class HostileRun:
         if report.status == "error":
             yield from [] if report.message and not report.checks else ["a refusal without a sentence"]
             return
-        plans = [plan.name for plan in self.grader.prepare(info).checks]
+        plans = [plan.name for plan in self.grader.prepare(info, self.library).checks]
         rule = ["keeps_the_rules"]
         if [check.name for check in report.checks] not in (plans, rule) or report.status != "failed":
             yield "the report is incomplete"
@@ -287,6 +302,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--without", default="")
     parser.add_argument("--library", default="numpy")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--layers", action="store_true", help="take each layer away in turn; print a table")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
@@ -296,7 +312,7 @@ def main():
     submission_run.CALL_SECONDS, submission_run.LOAD_SECONDS, client.WALL_FACTOR = 1.0, 2.0, 2
     names = options.names or every_name()
     with tempfile.TemporaryDirectory() as base:
-        run = HostileRun(Path(base), options.library, options.without.split(","))
+        run = HostileRun(Path(base), options.library, options.without.split(","), options.device)
         wanted = [name for name in names if KATA.get(name, "softmax") in run.katas]
         for name in wanted:
             began = time.monotonic()

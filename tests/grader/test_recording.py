@@ -124,17 +124,17 @@ def store():
 def judged(monkeypatch):
     """The names of the mistakes, and the labels of the sources graded in a worker, as they are judged."""
     names = []
-    judge, grade = recording._judge, Grader.grade
+    judge, grade = recording.judge_mistake, Grader.grade
 
-    def judging(prepared, answers, name, code, is_general):
+    def judging(prepared, answers, name, is_general):
         names.extend([name] * (not is_general))
-        return judge(prepared, answers, name, code, is_general)
+        return judge(prepared, answers, name, is_general)
 
     def grading(self, submission):
         names.append(submission.label)
         return grade(self, submission)
 
-    monkeypatch.setattr(recording, "_judge", judging)
+    monkeypatch.setattr(recording, "judge_mistake", judging)
     monkeypatch.setattr(Grader, "grade", grading)
     return names
 

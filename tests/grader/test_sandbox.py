@@ -5,10 +5,12 @@ import errno
 import json
 import os
 import re
+import socket
 import struct
 import subprocess
 import sys
 import types
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,8 @@ from grader.worker.child.sandbox import (
     seccomp,
     syscalls,
 )
+from grader.worker.client import RemoteStudent
+from grader.worker.fork_server import ForkServer
 from grader.worker.process import make_folder, remove_folder
 from grader.worker.protocol import system, terms
 from grader.worker.protocol.terms import Terms, read_terms
@@ -110,6 +114,9 @@ def test_another_machine_s_calls_are_refused(machine):
         ("clone", (seccomp.CLONE_THREAD,), True, seccomp.ALLOW),
         ("clone", (17,), True, seccomp.REFUSE),
         ("clone3", (), True, seccomp.UNKNOWN),
+        ("socket", (socket.AF_UNIX,), False, seccomp.REFUSE),
+        ("socket", (socket.AF_UNIX,), True, seccomp.ALLOW),
+        ("socket", (socket.AF_INET,), True, seccomp.REFUSE),
         ("prlimit64", (0, 7, 0, 1), False, seccomp.ALLOW),
         ("prlimit64", (1, 7, 0, 1), False, seccomp.REFUSE),
         ("prlimit64", (0, 7, 2**40, 0), False, seccomp.REFUSE),
@@ -155,7 +162,49 @@ def test_cuda_opens_its_devices_and_nothing_else():
     }
     assert more
     libraries = allowed_paths.CUDA_LIBRARIES
-    assert all(path.startswith(("/dev/nvidia", "/proc/", "/sys/", *libraries)) for path in more)
+    assert all(path.startswith(("/dev/nvidia", "/dev/dxg", "/proc/", "/sys/", *libraries)) for path in more)
+
+
+THREAD = """
+import socket, threading
+
+def name_a_thread():
+    names = []
+
+    def write():
+        path = f"/proc/self/task/{threading.get_native_id()}/comm"
+        with open(path, "w") as file:
+            file.write("named")
+        with open(path) as file:
+            names.append(file.read())
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    thread.join()
+    return names
+
+def listen():
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    server.bind("\\0" + __name__)
+    server.listen()
+    return server.getsockname() != ""
+"""
+
+
+@LINUX
+def test_a_worker_for_cuda_does_what_its_driver_cannot_start_without():
+    with closing(ForkServer()) as server, server.new_process("cuda") as process:
+        student = RemoteStudent(process)
+        assert student.greeting(20)["gpu"]
+        student.load("empty", 5, source="", entry_points=[], forbidden=[])
+        assert student.build(THREAD, "name_a_thread") == ["named\n"]
+        assert student.build(THREAD, "listen")
+
+
+@LINUX
+def test_the_sandbox_of_a_numpy_worker_is_not_opened_for_cuda():
+    with closing(ForkServer()) as server, server.start("cuda") as process:
+        assert not RemoteStudent(process).greeting(20)["gpu"]
 
 
 def test_terms_travel():

@@ -94,16 +94,17 @@ def from_data(data: dict[str, Any]) -> MistakeOutcome:
 
 
 def outcomes(
-    course: Course, grader: Grader, prepared: PreparedKata, records: Records
+    course: Course, grader: Grader, prepared: PreparedKata, records: Records, redraws: bool = True
 ) -> list[MistakeOutcome]:
     """Judge every mistake that is not recorded in this process, in file order, and record them; the grader
-    then matches against their answers. A general mistake that cannot be told from another one is left out."""
+    then matches against their answers. A general mistake that cannot be told from another one is left out.
+    With `redraws`, those that draw are judged with other random numbers as well."""
     judged = list(_judged(course, prepared, records))
     matcher = matcher_of(prepared.kata, [mistake.recorded for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
-    changed = redrawn(course, prepared, judged, matcher)
+    changed = redrawn(course, prepared, judged, matcher) if redraws else {}
     records.note_mistakes(judged)
-    every = [_outcome(mistake, matcher, changed.get(mistake.recorded.id, Redrawn())) for mistake in judged]
+    every = [outcome_of(mistake, matcher, changed.get(mistake.recorded.id)) for mistake in judged]
     found = [outcome for outcome in every if not outcome.is_general or outcome.named == outcome.name]
     if prepared.kata.questions:
         for index, outcome in enumerate(found):
@@ -138,7 +139,10 @@ def _judged(course: Course, prepared: PreparedKata, records: Records) -> Iterato
         yield mistake
 
 
-def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher, changed: Redrawn) -> MistakeOutcome:
+def outcome_of(
+    mistake: JudgedMistake, matcher: MistakeMatcher, changed: Redrawn | None = None
+) -> MistakeOutcome:
+    """Return the outcome of a mistake that was judged; `changed` tells what other random numbers change."""
     failed = frozenset(result.check.name for result in mistake.results if result.failures)
     named = matcher.name(mistake.results)
     first = next((named[r.check.name].id for r in mistake.results if r.check.name in named), None)
@@ -148,7 +152,7 @@ def _outcome(mistake: JudgedMistake, matcher: MistakeMatcher, changed: Redrawn) 
         failed,
         first,
         mistake.points,
-        changed,
+        changed or Redrawn(),
         is_general=mistake.is_general,
         raised=mistake.raised,
     )

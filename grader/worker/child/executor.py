@@ -18,7 +18,7 @@ import numpy as np
 
 from grader.worker.child import instrumentation, memory
 from grader.worker.child.lasting import MADE_TO_CHANGE, undoing
-from grader.worker.child.on_fake_device import call_on_fake_device
+from grader.worker.child.on_fake_device import call_on_device, call_on_fake_device
 from grader.worker.child.tracing import Tracer
 from grader.worker.protocol.codec import (
     DTYPES,
@@ -116,9 +116,12 @@ class Executor:
         elif request.tensors_made:
             value, outcome.tensors_made = memory.with_tensors_made(function, args, kwargs)
         elif request.fake_device:
-            # what a call on the CPU leaves behind would be put back, after both calls
-            before = not request.undo
-            value, outcome.detour = call_on_fake_device(function, args, kwargs, on_cpu_before=before)
+            if self.device == "cpu":
+                # what a call on the CPU leaves behind would be put back, after both calls
+                before = not request.undo
+                value, outcome.detour = call_on_fake_device(function, args, kwargs, on_cpu_before=before)
+            else:
+                value, outcome.detour = call_on_device(function, args, kwargs)
         elif request.grad_mode:
             is_on = request.grad_mode == "on"
             value, outcome.left_changed = instrumentation.with_grad_mode(is_on, function, args, kwargs, given)

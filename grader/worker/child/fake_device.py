@@ -169,6 +169,23 @@ def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _wrap_result(result, arguments, to_cpu)
 
 
+class DetourMode(_Mode):  # type: ignore[misc]  # see _Tensor
+    """In this mode a tensor that goes from a real device by way of the CPU is noted, as on the fake one."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        tensors, made = list(_tensors((*args, *(kwargs or {}).values()))), list(_tensors([result]))
+        if any(not tensor.is_cpu for tensor in made):
+            _note_detour(tensors)
+            return result
+        left = any(not t.is_cpu and _is_large(t, FEW) and t.is_floating_point() for t in tensors)
+        return _from_copy(result, _line() if left else _line_of_copy(tensors))
+
+
 def _note_detour(tensors: list[torch.Tensor]) -> None:
     """Note it if a tensor on the CPU, computed from a copy of one on the fake device, is brought back."""
     line = _line_of_copy([t for t in tensors if _is_large(t, 1) and (t.is_floating_point() or _is_mask(t))])
@@ -258,6 +275,11 @@ def from_fake_device(value: Any) -> Any:
     if isinstance(value, FakeDeviceTensor):
         return value.cpu_tensor
     return TensorOutline.of(value) if isinstance(value, torch.Tensor) else value
+
+
+def outlined_on_cpu(value: Any) -> Any:
+    """Return a TensorOutline, which has its device, in place of a tensor on the CPU."""
+    return TensorOutline.of(value) if isinstance(value, torch.Tensor) and value.is_cpu else value
 
 
 def _on_cpu(value: Any) -> Any:

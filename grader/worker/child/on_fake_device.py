@@ -1,16 +1,19 @@
-"""Run calls on the fake device, and keep PyTorch from importing its compiler."""
+"""Run calls on the fake device or on a real one, and keep PyTorch from importing its compiler."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import importlib
+import re
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 Function = Callable[..., Any]
+#: Matches PyTorch's errors about tensors of two devices; "device-side" is in those of a kernel that failed.
+OF_DEVICES = re.compile(r"\b(device(?!-side)|devices|cpu)\b", re.IGNORECASE)
 
 
 def prepare() -> None:
@@ -94,6 +97,24 @@ def call_on_fake_device(
         with fake_device.CudaNamesMode():
             value = function(*args, **kwargs)
         return mapped(fake_device.from_fake_device, value), next(iter(fake_device.detours), 0)
+
+
+def call_on_device(function: Function, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, int]:
+    """Call a function whose arguments are on a real device, and return what `call_on_fake_device` returns.
+    Raises DeviceMismatch if PyTorch's error speaks of devices."""
+    import torch
+
+    from grader.worker.child import fake_device
+
+    fake_device.detours.clear()
+    try:
+        with torch.no_grad(), fake_device.DetourMode():
+            value = function(*args, **kwargs)
+    except RuntimeError as error:
+        if OF_DEVICES.search(str(error)) is None:
+            raise
+        raise fake_device.DeviceMismatch(str(error)).with_traceback(error.__traceback__) from None
+    return fake_device.mapped(fake_device.outlined_on_cpu, value), next(iter(fake_device.detours), 0)
 
 
 def _copied(value: Any) -> Any:

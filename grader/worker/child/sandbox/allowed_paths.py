@@ -43,9 +43,16 @@ FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/usr/lib/
 PROCESSOR = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
 NOTHING, RANDOM = "/dev/null", "/dev/urandom"
 #: Files that CUDA's driver reads about the machine, its libraries and its devices.
-CUDA_READS = ("/proc/driver/nvidia", "/proc/devices", "/proc/modules", "/sys/bus/pci", "/sys/devices")
-CUDA_LIBRARIES = ("/usr/lib/wsl/lib", "/usr/local/cuda/lib64", "/usr/local/nvidia/lib64")
-CUDA_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "nvidia-caps")
+CUDA_READS = (
+    *("/proc/driver/nvidia", "/proc/driver/nvidia-uvm", "/proc/devices", "/proc/modules"),
+    *("/proc/sys/vm/mmap_min_addr", "/proc/sys/vm/overcommit_memory", "/sys/bus/pci", "/sys/devices"),
+)
+CUDA_LIBRARIES = (
+    *("/usr/lib/wsl", "/run/opengl-driver/lib", "/usr/local/nvidia/lib64"),
+    *("/usr/local/cuda/lib64", "/usr/local/cuda/compat"),
+)
+#: `dxg` is the device of WSL.
+CUDA_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "nvidia-caps", "dxg")
 
 
 @cache
@@ -164,6 +171,8 @@ def allowed(scratch: str, gpu: bool = False) -> list[tuple[str, int]]:
 def _for_cuda() -> list[tuple[str, int]]:
     numbered = [name for name in os.listdir("/dev") if name.startswith("nvidia") and name[6:].isdigit()]
     devices = [f"/dev/{name}" for name in (*CUDA_DEVICES, *numbered)]
-    readable = [*CUDA_READS, *CUDA_LIBRARIES, f"/proc/{os.getpid()}"]
+    mine = f"/proc/{os.getpid()}"
+    readable = [*CUDA_READS, *CUDA_LIBRARIES, mine]
     rights = {**dict.fromkeys(readable, READ), **dict.fromkeys(devices, DEVICE | READ)}
+    rights[f"{mine}/task"] = WRITE  # the driver names its threads, and gives up if it cannot
     return [(path, mask if os.path.isdir(path) else mask & ABOUT_FILES) for path, mask in rights.items()]

@@ -35,6 +35,7 @@ REFUSE = 0x00050000 | errno.EPERM
 SUCCEED = 0x00050000  # without being made
 UNKNOWN = 0x00050000 | errno.ENOSYS  # libraries then fall back to an older call
 
+AF_UNIX = 1
 CLONE_THREAD = 0x10000
 CLONE_NAMESPACES = 0x7E020080
 #: These could make the kernel send signals to other processes; no submission needs leases and notices.
@@ -130,14 +131,17 @@ def _in_tests(column: int) -> dict[int, list[Instruction]]:
 
 
 def _conditional(gpu: bool) -> dict[str, list[Instruction]]:
-    """Return the instructions for the calls that depend on an argument. Only CUDA may start threads."""
+    """Return the instructions for the calls that depend on an argument. Only CUDA may start threads, and make
+    sockets of this machine, which it can neither connect nor accept."""
     to_myself = [_load_argument(0), (IF_EQUAL, 0, 1, _MYSELF), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
     signals = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
     threads = [_load_argument(0), (IF_ANY_BIT, 0, 1, CLONE_THREAD), (RETURN, 0, 0, ALLOW)]
+    local = [_load_argument(0), (IF_EQUAL, 0, 1, AF_UNIX), (RETURN, 0, 0, ALLOW)]
     return {
         **dict.fromkeys(signals, to_myself),
         "clone": [*(threads if gpu else []), (RETURN, 0, 0, REFUSE)],
         "clone3": [(RETURN, 0, 0, UNKNOWN)],
+        "socket": [*(local if gpu else []), (RETURN, 0, 0, REFUSE)],
         "prlimit64": _only_to_read(),
         "prctl": _unless(0, PRCTL),
         "fcntl": _unless(1, FCNTL),
