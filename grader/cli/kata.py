@@ -177,9 +177,7 @@ def audit(homework: Path, at_once: int | None, **options: Any) -> None:
 @click.option("--seeds", type=int, help="Only check that right answers pass, for this many seeds.")
 @click.option("--isolated", is_flag=True, help="Judge every mistake in a worker, not only the first.")
 @click.option("--fresh", is_flag=True, help="Judge everything anew, also what is recorded.")
-@click.option(
-    "--tables", is_flag=True, help="Write mistakes.md also where there is none yet."
-)
+@click.option("--tables", is_flag=True, help="Write mistakes.md also where there is none yet.")
 @click.option("--mutate", is_flag=True, help="Make wrong versions of the references; list those that pass.")
 @click.option("--page", type=click.Path(path_type=Path), help="With --mutate: keep the counts in this file.")
 @click.option("--family", "families", multiple=True, help="With --mutate: use these operators alone.")
