@@ -124,14 +124,14 @@ def padding_that_no_id_can_be():
 
 @KATA.example
 def ids_that_floats_do_not_tell_apart():
-    """In float64 the first two are one number; and so in what int64 and uint64 have in common."""
-    tgt_ids, src_ids = np.array([[2**53 + 1, 2**53, 2**32]]), np.array([[2**53, 2**53 + 1]], dtype=np.uint64)
+    """In float64 the first and the last are one number; and so in what int64 and uint64 have in common."""
+    tgt_ids, src_ids = np.array([[2**53 + 1, 2**32, 2**53]]), np.array([[2**53 + 1, 2**53]], dtype=np.uint64)
     return {"tgt_ids": tgt_ids, "src_ids": src_ids, "pad_id": 2**53}
 
 
 @KATA.example
 def ids_that_are_close_together():
-    tgt_ids, src_ids = np.array([[2**24 + 1, 2**24 - 1]]), np.array([[2**24 - 1, 2**24, 2**24 + 1]])
+    tgt_ids, src_ids = np.array([[2**24 + 1, 2**24 - 1]]), np.array([[2**24 - 1, 2**24 + 1, 2**24]])
     return {"tgt_ids": tgt_ids, "src_ids": src_ids, "pad_id": 2**24}
 
 

@@ -119,7 +119,7 @@ def as_many_heads_as_tokens():
 @KATA.example
 def the_last_positions():
     x = np.array([[1.0, 2.0, 3.0, 4.0], [0.5, 0.0, -1.0, 2.0]], dtype=np.float32)
-    return {"x": x, "positions": np.array([250, 249], dtype=np.uint8), "base": DEFAULT}
+    return {"x": x, "positions": np.array([249, 250], dtype=np.uint8), "base": DEFAULT}
 
 
 @KATA.example
