@@ -52,6 +52,6 @@ def next_token_pairs(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ids:     [B, T] of any integer dtype, which is kept.
     returns: the tuple (inputs, targets), [B, T - 1] each; views of `ids` will do.
 
-    Raises ValueError where T < 2.
+    Raises ValueError where T < 2 (0 included).
     """
     raise NotImplementedError

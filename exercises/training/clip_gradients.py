@@ -48,8 +48,8 @@ def clip_gradients(
 ) -> tuple[list[np.ndarray | None], float]:
     """Scale all gradients down together where their common norm exceeds `max_norm`.
 
-    gradients: arrays of any shapes, and None; maybe none at all. All float32 or all
-               float64; finite entries are below 1e15 in size.
+    gradients: arrays of any shapes, without entries too, and None; maybe none at all.
+               All float32 or all float64; finite entries are below 1e15 in size.
     max_norm:  the largest norm allowed, a finite number.
     returns:   the tuple (clipped, norm): a list in the order of `gradients`, of the
                same shapes and dtype, with None where None was; and the norm before

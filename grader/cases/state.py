@@ -37,6 +37,7 @@ SENTENCES = {
     "double": "After module.double() the module gives another answer.",
     "float": "After module.float() the module gives another answer.",
     "shared": "Two calls return the same array: a change of one result changes the other.",
+    "entangled": "Some entries of the result have the same memory: a change of one changes another.",
     "overwritten": "A call changes the result of an earlier one, which its caller still holds.",
 }
 
@@ -194,6 +195,8 @@ def findings(
         yield "overwritten", SENTENCES["overwritten"], None
     if held.shared:
         yield "shared", SENTENCES["shared"], None
+    if held.entangled:
+        yield "entangled", SENTENCES["entangled"], None
     plain = Revisited(student, [])
     kata.observed(plain, case)
     if any(map(_calls_of_module, plain.uses)):

@@ -258,7 +258,7 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
         return False
     if not 0 <= outcome.detour <= (MOST_LINES if request.fake_device else 0):
         return False
-    if type(outcome.overwritten) is not bool or type(outcome.shared) is not bool:
+    if any(type(flag) is not bool for flag in (outcome.overwritten, outcome.shared, outcome.entangled)):
         return False
     if type(outcome.left_changed) is not str or outcome.left_changed not in ("", "gradients", "training"):
         return False

@@ -81,6 +81,7 @@ class Measured:
     changed_arguments: list[tuple[Call, str, Any]] = field(default_factory=list)  # call, name, value before
     overwritten: bool = False
     shared: bool = False
+    entangled: bool = False
     left_changed: str = ""
     detour: int = 0
 
@@ -196,8 +197,9 @@ class Student:
         """Notice whether a call in the block changes the result of the call before it.
 
         Returns:
-            A context manager; its value is true in `overwritten` if one does, and in `shared` if a function
-            returns an array that it has returned before.
+            A context manager; its value is true in `overwritten` if one does, in `shared` if a function
+            returns an array that it has returned before, and in `entangled` if one returns a NumPy array
+            that can be written and some of whose entries have the same memory.
 
         Example:
             with student.holding_results() as held:
@@ -261,6 +263,7 @@ class Student:
         self._measured.detour = self._measured.detour or outcome.detour
         self._measured.overwritten = self._measured.overwritten or outcome.overwritten
         self._measured.shared = self._measured.shared or outcome.shared
+        self._measured.entangled = self._measured.entangled or outcome.entangled
         if outcome.arguments is not None:
             changed = _changed(call.args, call.kwargs, outcome.arguments)
             self._measured.changed += [name for name, _ in changed]

@@ -3,11 +3,12 @@
 import functools
 import types
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from grader.worker.child.memory import elements_held, with_tensors_made  # noqa: E402 - torch first
+from grader.worker.child.memory import elements_held, is_entangled, with_tensors_made  # noqa: E402 - torch first
 
 
 def x(*shape):
@@ -174,3 +175,21 @@ def test_an_object_that_keeps_a_supplied_function_does_not_hold_all_others(meet_
     )
     large, small = student.Keeper(print, x(1000)), student.Keeper(lambda: None, x(2))
     assert [student.memory_of(large), student.memory_of(small)] == [1000, 2]
+
+
+#: Arrays, and whether writing into one of their entries changes another.
+ENTRIES = {
+    "an array": (np.zeros((2, 3)), False),
+    "a transposed slice": (np.zeros((4, 6, 2))[::-2, 1::3].T, False),
+    "axes of length one": (np.zeros((1, 3))[:, None], False),
+    "no entries": (np.lib.stride_tricks.as_strided(np.zeros(3), (0, 3), (0, 8)), False),
+    "what is read-only": (np.broadcast_to(np.zeros(3), (2, 3)), False),
+    "windows": (np.lib.stride_tricks.sliding_window_view(np.zeros(5), 3, writeable=True)[::-1], True),
+    "one row many times": (np.lib.stride_tricks.as_strided(np.zeros(3), (2, 3), (0, 8)), True),
+}
+
+
+@pytest.mark.parametrize(("array", "entangled"), ENTRIES.values(), ids=ENTRIES)
+def test_entries_with_the_same_memory_are_found(array, entangled):
+    assert is_entangled([np.zeros(2), array], []) is entangled
+    assert not is_entangled(array, [[array]])

@@ -89,6 +89,7 @@ class Executor:
             outcome.shared = request.target is None and memory.is_shared(
                 outcome.value, earlier, [args, kwargs]
             )
+            outcome.entangled = memory.is_entangled(outcome.value, [args, kwargs])
             lasting = request.target is None or request.name == "__call__"
             self._held = [held for held in self._held if held[2]][1 - MOST_HELD :]
             self._held.append((outcome.value, _bytes_of(outcome.value), lasting))

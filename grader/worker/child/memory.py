@@ -98,6 +98,26 @@ def is_shared(result: Any, earlier: list[Any], given: list[Any]) -> bool:
     return any(_share(one, other) for one in own for other in _arrays(earlier))
 
 
+def is_entangled(result: Any, given: list[Any]) -> bool:
+    """Return whether writing into one entry of a NumPy array in a result changes another entry.
+
+    An argument's memory may be returned."""
+    arrays = [one for one in _arrays(result) if isinstance(one, np.ndarray) and one.flags.writeable]
+    return any(_overlaps(one) and not any(_share(one, other) for other in _arrays(given)) for one in arrays)
+
+
+def _overlaps(array: Any) -> bool:
+    """Return whether some entries of an array may have the same memory."""
+    reach = array.itemsize  # of one entry, and of the axes with shorter strides
+    for stride, length in sorted(
+        (abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1
+    ):
+        if stride < reach:
+            return bool(array.size)
+        reach += stride * (length - 1)
+    return False
+
+
 def _leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, list | tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:

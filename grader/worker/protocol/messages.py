@@ -63,6 +63,7 @@ class Outcome:
     trace: dict[str, Any] | None = None
     overwritten: bool = False  # the call changed the result that was held
     shared: bool = False  # the call returned an array that was returned before
+    entangled: bool = False  # the call returned an array some of whose entries have the same memory
     left_changed: str = ""  # what the call left in another mode: "gradients" or "training"
     detour: int = 0  # the line from which a tensor has gone from the fake device by way of the CPU
 
@@ -83,6 +84,8 @@ class Outcome:
             fields["overwritten"] = True
         if self.shared:
             fields["shared"] = True
+        if self.entangled:
+            fields["entangled"] = True
         if self.left_changed:
             fields["left_changed"] = self.left_changed
         if self.detour:

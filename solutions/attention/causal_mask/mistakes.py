@@ -277,3 +277,13 @@ def remembers_only_the_query_length(query_len, key_len=None):
     if query_len not in _masks:
         _masks[query_len] = _mask(query_len, key_len)
     return _masks[query_len]
+
+
+@subtle
+def moves_one_row_along(query_len, key_len=None):
+    """Each row is a view of one long row, moved by a position: whoever writes into an entry changes its whole
+    diagonal. Copy the view, so that each entry has memory of its own.
+    """
+    key_len = _key_len(query_len, key_len)
+    row = np.arange(query_len + key_len - 1) < key_len
+    return np.lib.stride_tricks.sliding_window_view(row, key_len, writeable=True)[::-1]

@@ -333,3 +333,27 @@ class answers_as_the_first_time:
     @staticmethod
     def split_heads(x, num_heads):
         return _FIRST.setdefault((x.shape, x.dtype, num_heads), _split(x, num_heads))
+
+
+@subtle
+class carries_integers_through_floats:
+    """Large integers come out changed: they went through an array of floats, which holds whole numbers up to
+    2**53 alone. Nothing is computed here, so make no array of another dtype.
+    """
+
+    def split_heads(x, num_heads):
+        return _split(x.astype(np.float64), num_heads).astype(x.dtype)
+
+    def merge_heads(x):
+        return _merge(x.astype(np.float64)).astype(x.dtype)
+
+
+@subtle
+class adds_to_an_array_of_zeros:
+    """Booleans come out as integers: the numbers were added to zeros. Move them, and compute nothing."""
+
+    def split_heads(x, num_heads):
+        return 0 + _split(x, num_heads)
+
+    def merge_heads(x):
+        return 0 + _merge(x)

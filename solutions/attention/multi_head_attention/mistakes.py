@@ -355,3 +355,18 @@ def scales_w_q_in_place(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """
     w_q /= math.sqrt(w_q.shape[1] / num_heads)
     return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask, root=lambda q: 1)  # noqa: ARG005 - the mistake
+
+
+@subtle
+def lays_one_axis_along_the_queries(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """A mask of one axis hides queries. Broadcasting begins at the last axis, which is that of the keys."""
+    if mask is not None and mask.ndim == 1 and len(mask) == x_q.shape[1]:
+        mask = mask[:, None]
+    return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask)
+
+
+@subtle
+def ignores_a_mask_of_one_column(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """A mask whose last axis has length 1 changes nothing. It holds one entry a query, for all keys."""
+    mask = mask if mask is None or mask.shape[-1] == x_kv.shape[1] else None
+    return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, mask)

@@ -325,3 +325,63 @@ class casts_the_padding_id:
     padding_mask, decoder_self_mask, cross_mask = _all_masks(
         lambda ids, pad_id: ids != np.array(pad_id).astype(ids.dtype)
     )
+
+
+@subtle
+class reads_ids_as_floats:
+    """Real tokens with large ids are taken for padding: the ids became floats, which do not tell neighbours
+    beyond 2**24 (float32) or 2**53 (float64) apart. Compare the integers as they are.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(
+        lambda ids, pad_id: ids.astype(np.float32) != np.float32(pad_id)
+    )
+
+
+@subtle
+class takes_close_ids_for_padding:
+    """Real tokens whose ids are close to pad_id are hidden: the ids were compared with a tolerance, which is
+    for floats. Ids are equal or they are not.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(lambda ids, pad_id: ~np.isclose(ids, pad_id))
+
+
+@subtle
+class cuts_ids_to_32_bits:
+    """Real tokens are hidden whose ids end in the 32 bits of pad_id: the ids were cast to int32. Compare them
+    in the dtype that they came in.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(
+        lambda ids, pad_id: ids.astype(np.int32) != pad_id
+    )
+
+
+@subtle
+class reads_unsigned_ids_with_a_sign:
+    """A negative pad_id hides tokens of uint64, where no id is negative: they were cast to int64, in which
+    the largest are below 0. Compare them in the dtype that they came in.
+    """
+
+    padding_mask, decoder_self_mask, cross_mask = _all_masks(
+        lambda ids, pad_id: ids.astype(np.int64) != pad_id
+    )
+
+
+@subtle
+def joins_ids_of_two_dtypes(tgt_ids, src_ids, pad_id):
+    """The cross mask is wrong where target and source have different dtypes: the ids were joined in one
+    array, and int64 and uint64 have float64 in common. Compare each with pad_id by itself.
+    """
+    targets = tgt_ids.shape[1]
+    real = np.concatenate([tgt_ids, src_ids], axis=1) != pad_id
+    return _pairs(real[:, :targets], real[:, targets:])
+
+
+@subtle
+def casts_the_source_to_the_targets(tgt_ids, src_ids, pad_id):
+    """Real source tokens are hidden where the target has a smaller dtype: the source's ids were cast to it.
+    Compare each with pad_id in its own dtype.
+    """
+    return _cross(tgt_ids, src_ids.astype(tgt_ids.dtype), pad_id)

@@ -308,3 +308,54 @@ def scales_the_queries_in_place(q, k, v, mask=None):
     """
     q /= math.sqrt(q.shape[-1])
     return _finish(q @ k.swapaxes(-1, -2), v, mask)
+
+
+@subtle
+def takes_three_axes_for_those_of_the_batch(q, k, v, mask=None):
+    """A mask of three axes is laid along the batch, [B, Tq, Tk], where there are heads too. Broadcasting
+    begins at the last axis, so its first one is that of the heads.
+    """
+    if mask is not None and mask.ndim == 3 and q.ndim == 4 and len(mask) == len(q):
+        mask = mask[:, None]
+    return _attend(q, k, v, mask)
+
+
+@subtle
+def adds_a_penalty_of_the_size_of_scores(q, k, v, mask=None):
+    """A hidden key gets weight where its score is far above those of the visible ones: -1e8 was added to it,
+    and scores may lie further apart. Only -inf in the place of the score hides a key whatever the scores are.
+    """
+    scores = _scores(q, k)
+    if mask is not None:
+        weights = _softmax(scores - np.where(mask, 0, 1e8).astype(scores.dtype))
+        weights = np.where(np.broadcast_to(mask, scores.shape).any(axis=-1, keepdims=True), weights, 0)
+        return weights @ v, weights
+    return _finish(scores, v, mask)
+
+
+@subtle
+def ignores_a_mask_of_one_column(q, k, v, mask=None):
+    """A mask whose last axis has length 1 changes nothing. It holds one entry a query, for all keys."""
+    return _attend(q, k, v, mask if mask is None or mask.shape[-1] == k.shape[-2] else None)
+
+
+@subtle
+def looks_for_blind_queries_in_two_axes(q, k, v, mask=None):
+    """Queries that see nothing are found where the mask has an axis of queries, and not where it has that of
+    the keys alone. Bring the mask to the shape of the scores first.
+    """
+    if mask is None or mask.ndim > 1:
+        return _attend(q, k, v, mask)
+    scores = _scores(q, k)
+    weights = _softmax(np.where(mask, scores, np.finfo(scores.dtype).min))
+    return weights @ v, weights
+
+
+@subtle
+def answers_blind_queries_in_float64(q, k, v, mask=None):
+    """float32 comes back as float64 where nothing is visible at all: np.zeros makes float64. Give it the
+    dtype of the inputs.
+    """
+    if mask is None or mask.any():
+        return _attend(q, k, v, mask)
+    return np.zeros((*q.shape[:-1], v.shape[-1])), np.zeros((*q.shape[:-1], k.shape[-2]))

@@ -259,3 +259,11 @@ def adds_into_the_kept_positions(ids, token_table, position_table):
     vectors = _SUMS.setdefault(key, position_table.copy())[: len(ids)]
     vectors += token_table[ids]
     return vectors.copy()
+
+
+@subtle
+def cuts_ids_to_32_bits(ids, token_table, position_table):
+    """An id of 2**32 is no error and reads row 0: the ids were cast to int32 before they were checked. Check
+    them in the dtype that they came in.
+    """
+    return _embed(ids.astype(np.int32), token_table, position_table)

@@ -215,3 +215,14 @@ def casts_the_ignored_index(logits, targets, ignore_index=-100):
     """Right where the dtype of the targets can hold ignore_index. Elsewhere some token is ignored: cast to
     uint8, 256 is 0 and -1 is 255. Compare the targets with the number as it is."""
     return _mean(logits, targets, np.array(ignore_index).astype(targets.dtype))
+
+
+@subtle
+def counts_places_in_the_dtype_of_targets(logits, targets, ignore_index=-100):
+    """Right for small batches; in a larger one the logits of other tokens are read: the places of the targets
+    in the flattened logits were computed in the targets' own dtype, which may hold 127 at most. Make them
+    int64 first."""
+    vocab, counted = logits.shape[-1], (targets != ignore_index).ravel()
+    safe = np.where(counted, targets.ravel(), 0).astype(targets.dtype)
+    places = safe + (np.arange(safe.size) * vocab).astype(safe.dtype)
+    return -_log_softmax(logits).ravel()[places.astype(np.int64) % logits.size][counted].mean()

@@ -325,3 +325,13 @@ def subtracts_the_square_of_the_mean(x, params, num_heads, mask=None):
         return p[name + "_gamma"] * (x - mean) / root + p[name + "_beta"]
 
     return _block(x, params, num_heads, mask, norm=norm)
+
+
+@subtle
+def takes_three_axes_for_those_of_the_batch(x, params, num_heads, mask=None):
+    """A mask of three axes is laid along the batch, [B, T, T]. Broadcasting begins at the last axis, so its
+    first one is that of the heads.
+    """
+    if mask is not None and mask.ndim == 3 and len(mask) == len(x):
+        mask = mask[:, None]
+    return _block(x, params, num_heads, mask)

@@ -195,3 +195,16 @@ def computes_in_float32(x, gamma, beta, eps=1e-5):
     """float64 input gets results with half of its digits: the work was done in float32. The result has the
     dtype of x, in its digits too; check casts."""
     return _norm(x.astype(np.float32), gamma, beta, np.float32(eps)).astype(x.dtype)
+
+
+@subtle
+def raises_a_tiny_eps(x, gamma, beta, eps=1e-5):
+    """An eps below 1e-7 is raised to it, and rows with a tiny spread come out too small. The number given is
+    added."""
+    return _norm(x, gamma, beta, max(eps, 1.2e-7))
+
+
+@subtle
+def leaves_a_single_feature_as_it_is(x, gamma, beta, eps=1e-5):
+    """A vector of one number comes back scaled and shifted. It is its own mean, so beta alone is left."""
+    return gamma * x + beta if x.shape[-1] == 1 else _norm(x, gamma, beta, eps)

@@ -205,3 +205,34 @@ def raises_an_index_error(ids):
     if ids.shape[1] < 2:
         raise IndexError("too short")
     return _pairs(ids)
+
+
+@subtle
+def shifts_by_way_of_floats(ids, start_id):
+    """Large ids come out changed, in the right dtype: they went through floats, which hold whole numbers up
+    to 2**53 alone. Make the column of start ids in the dtype of ids.
+    """
+    return _shift(ids.astype(np.float64), start_id).astype(ids.dtype)
+
+
+@subtle
+def joins_a_start_of_int64(ids, start_id):
+    """Right for most dtypes; large ids of uint64 come out changed, since int64 and uint64 have float64 in
+    common. Make the column of start ids in the dtype of ids.
+    """
+    start = np.full((len(ids), 1), np.uint64(start_id).astype(np.int64))
+    return np.concatenate([start, ids[:, :-1]], axis=1).astype(ids.dtype)
+
+
+@subtle
+def cuts_the_start_to_32_bits(ids, start_id):
+    """A large start_id comes out as another number: it was cast to int32. It may be any id of the dtype."""
+    return _shift(ids, np.array(start_id).astype(np.int32).astype(ids.dtype))
+
+
+@subtle
+def accepts_an_empty_text(ids):
+    """A text of one token is refused, and one without any is not: T == 1 is asked for, and not T < 2."""
+    if ids.shape[1] == 1:
+        raise ValueError("a single token has no next one")
+    return ids[:, :-1], ids[:, 1:]

@@ -46,7 +46,7 @@ class works_with_lists:
 
     @staticmethod
     def next_token_pairs(ids):
-        if len(ids[0]) == 1:
+        if len(ids[0]) < 2:
             raise ValueError("nothing to predict")
         rows = ids.tolist()
         return [

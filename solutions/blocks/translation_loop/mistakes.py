@@ -246,3 +246,33 @@ def rounds_the_probabilities(next_logits, start_id, end_id, max_steps=10):
         return (powers / powers.sum()).argmax()
 
     return _translate(next_logits, start_id, end_id, max_steps, choose=choose)
+
+
+@subtle
+def begins_the_search_at_minus_1e9(next_logits, start_id, end_id, max_steps=10):
+    """Where all logits are below -1e9 the first token is appended: the search for the largest begins at that
+    number. Logits are of any size; begin at the first of them.
+    """
+
+    def choose(logits):
+        return max(range(len(logits)), key=lambda token: max(logits[token], -1e9))
+
+    return _translate(next_logits, start_id, end_id, max_steps, choose=choose)
+
+
+@subtle
+def compares_in_float32(next_logits, start_id, end_id, max_steps=10):
+    """Of logits that float32 does not tell apart the first is appended: they were cast to it. Compare them as
+    they come.
+    """
+    return _translate(
+        next_logits, start_id, end_id, max_steps, choose=lambda x: np.argmax(np.asarray(x, np.float32))
+    )
+
+
+@subtle
+def shows_an_array(next_logits, start_id, end_id, max_steps=10):
+    """The ids are right, and the model is given an array. It takes a list, as the statement says; a model may
+    do with it what arrays cannot.
+    """
+    return _translate(next_logits, start_id, end_id, max_steps, shown=np.array)

@@ -408,3 +408,16 @@ def remembers_only_the_lengths(num_heads, query_len, key_len=None):
     key_len = _key_len(query_len, key_len)
     kept = _kept.setdefault((query_len, key_len), _right(num_heads, query_len, key_len))
     return kept if len(kept) >= num_heads else _right(num_heads, query_len, key_len)
+
+
+@subtle
+class moves_one_row_along:
+    """Each row of the bias is a view of one long row, moved by a position: whoever writes into an entry
+    changes its whole diagonal. Copy the view, so that each entry has memory of its own.
+    """
+
+    @staticmethod
+    def alibi_bias(num_heads, query_len, key_len=None):
+        key_len = _key_len(query_len, key_len)
+        row = _joined(num_heads)[:, None] * np.arange(1 - key_len, query_len)
+        return np.lib.stride_tricks.sliding_window_view(row, key_len, axis=1, writeable=True)[:, ::-1]

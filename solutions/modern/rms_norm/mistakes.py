@@ -184,3 +184,16 @@ def overwrites_x(x, gamma, eps=1e-6):
     the residual connection still needs what was there. Make a new array in the first step."""
     x /= np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
     return gamma * x
+
+
+@subtle
+def raises_a_tiny_eps(x, gamma, eps=1e-6):
+    """An eps below 1e-7 is raised to it, and rows of tiny numbers come out too small. The number given is
+    added."""
+    return _rms_norm(x, gamma, max(eps, 1.2e-7))
+
+
+@subtle
+def takes_the_sign_of_a_single_feature(x, gamma, eps=1e-6):
+    """A small number alone in its vector comes out as 1 or -1 times gamma. eps stands under its root too."""
+    return gamma * np.sign(x) if x.shape[-1] == 1 else _rms_norm(x, gamma, eps)

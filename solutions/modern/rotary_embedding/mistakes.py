@@ -246,3 +246,16 @@ def overwrites_x(x, positions, base=10000.0):
     which also keeps the old pair until both new numbers are made."""
     x[...] = _right(x, positions, base)
     return x
+
+
+@subtle
+def ends_the_table_at_249(x, positions, base=10000.0):
+    """Position 250 is turned as 249: the table of angles is one row short. Positions count from 0: 251 rows
+    are due."""
+    return _right(x, np.minimum(positions, 249), base)
+
+
+@subtle
+def takes_a_small_base_for_ten(x, positions, base=10000.0):
+    """Right for large bases; one below 10 is raised to it. Any base above 1 is as good."""
+    return _right(x, positions, max(base, 10.0))

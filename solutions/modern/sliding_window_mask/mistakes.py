@@ -358,3 +358,16 @@ def remembers_only_the_lengths(query_len, window, key_len=None, num_sinks=0):
     """
     mask = _right(query_len, window, key_len, num_sinks)
     return _masks.setdefault((query_len, key_len), mask)
+
+
+@subtle
+def moves_one_row_along(query_len, window, key_len=None, num_sinks=0):
+    """Without sinks each row is a view of one long row, moved by a position: whoever writes into an entry
+    changes its whole diagonal. Copy the view, so that each entry has memory of its own.
+    """
+    mask = _right(query_len, window, key_len, num_sinks)
+    if num_sinks:
+        return mask
+    row = np.zeros(mask.shape[0] + mask.shape[1] - 1, dtype=bool)
+    row[: mask.shape[1]] = mask[-1]
+    return np.lib.stride_tricks.sliding_window_view(row, mask.shape[1], writeable=True)[::-1]

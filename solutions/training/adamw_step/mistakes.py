@@ -459,3 +459,21 @@ def starts_from_its_own_state(parameter, gradient, m, v, *rest, **options):
     answer = _adamw(parameter, gradient, m, v, *rest, **options)
     _STATE[parameter.shape, parameter.dtype] = answer[1:]
     return answer
+
+
+@subtle
+@_as_adamw_step
+def stops_correcting_after_1000_steps(*arguments, **options):
+    """Late steps are of another length: the means are no longer corrected. With a beta2 of 0.999 v is a ninth
+    too small at step 2000 without it; the formula has no limit."""
+    parameter, gradient, m, v, step, *rest = _filled(*arguments, **options)
+    return _adamw(parameter, gradient, m, v, step if step < 1000 else math.inf, *rest)
+
+
+@subtle
+@_as_adamw_step
+def raises_a_small_eps(*arguments, **options):
+    """Tiny gradients move their weights too little where eps is below 1e-8: it was raised to that. The number
+    given is added."""
+    *given, eps, weight_decay = _filled(*arguments, **options)
+    return _adamw(*given, max(eps, 1e-8), weight_decay)

@@ -507,3 +507,42 @@ def normalises_the_text(text, merges):
     alike, such as an e and an accent to one character. They have other bytes, and the text is its bytes.
     """
     return _encode(list(unicodedata.normalize("NFC", text).encode()), merges)
+
+
+@subtle
+class strips_the_text:
+    """Spaces and ends of lines at both ends of the text are lost. They are bytes like any other."""
+
+    @staticmethod
+    def encode(text, merges):
+        return _encode(list(text.strip().encode()), merges)
+
+
+@subtle
+class makes_the_ends_of_lines_alike:
+    """The bytes 13 10 come out as 10 alone: ends of lines were made alike. They are bytes as they came."""
+
+    @staticmethod
+    def encode(text, merges):
+        return _encode(list(text.replace("\r\n", "\n").encode()), merges)
+
+
+@subtle
+class keeps_lines_apart:
+    """No merge holds the end of a line: the text was split into lines before its pairs were counted. It is
+    one sequence of bytes."""
+
+    @staticmethod
+    def train_bpe(text, num_merges):
+        within = lambda ids: Counter(pair for pair in pairwise(ids) if 10 not in pair) or _count(ids)  # noqa: E731
+        return _train(list(text.encode()), num_merges, count=within)
+
+
+@subtle
+class drops_a_mark_in_front:
+    """U+FEFF at the beginning of a text is lost, which the codec utf-8-sig takes off. Read the bytes as
+    utf-8."""
+
+    @staticmethod
+    def decode(ids, merges):
+        return _bytes(ids, merges).decode("utf-8-sig", errors="replace")

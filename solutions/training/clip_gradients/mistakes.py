@@ -356,3 +356,25 @@ def accepts_any_bound_where_the_norm_is_zero(gradients, max_norm):
     """A max_norm of 0 is accepted where there is nothing to clip: zeros and None are returned before max_norm
     was looked at. Which of the two questions comes first?"""
     return (list(gradients), 0.0) if _norm(gradients) == 0 else _clip(gradients, max_norm)
+
+
+@subtle
+def looks_for_the_largest_of_no_entries(gradients, max_norm):
+    """An array without entries raises: it has no largest entry. It adds nothing to the norm."""
+
+    def require(norm, bound):
+        for gradient in gradients:
+            if gradient is not None:
+                np.abs(gradient).max()
+        _require(norm, bound)
+
+    return _clip(gradients, max_norm, require=require)
+
+
+@subtle
+def adds_zero_to_short_gradients(gradients, max_norm):
+    """A negative zero comes back as a positive one where nothing is clipped. Up to max_norm arrays come back
+    as they came, to the bit; return them without computing anything.
+    """
+    clipped, norm = _clip(gradients, max_norm)
+    return [None if g is None else g + g.dtype.type(0) for g in clipped], norm

@@ -385,3 +385,27 @@ def casts_the_ignored_index(logits, targets, smoothing=0.1, ignore_index=-100):
     """Right where the dtype of the targets can hold ignore_index. Elsewhere some token is ignored: cast to
     uint8, 256 is 0 and -1 is 255. Compare the targets with the number as it is."""
     return _loss(logits, targets, smoothing, np.array(ignore_index).astype(targets.dtype))
+
+
+@subtle
+def counts_places_in_the_dtype_of_targets(logits, targets, smoothing=0.1, ignore_index=-100):
+    """Right for small batches; in a larger one the losses of other tokens are read: the places of the targets
+    in the flattened losses were computed in the targets' own dtype, which may hold 127 at most. Make them
+    int64 first."""
+    _check(smoothing)
+    losses, counted = -_log_softmax(logits), (targets != ignore_index).ravel()
+    safe = np.where(counted, targets.ravel(), 0).astype(targets.dtype)
+    places = safe + (np.arange(safe.size) * logits.shape[-1]).astype(safe.dtype)
+    of_target = losses.ravel()[places.astype(np.int64) % losses.size][counted].mean()
+    return _mix(of_target, losses.mean(axis=-1).ravel()[counted].mean(), smoothing)
+
+
+@subtle
+def cuts_large_losses(logits, targets, smoothing=0.1, ignore_index=-100):
+    """Losses of ten thousand and more come out as ten thousand: they were cut there, as PyTorch's binary
+    cross-entropy cuts its logarithms. A loss is as large as the gap between two logits."""
+
+    def cut(logits):
+        return np.maximum(_log_softmax(logits), -1e4).astype(logits.dtype)
+
+    return _loss(logits, targets, smoothing, ignore_index, log_softmax=cut)

@@ -441,3 +441,41 @@ def refuses_a_single_token(ids, document_ids, ignore_index=-100):
     if ids.shape[1] < 2:
         raise ValueError("two tokens at least")
     return _targets(ids, document_ids, ignore_index)
+
+
+@subtle
+class reads_names_as_float64:
+    """Documents see each other whose names are neighbours beyond 2**53: the names became floats, which do not
+    tell them apart. Compare the integers as they are.
+    """
+
+    def packed_mask(document_ids):
+        return _mask(document_ids.astype(np.float64))
+
+
+@subtle
+def carries_targets_through_floats(ids, document_ids, ignore_index=-100):
+    """Large ids come out changed: they went through floats, which hold whole numbers up to 2**53 alone."""
+    return _targets(ids.astype(np.float64).astype(np.int64), document_ids, ignore_index)
+
+
+@subtle
+class counts_positions_in_bytes:
+    """Positions begin at 0 again after 255, within one document: they were counted in 8 bits."""
+
+    def packed_positions(document_ids):
+        return _positions(document_ids).astype(np.uint8).astype(np.int64)
+
+
+@subtle
+class subtracts_names_in_their_own_dtype:
+    """A document behind padding does not begin at 0: the difference of the two names is more than their dtype
+    holds, and its size came out negative. Ask whether the names are equal.
+    """
+
+    def packed_positions(document_ids):
+        positions = np.zeros(document_ids.shape, dtype=np.int64)
+        for t in range(1, document_ids.shape[1]):
+            apart = np.abs(document_ids[:, t] - document_ids[:, t - 1])
+            positions[:, t] = np.where(apart <= 0, positions[:, t - 1] + 1, 0)
+        return positions

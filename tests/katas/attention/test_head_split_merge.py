@@ -111,6 +111,19 @@ def two_sequences_of_integers():
     return {"x": np.arange(24).reshape(2, 3, 4), "num_heads": 2, "heads": np.arange(24).reshape(2, 2, 3, 2)}
 
 
+@KATA.example
+def integers_that_float64_cannot_hold():
+    x = 2**60 + np.arange(12).reshape(1, 3, 4)
+    return {"x": x, "num_heads": 2, "heads": x.reshape(1, 2, 3, 2)}
+
+
+@KATA.example
+def truth_values():
+    """Booleans are of any dtype too."""
+    x = np.array([[[True, False, False, True], [False, True, True, True]]])
+    return {"x": x, "num_heads": 2, "heads": x.reshape(1, 2, 2, 2)}
+
+
 @KATA.observe
 def observe(student, x, num_heads, heads):
     return {"split": student.split_heads(x, num_heads), "merged": student.merge_heads(heads)}

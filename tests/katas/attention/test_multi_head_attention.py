@@ -201,6 +201,24 @@ def hidden_tokens_that_stand_out():
     }
 
 
+def as_many_queries_as_tokens_to_read():
+    rng = np.random.default_rng(9)
+    arrays = [rng.integers(-10, 11, shape) / 10 for shape in ((2, 3, 4), (2, 3, 4), *[(4, 4)] * 4)]
+    return {**dict(zip(ARGUMENTS, arrays, strict=True)), "num_heads": 2}
+
+
+@KATA.example
+def a_mask_of_one_axis():
+    """That of the keys, and not that of the queries, of which there are as many."""
+    return {**as_many_queries_as_tokens_to_read(), "mask": np.array([True, False, True])}
+
+
+@KATA.example
+def queries_hidden_by_a_column():
+    """One entry a query serves all tokens."""
+    return {**as_many_queries_as_tokens_to_read(), "mask": np.array([[True], [False], [True]])}
+
+
 def call(student, x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask):
     """None is left out of the call, so that the default is judged too."""
     if mask is None:

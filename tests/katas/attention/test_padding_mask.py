@@ -122,6 +122,33 @@ def padding_that_no_id_can_be():
     return {"tgt_ids": tgt_ids, "src_ids": src_ids, "pad_id": -1}
 
 
+@KATA.example
+def ids_that_floats_do_not_tell_apart():
+    """In float64 the first and the last are one number; and so in what int64 and uint64 have in common."""
+    tgt_ids, src_ids = np.array([[2**53 + 1, 2**32, 2**53]]), np.array([[2**53 + 1, 2**53]], dtype=np.uint64)
+    return {"tgt_ids": tgt_ids, "src_ids": src_ids, "pad_id": 2**53}
+
+
+@KATA.example
+def ids_that_are_close_together():
+    tgt_ids, src_ids = np.array([[2**24 + 1, 2**24 - 1]]), np.array([[2**24 - 1, 2**24 + 1, 2**24]])
+    return {"tgt_ids": tgt_ids, "src_ids": src_ids, "pad_id": 2**24}
+
+
+@KATA.example
+def source_ids_that_the_targets_cannot_hold():
+    """Cut down to 8 bits, or to 32, they are padding."""
+    tgt_ids, src_ids = np.array([[1, 0]], dtype=np.int8), np.array([[256, 2**32, 0]])
+    return {"tgt_ids": tgt_ids, "src_ids": src_ids, "pad_id": 0}
+
+
+@KATA.example
+def unsigned_ids_of_64_bits():
+    """Read with a sign, the first is -1."""
+    tgt_ids, src_ids = (np.array(ids, dtype=np.uint64) for ids in ([[2**64 - 1, 7]], [[0, 2**64 - 1]]))
+    return {"tgt_ids": tgt_ids, "src_ids": src_ids, "pad_id": -1}
+
+
 @KATA.observe
 def observe(student, tgt_ids, src_ids, pad_id):
     return {

@@ -214,6 +214,44 @@ def a_hidden_key_among_very_low_scores():
     }
 
 
+def two_heads_of_two_sequences():
+    """As many sequences as heads, and as many queries as keys: a mask may be laid along the wrong axis."""
+    case = three_tokens()
+    scaled = np.array([1.0, 2.0, -1.0, 0.5]).reshape(2, 2, 1, 1)
+    return {name: scaled * x for name, x in case.items() if x is not None}
+
+
+@KATA.example
+def a_mask_for_each_of_two_heads():
+    """Three axes: those of heads, queries and keys."""
+    return {**two_heads_of_two_sequences(), "mask": np.stack([np.tri(3, dtype=bool), ~np.eye(3, dtype=bool)])}
+
+
+@KATA.example
+def queries_hidden_by_a_column():
+    """One entry a query serves all keys."""
+    case = {name: x.astype(np.float32) for name, x in two_heads_of_two_sequences().items()}
+    return {**case, "mask": np.array([[True], [False], [True]])}
+
+
+@KATA.example
+def no_query_sees_anything():
+    """One axis, that of the keys, and nothing visible."""
+    case = {name: x.astype(np.float32) for name, x in two_heads_of_two_sequences().items()}
+    return {**case, "mask": np.zeros(3, dtype=bool)}
+
+
+@KATA.example
+def a_hidden_key_far_above_the_lowest_scores():
+    """The scores are as far apart as they can be."""
+    return {
+        "q": np.array([[1.0], [-1.0]], dtype=np.float32),
+        "k": np.array([[1e8], [-1e8], [0.0]], dtype=np.float32),
+        "v": np.array([[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]], dtype=np.float32),
+        "mask": np.array([[False, True, False], [True, False, False]]),
+    }
+
+
 def call(student, q, k, v, mask):
     """None is left out of the call, so that the default is judged too."""
     if mask is None:

@@ -88,8 +88,9 @@ def the_last_token(ids, token_table):
 def without_a_row(draw):
     """One id among others for which there is no row."""
     vocab_size, tokens, lead = draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw_lead(draw)
-    outside = draw(st.sampled_from([-1, vocab_size, -vocab_size, -vocab_size - 1, 100]))
-    dtype = draw(st.sampled_from(SIGNED if outside < 0 else [*SIGNED, "uint8"]))
+    outside = draw(st.sampled_from([-1, vocab_size, -vocab_size, -vocab_size - 1, 100, 2**32, 2**32]))
+    dtypes = SIGNED if outside < 0 else [*SIGNED, "uint8"] if outside < 128 else ["int64", "uint64"]
+    dtype = draw(st.sampled_from(dtypes))
     ids = draw_ids(draw, lead, tokens, vocab_size - 1, dtype).copy()
     ids[tuple(draw(st.integers(0, length - 1)) for length in ids.shape)] = outside
     return {"ids": ids, "outside": outside, **draw_tables(draw, vocab_size, tokens + 2)}

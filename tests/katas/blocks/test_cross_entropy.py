@@ -110,6 +110,14 @@ def targets_that_are_nearly_impossible():
     return {"logits": logits, "targets": np.array([[1], [0]], dtype=np.int32), "ignore_index": -100}
 
 
+@KATA.example
+def more_logits_than_a_small_integer_counts():
+    """The places of the targets among all logits must not be computed in the dtype of the targets."""
+    logits = 4 * np.sin(np.arange(200, dtype=np.float32)).reshape(2, 25, 4)
+    targets = (np.arange(50, dtype=np.int8) % 4).reshape(2, 25)
+    return {"logits": logits, "targets": targets, "ignore_index": -100}
+
+
 @KATA.observe
 def observe(student, logits, targets, ignore_index):
     """An ignore_index of -100 is asked for by leaving it out, so that the default is judged too."""

@@ -195,6 +195,14 @@ def opposite_tokens():
     return {**case, "x": x, "mask": mask}
 
 
+@KATA.example
+def as_many_sequences_as_heads():
+    """A mask of three axes is one for each head, and not for each sequence."""
+    case, rng = large_tokens(), np.random.default_rng(6)
+    mask = np.stack([np.tri(3, dtype=bool), ~np.eye(3, dtype=bool)])
+    return {**case, "x": rng.standard_normal((2, 3, 4)), "num_heads": 2, "mask": mask}
+
+
 @KATA.observe
 def observe(student, x, params, num_heads, mask):
     """No mask is asked for by leaving it out, so that the default is judged too."""

@@ -141,6 +141,20 @@ def eps_that_shows(x, eps):
     return eps != 1e-5 or bool((x.std(axis=-1) < 0.1).any())
 
 
+@KATA.example
+def a_tiny_eps():
+    """Smaller than float32's own step around 1, and the spread of a row as small."""
+    x = np.array([[1e-4, -1e-4, 2e-4], [3e-5, 0.0, -1e-5]], dtype=np.float32)
+    return {"x": x, "gamma": np.ones(3, np.float32), "beta": np.zeros(3, np.float32), "eps": 1e-9}
+
+
+@KATA.example
+def one_feature():
+    """It is its own mean, so only beta is left."""
+    x = np.array([[2.0], [-3.0]], dtype=np.float32)
+    return {"x": x, "gamma": np.array([2.0], np.float32), "beta": np.array([0.5], np.float32), "eps": 1e-5}
+
+
 @KATA.observe
 def observe(student, x, gamma, beta, eps):
     """An eps of 1e-5 is asked for by leaving it out, so that the default is judged too."""

@@ -116,6 +116,13 @@ def logits_of_800():
     }
 
 
+@KATA.example
+def a_last_position_of_zeros():
+    """Zeros are a hidden state like any other. With one token there is no choice among equals."""
+    hidden = np.array([[3.0, -1.0], [0.0, 0.0]], dtype=np.float32)
+    return {"hidden": hidden, "output_weight": np.array([[1], [-2]], dtype=np.float32)}
+
+
 def three(student, hidden, output_weight):
     """The three results, once they are three and the arrays have one entry a token."""
     result = student.next_token(hidden, output_weight)

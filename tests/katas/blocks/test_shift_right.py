@@ -90,6 +90,18 @@ def padded_with_minus_100():
     return {"ids": ids, "start_id": 1, "text": ids[:, ::-1].copy(), "asked": "both"}
 
 
+@KATA.example
+def ids_that_float64_cannot_hold():
+    ids = 2**60 + np.arange(6).reshape(2, 3)
+    return {"ids": ids, "start_id": 2**40 + 1, "text": ids + 7, "asked": "both"}
+
+
+@KATA.example
+def ids_of_64_bits_without_a_sign():
+    ids = np.array([[2**64 - 1, 2**63 + 1, 5]], dtype=np.uint64)
+    return {"ids": ids, "start_id": 2**63 + 3, "text": ids, "asked": "both"}
+
+
 @KATA.observe
 def observe(student, ids, start_id, text, asked):
     """One function or both: a mistake in one leaves the cases of the other right."""
@@ -138,11 +150,11 @@ def test_targets_follow_their_inputs(student, text):
     expect.equal([inputs, targets], [text[:, :-1], text[:, 1:]], "the pair (inputs, targets)")
 
 
-def single_tokens(draw):
-    return {"text": draw_ids(draw, shortest=2)[:, :1]}
+def texts_without_a_pair(draw):
+    return {"text": draw_ids(draw, shortest=2)[:, : draw(st.sampled_from([1, 1, 0]))]}
 
 
-@KATA.law(points=0.5, cases=single_tokens)
+@KATA.law(points=0.5, cases=texts_without_a_pair)
 def test_refuses_a_single_token(student, text):
-    """next_token_pairs raises a ValueError for a text of one token."""
-    expect.refuses(student.next_token_pairs, text, why="a single token has no next one")
+    """next_token_pairs raises a ValueError for a text of one token, or of none."""
+    expect.refuses(student.next_token_pairs, text, why=f"T is {text.shape[1]}, and a pair takes two tokens")

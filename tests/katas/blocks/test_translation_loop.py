@@ -46,8 +46,10 @@ class Model:
     def __init__(self, table):
         self.table = table
         self.shown = []
+        self.kinds = set()
 
     def __call__(self, ids):
+        self.kinds.add(type(ids).__name__)
         self.shown.append([int(token) for token in ids])
         return self.logits(self.shown[-1])
 
@@ -132,6 +134,19 @@ def logits_with_equal_probabilities():
     return {"table": table, "start_id": 0, "end_id": 0, "max_steps": 3}
 
 
+@KATA.example
+def logits_far_below_zero():
+    """All of them, further than a bound for the largest so far may begin."""
+    table = np.array([[-3e9, -4e9, -2e9], [-2e9, -3e9, -4e9]])
+    return {"table": table, "start_id": 0, "end_id": 1, "max_steps": 3}
+
+
+@KATA.example
+def logits_that_float32_does_not_tell_apart():
+    table = 1 + CLOSE * np.array([[1.0, 3.0, 2.0], [0.0, 1.0, 2.0]])
+    return {"table": table, "start_id": 0, "end_id": 0, "max_steps": 3}
+
+
 @KATA.observe
 def observe(student, table, start_id, end_id, max_steps):
     """A limit of 10 is asked for by leaving it out, so that the default is judged too."""
@@ -160,6 +175,8 @@ def test_model_is_asked_once_a_step(student, table, start_id, end_id, max_steps)
         model.shown == due,
         f"For the ids {ids} the model must be shown {due}, one list a step; it was shown {model.shown}.",
     )
+    others = ", ".join(model.kinds - {"list", "tuple"})
+    expect.true(not others, f"The model takes a list of ids; it was given a value of the type {others}.")
 
 
 @KATA.law(points=0.5)

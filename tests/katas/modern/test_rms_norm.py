@@ -96,6 +96,19 @@ def a_single_vector():
     return {"x": np.array([3000.0, 0.0, 4000.0]), "gamma": np.array([1.0, 2.0, -1.0]), "eps": DEFAULT}
 
 
+@KATA.example
+def a_tiny_eps():
+    """Smaller than float32's own step around 1, and the squares of the rows as small."""
+    x = np.array([[1e-4, -1e-4, 2e-4], [3e-5, 0.0, -1e-5]], dtype=np.float32)
+    return {"x": x, "gamma": np.ones(3, np.float32), "eps": 1e-9}
+
+
+@KATA.example
+def one_feature():
+    """Its sign is left, times gamma, but for eps."""
+    return {"x": np.array([[1e-3], [-2e-3], [0.0]]), "gamma": np.array([2.0]), "eps": DEFAULT}
+
+
 @KATA.observe
 def observe(student, x, gamma, eps):
     """The default of eps is asked for by leaving it out, so that it is judged too."""

@@ -116,6 +116,18 @@ def as_many_heads_as_tokens():
     return {"x": x, "positions": np.array([3, 0, 9]), "base": DEFAULT}
 
 
+@KATA.example
+def the_last_positions():
+    x = np.array([[1.0, 2.0, 3.0, 4.0], [0.5, 0.0, -1.0, 2.0]], dtype=np.float32)
+    return {"x": x, "positions": np.array([249, 250], dtype=np.uint8), "base": DEFAULT}
+
+
+@KATA.example
+def a_base_of_two():
+    x = np.arange(8.0).reshape(1, 1, 2, 4) / 4
+    return {"x": x, "positions": np.array([2, 3]), "base": 2.0}
+
+
 @KATA.observe
 def observe(student, x, positions, base):
     """The default of base is asked for by leaving it out, so that it is judged too."""

@@ -137,6 +137,27 @@ def a_large_eps_and_a_large_rate():
     return {**arrays, "step": 3, "options": options}
 
 
+@KATA.example
+def a_late_step():
+    """After 2000 steps a beta2 of 0.999 still leaves a correction of a tenth."""
+    arrays = {"parameter": np.array([0.5, -1.0]), "gradient": np.array([2.0, -1.0])}
+    return {
+        **arrays,
+        "m": np.array([1.0, 0.5]),
+        "v": np.array([4.0, 1.0]),
+        "step": 2000,
+        "options": ALL_GIVEN,
+    }
+
+
+@KATA.example
+def an_eps_below_the_default():
+    """A root as small as that."""
+    arrays = {"parameter": np.array([0.5, -1.0]), "gradient": np.array([1e-9, -3e-9])}
+    options = {**ALL_GIVEN, "betas": (0.5, 0.75), "eps": 1e-10}
+    return {**arrays, "m": np.zeros(2), "v": np.zeros(2), "step": 1, "options": options}
+
+
 @KATA.observe
 def observe(student, parameter, gradient, m, v, step, options):
     """The three results by name."""

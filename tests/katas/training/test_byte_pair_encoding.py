@@ -212,6 +212,24 @@ def most_frequent_with_a_space():
 
 
 @KATA.example
+def lines_to_train():
+    """The end of a line is a byte like any other."""
+    return {"asked": "train", "text": "ab\nab\nab\ncd\n", "num_merges": 2}
+
+
+@KATA.example
+def lines_to_encode():
+    """Spaces and ends of lines, also at both ends of the text and in pairs."""
+    return {"asked": "encode", "text": " \na\r\naab\r\n", "merges": [(13, 10), (97, 97)]}
+
+
+@KATA.example
+def a_mark_in_front():
+    """EF BB BF is a character like any other, also in front."""
+    return {"asked": "decode", "ids": [0xEF, 0xBB, 0xBF, 97], "merges": [(97, 97)]}
+
+
+@KATA.example
 def run_of_seven():
     return {"asked": "train", "text": "aaaaaaabbbb", "num_merges": 2}
 

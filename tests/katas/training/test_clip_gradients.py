@@ -143,6 +143,11 @@ def only_zeros():
 
 
 @KATA.example
+def an_array_without_entries():
+    return {"gradients": [np.zeros((0, 3), np.float32), *float32([3.0, 4.0])], "max_norm": 2.5}
+
+
+@KATA.example
 def single_numbers():
     return {"gradients": float32(3.0, [0.0, 4.0], None), "max_norm": 2.5}
 
@@ -234,7 +239,8 @@ def test_norm_is_that_of_what_came(student, gradients, max_norm):
 
 
 def short_gradients(draw):
-    gradients = draw_gradients(draw)
+    """Gradients below the bound; a zero has a sign."""
+    gradients = [*draw_gradients(draw), np.array([-0.0, 0.0], np.float32)]
     return {"gradients": gradients, "max_norm": float(math.ceil(2 * norm_of(gradients) + 1))}
 
 
@@ -243,6 +249,8 @@ def test_short_gradients_stay_to_the_bit(student, gradients, max_norm):
     """Up to max_norm every array comes back as it was, to the bit."""
     clipped, _ = clip(student, gradients, max_norm)
     expect.equal(list(clipped), gradients, "the list of clipped arrays")
+    signs = [[None if g is None else np.signbit(g) for g in given] for given in (clipped, gradients)]
+    expect.equal(*signs, "the list of the signs of all entries, of zeros too,")
 
 
 def float64_gradients(draw):

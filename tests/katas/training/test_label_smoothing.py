@@ -156,6 +156,14 @@ def a_token_that_is_ignored_and_unlikely():
 
 
 @KATA.example
+def targets_that_are_impossible():
+    """The gap of a million is the loss."""
+    logits = np.array([[[1e6, 0.0, 0.0]], [[0.0, -1e6, 1e6]]])
+    targets = np.array([[1], [0]])
+    return {"logits": logits, "targets": targets, "smoothing": 0.0, "ignore_index": -100}
+
+
+@KATA.example
 def ignored_by_another_number():
     logits = np.array([[[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]]])
     return {"logits": logits, "targets": np.array([[0, -1]]), "smoothing": 0.1, "ignore_index": -1}
@@ -172,6 +180,14 @@ def spread_in_full():
 def targets_that_are_nearly_impossible():
     logits = np.array([[[1000.0, 0.0]], [[-1000.0, 1000.0]]])
     targets = np.array([[1], [0]], dtype=np.int32)
+    return {"logits": logits, "targets": targets, "smoothing": 0.1, "ignore_index": -100}
+
+
+@KATA.example
+def more_logits_than_a_small_integer_counts():
+    """The places of the targets among all logits must not be computed in the dtype of the targets."""
+    logits = 4 * np.sin(np.arange(200, dtype=np.float32)).reshape(2, 25, 4)
+    targets = (np.arange(50, dtype=np.int8) % 4).reshape(2, 25)
     return {"logits": logits, "targets": targets, "smoothing": 0.1, "ignore_index": -100}
 
 

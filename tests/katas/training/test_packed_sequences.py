@@ -227,6 +227,39 @@ def targets_of_unsigned_names():
     return unsigned("targets")
 
 
+def names_that_float64_does_not_tell_apart(asked):
+    """Two documents of one token, and one of two; ids of which float64 holds none."""
+    document_ids = np.array([[2**53, 2**53 + 1, 2**53 + 2, 2**53 + 2]])
+    return pinned(document_ids, asked, ids=2**60 + 1 + 2 * np.arange(4).reshape(1, 4))
+
+
+@KATA.example
+def mask_of_names_that_float64_does_not_tell_apart():
+    return names_that_float64_does_not_tell_apart("mask")
+
+
+@KATA.example
+def positions_of_names_that_float64_does_not_tell_apart():
+    return names_that_float64_does_not_tell_apart("positions")
+
+
+@KATA.example
+def targets_of_names_that_float64_does_not_tell_apart():
+    return names_that_float64_does_not_tell_apart("targets")
+
+
+@KATA.example
+def positions_beyond_a_byte():
+    """A document of 300 tokens."""
+    return pinned(np.zeros((1, 300), dtype=np.int32), "positions")
+
+
+@KATA.example
+def positions_behind_the_lowest_padding():
+    """From -128 to 0 there are 128, which 8 bits with a sign cannot hold."""
+    return pinned(np.array([[-128, 0, 0, -128, 127]], dtype=np.int8), "positions")
+
+
 @KATA.example
 def mask_of_one_token():
     return pinned(np.array([[0], [-1]]), "mask")
