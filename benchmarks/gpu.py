@@ -87,7 +87,7 @@ def tried(solution):
         "seccomp: fork": attempt(lambda: os.fork() or os._exit(0)),
         "seccomp: run a program": attempt(lambda: os.execv("/bin/true", ["true"])),
         "seccomp: a socket of the network": attempt(lambda: socket.socket(socket.AF_INET)),
-        "seccomp: connect a local socket": attempt(lambda: socket.socketpair()),
+        "seccomp: connect a local socket": attempt(lambda: socket.socket(socket.AF_UNIX).connect(b"\\0x")),
         "seccomp: listen on a local socket": attempt(listen),
         "seccomp: signal the parent": attempt(lambda: os.kill(os.getppid(), 0)),
         "seccomp: start a thread": attempt(lambda: threading.Thread(target=int).start()),
@@ -182,12 +182,12 @@ def sentence(results: list[KataOnDevice], device: str) -> str:
     answers = sum(result.answers for result in results)
     found = [difference for result in results for difference in result.differences]
     foretold = sum(difference.is_foretold for difference in found)
-    where = "the pretended device, in workers on the CPU" if device == "pretended" else f"the {device}"
-    text = f"Of {answers} answers to {counted(len(results), 'kata')}, {answers - len(found)} have the same"
-    text += f" verdict on {where}, as on the CPU"
+    where = "the pretended device" if device == "pretended" else f"the {device}"
+    text = f"The verdict on {where} is the one on the CPU for {answers - len(found)} of"
+    text += f" {counted(answers, 'answer')} to {counted(len(results), 'kata')}"
     if not found:
         return f"{text}."
-    return f"{text}; {foretold} of the other {len(found)} are refused by the pretended device as well."
+    return f"{text}; the pretended device refuses {foretold} of the other {len(found)} as well."
 
 
 def page(
