@@ -252,7 +252,9 @@ class _Encoder:
                 self.buffers.append(span.entries.tobytes())
                 self.table.append([name, array.shape, [len(span.entries), span.first, span.steps]])
                 return len(self.table) - 1
-            order = sorted(range(array.ndim), key=lambda axis: (-abs(array.strides[axis]), axis))
+            # An axis of length 1 may have any stride, and comes last: what is read back is written alike.
+            steps = [array.shape[axis] > 1 and abs(array.strides[axis]) for axis in range(array.ndim)]
+            order = sorted(range(array.ndim), key=lambda axis: (-steps[axis], axis))
             self.buffers.append(array.transpose(order).tobytes())
             self.table.append([name, array.shape, order])
         return len(self.table) - 1
