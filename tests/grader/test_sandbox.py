@@ -193,7 +193,8 @@ def listen():
 
 @LINUX
 def test_a_worker_for_cuda_does_what_its_driver_cannot_start_without():
-    with closing(ForkServer()) as server, server.new_process("cuda") as process:
+    # A new interpreter, which has not imported PyTorch: that would look for a GPU.
+    with closing(ForkServer(is_late=True)) as server, server.new_process("cuda") as process:
         student = RemoteStudent(process)
         assert student.greeting(20)["gpu"]
         student.load("empty", 5, source="", entry_points=[], forbidden=[])

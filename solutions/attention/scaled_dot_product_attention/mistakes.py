@@ -340,18 +340,6 @@ def ignores_a_mask_of_one_column(q, k, v, mask=None):
 
 
 @subtle
-def looks_for_blind_queries_in_two_axes(q, k, v, mask=None):
-    """Queries that see nothing are found where the mask has an axis of queries, and not where it has that of
-    the keys alone. Bring the mask to the shape of the scores first.
-    """
-    if mask is None or mask.ndim > 1:
-        return _attend(q, k, v, mask)
-    scores = _scores(q, k)
-    weights = _softmax(np.where(mask, scores, np.finfo(scores.dtype).min))
-    return weights @ v, weights
-
-
-@subtle
 def answers_blind_queries_in_float64(q, k, v, mask=None):
     """float32 comes back as float64 where nothing is visible at all: np.zeros makes float64. Give it the
     dtype of the inputs.

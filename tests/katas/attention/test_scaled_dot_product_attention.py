@@ -236,9 +236,9 @@ def queries_hidden_by_a_column():
 
 @KATA.example
 def no_query_sees_anything():
-    """One axis, that of the keys, and nothing visible."""
+    """One row for all queries, and nothing visible."""
     case = {name: x.astype(np.float32) for name, x in two_heads_of_two_sequences().items()}
-    return {**case, "mask": np.zeros(3, dtype=bool)}
+    return {**case, "mask": np.zeros((1, 3), dtype=bool)}
 
 
 @KATA.example
