@@ -19,7 +19,7 @@ WITH_NAME = (
 WITH_WEIGHTS = ("{n}", "({0}) @ {n}", "({0}) * {n}", "({0}) + {n}")
 SELDOM_WITH_NAME = (
     *("({0}) ** {n}", "({0})[{n}]", "{n}[{0}]", "({0}) & {n}", "({0}) | {n}"),
-    *("({0}) < {n}", "({0}) > {n}", "({0}) / len({n})", "min({0}, {n}.shape[-1])"),
+    *("({0}) < {n}", "({0}) > {n}", "({0}) / len({n})", "min({0}, {n}.shape[-1])", "({0}) * (1 - {n})"),
     *("({0}, {n})", "({n}, {0})"),
 )
 #: What is added with a name that is no array.
@@ -31,6 +31,7 @@ SELDOM_WITH_NUMBER = (
 WITH_TWO_NAMES = (
     *("{n}({m})", "{n} @ {m}.swapaxes(-1, -2)", "{m} @ {n}.swapaxes(-1, -2)", "{n} @ {m}", "{m} @ {n}"),
     *("{n} @ {m}.swapaxes(-1, -2) / ({0})", "{m} @ {n}.swapaxes(-1, -2) / ({0})", "{n} * {m} / ({0})"),
+    *("{n} @ {m} + ({0})", "{m} @ {n} + ({0})"),
 )
 WITH_TWO_NAMES_IN = {
     "numpy": ("{m}[{n}]", "({0}) @ {m}[{n}]", "({0}) * {m}[{n}]", "np.where({m} < {n}, -np.inf, {m})"),

@@ -126,9 +126,10 @@ class Additions:
             yield from self._by_kind(node, around)
             if isinstance(node, ast.Constant) or _is_number(node):
                 names = self._names(node, around)
-                size = getattr(node, "value", None)
-                products = [f"{size} * {name}" for name in names if type(size) is int and size > 1]
-                yield from expressions([INFINITE[self.library], *names, *products, *self.constants])
+                value = getattr(node, "value", None)
+                pattern = "1 - {n}" if value == 1 else f"{value} * {{n}}"  # a share, or a size
+                longer = _with_names([pattern], names) if type(value) is int and value > 0 else ()
+                yield from expressions([INFINITE[self.library], *names, *longer, *self.constants])
 
     def of_statements(self, spot: Spot) -> Iterator[list[ast.stmt]]:
         """Yield bodies with one more statement, or with one changed to resemble another."""
@@ -208,8 +209,9 @@ class Additions:
                 yield with_part(node, "args", [*node.args, expression(value)])
         if isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load):
             yield from node.elts
-            for item in expressions(["[]", "{}", "0", "None", *self._names(node, around)]):
-                yield with_part(node, "elts", [*node.elts, item])
+            for item in expressions([*self._names(node, around), "[]", "{}", "0", "None"]):
+                for at in (len(node.elts), 0):
+                    yield with_part(node, "elts", [*node.elts[:at], item, *node.elts[at:]])
         if isinstance(node, ast.Subscript):
             yield from with_another_axis(node)
             others = _distinct([*self.indices, *INDICES])
