@@ -69,8 +69,8 @@ licences:
 	@{ sed '/^|/,$$d' docs/licences.md; build/tools/bin/pip-licenses --python build/users/bin/python; } > build/licences.md
 	@mv build/licences.md docs/licences.md
 
-test: lint site
-	$(BIN)/pytest -n 2 --dist worksteal tests/grader
+test: lint site test-fast
+	$(BIN)/pytest -n 2 --dist worksteal tests/grader -m slow
 	$(BIN)/pytest -n 2 --dist loadfile tests/katas --student=reference
 
 # Judge the course: every right answer passes, every mistake is caught and named. What was judged before is
