@@ -454,7 +454,11 @@ def code_of(value: Any, as_tensors: bool = False) -> str:
 
 def _array(value: Any, strides: tuple[int, ...], turn: str, template: str) -> str:
     """Return code for an array: the entries in their order in memory, then the axes in theirs."""
-    order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
+    # An axis of length 1 may have any stride, and stays where it is: a case reads alike wherever it is from.
+    order = [*range(len(strides))]
+    long = [axis for axis in order if value.shape[axis] > 1]
+    for place, axis in zip(long, sorted(long, key=lambda axis: -strides[axis]), strict=True):
+        order[place] = axis
     laid = value.transpose(*order) if isinstance(value, np.ndarray) else value.permute(*order)
     if 0 in value.shape:
         return f"{template.format('[]')}.reshape({tuple(value.shape)})"
