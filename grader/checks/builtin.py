@@ -314,9 +314,16 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
 @builtin_check(points=200, when=lambda kata: kata.grades_gradients, choose=_gradient_cases)
 def has_the_right_gradients(context: CheckContext, case: Case) -> None:
     """Gradients equal the reference's."""
-    expected = context.expected(case).gradients
     context.student.trace.clear()
-    with context.student.recording_gradients() as tape:
+    _require_gradients(context, case, evaluating=False)
+    trace = context.student.trace
+    if any(call.target for call in trace) and not any(call.name == "eval" for call in trace):
+        _require_gradients(context, case, evaluating=True)
+
+
+def _require_gradients(context: CheckContext, case: Case, evaluating: bool) -> None:
+    expected = context.expected(case).gradients
+    with context.student.recording_gradients(evaluating) as tape:
         context.kata.observed(context.student, case.arguments)
     if len(tape.gradients) != len(expected):
         raise ExpectationFailed("The calls made do not give the results that can be differentiated.")
@@ -328,9 +335,10 @@ def has_the_right_gradients(context: CheckContext, case: Case) -> None:
             found = first_difference(wanted[key], have.get(key), floored, dtype)
             if found:
                 _end_trace_at_call(context.student, call)
-                raise ExpectationFailed(
-                    _gradient_sentence(_argument_name(key, call, case.arguments), have.get(key)), found
-                )
+                told = _gradient_sentence(_argument_name(key, call, case.arguments), have.get(key))
+                if evaluating:
+                    told = f"In evaluation mode {told[0].lower()}{told[1:]}"
+                raise ExpectationFailed(told, found)
 
 
 def _argument_name(key: str, call: Call, case: Arguments) -> str:
