@@ -30,6 +30,8 @@ Finding = tuple[str, str, Difference | None]  # its kind, a sentence and the dif
 SENTENCES = {
     "no_grad": "Inside torch.no_grad() the same call gives another answer.",
     "gradients": "The call leaves gradients switched on, where its caller had switched them off.",
+    "gradients off": "The call leaves gradients switched off, where its caller had switched them on.",
+    "dtype": "The call leaves PyTorch with another default dtype, and its caller's tensors are made in it.",
     "training": "The call leaves a module that it was given in another mode, training or evaluation.",
     "again": "After calls with other arguments, the same call gives another answer.",
     "module": "After calls with other inputs, weights, dtypes and modes, the module gives another answer.",
@@ -39,6 +41,7 @@ SENTENCES = {
     "shared": "Two calls return the same array: a change of one result changes the other.",
     "entangled": "Some entries of the result have the same memory: a change of one changes another.",
     "overwritten": "A call changes the result of an earlier one, which its caller still holds.",
+    "argument": "Without gradients, or in the other mode, the call changes its arguments in place.",
 }
 
 
@@ -136,22 +139,27 @@ class Revisited(Student):
         change = CASTS.get(kind, _unchanged)
         for use in calls:
             try:
-                super().call(use.name, use.target, change(use.args), change(use.kwargs))
+                with self.watching_arguments() as watched:
+                    super().call(use.name, use.target, change(use.args), change(use.kwargs))
             except SubmissionFailed as failure:
                 yield kind, f"{SENTENCES[kind].split(' gives ')[0]} raises {failure}.", None
                 continue
             expected, got = change(use.value), self.trace[-1].value
             yield from _difference(kind, expected, got, tolerance, kind in CASTS)
+            if watched.changed:
+                yield "argument", SENTENCES["argument"], None
 
     def overwrites(self) -> bool:
-        """Return whether a call of a module with other values changes the result of the call before."""
+        """Return whether a call of a module with other values changes the result of the call before, with
+        gradients or without."""
         for module, uses in zip(self._made, self.uses, strict=True):
-            with self.holding_results() as held:
-                for use in [use for use in uses if use.name == "__call__"][-1:]:
-                    self._try(use.name, module, use.args, use.kwargs)
-                    self._try(use.name, module, other_values(use.args), other_values(use.kwargs))
-            if held.overwritten:
-                return True
+            for is_on in (True, False):
+                with self.in_grad_mode(is_on) as held:
+                    for use in [use for use in uses if use.name == "__call__"][-1:]:
+                        self._try(use.name, module, use.args, use.kwargs)
+                        self._try(use.name, module, other_values(use.args), other_values(use.kwargs))
+                if held.overwritten:
+                    return True
         return False
 
 
@@ -181,6 +189,12 @@ def findings(
             yield from _compared("no_grad", kata, student, case, first, tolerance)
         if mode.left_changed:
             yield mode.left_changed, SENTENCES[mode.left_changed], None
+        if mode.changed:
+            yield "argument", SENTENCES["argument"], None
+        with student.in_grad_mode(True) as mode:
+            _attempt(kata, student, case)
+        if mode.left_changed == "gradients":
+            yield "gradients", SENTENCES["gradients off"], None
     _forget(student)
     with student.holding_results() as held:
         dict(kata.observed(student, case))
@@ -215,7 +229,8 @@ def _forget(student: Student) -> None:
 def _of_modules(
     kata: Kata, module: Revisited, case: Arguments, first: dict[str, Any], tolerance: Tolerance
 ) -> Iterator[Finding]:
-    yield from _compared("module", kata, module, case, first, tolerance)
+    with module.in_grad_mode(False):  # some keep a table only where no gradients are recorded
+        yield from _compared("module", kata, module, case, first, tolerance)
     yield from module.revisit(tolerance)
     if module.overwrites():
         yield "overwritten", SENTENCES["overwritten"], None

@@ -14,7 +14,7 @@ from grader.expect import SubmissionFailed
 from grader.worker.process import Process, Usage
 from grader.worker.protocol.channel import ChannelClosed, Flooded, TimedOut
 from grader.worker.protocol.codec import ARRAYS, Malformed, decode, encode, in_one_line
-from grader.worker.protocol.messages import LONGEST_NAME, MOST_KEPT, Outcome, Request
+from grader.worker.protocol.messages import LEFT_CHANGED, LONGEST_NAME, MOST_KEPT, Outcome, Request
 from grader.worker.student import Student
 
 CALL_SECONDS = 5.0  # CPU time of one call
@@ -260,7 +260,7 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
         return False
     if any(type(flag) is not bool for flag in (outcome.overwritten, outcome.shared, outcome.entangled)):
         return False
-    if type(outcome.left_changed) is not str or outcome.left_changed not in ("", "gradients", "training"):
+    if type(outcome.left_changed) is not str or outcome.left_changed not in LEFT_CHANGED:
         return False
     if request.memory and type(outcome.value) is not int:
         return False

@@ -110,9 +110,9 @@ class Student:
         return Function(self, name)
 
     @contextmanager
-    def _with(self, option: str, value: Any = True) -> Iterator[Measured]:
+    def _with(self, **options: Any) -> Iterator[Measured]:
         before = self._options, self._measured
-        self._options, self._measured = {option: value}, Measured()
+        self._options, self._measured = options, Measured()
         try:
             yield self._measured
         finally:
@@ -129,7 +129,7 @@ class Student:
                 student.distances(x, centers)
             expect.true(work.flops < 1000, "One point and 8 centers take less than 1000 operations.")
         """
-        return self._with("count_flops")
+        return self._with(count_flops=True)
 
     def counting_largest_tensor(self) -> Any:
         """Record the largest tensor that a call in the block makes, and count the numbers that it writes.
@@ -146,13 +146,16 @@ class Student:
                 student.distances(x, centers, 8)
             expect.true(made.largest.elements <= 768, f"The call made {made.largest}.")
         """
-        return self._with("tensors_made")
+        return self._with(tensors_made=True)
 
-    def recording_gradients(self) -> Any:
+    def recording_gradients(self, evaluating: bool = False) -> Any:
         """Differentiate each call in the block with respect to its floating arguments and parameters.
 
         Fixed random weights make one number of each result, which is differentiated. With
         `grades_gradients=True` a kata compares gradients with the reference's; a law rarely needs this.
+
+        Args:
+            evaluating: Whether modules are called in evaluation mode, whatever mode they are in.
 
         Returns:
             A context manager; its value has in `gradients` a dict for each call. Arguments are called
@@ -163,7 +166,7 @@ class Student:
                 student.normalize(x)
             expect.close(tape.gradients[0]["args[0]"].sum(), 0.0, "the sum of the gradient by x")
         """
-        return self._with("gradients")
+        return self._with(gradients=True, evaluating=evaluating)
 
     def pretending_device(self) -> Any:
         """Run the calls in the block on a fake device, which has no values; needs PyTorch.
@@ -178,7 +181,7 @@ class Student:
                 student.mask(x)
             expect.true("cpu" not in life.devices, "The mask is on the device of x.")
         """
-        return self._with("fake_device")
+        return self._with(fake_device=True)
 
     def watching_arguments(self) -> Any:
         """Record the arguments that a call in the block changes in place.
@@ -191,7 +194,7 @@ class Student:
                 student.normalize(x)
             expect.true(not watched.changed, "x is left as it was.")
         """
-        return self._with("echo")
+        return self._with(echo=True)
 
     def holding_results(self) -> Any:
         """Notice whether a call in the block changes the result of the call before it.
@@ -206,7 +209,7 @@ class Student:
                 cache.append(k, v), cache.append(k, v)
             expect.true(not held.overwritten, "A second call leaves the first result as it was.")
         """
-        return self._with("hold")
+        return self._with(hold=True)
 
     def in_grad_mode(self, is_on: bool) -> Any:
         """Run the calls in the block as code that has switched gradients on or off; needs PyTorch.
@@ -216,14 +219,15 @@ class Student:
 
         Returns:
             A context manager; its value tells in `left_changed` what a call left in another mode:
-            `gradients`, or `training` for a module that it was given.
+            `gradients`, PyTorch's default `dtype`, or `training` for a module that it was given. It has
+            `changed` and `overwritten` as the values of `watching_arguments` and `holding_results`.
 
         Example:
             with student.in_grad_mode(False) as mode:
                 student.predict(model, x)
             expect.true(not mode.left_changed, "The mode is as it was.")
         """
-        return self._with("grad_mode", "on" if is_on else "off")
+        return self._with(grad_mode="on" if is_on else "off", echo=True, hold=True)
 
     def call(self, name: str, target: Handle | None, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Perform one call and record it in the trace. Raises SubmissionFailed, WorkerLost."""
@@ -290,7 +294,7 @@ class Student:
         Example:
             answer = student.constant("PARAMETERS", d_model=64)
         """
-        with self._with("constant"):
+        with self._with(constant=True):
             return self.call(name, None, [], numbers)
 
     def build(self, source: str, name: str, *args: Any, **kwargs: Any) -> Any:

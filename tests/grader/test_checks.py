@@ -219,6 +219,16 @@ def test_a_parameter_out_of_the_graph_is_named(grade):
 
 
 @pytest.mark.slow
+def test_gradients_that_are_cut_in_evaluation_mode_fail_the_gradients_alone(grade):
+    body = "y = (x - x.mean(-1, keepdim=True)) * self.scale; return y if self.training else y.detach()"
+    report = grade(center(body), "center")
+    assert failed(report) == {"has_the_right_gradients"}
+    assert message(report, "has_the_right_gradients") == (
+        "In evaluation mode no gradient reaches x: something on the way is detached or made anew."
+    )
+
+
+@pytest.mark.slow
 def test_a_table_on_the_cpu_fails_the_device_alone(grade):
     body = "return (x - x.mean(-1, keepdim=True)) * (self.scale * torch.ones(x.shape[-1]))"
     report = grade(center(body), "center")
@@ -371,6 +381,22 @@ def test_one_array_that_two_calls_return_is_noticed(grade):
         (
             "torch.set_grad_enabled(True); return right",
             "The call leaves gradients switched on, where its caller had switched them off.",
+        ),
+        (
+            "torch.set_grad_enabled(False); return right",
+            "The call leaves gradients switched off, where its caller had switched them on.",
+        ),
+        (
+            "torch.set_default_dtype(torch.float64); return right",
+            "The call leaves PyTorch with another default dtype, and its caller's tensors are made in it.",
+        ),
+        (
+            "return right if torch.is_grad_enabled() else x.copy_(right)",
+            "Without gradients, or in the other mode, the call changes its arguments in place.",
+        ),
+        (
+            "return right if self.training else x.copy_(right.detach())",
+            "Without gradients, or in the other mode, the call changes its arguments in place.",
         ),
         (
             "return right if torch.is_grad_enabled() else right * 0",

@@ -285,6 +285,14 @@ class TestTorchBoth:
         assert value.tolist() == [[5]]
         assert [sorted(gradients) for gradients in tape.gradients] == [["args[0]", "weight"]]
 
+    def test_a_sparse_gradient_travels_as_a_dense_one(self, meet_torch):
+        import torch
+
+        student = meet_torch("from torch import nn\nclass Table(nn.Embedding): pass")
+        with student.recording_gradients() as tape:
+            student.Table(3, 1, sparse=True)(torch.tensor([1, 1]))
+        assert (tape.gradients[0]["weight"] != 0).tolist() == [[False], [True], [False]]
+
 
 @pytest.mark.parametrize(
     ("made", "valid"),

@@ -108,6 +108,8 @@ class Executor:
     ) -> Any:
         """Return the result of a call, and put into the outcome what the request measures beside it."""
         value = None
+        if request.evaluating:
+            instrumentation.put_into_evaluation(function)
         if request.constant and not callable(function):
             value = function
         elif request.gradients:

@@ -172,20 +172,30 @@ def with_gradients(
     return value, _derived(torch, [out for out in outputs if out.requires_grad], inputs)
 
 
+def put_into_evaluation(function: Any) -> None:
+    """Put a module into evaluation mode; leave anything else as it is."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(function, torch.nn.Module):
+        function.eval()
+
+
 def with_grad_mode(
     is_on: bool, function: Function, args: list[Any], kwargs: dict[str, Any], given: list[Any]
 ) -> tuple[Any, str]:
     """Return the result of a call whose caller has switched gradients on or off, and the mode that the call
-    leaves changed: "gradients", "training" of a module in `given`, or ""."""
+    leaves changed: "gradients", PyTorch's default "dtype", "training" of a module in `given`, or ""."""
     import torch
 
     modules = [part for value in given if isinstance(value, torch.nn.Module) for part in value.modules()]
     before = [part.training for part in modules]
+    torch.set_default_dtype(torch.float32)  # an earlier call may have changed it
     with torch.set_grad_enabled(is_on):
         value = function(*args, **kwargs)
         kept = torch.is_grad_enabled() == is_on
     if not kept:
         return value, "gradients"
+    if torch.get_default_dtype() != torch.float32:
+        return value, "dtype"
     return value, "" if [part.training for part in modules] == before else "training"
 
 
@@ -199,7 +209,7 @@ def _derived(torch: Any, outputs: list[Any], inputs: dict[str, Any]) -> dict[str
         derived = torch.autograd.grad(projections, list(live.values()), allow_unused=True)
         found = dict(zip(live, derived, strict=True))
     return {
-        name: torch.zeros_like(tensor) if found.get(name) is None else found[name]
+        name: torch.zeros_like(tensor) if found.get(name) is None else found[name].to_dense()
         for name, tensor in inputs.items()
     }
 

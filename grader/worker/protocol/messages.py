@@ -10,6 +10,7 @@ from grader.worker.protocol.codec import Handle
 
 MOST_KEPT = 20  # variables that a trace names
 LONGEST_NAME = 200  # characters of the name of one
+LEFT_CHANGED = ("", "gradients", "dtype", "training")
 
 
 @dataclass
@@ -31,6 +32,7 @@ class Request:
     count_flops: bool = False
     tensors_made: bool = False
     gradients: bool = False
+    evaluating: bool = False  # put a module that is called into evaluation mode before
     fake_device: bool = False
     trace: bool = False  # record the lines that run, and what the call changes
     undo: list[tuple[str, str]] = field(default_factory=list)  # variables to put back; see `lasting.Label`
@@ -64,7 +66,7 @@ class Outcome:
     overwritten: bool = False  # the call changed the result that was held
     shared: bool = False  # the call returned an array that was returned before
     entangled: bool = False  # the call returned an array some of whose entries have the same memory
-    left_changed: str = ""  # what the call left in another mode: "gradients" or "training"
+    left_changed: str = ""  # what the call left in another mode, one of LEFT_CHANGED
     detour: int = 0  # the line from which a tensor has gone from the fake device by way of the CPU
 
     def message(self) -> dict[str, Any]:

@@ -353,3 +353,15 @@ def compares_rounded_probabilities(model, ids, max_new_tokens, context_length, e
         return logits[:, -1].float().softmax(dim=-1).argmax(dim=-1)
 
     return _generate(model, ids, max_new_tokens, context_length, eos_id, choose=choose)
+
+
+@subtle
+def chooses_in_float32(model, ids, max_new_tokens, context_length, eos_id=None):
+    """Where float64 logits lie close together, a token is chosen that is not the most likely: they are cast
+    to float32 before the argmax.
+    """
+
+    def choose(logits):
+        return logits[:, -1].float().argmax(dim=-1)
+
+    return _generate(model, ids, max_new_tokens, context_length, eos_id, choose=choose)

@@ -335,3 +335,24 @@ def counts_tokens_in_sixteen_bits(logits, temperature, generator=None):
     ones too: ids are held in int16, which ends there. Ids are int64.
     """
     return _sampled(logits, temperature, generator).to(torch.int16).long()
+
+
+@subtle
+def makes_a_generator_of_its_own(logits, temperature, generator=None):
+    """After torch.manual_seed the draws without a generator are others each time: a new generator is made for
+    them. Without one, PyTorch's own is used.
+    """
+    if generator is None:
+        generator = torch.Generator(logits.device)
+        generator.seed()
+    return _sampled(logits, temperature, generator)
+
+
+@subtle
+def seeds_the_generator_of_pytorch(logits, temperature, generator=None):
+    """A draw from a generator that is given changes all later draws of PyTorch's own: that one is seeded from
+    it. Hand the given generator to the function that draws.
+    """
+    if generator is not None and temperature > 0:
+        torch.manual_seed(int(torch.randint(2**31, (), generator=generator, device=generator.device)))
+    return _sampled(logits, temperature, None)

@@ -495,3 +495,19 @@ def looks_at_the_first_thousand(logits, p):
     least = logits.topk(thousand, dim=-1).values[..., -1:]
     result = _right(logits, p)
     return result if p >= 1 else result.masked_fill(logits < least, float("-inf"))
+
+
+@subtle
+def adds_up_in_float32(logits, p):
+    """For float64 logits a nucleus has a token too many or too few where p is close to a sum: the
+    probabilities are computed in float32. Compute in the dtype of the logits.
+    """
+    return logits.masked_fill(_right(logits.float(), p).isneginf(), float("-inf"))
+
+
+@subtle
+def takes_nearly_one_for_one(logits, p):
+    """A p such as 0.9995 keeps everything: it is taken for 1, to be safe from rounding. From 1 on everything
+    is kept, and below it the tail is cut off.
+    """
+    return _right(logits, p if p < 0.9995 else 1.0)

@@ -284,3 +284,21 @@ def drops_what_is_rarer_than_one_in_a_million(logits, p):
     """
     rare = (logits.softmax(dim=-1) < 1e-6) & (logits.shape[-1] > 1000)
     return _fill(_right(logits, p), rare)
+
+
+@subtle
+def decides_in_float32(logits, p):
+    """For float64 logits, tokens just below the threshold stay, or just above it go: the probabilities are
+    computed in float32. Compute in the dtype of the logits.
+    """
+    return _fill(logits, _dropped(logits.float(), p))
+
+
+@subtle
+def keeps_what_nearly_ties(logits, p):
+    """Tokens a little below the threshold stay: something is taken off it, such as 1e-6, to be safe from
+    rounding. What is less likely than the threshold is dropped.
+    """
+    _require_share(p)
+    probabilities = logits.softmax(dim=-1)
+    return _fill(logits, probabilities < p * probabilities.amax(dim=-1, keepdim=True) - 1e-6)

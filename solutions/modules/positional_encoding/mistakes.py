@@ -333,3 +333,13 @@ class returns_one_buffer(_Encoding):
         kept = vars(self).setdefault("kept", {}).setdefault((result.shape, result.dtype), result.detach())
         result.data = kept.copy_(result.detach())
         return result
+
+
+@subtle
+class records_gradients_for_the_table(_Encoding):
+    """Every result carries a graph, even where nothing learns: the buffer `pe` has requires_grad set, and its
+    gradients pile up. The table is kept and not learnt.
+    """
+
+    def _keep(self, table):
+        super()._keep(table.requires_grad_())

@@ -74,6 +74,20 @@ def decays_as_gpt_does(model, inputs, targets, steps, lr=1e-2):
     return _train(model, inputs, targets, steps, lr, make=make)
 
 
+@subtle
+def decays_matrices_alone(model, inputs, targets, steps, lr=1e-2):
+    """From the second step on the losses differ a little: vectors, such as biases, have no weight decay.
+    AdamW with its defaults has one group of parameters, and decays them all.
+    """
+
+    def make(model, lr):
+        matrices = [p for p in model.parameters() if p.ndim > 1]
+        vectors = [p for p in model.parameters() if p.ndim < 2]
+        return torch.optim.AdamW([{"params": matrices}, {"params": vectors, "weight_decay": 0.0}], lr=lr)
+
+    return _train(model, inputs, targets, steps, lr, make=make)
+
+
 def takes_other_betas(model, inputs, targets, steps, lr=1e-2):
     """The first two losses are right and later ones differ: betas is set. All of AdamW's settings but the
     learning rate are its defaults.

@@ -615,3 +615,16 @@ class decodes_only_after_encode(_Transformer):
 
     def cross_mask(self, src):
         return super().cross_mask(src)[..., : max(self.width, src.shape[1])]
+
+
+@subtle
+class drops_the_same_entries_in_each_call(_Transformer):
+    """In training the same entries are dropped in every step: the random generator is seeded at each dropout,
+    or its mask is kept. Dropout draws anew each time; seeding is for the caller.
+    """
+
+    def drop(self, x):
+        if not self.training:
+            return x
+        kept = torch.rand(x.shape, generator=torch.Generator().manual_seed(0)) >= self.rate
+        return x * kept.to(x) / max(1 - self.rate, 1e-9)

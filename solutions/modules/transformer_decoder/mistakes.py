@@ -567,3 +567,16 @@ class subtracts_squares_for_the_variance(_Decoder):
             for name, norm in list(module.named_children()):
                 if isinstance(norm, nn.LayerNorm):
                     setattr(module, name, _SquaresNorm(norm.normalized_shape))
+
+
+@subtle
+class drops_the_same_entries_in_each_call(_Decoder):
+    """In training the same entries are dropped in every step: the random generator is seeded at each dropout,
+    or its mask is kept. Dropout draws anew each time; seeding is for the caller.
+    """
+
+    def drop(self, x):
+        if not self.training:
+            return x
+        kept = torch.rand(x.shape, generator=torch.Generator().manual_seed(0)) >= self.rate
+        return x * kept.to(x) / max(1 - self.rate, 1e-9)

@@ -476,3 +476,16 @@ class subtracts_squares_for_the_variance(_Layer):
     def __init__(self, d_model, num_heads, d_ff, dropout=0.1):
         super().__init__(d_model, num_heads, d_ff, dropout)
         self.norm1, self.norm2, self.norm3 = (_SquaresNorm(d_model) for _ in range(3))
+
+
+@subtle
+class drops_the_same_entries_in_each_call(_Layer):
+    """In training the same entries are dropped in every step: the random generator is seeded at each dropout,
+    or its mask is kept. Dropout draws anew each time; seeding is for the caller.
+    """
+
+    def _drop(self, result):
+        if not self.training:
+            return result
+        kept = torch.rand(result.shape, generator=torch.Generator().manual_seed(0)) >= self.rate
+        return result * kept.to(result) / max(1 - self.rate, 1e-9)

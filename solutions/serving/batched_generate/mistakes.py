@@ -491,3 +491,10 @@ def keeps_the_mask_of_the_first_batch(model, prompts, max_new_tokens, pad_id, eo
         return ids, _MASKS.setdefault(ids.shape, mask)
 
     return _right(model, prompts, max_new_tokens, pad_id, eos_id, pad=pad)
+
+
+@subtle
+def chooses_in_float32(model, prompts, max_new_tokens, pad_id, eos_id=None):
+    """Where float64 logits lie close together, a token is chosen that is not the most likely: they are cast
+    to float32 before the argmax."""
+    return _right(model, prompts, max_new_tokens, pad_id, eos_id, best=lambda logits: _best(logits.float()))

@@ -580,3 +580,12 @@ class remembers_what_a_cycle_cut_short(_Answer):
             return known[state]
 
         return {state: search(state, set()) for state in automaton["transitions"]}
+
+
+@subtle
+class chooses_in_float32(_Answer):
+    """Where float64 logits lie close together, a token is chosen that is not the most likely: they are cast
+    to float32 before the argmax."""
+
+    def choose(self, logits, automaton, state, steps_left, eos_id):
+        return int(self.constrain(logits, automaton, state, steps_left, eos_id).float().argmax())

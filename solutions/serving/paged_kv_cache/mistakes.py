@@ -441,3 +441,27 @@ class keeps_the_pool_on_the_cpu(_Cache):
 
     def pool(self, like):
         return torch.zeros(like.shape[0], self.num_blocks * self.block_size, like.shape[2], dtype=like.dtype)
+
+
+@subtle
+class counts_ids_from_the_end(_Cache):
+    """The id -1, which was never given, reads the sequence that was allocated last: the ids are places in a
+    list, and Python counts negative ones from its end. Ask whether the id is living first."""
+
+    def living(self, seq_id):
+        if seq_id < 0 and self.tables:
+            return list(self.tables.values())[seq_id]
+        return super().living(seq_id)
+
+    def gather(self, seq_id):
+        return super().gather(list(self.tables)[seq_id] if seq_id < 0 else seq_id)
+
+
+@subtle
+class frees_nothing_of_an_empty_sequence(_Cache):
+    """A sequence without a token lives on after free: only those that own a block are ended. An id that was
+    freed is refused, whatever the sequence held."""
+
+    def free(self, seq_id):
+        if self.living(seq_id):
+            super().free(seq_id)

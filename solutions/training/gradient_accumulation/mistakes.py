@@ -451,3 +451,16 @@ def keeps_the_count_of_the_first_call(model, micro_batches, ignore_index=-100):
         ignore_index,
         count=lambda batches, ignored: _COUNTS.setdefault(len(batches), _count(batches, ignored)),
     )
+
+
+@subtle
+def divides_a_tied_gradient_twice(model, micro_batches, ignore_index=-100):
+    """The gradient of a tied weight is too small: the gradients are divided by the count in the end, and a
+    Parameter with two names is met twice. `model.parameters()` gives each Parameter once.
+    """
+    divisor = _count(micro_batches, ignore_index)
+    total = _accumulate(model, micro_batches, ignore_index, count=lambda *_: 1.0)
+    for _, parameter in model.named_parameters(remove_duplicate=False):
+        if parameter.grad is not None:
+            parameter.grad /= divisor
+    return total / divisor

@@ -170,6 +170,16 @@ def three_rows_that_end_one_by_one():
 
 
 @KATA.example
+def logits_that_nearly_tie():
+    """Token 2 leads by the ninth digit, which float32 does not hold."""
+    import torch
+
+    case = counting_up([[0], [1]], 2)
+    table = torch.tensor([[0.0, 1.125, 1.0 + 1e-9, 0.0]], dtype=torch.float64).expand(4, -1)
+    return {**case, "table": table[None].clone()}
+
+
+@KATA.example
 def eos_in_the_prompt():
     return counting_up([[0]], 2, eos_id=0)
 

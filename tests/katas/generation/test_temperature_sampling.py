@@ -276,13 +276,19 @@ def flat_logits(draw):
 
 @KATA.law(points=0.5, cases=flat_logits)
 def test_seed_repeats_the_draw(student, logits, temperature, seed):
-    """The same seed gives the same draw, whatever was drawn in between without it."""
+    """The same seed gives the same draw, whatever was drawn in between from another generator."""
     rows = logits.repeat(MANY, 1)
     student.build(GENERATORS, "seed_the_own", seed)
     first = drawn(student, rows, temperature, generator(student, seed))
     drawn(student, rows, temperature)
     again = drawn(student, rows, temperature, generator(student, seed))
     expect.equal(again, first, f"the draw from a fresh generator with the same seed, {seed},")
+    student.build(GENERATORS, "seed_the_own", seed)
+    own = drawn(student, rows, temperature)
+    student.build(GENERATORS, "seed_the_own", seed)
+    drawn(student, rows, temperature, generator(student, seed))
+    what = f"the draw without a generator, after torch.manual_seed({seed}) and a draw from a generator,"
+    expect.equal(drawn(student, rows, temperature), own, what)
 
 
 @KATA.law(points=0.5, cases=flat_logits)

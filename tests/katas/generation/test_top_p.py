@@ -137,7 +137,23 @@ def nearly_everything():
     """A p close to 1 still drops what comes after it."""
     import torch
 
-    return {"logits": torch.tensor([0.95, 0.048, 0.0004, 0.0016], dtype=torch.float64).log(), "p": 0.999}
+    return {"logits": torch.tensor([0.95, 0.048, 0.0004, 0.0016], dtype=torch.float64).log(), "p": 0.9995}
+
+
+@KATA.example
+def just_below_a_sum():
+    """Two tokens reach p by the ninth digit, which float32 does not hold."""
+    import torch
+
+    return {"logits": torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64).log(), "p": 0.8 - 1e-9}
+
+
+@KATA.example
+def just_above_a_sum():
+    """Two tokens fall short of p by the ninth digit."""
+    import torch
+
+    return {"logits": torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64).log(), "p": 0.8 + 1e-9}
 
 
 def filtered(student, logits, p):

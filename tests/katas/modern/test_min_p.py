@@ -149,6 +149,24 @@ def a_tail_that_is_rounded_to_nothing():
     return {"logits": torch.tensor([[0.0, -1000.0, 1.0, -200.0]]), "p": 0.0}
 
 
+@KATA.example
+def nearly_as_likely_as_the_best():
+    """p = 1 drops what is less likely by the ninth digit, which float32 does not hold."""
+    import torch
+
+    rows = [[0.0, -1e-9, -1.0], [1.0, 1.0, 1.0 - 1e-9]]
+    return {"logits": torch.tensor(rows, dtype=torch.float64), "p": 1.0}
+
+
+@KATA.example
+def shares_around_p():
+    """Two shares differ from p by the ninth digit, which float32 does not hold."""
+    import torch
+
+    shares = torch.tensor([[0.3 + 1e-9, 1.0, 0.3 - 1e-9], [1.0, 0.3 - 1e-9, 0.25]], dtype=torch.float64)
+    return {"logits": shares.log() + 2 * FAR, "p": 0.3}
+
+
 def filtered(student, logits, p):
     """The result, once it is known to be a tensor of the right shape."""
     result = student.min_p_filter(logits, p)

@@ -57,6 +57,13 @@ def made(student, d_model, max_len):
     return expect.loads(student, student.SinusoidalPositionalEncoding(d_model, max_len), {})
 
 
+#: What runs beside the submission.
+BESIDE = """
+def takes_gradients(module):
+    return bool(module.pe.requires_grad)
+"""
+
+
 def waves(max_len, d_model):
     """The table of the statement, [max_len, d_model], in float64."""
     column = np.arange(d_model)
@@ -91,13 +98,16 @@ def observe(student, d_model, max_len, x):
 @KATA.law(points=1)
 def test_the_table_is_a_buffer(student, d_model, max_len):
     """The table is a buffer `pe [1, max_len, d_model]`, and nothing is a parameter."""
-    buffers = student.anatomy(made(student, d_model, max_len))["buffers"]
+    module = made(student, d_model, max_len)
+    buffers = student.anatomy(module)["buffers"]
     expect.true("pe" in buffers, "The module has a buffer `pe`, made in its constructor.")
     table, due = buffers["pe"], (1, max_len, d_model)
     expect.true(
         tuple(table.shape) == due, f"`pe` is [1, max_len, d_model], {due}; it is {tuple(table.shape)}."
     )
     expect.decimals(table, waves(max_len, d_model)[None], 4, "the buffer `pe`")
+    learns = student.build(BESIDE, "takes_gradients", module)
+    expect.true(not learns, "No gradient is recorded for `pe`, since it does not learn.")
 
 
 def doubles_of_some_size(draw):

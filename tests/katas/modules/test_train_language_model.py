@@ -42,8 +42,8 @@ KATA = Kata(
     ),
 )
 
-#: The next token from the one before it, logits = embedding[id] @ head. In evaluation mode the signs of the
-#: logits are turned.
+#: The next token from the one before it, logits = (embedding[id] + shift) @ head. The vector `shift` begins
+#: as the first row of `embedding`. In evaluation mode the signs of the logits are turned.
 MODEL = """
 import torch
 from torch import nn
@@ -53,10 +53,11 @@ class Model(nn.Module):
         super().__init__()
         self.embedding = nn.Parameter(embedding.clone())
         self.head = nn.Parameter(head.clone())
+        self.shift = nn.Parameter(embedding[0].clone())
         self.train(training)
 
     def forward(self, ids):
-        logits = nn.functional.embedding(ids, self.embedding) @ self.head
+        logits = (nn.functional.embedding(ids, self.embedding) + self.shift) @ self.head
         return logits if self.training else -logits
 """
 

@@ -287,7 +287,9 @@ def test_dropout_takes_single_entries(student):
         expect.loads(student, layer, alone).eval()
         spoken = run(layer, x, memory) - x
         layer.train()
-        require_dropout(run(layer, x, memory) - x, spoken, rate, sublayer)
+        heard, again = (run(layer, x, memory) - x for _ in range(2))
+        require_dropout(heard, spoken, rate, sublayer)
+        expect.true(bool((heard != again).any()), f"Two calls drop other entries of what `{sublayer}` adds.")
 
 
 def require_dropout(heard, spoken, rate, sublayer):

@@ -136,6 +136,16 @@ def prompts_of_the_statement():
 
 
 @KATA.example
+def logits_that_nearly_tie():
+    """Token 2 leads by the ninth digit, which float32 does not hold."""
+    import torch
+
+    table = torch.zeros(7, 4, 4, dtype=torch.float64)
+    table[0, :] = torch.tensor([0.0, 1 + 1 / 64, 1 + 1e-9, 0.0], dtype=torch.float64)
+    return {**fixed([[0], [1]], 2, 3, None), "table": table}
+
+
+@KATA.example
 def one_token_and_five():
     return fixed([[3], [1, 2, 3, 2, 1], [2, 1]], 5, 4, None, seed=3, vocab=5)
 

@@ -227,6 +227,16 @@ def a_long_way():
 
 
 @KATA.example
+def logits_that_nearly_tie():
+    """Token 1 leads by the ninth digit, which float32 does not hold."""
+    import torch
+
+    automaton = {"start": 0, "accepting": [0], "transitions": {0: {0: 0, 1: 0}}}
+    case = {"automaton": automaton, "state": 0, "steps_left": 3, "prompt": [0], "max_new_tokens": 3}
+    return {**case, "table": torch.tensor([[1.0, 1.0 + 1e-9, 0.0]], dtype=torch.float64), "eos_id": 2}
+
+
+@KATA.example
 def a_dead_end_two_tokens_away():
     """Token 0 leads to states that go round for ever; no state has the number of its place."""
     import torch

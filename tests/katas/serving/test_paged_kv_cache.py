@@ -211,11 +211,15 @@ def test_refused_append_changes_nothing(student):
 def test_refuses_ids_that_are_not_living(student):
     """Every method raises a ValueError for an id that was freed or never given."""
     cache = student.PagedKVCache(2, 2)
-    kept, freed = cache.allocate(), cache.allocate()
+    kept, freed, empty = cache.allocate(), cache.allocate(), cache.allocate()
     cache.append(kept, *tokens_of(1))
     cache.append(freed, *tokens_of(1))
     cache.free(freed)
-    for sequence, fate in ((freed, "was freed"), (12345, "was never given")):
+    cache.free(empty)
+    others = [other for other in (12345, -1) if other not in (kept, freed, empty)]
+    fates = dict.fromkeys(others, "was never given")
+    fates |= {freed: "was freed", empty: "was freed, and had no token"}
+    for sequence, fate in fates.items():
         why = f"the id {fate}"
         expect.refuses(cache.gather, sequence, why=why)
         expect.refuses(cache.block_table, sequence, why=why)

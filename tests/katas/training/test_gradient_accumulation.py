@@ -46,6 +46,7 @@ class Model(nn.Module):
         self.embedding = nn.Parameter(embedding.clone())
         self.head = nn.Parameter(head.clone())
         self.spare = nn.Parameter(spare.clone())
+        self.rows = self.embedding  # one Parameter by two names, as in models that tie their weights
         self.runs, self.waiting, self.most_waiting, self.modes = 0, set(), 0, set()
         for parameter in self.parameters():
             parameter.grad = 3 * parameter.detach() + 1 if used else None
