@@ -7,7 +7,7 @@ import hashlib
 import io
 import re
 import zipfile
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distributions
 from pathlib import Path
 
 import grader
@@ -23,10 +23,10 @@ DESCRIPTIONS = ("Summary:", "Keywords:", "Description-Content-Type:")  # speak o
 def build_wheel(course: Path | None = None) -> tuple[str, bytes]:
     """Return the wheel's file name and bytes, described as pyproject.toml describes it if the course is the
     one beside the grader. Raises CourseError if the grader is not installed."""
-    try:
-        installed = distribution("decoder-dojo")
-    except PackageNotFoundError:
-        raise CourseError("The grader is not installed, so what it needs is unknown: make install") from None
+    found = distributions(name="decoder-dojo")  # in a checkout, its .egg-info may come first, without METADATA
+    installed = next((each for each in found if each.read_text("METADATA")), None)
+    if installed is None:
+        raise CourseError("The grader is not installed, so what it needs is unknown: make install")
     stem = f"decoder_dojo-{grader.__version__}"
     info = f"{stem}.dist-info"
     files = {f"grader/{name}": path.read_bytes() for name, path in sources().items()}
