@@ -23,7 +23,7 @@ DESCRIPTIONS = ("Summary:", "Keywords:", "Description-Content-Type:")  # speak o
 def build_wheel(course: Path | None = None) -> tuple[str, bytes]:
     """Return the wheel's file name and bytes, described as pyproject.toml describes it if the course is the
     one beside the grader. Raises CourseError if the grader is not installed."""
-    found = distributions(name="decoder-dojo")  # in a checkout, its .egg-info may come first, without METADATA
+    found = distributions(name="decoder-dojo")  # a checkout's .egg-info, without METADATA, may come first
     installed = next((each for each in found if each.read_text("METADATA")), None)
     if installed is None:
         raise CourseError("The grader is not installed, so what it needs is unknown: make install")
