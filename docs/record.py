@@ -75,7 +75,8 @@ class Recorder:
     def run(self) -> pexpect.spawn:
         """Start the loop on a pseudo-terminal."""
         variables = {**os.environ, "TERM": "xterm-256color", "VISUAL": "", "EDITOR": "true"}
-        variables.pop("NO_COLOR", None)
+        for name in ("NO_COLOR", "COLUMNS", "LINES"):  # the terminal below has its own
+            variables.pop(name, None)
         words = ["-P", "-m", "grader.cli.grade", "--screen"]
         size = (TERMINAL, COLUMNS)
         return pexpect.spawn(

@@ -99,4 +99,4 @@ def test_the_printed_call_gives_what_the_report_says(kata, request):
                 value = had * 0 if gradient and value is None else value  # no gradient counts as 0
                 assert first_difference(had, value, Tolerance(16)) is None, where
                 quoted += bool(told.got) and says(told.got, value, told.difference or "")
-    assert quoted >= 3, "reports that quote the value itself"
+    assert quoted, "no report quotes the value itself"
