@@ -89,7 +89,7 @@ def test_what_a_law_makes_of_a_long_answer_ends_this_report_alone(copy_course, n
 
 HOSTILE = {
     "rows without end": "import numpy as np\ndef double(x):\n    return np.zeros((2**40, 0))\n",
-    "keys of one hash": "def double(x):\n    return {i * (2**61 - 1): 1 for i in range(20_000)}\n",
+    "keys of one hash": "def double(x):\n    return {i * (2**61 - 1): 1 for i in range(6_000)}\n",
     "long keys": "def double(x):\n    return {'k' * 190 + str(i): 1 for i in range(900)}\n",
     "long lists": "def double(x):\n    return [[0.5] * 1000] * 15\n",
     "large arrays": "import numpy as np\ndef double(x):\n    return np.ones(2**20)\n",
