@@ -431,7 +431,7 @@ def test_a_judge_that_is_killed_is_started_again(tiny_course):
         assert await running == Dropped(2, ENDED)
         assert isinstance(await last(judges.run("numpy", "double", "1")), Tried)
         await judges.end()
-        assert judge.process.returncode == 0
+        assert judge.process.returncode >= 0  # not killed; asyncio says 255 where it is late for the status
 
     asyncio.run(work())
 
