@@ -64,7 +64,7 @@ class Cost:
 
 
 @dataclass
-class AnswerKey:
+class AnsweredCases:
     """Cases with their answers and corners ("" for plain ones), the cases of laws that draw their own, and
     what one case costs if it was measured."""
 

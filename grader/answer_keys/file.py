@@ -19,7 +19,7 @@ from typing import Any
 
 from grader.answer_keys.answers import (
     Answer,
-    AnswerKey,
+    AnsweredCases,
     Cost,
     Expected,
     Recorded,
@@ -142,7 +142,7 @@ class KataKey:
         return self.file.way(self.name)
 
     @cached_property
-    def answers(self) -> AnswerKey:
+    def answers(self) -> AnsweredCases:
         """The cases and the reference's answers. Raises KeyUnusable if the file is damaged."""
         message = self.file.message(self.name, "answers")
         try:
@@ -151,7 +151,7 @@ class KataKey:
                 raise ValueError
             cost = Cost(**message["cost"]) if message.get("cost") else None
             law_cases = {law: numbered(cases) for law, cases in message["law_cases"].items()}
-            return AnswerKey(numbered(message["cases"]), expected, law_cases, message["corners"], cost)
+            return AnsweredCases(numbered(message["cases"]), expected, law_cases, message["corners"], cost)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise self.file.damaged() from None
 
@@ -191,7 +191,7 @@ def _answer(entry: Any, values: list[Any]) -> Answer:
 
 
 def pack(
-    name: str, declaration: str, answers: AnswerKey, mistakes: list[RecordedMistake] | None = None
+    name: str, declaration: str, answers: AnsweredCases, mistakes: list[RecordedMistake] | None = None
 ) -> Entry:
     """Compress the sections of a kata. Raises Malformed if a value cannot be encoded."""
     packed = None if mistakes is None else _pack_section(_mistakes_message(mistakes))
@@ -251,7 +251,7 @@ def _add(sections: list[bytes], section: Section) -> list[int]:
     return [at, len(packed), header, body]
 
 
-def _answers_message(key: AnswerKey) -> dict[str, Any]:
+def _answers_message(key: AnsweredCases) -> dict[str, Any]:
     expected = [vars(answer) for answer in key.expected]
     return {
         "cases": [case.arguments for case in key.cases],

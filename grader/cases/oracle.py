@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.answer_keys.answers import AnswerKey, Case, Cost, Expected, digest, numbered
+from grader.answer_keys.answers import AnsweredCases, Case, Cost, Expected, digest, numbered
 from grader.answer_keys.file import KataKey, pack
 from grader.cases import generation, state
 from grader.cases.cache import cached
@@ -53,7 +53,7 @@ class Oracle:
         return LocalStudent(load_file(f"dojo_reference_{self.info.name}", path), str(path))
 
     @cached_property
-    def key(self) -> AnswerKey:
+    def answered(self) -> AnsweredCases:
         """The cases with their answers."""
         if self.recorded is not None:
             return self.recorded.answers
@@ -63,12 +63,12 @@ class Oracle:
         name = self.info.name
         return cached(name, digest(files, self.seed), lambda: pack(name, "", self._draw())).answers
 
-    def _draw(self) -> AnswerKey:
+    def _draw(self) -> AnsweredCases:
         kata = self.kata
         self._require_examples()
         if kata.questions:
             rows = numbered(kata.examples)
-            return AnswerKey(rows, self._answers(rows), {}, [""] * len(rows))
+            return AnsweredCases(rows, self._answers(rows), {}, [""] * len(rows))
         assert kata.draw is not None
         drawn = self._draw_cases("its cases", kata.draw, self.draws * kata.bank_size)
         drawn += self._rare_cases([*kata.examples, *drawn], kata.draw)
@@ -89,7 +89,7 @@ class Oracle:
         corners = [name for name, group in groups.items() for _ in group]
         answers = self._answers(cases)
         law_cases[state.EARLIER_CALLS] = numbered(self._kinds_found(cases, corners, answers))
-        return AnswerKey(cases, answers, law_cases, corners, self._cost(cases, corners))
+        return AnsweredCases(cases, answers, law_cases, corners, self._cost(cases, corners))
 
     def _kinds_found(self, cases: list[Case], corners: list[str], answers: list[Expected]) -> list[Arguments]:
         """Return the kinds of change that earlier calls make to the reference's own answers, each with the
@@ -221,7 +221,7 @@ class Oracle:
 
     def expected(self, case: Case) -> Expected:
         """Return what the reference answers to one of the kata's cases."""
-        return self.key.expected[case.index]
+        return self.answered.expected[case.index]
 
     def _compute_expected(self, case: Arguments) -> Expected:
         """Call the reference with the case, in the case's own dtypes and in float64."""

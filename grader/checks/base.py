@@ -69,7 +69,7 @@ class CheckContext:
     def _dtypes(self) -> dict[str, set[str]]:
         """The dtypes of each argument in the kata's cases."""
         found: dict[str, set[str]] = {}
-        for case in self.oracle.key.cases:
+        for case in self.oracle.answered.cases:
             for name, value in case.arguments.items():
                 found.setdefault(name, set()).add(dtype_name(value))
         return found

@@ -298,7 +298,7 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
         raise Skip from None  # the first call failed
     first = seen.observed
     context.student.trace.clear()
-    key, tolerance = context.oracle.key, case.precision.tolerance(context.kata.roundings)
+    key, tolerance = context.oracle.answered, case.precision.tolerance(context.kata.roundings)
     number = state.chosen(key.cases, key.corners).index(case)
     kept = [
         found["kind"]
@@ -476,7 +476,7 @@ def _agrees_in_order(context: CheckContext, case: Case) -> bool:
 def checks_of(kata: Kata, oracle: Oracle) -> list[Check]:
     """Return all checks of a kata, or of answers to it in another library, in the order in which they run."""
     if kata.questions:
-        return question_checks(kata, oracle.key.cases)
+        return question_checks(kata, oracle.answered.cases)
     chosen = [(check, _cases_of(check, oracle)) for check in BUILTIN.values() if check.when(kata)]
     chosen = [(check, cases) for check, cases in chosen if cases]
     left = agreement_points(oracle.kata, [check for check, _ in chosen if check.when(oracle.kata)])
@@ -484,10 +484,9 @@ def checks_of(kata: Kata, oracle: Oracle) -> list[Check]:
         Check(check.name, _title(check, kata), _points(oracle.kata, check, left), cases, check.judge)
         for check, cases in chosen
     ]
+    of_corner = oracle.answered.of_corner
     checks += [
-        Check(
-            corner.name, corner.title, corner.points, oracle.key.of_corner(corner.name), agrees_with_reference
-        )
+        Check(corner.name, corner.title, corner.points, of_corner(corner.name), agrees_with_reference)
         for corner in kata.corners
     ]
     return checks + [_law_check(kata, oracle, law) for law in kata.laws]
@@ -516,7 +515,7 @@ def _title(check: BuiltinCheck, kata: Kata) -> str:
 
 
 def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
-    key = oracle.key
+    key = oracle.answered
     if check.name == state.EARLIER_CALLS:
         return state.chosen(key.cases, key.corners)
     cases = check.choose(key.cases if check.corner is None else key.of_corner(check.corner))
@@ -534,7 +533,7 @@ def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:
     cases = [Case(0, {})]
     if law.draw is not None:
         own = law.draw is not kata.draw
-        cases = oracle.key.law_cases[law.name] if own else generation.half(oracle.key.of_corner(""))
+        cases = oracle.answered.law_cases[law.name] if own else generation.half(oracle.answered.of_corner(""))
         _require_arguments(kata, law, cases)
     return Check(law.name, law.title, law.points, cases, judge, law.parameters)
 

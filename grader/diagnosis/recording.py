@@ -287,10 +287,10 @@ def mistakes_of(course: Course, prepared: PreparedKata) -> list[RecordedMistake]
     return found
 
 
-def entry_of(course: Course, prepared: PreparedKata) -> Entry:
+def key_entry(course: Course, prepared: PreparedKata) -> Entry:
     """Return a kata's entry for a file of answer keys."""
     info = prepared.info
-    return pack(info.name, declaration_digest(info), prepared.oracle.key, mistakes_of(course, prepared))
+    return pack(info.name, declaration_digest(info), prepared.oracle.answered, mistakes_of(course, prepared))
 
 
 def judge_mistakes(

@@ -146,7 +146,7 @@ class SubmissionRun:
 
     def cost(self) -> Cost | None:
         """Return what the submission costs beside the reference; None if that cannot be measured."""
-        key = self.prepared.oracle.key
+        key = self.prepared.oracle.answered
         if key.cost is None or self.device != "cpu" or self.losses:
             return None
         with contextlib.suppress(Exception, JudgingStopped), limited(COST_SECONDS):

@@ -350,4 +350,6 @@ def _call_back(reply: dict[str, Any], functions: list[Callable[..., Any]]) -> di
     try:
         return {"value": functions[number](*args)}
     except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"}
+        # The worker raises it as a RuntimeError, so that name would stand there twice.
+        kind = "" if type(error) is RuntimeError else f"{type(error).__name__}: "
+        return {"error": f"{kind}{error}"}

@@ -5,12 +5,12 @@ import os
 import numpy as np
 import pytest
 
-from grader.answer_keys.answers import AnswerKey, Expected, numbered
+from grader.answer_keys.answers import AnsweredCases, Expected, numbered
 from grader.answer_keys.file import pack
 from grader.cases import cache
 from grader.cases.oracle import Oracle
 
-KEY = AnswerKey(
+KEY = AnsweredCases(
     cases=numbered([{"x": np.arange(3.0), "n": 1}]),
     expected=[Expected({"result": np.ones(2)}, {"result": (1, [2])}, [{"args[0]": np.zeros(2)}])],
     law_cases={"sums": numbered([{"x": np.zeros((0, 2))}])},
@@ -90,7 +90,7 @@ def drawn(monkeypatch, tmp_path, tiny_course):
         return draw(self)
 
     def ask():
-        return Oracle(kata, tiny_course, info).key
+        return Oracle(kata, tiny_course, info).answered
 
     ask.times = 0
     monkeypatch.setattr(Oracle, "_draw", drawing)

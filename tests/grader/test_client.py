@@ -431,6 +431,14 @@ def test_an_error_of_a_callback_reaches_the_submission(connect):
     assert student.f(g) == "ValueError: not now"
 
 
+def test_a_runtime_error_of_a_callback_is_named_once(connect):
+    def g():
+        raise RuntimeError("not now")
+
+    with pytest.raises(SubmissionFailed, match="^RuntimeError: not now"):
+        connect("def f(g): g()").f(g)
+
+
 def test_a_callback_from_another_thread_is_refused(connect):
     student = connect(
         """

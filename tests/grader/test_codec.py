@@ -313,7 +313,7 @@ def test_files_of_the_grader_may_hold_more():
 
 def test_a_bank_may_hold_more_than_a_frame():
     cases = [{"x": [0] * 200_000}]
-    key = answers.AnswerKey(answers.numbered(cases), [answers.Expected(0, 0)], {}, [""])
+    key = answers.AnsweredCases(answers.numbered(cases), [answers.Expected(0, 0)], {}, [""])
     packed = write([pack("kata", "", key, [])], 0, "")
     assert KataKey(KeyFile(packed, "kata.key"), "kata").answers.cases[0].arguments == cases[0]
 

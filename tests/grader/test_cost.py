@@ -11,7 +11,7 @@ from grader.answer_keys.file import KeyFile, write
 from grader.answer_keys.lookup import Keyring
 from grader.cases.cost import CostUnknown, measured
 from grader.course.submission import Submission
-from grader.diagnosis.recording import entry_of
+from grader.diagnosis.recording import key_entry
 from grader.formats import account, html, terminal
 from grader.grading.grader import Grader
 from grader.kata import Kata
@@ -69,9 +69,9 @@ def test_an_answer_that_fails_while_it_is_measured_passes_without_a_cost(grade):
 
 def test_a_key_holds_the_references_cost(tiny_course, torch_source):
     info = tiny_course.kata_info("center")
-    data = write([entry_of(tiny_course, Grader(tiny_course, {}).prepare(info))], 20170612, "0")
+    data = write([key_entry(tiny_course, Grader(tiny_course, {}).prepare(info))], 20170612, "0")
     judging = Grader(tiny_course, {"torch": torch_source}, keyring=Keyring([KeyFile(data, "k")], "k"))
-    key = judging.prepare(info).oracle.key
+    key = judging.prepare(info).oracle.answered
     assert isinstance(key.cost, RecordedCost)
     assert judging.grade(Submission(info, textwrap.dedent(WIDE), "center.py")).report.cost.memory == 3.0
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from grader.answer_keys import file as key_file
 from grader.answer_keys.answers import (
     Answer,
-    AnswerKey,
+    AnsweredCases,
     Expected,
     Recorded,
     RecordedMistake,
@@ -145,7 +145,7 @@ def test_an_array_is_stored_once_however_often_it_occurs():
     answer = Answer(np.arange(50_000.0))
     recorded = Recorded("failed", "0" * 16, True, (answer,))
     mistakes = [RecordedMistake(f"m{i}", "", {"a": [recorded] * 20}) for i in range(20)]
-    entry = pack("k", "d", AnswerKey([], [], {}), mistakes)
+    entry = pack("k", "d", AnsweredCases([], [], {}), mistakes)
     assert entry.mistakes[2] == 400_000
 
 
@@ -156,7 +156,7 @@ def test_a_key_holds_another_way_to_write_the_kata_in_words(double_key):
 
 
 def test_packed_answers_can_be_read_back():
-    answers = AnswerKey(
+    answers = AnsweredCases(
         numbered([{"x": np.ones((2, 3), order="F")}]),
         [Expected({"r": 1.0}, {"r": 1})],
         {"law": numbered([{}])},

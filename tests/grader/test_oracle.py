@@ -28,7 +28,7 @@ def key_of(tmp_path, write):
         source = textwrap.dedent(DOUBLE[DECLARATION]) + CORNER.format(condition=condition)
         course = Course(write(tmp_path, {**DOUBLE, DECLARATION: source}))
         info = course.kata_info("double")
-        return Oracle(course.declaration(info), course, info, seed=seed).key
+        return Oracle(course.declaration(info), course, info, seed=seed).answered
 
     return draw
 

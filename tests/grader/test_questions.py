@@ -17,7 +17,7 @@ from grader.course.catalog import Course, load_file
 from grader.course.known_solutions import Answers
 from grader.course.notebook_cells import answer_to
 from grader.course.submission import parse
-from grader.diagnosis.recording import entry_of
+from grader.diagnosis.recording import key_entry
 from grader.formats import account, terminal
 from grader.grading.grader import Grader
 from grader.kata import Kata, KataError
@@ -256,7 +256,7 @@ class TestAnswers:
 
 class TestElsewhere:
     def test_a_key_judges_and_names_without_the_solutions(self, numpy_source):
-        data = write([entry_of(COURSE, Grader(COURSE, {}).prepare(INFO))], 20170612, "0")
+        data = write([key_entry(COURSE, Grader(COURSE, {}).prepare(INFO))], 20170612, "0")
         judging = Grader(COURSE, {"numpy": numpy_source}, keyring=Keyring([KeyFile(data, "k")], "k"))
         wrong = judging.grade(parse(INFO, filled(INFO, SHAPE_OF_Q=(1,)), "a.py")).report
         assert wrong.score == 700

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_of, read_equivalents
+from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_text, read_equivalents
 from grader.authoring.mutation.mutant_runner import MutantRunner
 from grader.authoring.mutation.mutants import Mutant
 from grader.authoring.mutation.strength import verify_strength
@@ -147,7 +147,7 @@ def test_a_survivor_comes_with_the_entry_that_accepts_it(strength):
 
 def test_an_entry_without_a_reason_is_refused(tmp_path):
     file = tmp_path / FILE_NAME
-    file.write_text(entry_of(Mutant("f", 'return "a"', "return\n1", "")))
+    file.write_text(entry_text(Mutant("f", 'return "a"', "return\n1", "")))
     with pytest.raises(CourseError, match="says why in `because`"):
         read_equivalents(file)
 

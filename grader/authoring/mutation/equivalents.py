@@ -52,7 +52,7 @@ def read_equivalents(path: Path) -> list[EquivalentMutant]:
     return [_equivalent(path, entry) for entry in entries]
 
 
-def entry_of(mutant: Mutant) -> str:
+def entry_text(mutant: Mutant) -> str:
     """Return the entry of a mutant, ready to paste; it is refused until `because` gives the reason."""
     fields = {"where": mutant.where, "was": mutant.was, "now": mutant.now, "because": ""}
     lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in fields.items()]

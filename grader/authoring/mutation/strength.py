@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from grader.answer_keys.answers import RecordedMistake
-from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_of, read_equivalents
+from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_text, read_equivalents
 from grader.authoring.mutation.mutant_runner import MutantRunner
 from grader.authoring.mutation.mutants import Mutant, mutants
 from grader.authoring.mutation.strength_page import Row, total, write_page
@@ -172,7 +172,7 @@ def _lines(strength: Strength) -> list[str]:
     file = f"solutions/{s.info.track}/{s.info.name}/{FILE_NAME}"
     for mutant in s.survivors:
         lines += [f"  survives in {mutant.where}:", *(f"    {line}" for line in mutant.diff.splitlines())]
-        lines += [f"  If this is right too, add it to {file}, with the reason:", entry_of(mutant)]
+        lines += [f"  If this is right too, add it to {file}, with the reason:", entry_text(mutant)]
     lines += [f"  marked in vain, there is no such change: {entry.where}: {entry.now}" for entry in s.stale]
     lines += [f"  marked as right, and caught: {entry.where}: {entry.now}" for entry in s.needless]
     return lines

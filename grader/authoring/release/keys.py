@@ -119,7 +119,7 @@ def entry_of(course: Course, info: KataInfo, seed: int) -> Entry:
     """Return a kata's cases with the answers of the reference and every mistake. Raises KataError."""
     kata = course.declaration(info)
     oracle = Oracle(kata, course, info, seed)
-    entry = recording.entry_of(course, PreparedKata(info, kata, oracle, checks_of(kata, oracle)))
+    entry = recording.key_entry(course, PreparedKata(info, kata, oracle, checks_of(kata, oracle)))
     return replace(entry, way=other_way(course, info), verified=described(course, info))
 
 
