@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -37,6 +38,7 @@ MENDED = "key_len - query_len, "  # before the dtype
 
 LAST_KEY = "q quit"
 READING, GLANCE, TYPING = 9.0, 3.0, 0.1  # seconds
+SILENCE = 1.0  # seconds after which the loop has nothing to add
 TYPED = re.compile(r"\s*\S{1,4} ?")  # in one step
 WORDS = re.compile(r"\S+(?: \S+)*")
 
@@ -102,9 +104,12 @@ class Recorder:
         self.read()
 
     def read(self) -> None:
-        """Read what the loop prints up to the line of keys."""
+        """Read what the loop prints up to the line of keys, and what a search then adds to it."""
         self.loop.expect(LAST_KEY)
         printed = self.loop.before + self.loop.after
+        with suppress(pexpect.TIMEOUT):
+            while True:
+                printed += self.loop.read_nonblocking(4096, timeout=SILENCE)
         self.stream.feed(printed.replace(b"\x1b[2m", b"\x1b[90m"))  # pyte knows no dim
 
     def go_on(self, kata: str) -> None:

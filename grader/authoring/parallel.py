@@ -1,4 +1,4 @@
-"""Run a function on many katas in parallel, each in its own process, one per core at a time."""
+"""Run a function on many katas in parallel, each in its own process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Result = TypeVar("Result")
 def for_each(
     course: Course, infos: list[KataInfo], work: Callable[..., Result], *arguments: object, at_once: int = 0
 ) -> Iterator[tuple[KataInfo, Result]]:
-    """Yield each kata with the result of `work(course, info, *arguments)`, at most `at_once` at a time.
+    """Yield each kata with the result of `work(course, info, *arguments)`, at most `at_once` at a time: one more
+    than there are cores if it is 0, since each waits for a worker now and then.
 
     NumPy katas come first; PyTorch is then imported once and shared by the forked processes.
     """
@@ -24,7 +25,7 @@ def for_each(
         if group and library == "torch":
             import torch  # noqa: F401  # shared by the processes that are forked below
         if group:
-            yield from _group(course, group, work, arguments, at_once or os.cpu_count())
+            yield from _group(course, group, work, arguments, at_once or (os.cpu_count() or 1) + 1)
 
 
 def _group(
@@ -32,7 +33,7 @@ def _group(
     infos: list[KataInfo],
     work: Callable[..., Result],
     arguments: tuple[object, ...],
-    at_once: int | None,
+    at_once: int,
 ) -> Iterator[tuple[KataInfo, Result]]:
     """Run one library's katas; start with the longest references, so that all cores stay busy."""
     methods = multiprocessing.get_all_start_methods()

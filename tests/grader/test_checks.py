@@ -226,6 +226,8 @@ def test_gradients_that_are_cut_in_evaluation_mode_fail_the_gradients_alone(grad
     assert message(report, "has_the_right_gradients") == (
         "In evaluation mode no gradient reaches x: something on the way is detached or made anew."
     )
+    [told] = [check for check in report.checks if check.status == "failed"]
+    assert told.call == "center = Center(2)\ncenter.load_state_dict(weights)\ncenter.eval()(x)"
 
 
 @pytest.mark.slow
