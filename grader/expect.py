@@ -105,9 +105,10 @@ def precision_limit(precision: Precision) -> Iterator[None]:
         _precision.reset(token)
 
 
-def _coarser_dtype(got: Any) -> str:
-    """Return the dtype of `got` or of the case, whichever has fewer digits."""
-    return max(dtype_name(got), _precision.get().dtype or "", key=lambda dtype: EPSILON.get(dtype, 0.0))
+def _coarsest_dtype(got: Any, expected: Any) -> str:
+    """Return the dtype of `got`, of `expected` or of the case, whichever has the fewest digits."""
+    dtypes = dtype_name(got), dtype_name(expected), _precision.get().dtype or ""
+    return max(dtypes, key=lambda dtype: EPSILON.get(dtype, 0.0))
 
 
 def true(condition: object, sentence: str, picture: Picture | None = None) -> None:
@@ -176,8 +177,8 @@ def close(
         what: What `got` is, as a noun phrase that begins the sentence for the student.
         terms: The length of the longest sum that the result is made of.
         roundings: How many stages of rounding the result goes through.
-        dtype: The dtype whose precision is required. Without it, the less precise one of the dtypes of
-            `got` and of the case.
+        dtype: The dtype whose precision is required. Without it, the least precise one of the dtypes of
+            `got`, of `expected` and of the case.
 
     Raises:
         ExpectationFailed: If the values differ by more than the tolerance, or in structure or shape.
@@ -186,7 +187,7 @@ def close(
         expect.close(weights.sum(axis=-1), 1.0, "the sum of each row")
     """
     tolerance = Tolerance(terms, roundings, _precision.get().floor)
-    found = first_difference(_as_large_as(got, expected), got, tolerance, dtype or _coarser_dtype(got))
+    found = first_difference(_as_large_as(got, expected), got, tolerance, dtype or _coarsest_dtype(got, expected))
     if found:
         raise ExpectationFailed(f"{_capitalized(what)} is not what it must be.", found)
 

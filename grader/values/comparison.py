@@ -45,12 +45,14 @@ class Tolerance:
     """How far results may be from the exact ones.
 
     `floor` is the least size to which the tolerance is relative. It allows for the rounding errors of larger
-    numbers, such as the terms of a sum that cancel.
+    numbers, such as the terms of a sum that cancel. `finest` is the dtype of the arguments: results of a
+    wider one have no more digits.
     """
 
     terms: int = 1
     roundings: float = 1.0
     floor: float = 0.0
+    finest: str | None = None
 
     def with_floor_of(self, tree: Any) -> Tolerance:
         """Return the tolerance with the largest number in `tree` as its floor, if that is larger."""
@@ -58,7 +60,9 @@ class Tolerance:
 
     def relative(self, dtype: str) -> float:
         """Return the relative tolerance for results of `dtype`; 0 for integers and booleans."""
-        return min(SAFETY * EPSILON.get(dtype, 0.0) * self.terms * self.roundings, LOOSEST)
+        epsilon = EPSILON.get(dtype, 0.0)
+        epsilon = max(epsilon, EPSILON.get(self.finest or "", 0.0)) if epsilon else 0.0
+        return min(SAFETY * epsilon * self.terms * self.roundings, LOOSEST)
 
 
 @dataclass(frozen=True)

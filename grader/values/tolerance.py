@@ -36,7 +36,8 @@ def plain_dtype(dtype: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Precision:
-    """The longest sum that a case can lead to, the dtype of its floats, and the floor of the tolerance.
+    """The longest sum that a case can lead to, the precision that most checks require, the floor of the
+    tolerance, and the dtype of the case's floats.
 
     Results smaller than `floor` may be rounding errors of terms that have cancelled.
     """
@@ -44,9 +45,10 @@ class Precision:
     terms: int = 1
     dtype: str | None = None
     floor: float = 0.0
+    finest: str | None = None
 
     def tolerance(self, roundings: float, times: int = 1) -> Tolerance:
-        return Tolerance(times * self.terms, roundings, self.floor)
+        return Tolerance(times * self.terms, roundings, self.floor, self.finest)
 
 
 def precision_of(case: Any) -> Precision:
@@ -55,9 +57,8 @@ def precision_of(case: Any) -> Precision:
     The floor is a 64th of the largest float in the case's arrays, since the error of a sum is proportional to
     its terms, which may cancel. Floats above 1 count as 1, because large ones are often masks.
     """
-    return Precision(
-        terms_of(case), plain_dtype(float_dtype(case)), CANCELLED * min(1.0, _largest_float(case))
-    )
+    finest = float_dtype(case)
+    return Precision(terms_of(case), plain_dtype(finest), CANCELLED * min(1.0, _largest_float(case)), finest)
 
 
 def _largest_float(tree: Any) -> float:

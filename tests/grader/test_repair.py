@@ -449,7 +449,7 @@ def test_a_report_is_searched_after_another_file_was_graded(tiny_course, numpy_s
 
 
 ENDLESS = "def double(x):\n    while True:\n        pass\n"
-SLEEPS = "import time\n\ndef double(x):\n    time.sleep(0.2)\n    return x\n"
+SLEEPS = "import time\n\ndef double(x):\n    time.sleep(0.1)\n    return x\n"
 EXITS = "import os\n\ndef double(x):\n    os._exit(3)\n"
 FORKS = "import os\n\ndef double(x):\n    while x.size:\n        os.fork()\n    return 5 * x\n"
 ALLOCATES = "def double(x):\n    kept = [bytearray(10**11) for _ in range(20)]\n    return x * 5\n"

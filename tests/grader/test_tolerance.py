@@ -13,7 +13,23 @@ def case(*numbers, dtype="float64", **others):
 
 
 def test_it_knows_the_longest_sum_the_dtype_and_the_floor():
-    assert precision_of(case(0.5, -0.25, 0.0)) == Precision(3, "float32", CANCELLED / 2)
+    assert precision_of(case(0.5, -0.25, 0.0)) == Precision(3, "float32", CANCELLED / 2, "float64")
+
+
+def test_a_result_that_is_wider_than_the_case_has_no_more_digits():
+    one, other = (np.array([1.0 + noise]) for noise in (0.0, 1e-7))
+    in_float32, in_float64 = (
+        precision_of(case(0.5, dtype=dtype)).tolerance(1) for dtype in ("float32", "float64")
+    )
+    assert first_difference(one, other, in_float32) is None
+    assert first_difference(one, other, in_float64)
+
+
+def test_an_expected_value_has_the_digits_of_its_dtype():
+    got = np.array([1.0 + 1e-7])
+    expect.close(got, np.array([1.0], "float32"), "it")
+    with pytest.raises(expect.ExpectationFailed):
+        expect.close(got, np.array([1.0]), "it")
 
 
 @pytest.mark.parametrize("large", [1e9, -1e30, np.inf])
