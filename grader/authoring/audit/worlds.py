@@ -62,6 +62,7 @@ class World:
         self.files: dict[str, Any] = {}  # the module of each file
         self._meant: dict[str, set[int]] = {}
         self._defaults: dict[str, dict[str, Any]] = {}
+        importlib.invalidate_caches()
         with self.active():
             self._load()
 
@@ -104,7 +105,6 @@ class World:
         before, path, folder = dict(sys.modules), list(sys.path), os.getcwd()
         sys.modules.update(self._own)
         sys.path[:] = self.path
-        importlib.invalidate_caches()
         os.chdir(self.root)
         silent = io.StringIO()
         try:
@@ -113,12 +113,14 @@ class World:
                 with np.errstate(all="ignore"):
                     yield
         finally:
-            for name, module in list(sys.modules.items()):
+            changed = {name: one for name, one in sys.modules.items() if before.get(name) is not one}
+            for name, module in changed.items():
                 file = getattr(module, "__file__", None) or ""
                 if file.startswith(self.root + os.sep) or name in self._own:
                     self._own[name] = module
                     del sys.modules[name]
-            sys.modules.update({name: one for name, one in before.items() if name not in self._own})
+            lost = {*changed, *(before.keys() - sys.modules.keys())} & before.keys() - self._own.keys()
+            sys.modules.update({name: before[name] for name in lost})
             sys.path[:] = path
             os.chdir(folder)
 
