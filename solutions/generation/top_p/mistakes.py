@@ -511,3 +511,17 @@ def takes_nearly_one_for_one(logits, p):
     is kept, and below it the tail is cut off.
     """
     return _right(logits, p if p < 0.9995 else 1.0)
+
+
+_kept = {}
+
+
+@subtle
+def keeps_the_result_for_p_of_one(logits, p):
+    """With p of 1 or more a call changes the result of the one before: everything is copied into an array that
+    is kept for this shape. Return a copy of its own from each call.
+    """
+    if p < 1:
+        return _right(logits, p)
+    kept = _kept.setdefault((logits.shape, logits.dtype), logits.clone())
+    return kept.copy_(logits)

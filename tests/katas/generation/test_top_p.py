@@ -290,9 +290,12 @@ def long_tails(draw):
 
 @KATA.law(points=0.5, cases=long_tails)
 def test_p_of_one_keeps_everything(student, logits, p, whole):
-    """p of 1 or more keeps every token, however unlikely."""
+    """p of 1 or more keeps every token, however unlikely, in a result of its own."""
     logits = logits if whole is None else whole_vocabulary(whole)
-    expect.equal(student.top_p_filter(logits, p), logits, f"the result for p={p:g}")
+    with student.holding_results() as held:
+        expect.equal(student.top_p_filter(logits, p), logits, f"the result for p={p:g}")
+        student.top_p_filter(logits + 1, p)
+    expect.true(not held.overwritten, f"A second call with p={p:g} leaves the first result as it was.")
 
 
 def no_mass(draw):

@@ -127,8 +127,12 @@ def tables_of(cache, ids):
 
 @KATA.law(points=1.5)
 def test_sequences_are_gathered_as_appended(student, num_blocks, block_size, script, k, v):
-    """Whatever is appended to others, a sequence is gathered as it was appended, to the bit."""
-    for cache, ids, tokens in played(student, num_blocks, block_size, script, k, v):
+    """Whatever is appended to others, in another cache too, a sequence is gathered as it was appended."""
+    for step, (cache, ids, tokens) in enumerate(played(student, num_blocks, block_size, script, k, v)):
+        if step == 0:
+            other = student.PagedKVCache(num_blocks, block_size)
+        elif step == 2:
+            other.append(other.allocate(), -k[:, :1], -v[:, :1])
         for name, places in tokens.items():
             if places:
                 what = f"the pair (k, v) of a sequence of {len(places)} tokens"
