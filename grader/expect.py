@@ -187,7 +187,8 @@ def close(
         expect.close(weights.sum(axis=-1), 1.0, "the sum of each row")
     """
     tolerance = Tolerance(terms, roundings, _precision.get().floor)
-    found = first_difference(_as_large_as(got, expected), got, tolerance, dtype or _coarsest_dtype(got, expected))
+    dtype = dtype or _coarsest_dtype(got, expected)
+    found = first_difference(_as_large_as(got, expected), got, tolerance, dtype)
     if found:
         raise ExpectationFailed(f"{_capitalized(what)} is not what it must be.", found)
 

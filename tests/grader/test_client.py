@@ -435,7 +435,7 @@ def test_a_runtime_error_of_a_callback_is_named_once(connect):
     def g():
         raise RuntimeError("not now")
 
-    with pytest.raises(SubmissionFailed, match="^RuntimeError: not now"):
+    with pytest.raises(SubmissionFailed, match=r"^RuntimeError: not now"):
         connect("def f(g): g()").f(g)
 
 

@@ -518,8 +518,8 @@ _kept = {}
 
 @subtle
 def keeps_the_result_for_p_of_one(logits, p):
-    """With p of 1 or more a call changes the result of the one before: everything is copied into an array that
-    is kept for this shape. Return a copy of its own from each call.
+    """With p of 1 or more a call changes the result of the one before: everything is copied into an array
+    that is kept for this shape. Return a copy of its own from each call.
     """
     if p < 1:
         return _right(logits, p)

@@ -469,8 +469,8 @@ class frees_nothing_of_an_empty_sequence(_Cache):
 
 @subtle
 class numbers_the_sequences_of_all_caches(_Cache):
-    """Where another cache is made in between, two living sequences get one id, and share their tokens: the last
-    id belongs to the class, and a new cache sets it to 0. Each cache counts its own sequences.
+    """Where another cache is made in between, two living sequences get one id, and share their tokens: the
+    last id belongs to the class, and a new cache sets it to 0. Each cache counts its own sequences.
     """
 
     last = 0
