@@ -15,8 +15,8 @@ Result = TypeVar("Result")
 def for_each(
     course: Course, infos: list[KataInfo], work: Callable[..., Result], *arguments: object, at_once: int = 0
 ) -> Iterator[tuple[KataInfo, Result]]:
-    """Yield each kata with the result of `work(course, info, *arguments)`, at most `at_once` at a time. Without
-    it, one more than there are cores: each waits for a worker now and then.
+    """Yield each kata with the result of `work(course, info, *arguments)`, at most `at_once` at a time.
+    Without it, one more than there are cores: each waits for a worker now and then.
 
     NumPy katas come first; PyTorch is then imported once and shared by the forked processes.
     """
