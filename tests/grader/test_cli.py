@@ -54,6 +54,7 @@ def failed(result):
     return {name for name, check in checks_of(result).items() if check["status"] not in ("passed", "skipped")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "returned",
     [
@@ -107,6 +108,7 @@ def test_a_line_of_a_file_cannot_control_the_terminal(run):
     assert "\x1b" not in run("x = '\x1b[2J' +* 2\n").stderr
 
 
+@pytest.mark.slow
 def test_a_result_of_none_asks_whether_a_return_is_missing(run):
     result = run("def softmax(x, axis=-1):\n    x + 1\n", "--format", "json")
     message = checks_of(result)["agrees_with_reference"]["message"]

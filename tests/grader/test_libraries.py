@@ -247,6 +247,7 @@ SPLITS = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "fails"),
     [
@@ -298,6 +299,7 @@ def test_a_runtime_error_of_pytorch_counts_as_the_value_error_of_numpy(grader, l
             import torch
             import torch.nn.functional as F
 
+@pytest.mark.slow
             def layer_norm(x, gamma, beta, eps=1e-5):
                 return F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
             """,
@@ -344,6 +346,7 @@ LIAR = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", WRAPPED)
 def test_a_tensor_in_disguise_is_judged_by_its_values(grader, what):
     end, is_refused = WRAPPED[what]

@@ -283,11 +283,13 @@ def test_nothing_is_judged_twice_and_the_same_is_told(course, judged):
     assert judged == []
 
 
+@pytest.mark.slow
 def test_fresh_judges_everything(known, first, judged):
     assert verified(known, fresh=True) == first
     assert judged == EVERYTHING
 
 
+@pytest.mark.slow
 def test_other_options_and_seeds_have_records_of_their_own(known, first, judged):
     assert verified(known, isolated=True) == first
     assert judged[:6] == [f"the mistake `{name}`" for name in EVERYTHING[4:10]]
@@ -297,6 +299,7 @@ def test_other_options_and_seeds_have_records_of_their_own(known, first, judged)
     assert judged == EVERYTHING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "old", "new"),
     [
@@ -316,6 +319,7 @@ def test_with_another_judging_module_all_is_judged(known, judged, monkeypatch):
     assert judged == EVERYTHING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "again"),
     [
@@ -342,6 +346,7 @@ def test_a_changed_variant_is_judged_alone(known, first, judged):
     assert judged == ["the variant `goes_once_more`", "the mistake `triples`"]
 
 
+@pytest.mark.slow
 def test_a_refusal_is_not_recorded(course, judged):
     edit(course, "solutions/attention/double/variants.py", "_checked(x) * 3 - x", "_checked(x) * 3")
     first = verified(course)
@@ -351,6 +356,7 @@ def test_a_refusal_is_not_recorded(course, judged):
     assert judged == ["the variant `goes_once_more`", "the mistake `triples`"]
 
 
+@pytest.mark.slow
 def test_a_mistake_with_a_typo_is_judged_again_since_its_message_has_a_line(course, judged):
     edit(course, MISTAKES, "-2 * _checked(x)", "-2 * _cheked(x)")
     first = verified(course)[1]
@@ -382,6 +388,7 @@ def test_a_file_that_changes_while_it_is_judged_is_not_recorded(course, monkeypa
     assert not list(store().glob("double-*.judged"))
 
 
+@pytest.mark.slow
 def test_what_verify_judged_is_read_by_a_grading_and_the_other_way_round(course, judged):
     info = course.kata_info("double")
     mistakes = recording.mistakes_of(course, Grader(course, {}).prepare(info))
@@ -407,6 +414,7 @@ def test_answers_to_questions_that_a_grading_judged_are_named_by_verify(monkeypa
 # The store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut", "bit", "empty", "folder"])
 def test_a_damaged_file_is_judged_anew_and_mended(known, first, judged, damage):
     (file,) = store().glob("double-*.judged")
@@ -425,6 +433,7 @@ def test_a_damaged_file_is_judged_anew_and_mended(known, first, judged, damage):
     assert judged == ([] if damage != "folder" else EVERYTHING)
 
 
+@pytest.mark.slow
 def test_records_of_another_form_are_ignored(known, first, judged):
     (file,) = store().glob("double-*.judged")
     key = KataKey(KeyFile(file.read_bytes(), file.name), "double")
@@ -435,6 +444,7 @@ def test_records_of_another_form_are_ignored(known, first, judged):
         assert judged == EVERYTHING
 
 
+@pytest.mark.slow
 def test_without_a_folder_that_can_be_written_all_is_judged(known, first, judged, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

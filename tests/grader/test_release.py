@@ -245,6 +245,7 @@ def test_a_prairielearn_question_grades_a_submission(source, score, platforms, t
     assert results["message"].startswith("This is our fault, not yours")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script of the host's Linux images")
 @pytest.mark.parametrize(("source", "status"), [(RIGHT, "pass"), (WRONG, "fail"), ("def double(", "error")])
 def test_an_exercism_track_runs_its_tests(source, status, platforms, tmp_path):
@@ -698,6 +699,7 @@ def katas_in(folder):
     return sorted(path.stem for path in (folder / "keys").iterdir())
 
 
+@pytest.mark.slow
 def test_the_next_week_keeps_the_one_before(release, tmp_path):
     assert release("--host", "classroom", "--visibility", "hidden", "--seed", 5).exit_code == 0
     before = (tmp_path / "out" / "keys" / "double.key").read_bytes()
@@ -764,6 +766,7 @@ def corrected(own, tmp_path):
 NOTE = ["The statement was corrected: double.statement.md says what it is now.", "+Text is refused."]
 
 
+@pytest.mark.slow
 def test_a_corrected_statement_comes_beside_the_code(corrected, own):
     release, theirs = corrected
     told = own("update", release, theirs)
@@ -822,6 +825,7 @@ def test_an_update_needs_two_releases(corrected, own, tmp_path):
     assert refused.stderr == "out is not whole: no such file or directory; release again.\n"
 
 
+@pytest.mark.slow
 def test_a_renamed_kata_points_to_its_new_place_and_is_graded(own, tmp_path):
     assert own("release", tmp_path / "out").exit_code == 0
     shutil.copytree(tmp_path / "out", tmp_path / "class" / "ada")

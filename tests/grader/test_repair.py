@@ -385,6 +385,7 @@ KEEPING_MODULE = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "mean", "line", "told"),
     [
@@ -575,6 +576,7 @@ def test_nothing_of_the_reference_is_shown(locate, tiny_course, code):
     assert "x + x" not in account.of_search(report).replace("x + x + 4", "")
 
 
+@pytest.mark.slow
 def test_a_library_s_own_error_of_that_name_is_no_unwritten_part(locate):
     code = textwrap.dedent(CENTER).replace("moved * self.scale", "(moved > 0) @ (x > 0).T * self.scale")
     locate(code, "center")

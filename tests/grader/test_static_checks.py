@@ -191,9 +191,9 @@ SENTENCES = {
     "reference_raises": "test_reference_raises.py: the reference fails on a case of its own bank: NameError: name 'missing' is not defined (line 4). The case: x = [[1.0, 1.0]].",
     "draws_a_generator": "test_draws_a_generator.py: its cases cannot be drawn: the argument `rng`: a value of type Generator cannot travel to the worker; draw the numbers that it is made from, and make it with student.build.",
     "gives_a_generator": "test_gives_a_generator.py: an example cannot be used: the argument `rng`: a value of type Generator cannot travel to the worker; draw the numbers that it is made from, and make it with student.build.",
-    "draws_forever": "test_draws_forever.py:20: this has run for 3 seconds of CPU time without an end; mend it, or draw smaller cases.",
-    "reference_never_ends": "reference.py:4: this has run for 3 seconds of CPU time without an end; mend it, or draw smaller cases.",
-    "mistake_never_ends": "mistakes.py:13: this has run for 3 seconds of CPU time without an end; mend it, or draw smaller cases.",
+    "draws_forever": "test_draws_forever.py:20: this has run for 1.5 seconds of CPU time without an end; mend it, or draw smaller cases.",
+    "reference_never_ends": "reference.py:4: this has run for 1.5 seconds of CPU time without an end; mend it, or draw smaller cases.",
+    "mistake_never_ends": "mistakes.py:13: this has run for 1.5 seconds of CPU time without an end; mend it, or draw smaller cases.",
     "mistake_with_a_typo": "mistakes.py:11: the mistake `takes_the_size` raises in every case: The code raised NameError: name 'asb' is not defined. Mend it; if this is what a student sees, let its docstring speak of the error.",
     "law_refuses": "reference.py: the reference is refused by `twice_is_a_sum`: double(x) is not what it must be. (called double(x); with x = [[1.0, 1.0]] float32 (1, 2); expected [[3.0, 3.0]], got [[2.0, 2.0]]). Mend one of the two.",
     "law_in_words": "reference.py: the reference is refused by `twice_is_a_sum`: It is x. (called double(x); with x = [[0.0]] float32 (1, 1)). Mend one of the two.",
@@ -225,7 +225,7 @@ def verified(tmp_path_factory):
     for name, fault in FAULTS.items():
         write_files(root, faulty(name, *fault))
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
-        patch.setattr(time_limit, "LONGEST", 3.0)
+        patch.setattr(time_limit, "LONGEST", 1.5)
         assert verify_course(Course(root), ()) == 1
     return out.getvalue()
 
