@@ -95,9 +95,10 @@ class Revisited(Student):
         return value
 
     def _visit(self, module: Handle, uses: list[Use]) -> None:
-        """Call a new module as it will be called later, before it gets its weights."""
+        """Call a new module as it will be called later, before it gets its weights. What it answers with drawn
+        weights names no mistake, so the trace is without it."""
         other, own = self._casts
-        calls = _calls_of_module(uses)
+        calls, before = _calls_of_module(uses), len(self.trace)
         for switch, cast, change in (
             (own, own, _shorter),
             (other, other, other_values),
@@ -109,6 +110,7 @@ class Revisited(Student):
                 self._try(switch, module)
             for use in calls:
                 self._try(use.name, module, change(CASTS[cast](use.args)), change(CASTS[cast](use.kwargs)))
+        del self.trace[before:]
 
     def _try(self, name: str, target: Handle, args: Any = (), kwargs: Any = None) -> None:
         try:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grader.values.arrays import dtype_name, terms_of, to_numpy
-from grader.values.comparison import Tolerance, first_difference
+from grader.values.comparison import Tolerance, first_difference, recording_margin
 from grader.worker.protocol.codec import TensorOutline
 
 EXACT = Tolerance(terms=0)
@@ -226,3 +226,11 @@ def test_a_wrong_shape_does_not_blame_the_dtype():
     assert found.got == "an array of shape (3, 2)"
     same = first_difference(np.zeros((2, 3)), np.zeros((3, 2)), Tolerance())
     assert (same.expected, same.got) == ("float64 (2, 3)", "float64 (3, 2)")
+
+
+def test_the_largest_share_of_a_tolerance_is_that_of_values_that_agree():
+    allowed = Tolerance().relative("float64") * 2
+    with recording_margin() as margin:
+        assert difference(array(1, 1), array(1, 1 + allowed / 4), Tolerance()) is None
+        assert difference(array(1, 1), array(1 + 0.9 * allowed, 2), Tolerance())
+    assert margin.largest == pytest.approx(0.25, rel=0.01)
