@@ -95,8 +95,8 @@ class Revisited(Student):
         return value
 
     def _visit(self, module: Handle, uses: list[Use]) -> None:
-        """Call a new module as it will be called later, before it gets its weights. What it answers with drawn
-        weights names no mistake, so the trace is without it."""
+        """Call a new module as it will be called later, before it gets its weights. What it answers with
+        drawn weights names no mistake, so the trace is without it."""
         other, own = self._casts
         calls, before = _calls_of_module(uses), len(self.trace)
         for switch, cast, change in (
