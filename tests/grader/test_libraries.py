@@ -265,6 +265,7 @@ def test_a_runtime_error_of_pytorch_counts_as_the_value_error_of_numpy(grader, l
 # --- shortcuts ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "source", "used"),
     [
@@ -299,7 +300,6 @@ def test_a_runtime_error_of_pytorch_counts_as_the_value_error_of_numpy(grader, l
             import torch
             import torch.nn.functional as F
 
-@pytest.mark.slow
             def layer_norm(x, gamma, beta, eps=1e-5):
                 return F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
             """,
