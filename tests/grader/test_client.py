@@ -327,6 +327,7 @@ def test_a_worker_that_ends_is_lost(connect, code):
     assert not lost.value.timed_out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loop", "told"),
     [

@@ -282,6 +282,7 @@ def test_a_failing_check_has_what_its_own_call_printed(grade):
     assert report.output.count("shape") > 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_call_that_prints_and_never_returns_is_reported_all_the_same(grade):
     report = grade("def double(x):\n    print('begins')\n    while True:\n        pass\n")

@@ -87,6 +87,7 @@ def verdicts(report):
     return {part.name: part.status for part in report.parts}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "verdict"),
     [
