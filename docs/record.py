@@ -104,7 +104,8 @@ class Recorder:
         self.read()
 
     def read(self) -> None:
-        """Read what the loop prints up to the line of keys, and what a search then adds to it."""
+        """Read a report, which ends with the line of keys, and the one that takes its place once the search
+        has found where the mistake is."""
         self.loop.expect(LAST_KEY)
         printed = self.loop.before + self.loop.after
         with suppress(pexpect.TIMEOUT):

@@ -23,7 +23,7 @@ import numpy as np
 
 from grader.report import Panel, Picture, to_number
 from grader.values.arrays import dtype_name, to_numpy
-from grader.values.comparison import EPSILON, Difference, Tolerance, first_difference, value_difference
+from grader.values.comparison import Difference, Tolerance, epsilon_of, first_difference, value_difference
 from grader.values.formatting import show
 from grader.values.tolerance import Precision
 
@@ -106,9 +106,9 @@ def precision_limit(precision: Precision) -> Iterator[None]:
 
 
 def _coarsest_dtype(got: Any, expected: Any) -> str:
-    """Return the dtype of `got`, of `expected` or of the case, whichever has the fewest digits."""
+    """Return the least precise of three dtypes: those of `got`, of `expected` and of the case's arguments."""
     dtypes = dtype_name(got), dtype_name(expected), _precision.get().dtype or ""
-    return max(dtypes, key=lambda dtype: EPSILON.get(dtype, 0.0))
+    return max(dtypes, key=epsilon_of)
 
 
 def true(condition: object, sentence: str, picture: Picture | None = None) -> None:

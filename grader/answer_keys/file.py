@@ -251,14 +251,14 @@ def _add(sections: list[bytes], section: Section) -> list[int]:
     return [at, len(packed), header, body]
 
 
-def _answers_message(key: AnsweredCases) -> dict[str, Any]:
-    expected = [vars(answer) for answer in key.expected]
+def _answers_message(answered: AnsweredCases) -> dict[str, Any]:
+    expected = [vars(answer) for answer in answered.expected]
     return {
-        "cases": [case.arguments for case in key.cases],
+        "cases": [case.arguments for case in answered.cases],
         "expected": expected,
-        "law_cases": {law: [case.arguments for case in cases] for law, cases in key.law_cases.items()},
-        "corners": key.corners,
-        "cost": vars(key.cost) if key.cost else None,
+        "law_cases": {law: [case.arguments for case in cases] for law, cases in answered.law_cases.items()},
+        "corners": answered.corners,
+        "cost": vars(answered.cost) if answered.cost else None,
     }
 
 

@@ -1,4 +1,4 @@
-"""Run a function on many katas in parallel, each in its own process."""
+"""Run a function for many katas at once, each in a process of its own."""
 
 from __future__ import annotations
 

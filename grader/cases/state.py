@@ -95,8 +95,9 @@ class Revisited(Student):
         return value
 
     def _visit(self, module: Handle, uses: list[Use]) -> None:
-        """Call a new module as it will be called later, before it gets its weights. What it answers with
-        drawn weights names no mistake, so the trace is without it."""
+        """Call a new module with other inputs, in other dtypes and modes, before it gets its weights: what it
+        keeps from these calls shows later. They leave the trace, for their answers come from random weights,
+        and would be those of a known mistake by chance alone."""
         other, own = self._casts
         calls, before = _calls_of_module(uses), len(self.trace)
         for switch, cast, change in (
@@ -132,17 +133,16 @@ class Revisited(Student):
             self._try("eval" if _is_training(uses) else "train", module)
             yield from self._repeated("mode", calls, tolerance)
             self._try("train" if _is_training(uses) else "eval", module)
-            for switch in self._casts:
+            own = CASTS[self._casts[-1]]
+            calls = [use for use in calls if _dtypes(use.value) == _dtypes(own(use.value))]
+            for switch in self._casts:  # another check judges results of another dtype than the arguments
                 self._try(switch, module)
                 yield from self._repeated(switch, calls, tolerance)
 
     def _repeated(self, kind: str, calls: list[Use], tolerance: Tolerance) -> Iterator[Finding]:
         """Yield what is different where calls are repeated, in float32 or float64 if that is their kind."""
         change = CASTS.get(kind, _unchanged)
-        own = CASTS[self._casts[-1]]
         for use in calls:
-            if kind in CASTS and _dtypes(use.value) != _dtypes(own(use.value)):
-                continue  # another check judges a result of another dtype than the arguments
             try:
                 with self.watching_arguments() as watched:
                     super().call(use.name, use.target, change(use.args), change(use.kwargs))

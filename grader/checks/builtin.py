@@ -298,15 +298,15 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
         raise Skip from None  # the first call failed
     first = seen.observed
     context.student.trace.clear()
-    key, tolerance = context.oracle.answered, case.precision.tolerance(context.kata.roundings)
-    number = state.chosen(key.cases, key.corners).index(case)
+    answered, tolerance = context.oracle.answered, case.precision.tolerance(context.kata.roundings)
+    number = state.chosen(answered.cases, answered.corners).index(case)
     kept = [
         found["kind"]
-        for found in (kind.arguments for kind in key.law_cases[state.EARLIER_CALLS])
+        for found in (kind.arguments for kind in answered.law_cases[state.EARLIER_CALLS])
         if found["case"] == number or found["kind"] not in state.BY_CASE
     ]
     kept += ["argument"] if seen.changed else []  # another check judges it
-    others = state.others_than(case, key.cases)
+    others = state.others_than(case, answered.cases)
     found = state.findings(context.kata, context.student, case.arguments, others, first, tolerance)
     for kind, sentence, difference in found:
         if kind not in (*kept, state.RAISED):  # the reference keeps to the others
@@ -515,10 +515,10 @@ def _title(check: BuiltinCheck, kata: Kata) -> str:
 
 
 def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
-    key = oracle.answered
+    answered = oracle.answered
     if check.name == state.EARLIER_CALLS:
-        return state.chosen(key.cases, key.corners)
-    cases = check.choose(key.cases if check.corner is None else key.of_corner(check.corner))
+        return state.chosen(answered.cases, answered.corners)
+    cases = check.choose(answered.cases if check.corner is None else answered.of_corner(check.corner))
     if check.when(oracle.kata):
         return cases
     return [case for case in cases if holds_arrays(case.arguments)]  # without a tensor there is no device

@@ -10,7 +10,7 @@ from typing import Any
 from grader.answer_keys.answers import Answer, Recorded
 from grader.checks.runner import Failure
 from grader.values.arrays import dtype_name, float_dtype, terms_of
-from grader.values.comparison import EPSILON, Tolerance, first_difference
+from grader.values.comparison import Tolerance, epsilon_of, first_difference
 from grader.values.tolerance import FLOAT32_SOURCES, LOST_DIGITS
 from grader.worker.protocol.codec import Handle, TensorOutline
 from grader.worker.student import Call
@@ -85,15 +85,11 @@ def _dtype_to_compare_in(theirs: str, mine: str, given: str | None) -> str:
     """Return the less precise dtype of the two answers, but not less precise than the arguments if the dtypes
     differ: a mistake that loses digits does not explain an answer that has them. Where both answers are
     float64 and no argument is, the digits beyond those of the arguments say only where the code widens."""
-    coarser = max(theirs, mine, key=_epsilon)
+    coarser = max(theirs, mine, key=epsilon_of)
     is_widened = theirs == mine == "float64" and given != "float64"
-    if given and (is_widened or (theirs != mine and _epsilon(coarser) > _epsilon(given))):
+    if given and (is_widened or (theirs != mine and epsilon_of(coarser) > epsilon_of(given))):
         return given
     return coarser
-
-
-def _epsilon(dtype: str) -> float:
-    return EPSILON.get(dtype, 0.0)
 
 
 def _comparable_message(failure: Failure) -> str:

@@ -327,7 +327,8 @@ class _Writer:
 
     def _expression(self, call: Call) -> str:
         target = self._target(call.target) if call.target is not None else ""
-        target += ".eval()" * (call.name == "__call__" and bool(call.options.get("evaluating")))
+        if call.name == "__call__" and call.options.get("evaluating"):
+            target = f"{target}.eval()"
         if call.is_read:
             return f"{target}.{call.name}"
         if call.name == "__len__":

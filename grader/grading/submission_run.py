@@ -146,13 +146,13 @@ class SubmissionRun:
 
     def cost(self) -> Cost | None:
         """Return what the submission costs beside the reference; None if that cannot be measured."""
-        key = self.prepared.oracle.answered
-        if key.cost is None or self.device != "cpu" or self.losses:
+        answered = self.prepared.oracle.answered
+        if answered.cost is None or self.device != "cpu" or self.losses:
             return None
         with contextlib.suppress(Exception, JudgingStopped), limited(COST_SECONDS):
-            case = key.cases[key.cost.position].arguments
+            case = answered.cases[answered.cost.position].arguments
             flops, made = measured(self.prepared.kata, self.context.student, case)
-            times = flops / key.cost.flops, made.elements / key.cost.elements
+            times = flops / answered.cost.flops, made.elements / answered.cost.elements
             return Cost(round(times[0], 2), round(times[1], 2), made.shape, made.operation)
         return None
 

@@ -40,13 +40,18 @@ EPSILON = {
 }
 
 
+def epsilon_of(dtype: str | None) -> float:
+    """Return the distance from 1 to the next number of a float dtype; 0 for other dtypes and None."""
+    return EPSILON.get(dtype or "", 0.0)
+
+
 @dataclass(frozen=True)
 class Tolerance:
     """How far results may be from the exact ones.
 
     `floor` is the least size to which the tolerance is relative. It allows for the rounding errors of larger
-    numbers, such as the terms of a sum that cancel. `finest` is the dtype of the arguments: results of a
-    wider one have no more digits.
+    numbers, such as the terms of a sum that cancel. `finest` is the dtype of the arguments' floats: a result
+    of a wider dtype is not held to more digits than that one has.
     """
 
     terms: int = 1
@@ -60,8 +65,9 @@ class Tolerance:
 
     def relative(self, dtype: str) -> float:
         """Return the relative tolerance for results of `dtype`; 0 for integers and booleans."""
-        epsilon = EPSILON.get(dtype, 0.0)
-        epsilon = max(epsilon, EPSILON.get(self.finest or "", 0.0)) if epsilon else 0.0
+        epsilon = epsilon_of(dtype)
+        if epsilon:
+            epsilon = max(epsilon, epsilon_of(self.finest))
         return min(SAFETY * epsilon * self.terms * self.roundings, LOOSEST)
 
 

@@ -36,16 +36,22 @@ def plain_dtype(dtype: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Precision:
-    """The longest sum that a case can lead to, the precision that most checks require, the floor of the
-    tolerance, and the dtype of the case's floats.
+    """How precise the answers to a case can be.
 
-    Results smaller than `floor` may be rounding errors of terms that have cancelled.
+    Attributes:
+        terms: How many numbers the longest sum has that the case can lead to.
+        finest: The dtype of the case's floats; None if it has none.
+        floor: Smaller results may be rounding errors of terms that have cancelled.
     """
 
     terms: int = 1
-    dtype: str | None = None
-    floor: float = 0.0
     finest: str | None = None
+    floor: float = 0.0
+
+    @property
+    def dtype(self) -> str | None:
+        """The dtype whose precision most checks require."""
+        return plain_dtype(self.finest)
 
     def tolerance(self, roundings: float, times: int = 1) -> Tolerance:
         return Tolerance(times * self.terms, roundings, self.floor, self.finest)
@@ -57,8 +63,7 @@ def precision_of(case: Any) -> Precision:
     The floor is a 64th of the largest float in the case's arrays, since the error of a sum is proportional to
     its terms, which may cancel. Floats above 1 count as 1, because large ones are often masks.
     """
-    finest = float_dtype(case)
-    return Precision(terms_of(case), plain_dtype(finest), CANCELLED * min(1.0, _largest_float(case)), finest)
+    return Precision(terms_of(case), float_dtype(case), CANCELLED * min(1.0, _largest_float(case)))
 
 
 def _largest_float(tree: Any) -> float:

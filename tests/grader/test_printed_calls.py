@@ -23,7 +23,7 @@ from grader.worker.child.executor import seed_random_numbers
 from grader.worker.protocol.codec import Handle
 
 ROOT = Path(__file__).resolve().parents[2]
-MISTAKES = 2  # of each kata, evenly spread over its file
+MISTAKES = 4  # of each kata, evenly spread over its file
 KATAS = [
     "head_split_merge", "layer_norm", "adamw_step", "padding_mask", "multi_head_attention", "swiglu",
     "rotary_embedding", "byte_pair_encoding", "kv_cache", "top_p", "train_language_model", "paged_kv_cache",
@@ -99,4 +99,4 @@ def test_the_printed_call_gives_what_the_report_says(kata, request):
                 value = had * 0 if gradient and value is None else value  # no gradient counts as 0
                 assert first_difference(had, value, Tolerance(16)) is None, where
                 quoted += bool(told.got) and says(told.got, value, told.difference or "")
-    assert quoted, "no report quotes the value itself"
+    assert quoted >= 3, "reports that quote the value itself"

@@ -119,8 +119,7 @@ class World:
                 if file.startswith(self.root + os.sep) or name in self._own:
                     self._own[name] = module
                     del sys.modules[name]
-            lost = {*changed, *(before.keys() - sys.modules.keys())} & before.keys() - self._own.keys()
-            sys.modules.update({name: before[name] for name in lost})
+            sys.modules.update({name: before[name] for name in before.keys() - self._own.keys()})
             sys.path[:] = path
             os.chdir(folder)
 

@@ -518,8 +518,8 @@ _kept = {}
 
 @subtle
 def keeps_the_result_for_p_of_one(logits, p):
-    """With p of 1 or more a call changes the result of the one before: everything is copied into an array
-    that is kept for this shape. Return a copy of its own from each call.
+    """With p of 1 or more each call is right, and overwrites what the call before returned: the logits are
+    copied into one tensor, which is kept for all calls with logits of this shape. Return a new copy.
     """
     if p < 1:
         return _right(logits, p)

@@ -469,17 +469,17 @@ class frees_nothing_of_an_empty_sequence(_Cache):
 
 @subtle
 class numbers_the_sequences_of_all_caches(_Cache):
-    """Where another cache is made in between, two living sequences get one id, and share their tokens: the
-    last id belongs to the class, and a new cache sets it to 0. Each cache counts its own sequences.
+    """After a second cache was made, the first gives a new sequence the id of a living one, whose tokens are
+    then lost: the last id is an attribute of the class, and each new cache sets it to 0. Keep it in self.
     """
 
     last = 0
 
     def __init__(self, num_blocks, block_size):
         super().__init__(num_blocks, block_size)
-        numbers_the_sequences_of_all_caches.last = 0
+        type(self).last = 0
 
     def allocate(self):
-        numbers_the_sequences_of_all_caches.last += 1
-        self.named = numbers_the_sequences_of_all_caches.last - 1
+        self.named = type(self).last
+        type(self).last += 1
         return super().allocate()

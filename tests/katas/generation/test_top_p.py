@@ -290,7 +290,7 @@ def long_tails(draw):
 
 @KATA.law(points=0.5, cases=long_tails)
 def test_p_of_one_keeps_everything(student, logits, p, whole):
-    """p of 1 or more keeps every token, however unlikely, in a result of its own."""
+    """p of 1 or more keeps every token, however unlikely, and no call changes an earlier result."""
     logits = logits if whole is None else whole_vocabulary(whole)
     with student.holding_results() as held:
         expect.equal(student.top_p_filter(logits, p), logits, f"the result for p={p:g}")

@@ -127,7 +127,7 @@ def tables_of(cache, ids):
 
 @KATA.law(points=1.5)
 def test_sequences_are_gathered_as_appended(student, num_blocks, block_size, script, k, v):
-    """Whatever is appended to others, in another cache too, a sequence is gathered as it was appended."""
+    """A sequence is gathered as it was appended, to the bit, whatever other sequences and caches get."""
     for step, (cache, ids, tokens) in enumerate(played(student, num_blocks, block_size, script, k, v)):
         if step == 0:
             other = student.PagedKVCache(num_blocks, block_size)
