@@ -35,7 +35,8 @@ BRIEF = 40  # the most characters of an argument that is written into the call
 LAST_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
 OWN = "  # the grader's own"
 LOADED = "weights"  # the argument of `load_state_dict`
-#: Checks that compare two answers to one call, so that the calls before it belong to the failure.
+#: Checks that compare two answers to one call, so that the calls before it belong to the failure. So they do
+#: where a law holds results.
 ABOUT_EARLIER_CALLS = {"answers_the_same_again", EARLIER_CALLS}
 #: The gradient of the grader's projection, as `instrumentation.with_gradients` makes it.
 GRADIENT = """result = {call}
@@ -85,7 +86,7 @@ def script_of(
         return None
     calls = failure.history if any(call is last for call in failure.history) else failure.trace
     at = next(index for index, call in enumerate(calls) if call is last)
-    keeps_all = check in ABOUT_EARLIER_CALLS
+    keeps_all = check in ABOUT_EARLIER_CALLS or bool(last.options.get("hold"))
     writer = _Writer(_needed(calls[: at + 1], keeps_all), names, _gradient_key(failure, last), as_tensors)
     return writer.script(module)
 

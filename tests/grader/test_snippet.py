@@ -153,6 +153,19 @@ def test_other_values_of_one_parameter_are_numbered():
     assert script(made, *calls).lines[1:] == ["cache.append(key, value)", "cache.append(key_2, value)"]
 
 
+def test_where_results_are_held_all_calls_are_shown():
+    before, last = Call("attend", [1], {}), Call("attend", [2], {})
+    assert script(before, last).lines == ["attend(2)"]
+    last.options = {"hold": True}
+    assert script(before, last).lines == ["attend(1)", "attend(2)"]
+
+
+def test_a_module_that_was_called_in_evaluation_mode_is_shown_so():
+    made = Call("KVCache", [4], {}, value=CACHE)
+    call = Call("__call__", [3], {}, target=CACHE, options={"evaluating": True})
+    assert script(made, call).lines == ["cache = KVCache(4)", "cache.eval()(3)"]
+
+
 def test_an_earlier_call_that_raised_is_caught():
     made = Call("KVCache", [4], {}, value=CACHE)
     refused = Call("append", [1, 2], {}, target=CACHE, error=("ValueError",))

@@ -295,7 +295,7 @@ def test_p_of_one_keeps_everything(student, logits, p, whole):
     with student.holding_results() as held:
         expect.equal(student.top_p_filter(logits, p), logits, f"the result for p={p:g}")
         student.top_p_filter(logits + 1, p)
-    expect.true(not held.overwritten, f"A second call with p={p:g} leaves the first result as it was.")
+    expect.true(not held.overwritten, f"No call changes an earlier result; with p={p:g} the second one did.")
 
 
 def no_mass(draw):
