@@ -57,10 +57,12 @@ class Mistake:
     Attributes:
         id: The name of the mistake, such as `forgets_to_scale`.
         text: The explanation for the student.
+        certain: Whether the mistake explains all that fails; otherwise it is one possibility.
     """
 
     id: Name
     text: Value
+    certain: bool = True
 
 
 @dataclass(frozen=True)
@@ -278,8 +280,13 @@ class KataReport:
 
     @property
     def mistake(self) -> Mistake | None:
-        """The first known mistake that a check has found; None if no check has."""
-        return next((check.mistake for check in self.checks if check.mistake), None)
+        """The first known mistake that a check has found for certain; None if no check has."""
+        return next((check.mistake for check in self.checks if check.mistake and check.mistake.certain), None)
+
+    @property
+    def possibility(self) -> Mistake | None:
+        """The first known mistake that may explain a check; None if there is none, or a certain one."""
+        return None if self.mistake else next((c.mistake for c in self.checks if c.mistake), None)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ class KataStatistics:
     points: int = 0
     failing: Counter[str] = field(default_factory=Counter)  # keyed by the check's title
     mistakes: Counter[str] = field(default_factory=Counter)  # keyed by the mistake's id
+    guesses: Counter[str] = field(default_factory=Counter)  # possible ones, where none is certain
     texts: dict[str, str] = field(default_factory=dict)  # the mistakes' texts, keyed by id
     unjudged: int = 0  # files that the grader failed to judge
     makers: dict[str, list[str]] = field(default_factory=dict)  # students by the mistake's id
@@ -58,11 +59,13 @@ class KataStatistics:
         self.points += kata.score
         wrong = account.wrong(kata)
         self.failing.update(check.title for check in wrong)
-        found = {check.mistake.id: check.mistake.text for check in wrong if check.mistake}
-        self.mistakes.update(found.keys())
-        self.texts |= found
-        for mistake in found:
-            self.makers.setdefault(mistake, []).append(student)
+        found = {check.mistake.id: check.mistake for check in wrong if check.mistake}
+        certain = {name for name, mistake in found.items() if mistake.certain}
+        self.mistakes.update(certain)
+        self.guesses.update(found.keys() - certain)
+        self.texts |= {name: mistake.text for name, mistake in found.items()}
+        for name in certain:
+            self.makers.setdefault(name, []).append(student)
         if kata.status in ("passed", "failed"):
             self.scores.append(kata.score)
 

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from grader.course import general_mistakes
 from grader.course.catalog import Course, KataInfo, load_file
 from grader.course.general_mistakes import GENERAL
-from grader.course.loading import read
+from grader.course.loading import parse, read
 from grader.kata import Kata, KataError
-from grader.mistakes import LEVELS, level_of
+from grader.mistakes import LEVELS
 
 
 def public_names(module: types.ModuleType) -> list[str]:
@@ -92,22 +94,22 @@ class Answers:
 
     def __init__(self, course: Course, info: KataInfo, part: str) -> None:
         self.info, self.file = info, course.solution(info, part)
-        self.reference = load_file(f"dojo_reference_{info.name}", course.solution(info, "reference"))
-        self._part = f"dojo_{part}_{info.name}"
-        with importable(self.reference):
-            self._first = load_file(self._part, self.file)
+        path = course.solution(info, "reference")
+        self.reference, self.reference_source = load_file(f"dojo_reference_{info.name}", path), read(path)
         self.source = read(self.file)
-        self.tree = ast.parse(self.source)  # it could be loaded, so it has no syntax error
+        self.tree = parse(self.file)
+        self._uses = {node.name: _names(node) for node in self.tree.body if isinstance(node, Definition)}
         self._codes: dict[str, types.CodeType] = {}
 
     @property
     def names(self) -> list[str]:
         """The answers' names in the order of the file."""
-        return public_names(self._first)
+        return list(self._definitions)
 
-    def answer(self, name: str) -> Any:
-        """Return an answer as the file defines it."""
-        return getattr(self._first, name)
+    @cached_property
+    def _definitions(self) -> dict[str, Definition]:
+        nodes = (node for node in self.tree.body if isinstance(node, Definition))
+        return {node.name: node for node in nodes if not node.name.startswith("_")}
 
     def general(self, kata: Kata) -> list[str]:
         """Return the names of the general mistakes that can show in the kata."""
@@ -115,27 +117,57 @@ class Answers:
         return [
             name
             for name, mistake in GENERAL.items()
-            if name not in self.names and not kata.questions and mistake.when(kata)
+            if name not in self._definitions and not kata.questions and mistake.when(kata)
             if any(mistake.in_place_of(entry) is not entry for entry in entries)
         ]
 
-    def _definition(self, name: str) -> Any:
-        return self.answer(name) if name in self.names else GENERAL[name].answer
-
     def text(self, name: str) -> str:
         """Return an answer's docstring as one paragraph."""
-        return " ".join((self._definition(name).__doc__ or "").split())
+        if name in self._definitions:
+            return " ".join((ast.get_docstring(self._definitions[name]) or "").split())
+        return " ".join((GENERAL[name].answer.__doc__ or "").split())
 
     def level(self, name: str) -> str:
         """Return how far from right a mistake is; the general ones are subtle."""
-        return level_of(self._definition(name)) if name in self.names else "subtle"
+        if name not in self._definitions:
+            return "subtle"
+        marks = map(ast.unparse, self._definitions[name].decorator_list)
+        return next((mark for mark in marks if mark in LEVELS), "ordinary")
+
+    @property
+    def draws(self) -> bool:
+        """Whether the reference draws random numbers, by the names in its source."""
+        return bool(DRAWING.search(self.reference_source))
+
+    def excerpt(self, name: str) -> str:
+        """Return the part of the file that an answer needs."""
+        return _excerpt(self.source, self.tree, name, self._uses)
+
+    def file_of(self, name: str) -> str:
+        """Return the file as which an answer is executed here; "" for a general mistake. Its lines are those
+        of `source_of`."""
+        return f"import reference as _right\n{self.excerpt(name)}" if name in self._definitions else ""
+
+    def source_of(self, name: str) -> str:
+        """Return the source of a file with all entry points, as a student could hand it in. Its answer has
+        lines; the rest comes from the reference."""
+        if name not in self._definitions:
+            return _general_source(name, self.reference_source, self.info.entry_points)
+        answer, replaced = self._answer(name)
+        lines = [EMBEDDED.format(reference=self.reference_source), self.excerpt(name)]
+        for entry in self.info.entry_points:
+            right = f"_right.{entry}"
+            own = name if replaced.get(entry) is answer else f"{name}.{entry}"
+            lines.append(f"{entry} = {own if entry in replaced else right}")
+        lines += ["STUDENT = None"] if self.info.questions else []  # questions are then judged on all rows
+        return "\n".join([*lines, ""])
 
     def fresh(self, name: str) -> types.SimpleNamespace:
-        """Return an answer as a new module with all entry points, without state from earlier calls."""
+        """Return an answer as a new module with all entry points, without state from earlier calls. An error
+        in it has the line that it has in a file of its own (`source_of`)."""
         entries = {entry: getattr(self.reference, entry) for entry in self.info.entry_points}
-        if name in self.names:
-            answer = getattr(self._module(name), name)
-            replaced = replaced_by(answer, self.reference, self.info.entry_points)
+        if name in self._definitions:
+            replaced = self._answer(name)[1]
         else:
             replaced = {entry: GENERAL[name].in_place_of(right) for entry, right in entries.items()}
         return types.SimpleNamespace(**{**entries, **replaced}, __name__=self.info.name)
@@ -143,20 +175,32 @@ class Answers:
     def code(self, name: str) -> str:
         """Return what the outcome of an answer rests on: the code that it needs, without comments and level.
         A general mistake has no code of the kata's."""
-        if name not in self.names:
-            return name
-        return ast.dump(ast.parse(_excerpt(self.source, self.tree, name)))
+        return ast.dump(ast.parse(self.excerpt(name))) if name in self._definitions else name
 
-    def _module(self, name: str) -> types.ModuleType:
-        """Execute the part of the file that the answer needs; the file may contain sixty other answers."""
+    def _answer(self, name: str) -> tuple[Any, dict[str, Any]]:
+        """Execute the part of the file that an answer needs, which may contain sixty others. Return the
+        answer, and the entry points that it replaces."""
         if name not in self._codes:
-            self._codes[name] = compile(excerpted(self.tree, name), str(self.file), "exec", dont_inherit=True)
-        module = types.ModuleType(self._part)
-        module.__file__ = str(self.file)
-        sys.modules[self._part] = module
+            filename = f"{self.info.name}.py"
+            self._codes[name] = compile(self.file_of(name), filename, "exec", dont_inherit=True)
+        module = types.ModuleType(f"dojo_answer_{self.info.name}")
+        sys.modules[module.__name__] = module
         with importable(self.reference):
             exec(self._codes[name], vars(module))
-        return module
+        answer = getattr(module, name)
+        return answer, replaced_by(answer, self.reference, self.info.entry_points)
+
+
+#: Names in code that draws random numbers.
+DRAWING = re.compile(
+    r"rand|rng|generator|multinomial|bernoulli|shuffle|permutation|permuted|choice", re.IGNORECASE
+)
+#: The first line of an answer in a file of its own: it gives the answer the kata's reference.
+EMBEDDED = (
+    "import sys as _sys, types as _types;"
+    ' _right = _sys.modules["reference"] = _types.ModuleType("reference");'
+    ' exec(compile({reference!r}, "reference.py", "exec", dont_inherit=True), vars(_right))'
+)
 
 
 def excerpt(source: str, name: str) -> str:
@@ -165,9 +209,13 @@ def excerpt(source: str, name: str) -> str:
     return _excerpt(source, ast.parse(source), name)
 
 
-def _excerpt(source: str, tree: ast.Module, name: str) -> str:
+def _excerpt(source: str, tree: ast.Module, name: str, uses: dict[str, set[str]] | None = None) -> str:
     lines = source.splitlines(keepends=True)
-    left_out: list[ast.stmt | ast.expr] = [*_unneeded(tree, name), *_of_levels(tree)]
+    definitions = [node for node in tree.body if isinstance(node, Definition)]
+    uses = uses or {node.name: _names(node) for node in definitions}
+    needed = _needed(name, tree, uses)
+    left_out: list[ast.stmt | ast.expr] = [node for node in definitions if node.name not in needed]
+    left_out += _of_levels(tree)
     for node in left_out:
         first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
         last = node.end_lineno or node.lineno
@@ -184,26 +232,13 @@ def _of_levels(tree: ast.Module) -> list[ast.stmt | ast.expr]:
     return imports + [d for n in definitions for d in n.decorator_list if ast.unparse(d) in LEVELS]
 
 
-def excerpted(tree: ast.Module, name: str) -> ast.Module:
-    """Return a syntax tree without the definitions that `name` does not need; line numbers stay."""
-    unneeded = _unneeded(tree, name)
-    return ast.Module([node for node in tree.body if node not in unneeded], tree.type_ignores)
-
-
-def _unneeded(tree: ast.Module, name: str) -> list[Definition]:
-    definitions = [node for node in tree.body if isinstance(node, Definition)]
-    needed = _needed(name, tree, definitions)
-    return [node for node in definitions if node.name not in needed]
-
-
-def _needed(name: str, tree: ast.Module, definitions: list[Definition]) -> set[str]:
+def _needed(name: str, tree: ast.Module, uses: dict[str, set[str]]) -> set[str]:
     """Return every name that `name`, or code that runs at import, refers to directly or indirectly."""
     needed: set[str] = set()
     pending = {name}.union(*(_names(node) for node in tree.body if not isinstance(node, Definition)))
     while pending:
         needed |= pending
-        used = (_names(node) for node in definitions if node.name in pending)
-        pending = set().union(*used) - needed
+        pending = set().union(*(uses[used] for used in pending if used in uses)) - needed
     return needed
 
 
@@ -211,48 +246,22 @@ def _names(node: ast.AST) -> set[str]:
     return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
-STANDALONE = '''\
-"""{name}, made from the course's solutions."""
-import sys, types
-
-def _load(name, source):
-    module = types.ModuleType(name)
-    sys.modules[name] = module
-    exec(compile(source, name + ".py", "exec"), module.__dict__)
-    return module
-
-_reference = sys.modules["reference"] = _load("answer_reference", {reference!r})
-_answers = _load("answer_{part}", {answers!r})
-{bindings}
-'''
-
-
 class _StandaloneSources(Mapping[str, str]):
     """The sources by the names of the answers; each is made on request."""
 
     def __init__(self, course: Course, info: KataInfo, part: str) -> None:
-        self._answers, self._info, self._part = Answers(course, info, part), info, part
-        self._reference = read(course.solution(info, "reference"))
-        self._names = self._answers.names
+        self._answers = Answers(course, info, part)
 
     def __getitem__(self, name: str) -> str:
-        if name not in self._names:
+        if name not in self._answers.names:
             raise KeyError(name)
-        entry_points, answer = self._info.entry_points, self._answers.answer(name)
-        return STANDALONE.format(
-            name=name,
-            part=self._part,
-            reference=self._reference,
-            answers=_excerpt(self._answers.source, self._answers.tree, name),
-            bindings=_bindings(answer, name, self._answers.reference, entry_points)
-            + "\nSTUDENT = None" * bool(self._info.questions),  # questions are then judged on all rows
-        )
+        return self._answers.source_of(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._answers.names)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._answers.names)
 
 
 def standalone_sources(course: Course, info: KataInfo, part: str) -> Mapping[str, str]:
@@ -260,26 +269,9 @@ def standalone_sources(course: Course, info: KataInfo, part: str) -> Mapping[str
     return _StandaloneSources(course, info, part)
 
 
-def general_source(course: Course, info: KataInfo, name: str) -> str:
+def _general_source(name: str, reference: str, entry_points: tuple[str, ...]) -> str:
     """Return the source of a file with all entry points that makes a general mistake."""
-    binding = "{0} = _answers.GENERAL[{1!r}].in_place_of(_reference.{0})"
-    return STANDALONE.format(
-        name=name,
-        part="mistakes",
-        reference=course.solution(info, "reference").read_text(encoding="utf-8"),
-        answers=inspect.getsource(general_mistakes),
-        bindings="\n".join(binding.format(entry, name) for entry in info.entry_points),
-    )
-
-
-def _bindings(answer: object, name: str, reference: object, entry_points: tuple[str, ...]) -> str:
-    replaced = replaced_by(answer, reference, entry_points)
-    lines = []
-    for entry in entry_points:
-        if entry not in replaced:
-            lines.append(f"{entry} = _reference.{entry}")
-        elif replaced[entry] is answer:
-            lines.append(f"{entry} = _answers.{name}")
-        else:
-            lines.append(f"{entry} = _answers.{name}.{entry}")
-    return "\n".join(lines)
+    general = inspect.getsource(general_mistakes).replace("from __future__ import annotations\n", "\n")
+    bindings = (f"{entry} = GENERAL[{name!r}].in_place_of(_right.{entry})" for entry in entry_points)
+    head = f"from __future__ import annotations; {EMBEDDED.format(reference=reference)}"
+    return "\n".join([head, general, *bindings, ""])

@@ -1,82 +1,199 @@
-"""Find the known mistake that explains a failed check.
+"""Find the known mistake that explains why a submission fails.
 
-Every known mistake was run on the same cases before, and its verdicts and answers were recorded
-(`recording`). A mistake explains a failed check if its code fails exactly the cases that the submission
-fails, each with the same verdict and the same answer to every call. It must not fail a case of a law, or of
-agreement with the reference, that the submission passes. Two mistakes explain a check together if every
-failing case agrees with one of them, and each agrees with a case that the other does not.
+A mistake is asked the smallest case that the submission fails, and a few more while several give the same
+answers. Only what still agrees runs whole checks: the failed ones, and those whose cases it must not fail. So
+most mistakes make a single call.
+
+A name is stated as a fact if the mistake fails the same cases as the submission, with the same answers, in
+every failed check that compares answers, and on at least two cases. Two mistakes are facts together if each
+failing case has the answers of one of them. A mistake that explains less is a guess. It is not shown if it
+passes a case in which the submission gives a wrong value.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import combinations
 
-from grader.answer_keys.answers import Recorded, RecordedMistake
-from grader.checks.builtin import agrees_with_reference
+from grader.answer_keys.answers import Case, Recorded
+from grader.cases.state import EARLIER_CALLS
+from grader.checks.builtin import BUILTIN, agrees_with_reference, has_the_right_gradients
 from grader.checks.questions import agrees, plain
 from grader.checks.runner import CheckResult
+from grader.diagnosis.known_mistakes import KnownMistake
 from grader.diagnosis.similarity import ComparedFailure, RecordedFailure
 from grader.kata import Kata
 from grader.report import Mistake
 from grader.values.arrays import distinct_values
 
 BOTH = "There are two mistakes at once. One: {} The other: {}"
+ROUNDS = 3  # cases from which candidates are collected, since two mistakes can show in different cases
+MORE_CASES = 3  # that candidates are asked if several agree on the first one
+LEAST_CASES = 2  # that a mistake explains if it is stated as a fact
+#: Built-in checks that compare answers; the others judge dtypes, memory and devices.
+COMPARING = (agrees_with_reference.__name__, has_the_right_gradients.__name__)
+#: Checks of one case each that make the calls on which a kept state depends.
+OF_STATE = (EARLIER_CALLS, "answers_the_same_again")
 
 
 class MistakeMatcher:
     """Compares the failures of submissions with all known mistakes of a kata."""
 
-    def __init__(self, mistakes: list[RecordedMistake]) -> None:
+    def __init__(self, mistakes: Sequence[KnownMistake]) -> None:
         self.mistakes = mistakes
 
-    def name(self, results: list[CheckResult]) -> dict[str, Mistake]:
+    def naming(self, results: list[CheckResult], source: str = "") -> Naming:
+        """Return a search for the mistakes that explain the results of one submission."""
+        return Naming(self.mistakes, results, source)
+
+    def name(self, results: list[CheckResult], source: str = "") -> dict[str, Mistake]:
         """Return, by name of the check, the mistake that explains it best; unexplained checks are absent."""
-        failed = [FailedCheck(result) for result in results if result.status in ("failed", "error")]
-        candidates = [Candidate(mistake, results, failed) for mistake in self.mistakes]
+        naming = self.naming(results, source)
+        naming.run()
+        return naming.found
+
+
+class Naming:
+    """The search for the mistakes of one submission. If `run` is stopped, `found` has what it has found so
+    far: by name of the check, the mistake that explains it."""
+
+    def __init__(self, mistakes: Sequence[KnownMistake], results: list[CheckResult], source: str) -> None:
+        self.found: dict[str, Mistake] = {}
+        self._mistakes, self._results = mistakes, results
+        failed = [FailedCheck(r, source) for r in results if r.status in ("failed", "error")]
+        self._failed = sorted(failed, key=lambda check: check.order)
+        self._due = [check for check in self._failed if check.compares] or self._failed
+        self._candidates: list[Candidate] = []
+
+    def run(self) -> None:
+        """Find candidates by single cases, judge them, and name the best ones."""
+        known: set[str] = set()
+        for check, case in self._unexplained_cases():
+            agreeing = [m for m in self._mistakes if m.id not in known and check.agrees(m, case)]
+            agreeing = self._most_similar(check, case, agreeing)
+            known |= {mistake.id for mistake in agreeing}
+            self._candidates += [Candidate(m, self._results, self._failed) for m in agreeing]
+            self.found = self._names()
+            if all(c.name in self.found and self.found[c.name].certain for c in self._due):
+                return
+
+    def _unexplained_cases(self) -> Iterator[tuple[FailedCheck, Case]]:
+        """Yield the smallest case of the first check that no candidate explains, at most ROUNDS times."""
+        tried: set[tuple[str, int]] = set()
+        for _ in range(ROUNDS):
+            left = (
+                (check, case)
+                for check in self._failed
+                for case in check.smallest_first
+                if (check.name, case.index) not in tried
+                and not any(candidate.agrees_on(check, case) for candidate in self._candidates)
+            )
+            found = next(left, None)
+            if found is None:
+                return
+            tried.add((found[0].name, found[1].index))
+            yield found
+
+    def _most_similar(
+        self, check: FailedCheck, first: Case, mistakes: list[KnownMistake]
+    ) -> list[KnownMistake]:
+        """Return those of several mistakes that agree with the submission on most of a few more cases."""
+        more = [case for case in check.smallest_first if case is not first]
+        more = more[:: max(1, len(more) // MORE_CASES)][:MORE_CASES]
+        if len(mistakes) < 2 or not more:
+            return mistakes
+        counts = [sum(check.agrees(mistake, case) for case in more) for mistake in mistakes]
+        return [m for m, count in zip(mistakes, counts, strict=True) if count == max(counts)]
+
+    def _names(self) -> dict[str, Mistake]:
+        return self._facts() or self._guesses()
+
+    def _facts(self) -> dict[str, Mistake]:
+        """Return the names of one mistake, or else of two, that explain all that compares answers."""
+        due = self._due
+        possible = [one for one in self._candidates if not one.fails_more]
+        for one in sorted(possible, key=lambda one: one.rank, reverse=True):
+            if all(map(one.explains, due)) and one.cases >= LEAST_CASES:
+                return {c.name: one.as_mistake() for c in self._failed if one.may_be_named(c)}
+        for pair in combinations(possible, 2):
+            if all(explained_by_both(check, *pair) for check in due) and all(
+                one.alone(other, due) >= LEAST_CASES for one, other in (pair, pair[::-1])
+            ):
+                return {c.name: name for c in self._failed if (name := _name_of_pair(c, *pair))}
+        return {}
+
+    def _guesses(self) -> dict[str, Mistake]:
+        """Return the mistake that explains most, where nothing speaks against it."""
         named = {}
-        for check in failed:
-            fitting = [candidate for candidate in candidates if candidate.may_be_named(check)]
+        possible = [one for one in self._candidates if not one.is_contradicted]
+        for check in self._failed:
+            fitting = [one for one in possible if one.is_possible(check)]
             if fitting:
-                best = max(fitting, key=lambda candidate: candidate.rank)
-                named[check.name] = Mistake(best.mistake.id, best.mistake.text)
-            elif pair := _best_pair(check, candidates):
-                one, other = (candidate.mistake for candidate in pair)
-                named[check.name] = Mistake(f"{one.id} and {other.id}", BOTH.format(one.text, other.text))
+                named[check.name] = max(fitting, key=lambda one: one.rank).as_mistake(certain=False)
         return named
 
 
 class FailedCheck:
     """One failed check of a submission, with its failures by the number of the case."""
 
-    def __init__(self, result: CheckResult) -> None:
-        self.name = result.check.name
-        self.failures = {result.check.position(f.case): ComparedFailure(f) for f in result.failures}
-        self._left_out = set(map(result.check.position, result.left_out))
-        self._answers = [call.value for f in result.failures for call in f.trace if not call.error]
-        first = result.failures[0] if result.failures else None
-        self._was_empty = first.is_empty if isinstance(first, RecordedFailure) else None
+    def __init__(self, result: CheckResult, source: str = "") -> None:
+        self.check, self.name = result.check, result.check.name
+        position = result.check.position
+        self.failures = {position(f.case): ComparedFailure(f, source) for f in result.failures}
+        self.has_values = {position(f.case) for f in result.failures if f.difference is not None}
+        self.left_out = set(map(position, result.left_out))
+        self._result = result
+
+    @property
+    def compares(self) -> bool:
+        """Whether the check compares answers, as laws, corners and two built-in checks do."""
+        return self.name in COMPARING or self.name not in BUILTIN
+
+    @property
+    def order(self) -> int:
+        """Where naming begins: with kept state, which shows in a single case of its own checks only; then
+        with what compares answers."""
+        return 0 if self.name in OF_STATE else 1 if self.compares else 2
+
+    @cached_property
+    def smallest_first(self) -> list[Case]:
+        """The failing cases, those that are easy to read first."""
+        return sorted((f.case for f in self._result.failures), key=lambda case: case.weight)
 
     @cached_property
     def is_empty(self) -> bool:
         """True if every answer is NaN or all are the same number; many mistakes answer like that."""
-        if self._was_empty is not None:
-            return self._was_empty
-        if any(isinstance(answer, str) for answer in self._answers) or not self._answers:
+        first = self._result.failures[0] if self._result.failures else None
+        if isinstance(first, RecordedFailure):
+            return first.is_empty
+        answers = [call.value for f in self._result.failures for call in f.trace if not call.error]
+        if any(isinstance(answer, str) for answer in answers) or not answers:
             return False
-        values = distinct_values(self._answers)
-        return values == {"nan"} or (len(self._answers) > 2 and len(values - {"nan"}) <= 1)
+        values = distinct_values(answers)
+        return values == {"nan"} or (len(answers) > 2 and len(values - {"nan"}) <= 1)
+
+    def agrees(self, mistake: KnownMistake, case: Case) -> bool:
+        """True if a mistake fails one of the failing cases as the submission does."""
+        outcome = mistake.outcome(self.check, case)
+        return outcome is not None and self.failures[self.check.position(case)].matches(outcome)
 
     def is_explained_by(self, outcomes: list[Recorded | None]) -> bool:
         """True if a mistake with these outcomes fails the same cases with the same verdicts and answers."""
         failing = self.failing(outcomes)
-        if failing.keys() != self.failures.keys():
-            return False
-        return all(failure.matches(failing[number]) for number, failure in self.failures.items())
+        return failing.keys() == self.failures.keys() and self.is_reproduced_by(outcomes)
+
+    def is_reproduced_by(self, outcomes: list[Recorded | None]) -> bool:
+        """True if a mistake with these outcomes fails all failing cases with the same answers, and perhaps
+        others."""
+        failing = self.failing(outcomes)
+        return failing.keys() >= self.failures.keys() and all(
+            failure.matches(failing[number]) for number, failure in self.failures.items()
+        )
 
     def failing(self, outcomes: list[Recorded | None]) -> dict[int, Recorded]:
         """Return the cases that a mistake fails, by number, of those that the submission got."""
-        return {number: out for number, out in _failing(outcomes).items() if number not in self._left_out}
+        return {number: out for number, out in _failing(outcomes).items() if number not in self.left_out}
 
 
 def _failing(outcomes: list[Recorded | None]) -> dict[int, Recorded]:
@@ -86,101 +203,137 @@ def _failing(outcomes: list[Recorded | None]) -> dict[int, Recorded]:
 class Candidate:
     """One mistake, compared with all check results of one submission."""
 
-    def __init__(
-        self, mistake: RecordedMistake, results: list[CheckResult], failed: list[FailedCheck]
-    ) -> None:
+    def __init__(self, mistake: KnownMistake, results: list[CheckResult], failed: list[FailedCheck]) -> None:
         self.mistake, self._results, self._failed = mistake, results, failed
-        self._explained: dict[str, bool] = {}
+        self._matching: dict[str, dict[int, bool]] = {}
+
+    def as_mistake(self, certain: bool = True) -> Mistake:
+        """Return what the report says."""
+        return Mistake(self.mistake.id, self.mistake.text, certain)
+
+    def matching(self, check: FailedCheck) -> dict[int, bool]:
+        """Return, by number of a case that the mistake fails, whether the submission answers the same."""
+        if check.name not in self._matching:
+            failing, theirs = check.failing(self.mistake.outcomes(check.check)), check.failures
+            self._matching[check.name] = {
+                number: number in theirs and theirs[number].matches(outcome)
+                for number, outcome in failing.items()
+            }
+        return self._matching[check.name]
+
+    def agrees_on(self, check: FailedCheck, case: Case) -> bool:
+        """True if the mistake fails this case as the submission does."""
+        return self.matching(check).get(check.check.position(case), False)
 
     def explains(self, check: FailedCheck) -> bool:
-        """True if the mistake alone explains the check."""
-        if check.name not in self._explained:
-            outcomes = self.mistake.outcomes.get(check.name, [])
-            self._explained[check.name] = check.is_explained_by(outcomes)
-        return self._explained[check.name]
+        """True if the mistake alone explains the check: the same cases fail, with the same answers."""
+        found = self.matching(check)
+        return found.keys() == check.failures.keys() and all(found.values())
+
+    def reproduces(self, check: FailedCheck) -> bool:
+        """True if it fails all failing cases with the same answers, and perhaps others."""
+        return all(self.matching(check).get(number, False) for number in check.failures)
 
     def may_be_named(self, check: FailedCheck) -> bool:
-        """True if the mistake explains the check and nothing speaks against it; if the answers are empty, it
-        has to explain all other failed checks too."""
-        if not self.explains(check) or self._fails_more:
-            return False
-        return not check.is_empty or all(map(self.explains, self._failed))
+        """True if the mistake explains the check. If the answers are empty, it has to explain all others."""
+        return self.explains(check) and (not check.is_empty or all(map(self.explains, self._failed)))
+
+    def is_possible(self, check: FailedCheck) -> bool:
+        """True if the mistake explains the check, or explains all of them and fails more than the submission:
+        the submission may have a condition around it."""
+        if not self.fails_more and self.may_be_named(check):
+            return True
+        due = [c for c in self._failed if c.compares]
+        return (
+            check in due
+            and not check.is_empty
+            and self.cases >= LEAST_CASES
+            and all(map(self.reproduces, due))
+        )
 
     @cached_property
-    def _fails_more(self) -> bool:
+    def fails_more(self) -> bool:
         """True if the mistake fails a case of a law, or of agreement with the reference, that the submission
         passes. Built-in checks and corners do not count: they may fail for another reason."""
         for result in self._results:
             check = result.check
-            if check.parameters is None and check.name != agrees_with_reference.__name__:
+            if check.parameters is None and check.name != COMPARING[0]:
                 continue
             passed = set(map(check.position, result.asked))
             passed -= {check.position(failure.case) for failure in result.failures}
-            if _failing(self.mistake.outcomes.get(check.name, [])).keys() & passed:
+            if passed and _failing(self.mistake.outcomes(check)).keys() & passed:
                 return True
         return False
 
-    def part_of(self, check: FailedCheck) -> dict[int, bool]:
-        """Return, by number of a case that the mistake fails, whether the submission's answers are the same.
-        Empty if the mistake fails a case or a check that the submission passes."""
-        failing = check.failing(self.mistake.outcomes.get(check.name, []))
-        if not failing.keys() < check.failures.keys() or self._passes < len(self._passed):
-            return {}
-        return {number: check.failures[number].matches(outcome) for number, outcome in failing.items()}
+    @cached_property
+    def is_contradicted(self) -> bool:
+        """True if the mistake passes a case in which the submission gives a wrong value."""
+        return any(check.has_values - self.matching(check).keys() for check in self._failed if check.compares)
+
+    @cached_property
+    def cases(self) -> int:
+        """On how many failing cases the mistake agrees with the submission."""
+        return self._agreements(self._failed)
+
+    def alone(self, other: Candidate, due: Iterable[FailedCheck]) -> int:
+        """Return on how many failing cases the mistake agrees, and another one does not fail."""
+        return self._agreements(due, other)
+
+    def _agreements(self, checks: Iterable[FailedCheck], other: Candidate | None = None) -> int:
+        """Count agreements. The only case of a check counts as enough: its author has chosen it to tell
+        mistakes apart."""
+        found = 0
+        for check in checks:
+            others = other.matching(check) if other else {}
+            agreeing = sum(same for number, same in self.matching(check).items() if number not in others)
+            found += LEAST_CASES if agreeing and len(check.check.cases) == 1 else agreeing
+        return found
 
     @cached_property
     def rank(self) -> tuple[int, int]:
-        """The number of failed checks that it explains, and the number of passed checks that it passes."""
-        return sum(map(self.explains, self._failed)), self._passes
-
-    @cached_property
-    def _passed(self) -> list[str]:
-        return [result.check.name for result in self._results if result.status == "passed"]
-
-    @cached_property
-    def _passes(self) -> int:
-        return sum(not any(self.mistake.outcomes.get(name, [])) for name in self._passed)
+        """The number of failed checks that it explains, and of cases on which it agrees."""
+        return sum(map(self.explains, self._failed)), self.cases
 
 
-def _best_pair(check: FailedCheck, candidates: list[Candidate]) -> tuple[Candidate, Candidate] | None:
-    """Return the two mistakes that cover all failing cases of the check and explain most of them."""
-    parts = [
-        (candidate, part) for candidate in candidates if any((part := candidate.part_of(check)).values())
-    ]
-    found = [
-        (sum(one.values()) + sum(other.values()), (first, second))
-        for (first, one), (second, other) in combinations(parts, 2)
-        if one.keys() | other.keys() == check.failures.keys() and _each_is_needed(one, other)
-    ]
-    return max(found, key=lambda pair: pair[0], default=(0, None))[1]
+def explained_by_both(check: FailedCheck, one: Candidate, other: Candidate) -> bool:
+    """True if every failing case has the answers of one of two mistakes, and they fail no other case."""
+    first, second = one.matching(check), other.matching(check)
+    return first.keys() | second.keys() == check.failures.keys() and all(
+        first.get(number) or second.get(number) for number in check.failures
+    )
 
 
-def _each_is_needed(one: dict[int, bool], other: dict[int, bool]) -> bool:
-    """True if each mistake has cases that only it fails, and the answers are the same in all of these."""
-    alone = [
-        [matches for number, matches in part.items() if number not in second]
-        for part, second in ((one, other), (other, one))
-    ]
-    return all(cases and all(cases) for cases in alone)
+def _name_of_pair(check: FailedCheck, one: Candidate, other: Candidate) -> Mistake | None:
+    """Return the one mistake that explains a check, or both if only both do."""
+    for candidate in (one, other):
+        if candidate.may_be_named(check):
+            return candidate.as_mistake()
+    if not explained_by_both(check, one, other):
+        return None
+    text = BOTH.format(one.mistake.text, other.mistake.text)
+    return Mistake(f"{one.mistake.id} and {other.mistake.id}", text)
 
 
 class QuestionMatcher(MistakeMatcher):
     """Names the known mistake that gives the same wrong answer in the same row of numbers."""
 
-    def name(self, results: list[CheckResult]) -> dict[str, Mistake]:
-        """Return, by name of the check, the mistake that gives the same answers."""
-        named = {}
-        for result in results:
-            found = next((m for m in self.mistakes if result.failures and _answers_alike(m, result)), None)
+    def naming(self, results: list[CheckResult], source: str = "") -> Naming:
+        return NamingOfQuestions(self.mistakes, results, source)
+
+
+class NamingOfQuestions(Naming):
+    """The search for the mistakes of one page of answers."""
+
+    def run(self) -> None:
+        for result in self._results:
+            found = next((m for m in self._mistakes if result.failures and _answers_alike(m, result)), None)
             if found:
-                named[result.check.name] = Mistake(found.id, found.text)
-        return named
+                self.found[result.check.name] = Mistake(found.id, found.text)
 
 
-def _answers_alike(mistake: RecordedMistake, result: CheckResult) -> bool:
+def _answers_alike(mistake: KnownMistake, result: CheckResult) -> bool:
     """True if the mistake fails the cases that the submission fails, with the same answers."""
-    outcomes = mistake.outcomes.get(result.check.name, [])
-    pairs = [(outcomes[result.check.position(f.case)] if outcomes else None, f) for f in result.failures]
+    pairs = ((mistake.outcome(result.check, f.case), f) for f in result.failures)
     return all(
         theirs is not None
         and [call.error for call in failure.trace] == [()]
@@ -189,6 +342,6 @@ def _answers_alike(mistake: RecordedMistake, result: CheckResult) -> bool:
     )
 
 
-def matcher_of(kata: Kata, mistakes: list[RecordedMistake]) -> MistakeMatcher:
+def matcher_of(kata: Kata, mistakes: Sequence[KnownMistake]) -> MistakeMatcher:
     """Return the matcher of a kata's mistakes."""
     return (QuestionMatcher if kata.questions else MistakeMatcher)(mistakes)

@@ -16,22 +16,33 @@ from grader.worker.protocol.codec import Handle, TensorOutline
 from grader.worker.student import Call
 
 
+def record(failure: Failure, source: str = "", reference: str = "") -> Recorded:
+    """Return the facts of a failure that are compared. The message is stored as a digest: it may quote the
+    code that raised it, and students receive the answer keys. What a `raise` in the `source` of the answer
+    says, or one in the `reference` that it calls, does not count, and its digest is ""."""
+    if isinstance(failure, RecordedFailure):
+        return failure.recorded
+    answers = tuple(map(_answer, failure.trace))
+    is_own = failure.status == "error" and _is_raised(failure, source, reference)
+    said = "" if is_own else _digest(_comparable_message(failure))
+    return Recorded(failure.status, said, bool(failure.difference), answers)
+
+
+def _is_raised(failure: Failure, source: str, reference: str) -> bool:
+    """Return whether a `raise` in the answer, or in the reference that it calls, has made an error."""
+    lines = source.splitlines()
+    if failure.line and failure.line <= len(lines) and re.search(r"\braise\b", lines[failure.line - 1]):
+        return True
+    text = failure.message.partition(" (line")[0].partition(": ")[2]
+    return bool(text) and text in reference
+
+
 @dataclass
 class RecordedFailure(Failure):
     """A failure of a mistake that was judged before. It has the facts that are compared, and no message."""
 
     recorded: Recorded = field(kw_only=True)
     is_empty: bool = field(kw_only=True)  # what `FailedCheck.is_empty` was
-
-
-def record(failure: Failure) -> Recorded:
-    """Return the facts of a failure that are compared. The message is stored as a digest: it may quote the
-    code that raised it, and students receive the answer keys."""
-    if isinstance(failure, RecordedFailure):
-        return failure.recorded
-    answers = tuple(map(_answer, failure.trace))
-    said = _digest(_comparable_message(failure))
-    return Recorded(failure.status, said, bool(failure.difference), answers)
 
 
 def _digest(message: str) -> str:
@@ -50,8 +61,8 @@ def _answer(call: Call) -> Answer:
 class ComparedFailure:
     """A failure of a submission that can be compared with the failures of mistakes in the same case."""
 
-    def __init__(self, failure: Failure) -> None:
-        self._recorded = record(failure)
+    def __init__(self, failure: Failure, source: str = "") -> None:
+        self._recorded = record(failure, source)
         given = failure.case.arguments
         self._tolerance, self._finest = Tolerance(terms_of(given), 16), float_dtype(given)
 
@@ -61,7 +72,8 @@ class ComparedFailure:
         if theirs.status != mine.status or len(theirs.answers) != len(mine.answers):
             return False
         by_value = theirs.status == "failed" and (theirs.differs or mine.differs)
-        if theirs.said != mine.said and not by_value:
+        is_raised = theirs.status == "error" and not (theirs.said and mine.said)
+        if theirs.said != mine.said and not by_value and not is_raised:
             return False
         pairs = zip(theirs.answers, mine.answers, strict=True)
         # where both have lost the digits of float64, the last ones of float32 say only at which step

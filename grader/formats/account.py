@@ -59,14 +59,24 @@ def causes(kata: KataReport) -> list[Cause]:
     return sorted(found, key=lambda cause: _rank(cause.first))
 
 
+def named(check: CheckReport) -> str:
+    """Return the text of the mistake that certainly explains a failure; "" if there is none."""
+    return check.mistake.text if check.mistake and check.mistake.certain else ""
+
+
 def explanation(check: CheckReport) -> str:
     """Return the text of the mistake that explains a failure, or else the check's message."""
-    return check.mistake.text if check.mistake else check.message
+    return named(check) or check.message
+
+
+def possibility(check: CheckReport) -> str:
+    """Return what may explain a failure, as a guess; "" if it has a certain explanation or none at all."""
+    return f"One possibility: {check.mistake.text}" if check.mistake and not named(check) else ""
 
 
 def _reason(check: CheckReport) -> object:
     """Return what failures for the same reason have in common."""
-    if check.mistake:
+    if check.mistake and check.mistake.certain:
         return check.mistake.id
     if check.place:
         return check.place.line, check.message.partition(":")[0]
@@ -80,7 +90,7 @@ def _shows_nothing(check: CheckReport) -> bool:
 
 
 def _rank(check: CheckReport) -> int:
-    return 0 if check.mistake else 1 if check.status != "failed" else 2
+    return 0 if named(check) else 1 if check.status != "failed" else 2
 
 
 def of_part(part: Part) -> str:
@@ -149,7 +159,7 @@ def source_line(place: Place, width: int = LONGEST) -> list[str]:
 
 def facts(check: CheckReport) -> list[tuple[str, str]]:
     """Return the failing call, the arguments and both values by name, beside what pictures show."""
-    rows = [("what", check.message if check.mistake else ""), ("called", check.call)]
+    rows = [("what", check.message if named(check) else ""), ("called", check.call)]
     rows += list((check.counterexample or {}).items())
     if check.expected is not None and not check.pictures:
         rows += [("expected", check.expected), ("got", check.got), ("first difference at", check.difference)]
@@ -163,7 +173,7 @@ def of_check(check: CheckReport) -> str:
     if check.expected is not None:
         facts += [("expected", check.expected), ("got", check.got)]
     facts += [("first difference at", check.difference), ("printed", check.printed)]
-    facts += [("looks like", check.mistake.text if check.mistake else None)]
+    facts += [("looks like", named(check)), ("perhaps", possibility(check))]
     known = [(name, text) for name, text in facts if text]
     width = min(WIDEST, max((len(name) for name, _ in known), default=0))
     rows = [(name, text.replace("\n", "\n" + " " * (width + 2))) for name, text in known]

@@ -37,7 +37,7 @@ def _within_limit(lines: list[str], kind: str, what: str) -> list[str]:
 
 
 def _of_check(kata: KataReport, check: CheckReport) -> str:
-    text = [check.message, check.mistake.text if check.mistake else ""]
+    text = [check.message, account.named(check), account.possibility(check)]
     if check.expected is not None:
         text.insert(1, f"Expected {check.expected}, got {check.got}.")
     place = {"file": account.file_of(kata), "line": str(account.line_of(check.message))}

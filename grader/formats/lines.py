@@ -33,7 +33,7 @@ def _of_kata(kata: KataReport) -> list[str]:
 
 def _of_cause(kata: KataReport, cause: Cause) -> str:
     check = cause.first
-    text = check.mistake.text if check.mistake else check.message
+    text = account.explanation(check)
     if not text and check.expected is not None:
         text = f"Expected {check.expected}, got {check.got}."
     more = f" (and {len(cause.checks) - 1} more)" if len(cause.checks) > 1 else ""

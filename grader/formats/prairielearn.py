@@ -48,7 +48,7 @@ def _tests(kata: KataReport, limit: int) -> list[dict[str, Any]]:
             kata.track,
             check.score,
             check.max_score,
-            plain(check.mistake.text if check.mistake else check.message, limit),
+            plain(account.explanation(check), limit),
             _told(check, limit),
         )
         for check in kata.checks

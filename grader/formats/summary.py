@@ -64,7 +64,8 @@ def _cause(cause: Cause, longest: int) -> str:
     """Return the first check that fails for a reason with its counterexample, and the others' titles."""
     first = cause.first
     title = f"\n**{in_markdown(first.title)}** {points(first.score)} / {points(first.max_score)}\n\n"
-    mistake = f"{in_markdown(first.mistake.text)}\n\n" if first.mistake else ""
+    mistake = f"{in_markdown(account.named(first))}\n\n" if account.named(first) else ""
     facts = fenced(account.drawn(replace(first, mistake=None)), longest)
+    facts += f"\n\n{in_markdown(guess)}" if (guess := account.possibility(first)) else ""
     others = in_markdown(" ".join(check.title for check in cause.checks[1:]), longest)
     return f"{title}{mistake}{facts}\n" + (f"\nAlso fails for this reason: {others}\n" if others else "")

@@ -149,7 +149,9 @@ def _causes(causes: list[Cause], view: View) -> list[str]:
 def _cause(cause: Cause, view: View) -> list[str]:
     first = cause.first
     lines = ["", *_paragraph(account.explanation(first), view), ""] if account.explanation(first) else [""]
-    return [*lines, _title(first, view), *_facts(first, view), *_also(cause, view)]
+    guess = account.possibility(first)
+    lines += [_title(first, view), *_facts(first, view), *_also(cause, view)]
+    return [*lines, "", *_paragraph(guess, view)] if guess else lines
 
 
 def _title(check: CheckReport, view: View) -> str:
@@ -169,7 +171,7 @@ def _also(cause: Cause, view: View) -> list[str]:
 
 def _facts(check: CheckReport, view: View) -> list[str]:
     """Return the failing call, the line that raised, the arguments and both values."""
-    lines = _labelled("", check.message, view) if check.mistake and check.message else []
+    lines = _labelled("", check.message, view) if account.named(check) and check.message else []
     if check.call:
         for line in check.call.splitlines():
             lines += words(line, view.width, " " * 4, " " * 8)
@@ -257,6 +259,7 @@ def _listed(check: CheckReport, view: View) -> list[str]:
         *lines,
         *(_paragraph(account.explanation(check), view, 4) if account.explanation(check) else []),
         *_facts(check, view),
+        *(_paragraph(account.possibility(check), view, 4) if account.possibility(check) else []),
     ]
 
 

@@ -31,12 +31,12 @@ from grader.grading.limits import JudgingStopped, limited
 from grader.grading.report_builder import as_check, as_repair, in_torch, smallest
 from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata, Library, hundredths
-from grader.report import CheckReport, Cost, Isolation, KataReport, Part, Provenance
+from grader.report import CheckReport, Cost, Isolation, KataReport, Mistake, Part, Provenance
 from grader.report_texts import bounded, with_places
 from grader.worker.process import WorkerFactory
 
 if TYPE_CHECKING:
-    from grader.diagnosis.matcher import MistakeMatcher
+    from grader.diagnosis.matcher import MistakeMatcher, Naming
     from grader.diagnosis.repair import RepairSearch
     from grader.diagnosis.search_options import SearchOptions
 
@@ -127,12 +127,12 @@ class Grader:
 
     def matcher(self, prepared: PreparedKata) -> MistakeMatcher:
         """Return the matcher of a kata's mistakes, created when the first submission fails."""
+        from grader.diagnosis.known_mistakes import known_mistakes
         from grader.diagnosis.matcher import matcher_of  # a submission that passes does not need it
-        from grader.diagnosis.recording import mistakes_of
 
         name, prepared = prepared.info.name, self.prepare(prepared.info)  # mistakes are in the kata's library
         if name not in self.matchers:
-            self.matchers[name] = matcher_of(prepared.kata, mistakes_of(self.course, prepared))
+            self.matchers[name] = matcher_of(prepared.kata, known_mistakes(self.course, prepared))
         return self.matchers[name]
 
     def grade(self, submission: Submission) -> Graded:
@@ -208,11 +208,7 @@ class Grader:
                 cost = None if failed or run.parts else run.cost()
             finally:
                 run.close()
-            mistakes = {}
-            if failed:
-                matcher = self.matcher(prepared)
-                with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
-                    mistakes = matcher.name(results)
+            mistakes = self._named(prepared, results, source) if failed else {}
             stub = text_of(self.course.stub(prepared.info)) if failed else ""
             free = unearned(results, run.context.answers())
             checks = [
@@ -233,10 +229,18 @@ class Grader:
                 checks = list(map(in_torch, checks))
             checks += written_answers(prepared.kata, source)
             # a general name says no place
-            own = [mistake for mistake in mistakes.values() if mistake.id not in GENERAL]
+            own = [m for m in mistakes.values() if m.certain and m.id not in GENERAL]
             explained = not failed or own or run.parts or _raises_unwritten(source, results)
             parts = run.parts.verdicts() if run.parts else ()
             return _Judged(checks, run.printed, cost, [] if explained else results, parts)
+
+    def _named(self, prepared: PreparedKata, results: list[CheckResult], source: str) -> dict[str, Mistake]:
+        """Return the mistakes that explain failed checks, as far as they are found in NAMING_SECONDS."""
+        naming: Naming | None = None
+        with suppress(JudgingStopped, MemoryError), limited(NAMING_SECONDS):
+            naming = self.matcher(prepared).naming(results, source)
+            naming.run()
+        return naming.found if naming else {}
 
 
 def _installed(package: str) -> str:

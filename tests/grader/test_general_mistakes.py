@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grader.authoring.verify.judged import Records, judge_mistakes
 from grader.authoring.verify.mistakes import differs_in_a_worker, outcomes
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
 from grader.course.known_solutions import Answers
-from grader.diagnosis.recording import Records, judge_mistakes
 from grader.grading.startup import open_grader
 
 from .conftest import DOUBLE

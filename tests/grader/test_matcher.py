@@ -1,6 +1,7 @@
 """The matcher names a mistake only if it reproduces the answers of the submission."""
 
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from grader.answer_keys.answers import Case, RecordedMistake, numbered
 from grader.checks.base import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.course.known_solutions import public_names, replaced_by
+from grader.diagnosis.known_mistakes import MistakeOfKey
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.diagnosis.similarity import ComparedFailure, record
 from grader.kata import KataError
+from grader.report import Mistake
 from grader.values.comparison import Difference
 from grader.values.tolerance import FLOAT32_SOURCES, LOST_DIGITS
 from grader.worker.student import Call
@@ -54,12 +57,12 @@ def test_two_mistakes_at_once_are_each_named_where_they_show(grade):
     assert found["refuses_text"] == "accepts_text"
 
 
-CASES = numbered({"x": np.arange(1.0, 4.0) + number} for number in range(4))
+CASES = numbered({"x": np.arange(1.0, 4.0) + number} for number in range(6))
 PLAN = Check("agrees", "It agrees.", 100, CASES, lambda *_: None, None)
 
 
 def found(*factors):
-    """Return a result of four cases; each answer is x times a factor, and right if the factor is 1."""
+    """Return a result of six cases; each answer is x times a factor, and right if the factor is 1."""
     difference = Difference("value", lambda: ("1", "2"), "[0]")
     failures = [
         Failure(case, "failed", "", difference, [Call("f", [x := case.arguments["x"]], {}, factor * x)])
@@ -73,7 +76,7 @@ def mistake(name, *factors):
     outcomes = [None] * len(CASES)
     for failure in found(*factors).failures:
         outcomes[PLAN.position(failure.case)] = record(failure)
-    return RecordedMistake(name, f"It {name}.", {"agrees": outcomes})
+    return MistakeOfKey(RecordedMistake(name, f"It {name}.", {"agrees": outcomes}))
 
 
 def compared(message, *factors, dtype="float64"):
@@ -99,38 +102,54 @@ def test_the_digits_of_float64_do_not_tell_two_answers_to_float32_apart():
 @pytest.mark.parametrize(
     ("answers", "name"),
     [
-        ((2, 2, 1, 1), "doubles"),
-        ((1, 3, 3, 1), "triples"),
-        ((2, 6, 3, 1), "doubles and triples"),  # where both mistakes apply, the answer is that of neither
-        ((2, 6, 3, 5), None),  # neither explains one of the cases
-        ((2, 6, 4, 1), None),  # one of them has no case of its own
-        ((2, 2, 3, 1), "doubles and triples"),
-        ((1, 2, 3, 1), None),  # the submission passes a case that one of them fails
+        ((2, 2, 1, 1, 1, 1), "doubles"),
+        ((1, 1, 3, 3, 1, 1), "triples"),
+        ((2, 2, 3, 3, 1, 1), "doubles and triples"),
+        ((2, 2, 3, 5, 1, 1), None),  # neither gives one of the answers
+        ((2, 1, 3, 1, 1, 1), None),  # the submission passes a case that each of them fails
+        ((1, 2, 3, 3, 1, 1), None),  # the same for one of them
     ],
 )
-def test_two_mistakes_in_one_check_are_named_where_each_is_seen_alone(answers, name):
-    matcher = MistakeMatcher([mistake("doubles", 2, 2, 1, 1), mistake("triples", 1, 3, 3, 1)])
+def test_two_mistakes_in_one_check_are_named_if_each_case_has_the_answer_of_one(answers, name):
+    matcher = MistakeMatcher([mistake("doubles", 2, 2, 1, 1, 1, 1), mistake("triples", 1, 1, 3, 3, 1, 1)])
     named = matcher.name([found(*answers)])
-    assert (named["agrees"].id if named else None) == name
-    if named and " and " in name:
+    certain = named.get("agrees") if named and named["agrees"].certain else None
+    assert (certain.id if certain else None) == name
+    if name and " and " in name:
         text = "There are two mistakes at once. One: It doubles. The other: It triples."
         assert named["agrees"].text == text
 
 
+def test_a_mistake_that_explains_a_single_case_of_several_is_a_guess():
+    named = MistakeMatcher([mistake("doubles", 2, 1, 1, 1, 1, 1)]).name([found(2, 1, 1, 1, 1, 1)])
+    assert named == {"agrees": Mistake("doubles", "It doubles.", certain=False)}
+
+
+def test_a_mistake_with_a_condition_around_it_is_a_guess():
+    named = MistakeMatcher([mistake("doubles", 2, 2, 2, 1, 1, 1)]).name([found(1, 2, 2, 1, 1, 1)])
+    assert named == {"agrees": Mistake("doubles", "It doubles.", certain=False)}
+
+
+def test_a_mistake_that_passes_what_the_submission_fails_is_not_shown():
+    other = Check("other", "It holds.", 100, CASES, lambda *_: None, None)
+    results = [found(2, 2, 1, 1, 1, 1), replace(found(1, 1, 5, 1, 1, 1), check=other)]
+    assert MistakeMatcher([mistake("doubles", 2, 2, 1, 1, 1, 1)]).name(results) == {}
+
+
 @pytest.mark.parametrize(
-    ("passes", "parameters", "name"),
+    ("passes", "parameters", "certain"),
     [
-        (CASES, ("x",), None),  # the submission passes a case of a law that the mistake fails
-        (CASES, None, "doubles"),  # a corner or a built-in check, which may fail for another reason
-        (CASES[1:], ("x",), "doubles"),  # the law did not judge that case
+        (CASES, ("x",), False),  # the submission passes a case of a law that the mistake fails
+        (CASES, None, True),  # a corner or a built-in check, which may fail for another reason
+        (CASES[1:], ("x",), True),  # the law did not judge that case
     ],
 )
-def test_a_mistake_that_fails_more_laws_is_not_named(passes, parameters, name):
+def test_a_mistake_that_fails_more_laws_is_a_guess(passes, parameters, certain):
     law = Check("a_law", "It holds.", 100, CASES, lambda *_: None, parameters)
-    doubles = mistake("doubles", 2, 2, 1, 1)
-    doubles.outcomes["a_law"] = [doubles.outcomes["agrees"][0], None, None, None]
-    named = MistakeMatcher([doubles]).name([found(2, 2, 1, 1), CheckResult(law, [], passes)])
-    assert (named["agrees"].id if named else None) == name
+    doubles = mistake("doubles", 2, 2, 1, 1, 1, 1)
+    doubles.recorded.outcomes["a_law"] = [doubles.recorded.outcomes["agrees"][0], *[None] * 5]
+    named = MistakeMatcher([doubles]).name([found(2, 2, 1, 1, 1, 1), CheckResult(law, [], passes)])
+    assert named["agrees"].certain == certain
 
 
 @pytest.mark.parametrize("result", ["x * float('nan')", "x * 0"])

@@ -12,14 +12,14 @@ import grimp
 import pytest
 
 from grader.answer_keys.file import KataKey, KeyFile
+from grader.authoring.verify import judged as judgements
 from grader.authoring.verify import katas, mistakes
+from grader.authoring.verify.judged import JUDGING, Records
 from grader.authoring.verify.katas import verify_course, verify_kata
 from grader.cases import cache
 from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.general_mistakes import GENERAL
-from grader.diagnosis import recording
-from grader.diagnosis.recording import JUDGING, Records
 from grader.grading.grader import Grader
 
 from .conftest import DOUBLE, write_files
@@ -124,7 +124,7 @@ def store():
 def judged(monkeypatch):
     """The names of the mistakes, and the labels of the sources graded in a worker, as they are judged."""
     names = []
-    judge, grade = recording.judge_mistake, Grader.grade
+    judge, grade = judgements.judge_mistake, Grader.grade
 
     def judging(prepared, answers, name, is_general):
         names.extend([name] * (not is_general))
@@ -134,7 +134,7 @@ def judged(monkeypatch):
         names.append(submission.label)
         return grade(self, submission)
 
-    monkeypatch.setattr(recording, "judge_mistake", judging)
+    monkeypatch.setattr(judgements, "judge_mistake", judging)
     monkeypatch.setattr(Grader, "grade", grading)
     return names
 
@@ -203,7 +203,7 @@ def covered(path):
 
 
 def test_all_that_judging_imports_is_listed():
-    needed = closure("grader.grading.grader", "grader.diagnosis.recording", "grader.diagnosis.matcher")
+    needed = closure("grader.grading.grader", "grader.authoring.verify.judged", "grader.diagnosis.matcher")
     assert [path for path in sorted(needed) if not covered(path)] == []
 
 
@@ -257,18 +257,18 @@ def test_every_listed_module_exists_and_is_needed():
 def test_the_digest_of_the_code_changes_with_judging_modules_alone(tmp_path, file, is_same):
     package = tmp_path / "grader"
     shutil.copytree(ROOT / "grader", package, ignore=shutil.ignore_patterns("__pycache__"))
-    before = recording._digest_of_code.__wrapped__(package)
+    before = judgements._digest_of_code.__wrapped__(package)
     with (package / file).open("a") as changed:
         changed.write("# changed\n")
-    assert (recording._digest_of_code.__wrapped__(package) == before) == is_same
+    assert (judgements._digest_of_code.__wrapped__(package) == before) == is_same
 
 
 def test_a_new_judging_module_counts(tmp_path):
     package = tmp_path / "grader"
     shutil.copytree(ROOT / "grader", package, ignore=shutil.ignore_patterns("__pycache__"))
-    before = recording._digest_of_code.__wrapped__(package)
+    before = judgements._digest_of_code.__wrapped__(package)
     (package / "checks" / "more.py").write_text("")
-    assert recording._digest_of_code.__wrapped__(package) != before
+    assert judgements._digest_of_code.__wrapped__(package) != before
 
 
 # What is judged again
@@ -314,7 +314,7 @@ def test_with_another_declaration_or_reference_all_is_judged(known, judged, path
 
 
 def test_with_another_judging_module_all_is_judged(known, judged, monkeypatch):
-    monkeypatch.setattr(recording, "_digest_of_code", lambda: "another")
+    monkeypatch.setattr(judgements, "_digest_of_code", lambda: "another")
     verified(known)
     assert judged == EVERYTHING
 
@@ -391,14 +391,14 @@ def test_a_file_that_changes_while_it_is_judged_is_not_recorded(course, monkeypa
 @pytest.mark.slow
 def test_what_verify_judged_is_read_by_a_grading_and_the_other_way_round(course, judged):
     info = course.kata_info("double")
-    mistakes = recording.mistakes_of(course, Grader(course, {}).prepare(info))
+    mistakes = judgements.recorded_mistakes(course, Grader(course, {}).prepare(info))
     assert judged == EVERYTHING[4:10]
     judged.clear()
     first = verified(course)
     assert not set(EVERYTHING[4:10]) & set(judged)
     assert verified(course, fresh=True) == first
     judged.clear()
-    again = recording.mistakes_of(course, Grader(course, {}).prepare(info))
+    again = judgements.recorded_mistakes(course, Grader(course, {}).prepare(info))
     assert judged == []
     assert repr(again) == repr(mistakes)
 
@@ -406,7 +406,7 @@ def test_what_verify_judged_is_read_by_a_grading_and_the_other_way_round(course,
 def test_answers_to_questions_that_a_grading_judged_are_named_by_verify(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     info = Course(ROOT).kata_info("attention_questions")
-    recording.mistakes_of(Course(ROOT), Grader(Course(ROOT), {}).prepare(info))
+    judgements.recorded_mistakes(Course(ROOT), Grader(Course(ROOT), {}).prepare(info))
     found = verify_kata(Course(ROOT), info)
     assert (found.gaps, found.named) == ([], found.mistakes)
 
@@ -438,7 +438,7 @@ def test_records_of_another_form_are_ignored(known, first, judged):
     (file,) = store().glob("double-*.judged")
     key = KataKey(KeyFile(file.read_bytes(), file.name), "double")
     for message in ({}, {**key.file.message("double", "answers"), "facts": {"code": {"name": "x"}}}):
-        cache.write_entry(file.name, recording.pack_records("double", message, key.mistakes))
+        cache.write_entry(file.name, judgements.pack_records("double", message, key.mistakes))
         judged.clear()
         assert verified(known) == first
         assert judged == EVERYTHING

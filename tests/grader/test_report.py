@@ -81,7 +81,7 @@ def test_the_json_is_the_contract():
         "counterexample",
         "mistake",
     } <= check.keys()
-    assert check["mistake"] == {"id": "forgets_the_max", "text": "exp overflows."}
+    assert check["mistake"] == {"id": "forgets_the_max", "text": "exp overflows.", "certain": True}
     assert kata["checks"][0]["mistake"] is None
 
 

@@ -11,11 +11,11 @@ from grader.authoring.mutation.mutant_runner import MutantRunner
 from grader.authoring.mutation.mutants import Mutant
 from grader.authoring.mutation.strength import verify_strength
 from grader.authoring.mutation.strength_page import read_rows, total, write_page
+from grader.authoring.verify.judged import recorded_mistakes
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.course.catalog import Course, CourseError, find_course
-from grader.diagnosis.recording import mistakes_of
 from grader.edits.walk import FAMILIES
 from grader.worker.in_process import run_forked
 
@@ -68,7 +68,7 @@ def test_a_result_shows_whether_a_report_names_the_mistake_or_locates_it(
     tiny_course, runner, body, is_named, is_located
 ):
     info = tiny_course.kata_info("double")
-    mistakes = mistakes_of(tiny_course, PreparedKata(info, runner.kata, runner.oracle, runner.checks))
+    mistakes = recorded_mistakes(tiny_course, PreparedKata(info, runner.kata, runner.oracle, runner.checks))
     verdict = MutantRunner(runner.kata, runner.oracle, mistakes).judge(CHECKED + body, seconds=1.5)
     assert (verdict.is_named, verdict.is_located) == (is_named, is_located)
 

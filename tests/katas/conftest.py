@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.authoring.verify.judged import Records
 from grader.cases import generation
 from grader.course.catalog import Course, load_file
 from grader.course.submission import read_submission
-from grader.diagnosis.recording import Records
 from grader.worker.in_process import LocalStudent, LocalTensorStudent
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from grader.answer_keys.answers import RecordedMistake
 from grader.cases.oracle import Oracle
 from grader.checks.base import CheckContext
 from grader.checks.builtin import checks_of
 from grader.checks.runner import CheckResult, run_check
+from grader.diagnosis.known_mistakes import KnownMistake
 from grader.diagnosis.matcher import matcher_of
 from grader.grading.report_builder import smallest
 from grader.kata import Kata
@@ -47,8 +48,8 @@ def from_text(text: str) -> MutantResult:
 class MutantRunner:
     """The checks of a kata, prepared to run on any number of mutants."""
 
-    def __init__(self, kata: Kata, oracle: Oracle, mistakes: list[RecordedMistake] | None = None) -> None:
-        self.kata, self.oracle, self.matcher = kata, oracle, matcher_of(kata, mistakes or [])
+    def __init__(self, kata: Kata, oracle: Oracle, mistakes: Sequence[KnownMistake] = ()) -> None:
+        self.kata, self.oracle, self.matcher = kata, oracle, matcher_of(kata, mistakes)
         self.checks = sorted(
             checks_of(kata, oracle),
             key=lambda check: check.name in SLOW_CHECKS and SLOW_CHECKS.index(check.name) + 1,

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import click
 
-from grader.answer_keys.answers import RecordedMistake
 from grader.authoring.mutation.equivalents import FILE_NAME, EquivalentMutant, entry_text, read_equivalents
 from grader.authoring.mutation.mutant_runner import MutantRunner
 from grader.authoring.mutation.mutants import Mutant, mutants
 from grader.authoring.mutation.strength_page import Row, total, write_page
 from grader.authoring.parallel import for_each
 from grader.authoring.release import keys
+from grader.authoring.verify.judged import recorded_mistakes
 from grader.cases.generation import SEED
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
 from grader.checks.builtin import checks_of
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.diagnosis.recording import mistakes_of
+from grader.diagnosis.known_mistakes import MistakeOfKey
 from grader.edits.walk import FAMILIES
 from grader.kata import Kata, KataError
 from grader.worker.in_process import run_forked
@@ -149,9 +149,10 @@ def _open_runner(course: Course, info: KataInfo, seed: int) -> MutantRunner:
     return MutantRunner(kata, Oracle(kata, course, info, seed), _mistakes(course, info, kata, seed))
 
 
-def _mistakes(course: Course, info: KataInfo, kata: Kata, seed: int) -> list[RecordedMistake]:
+def _mistakes(course: Course, info: KataInfo, kata: Kata, seed: int) -> list[MistakeOfKey]:
     oracle = Oracle(kata, course, info, seed)
-    return mistakes_of(course, PreparedKata(info, kata, oracle, checks_of(kata, oracle)))
+    prepared = PreparedKata(info, kata, oracle, checks_of(kata, oracle))
+    return [MistakeOfKey(recorded) for recorded in recorded_mistakes(course, prepared)]
 
 
 def _time_limit(runner: MutantRunner, reference: str) -> float:

@@ -14,6 +14,7 @@ from grader.answer_keys import encryption
 from grader.answer_keys.file import Entry, write
 from grader.answer_keys.lookup import SUFFIX
 from grader.authoring.parallel import for_each
+from grader.authoring.verify.judged import key_entry
 from grader.authoring.verify.record import described, require_verified
 from grader.cases.oracle import Oracle
 from grader.checks.base import PreparedKata
@@ -21,7 +22,6 @@ from grader.checks.builtin import checks_of
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.files import write_whole
 from grader.course.known_solutions import other_way
-from grader.diagnosis import recording
 from grader.errors import reason_of
 
 SEEDS = 2**31
@@ -119,7 +119,7 @@ def entry_of(course: Course, info: KataInfo, seed: int) -> Entry:
     """Return a kata's cases with the answers of the reference and every mistake. Raises KataError."""
     kata = course.declaration(info)
     oracle = Oracle(kata, course, info, seed)
-    entry = recording.key_entry(course, PreparedKata(info, kata, oracle, checks_of(kata, oracle)))
+    entry = key_entry(course, PreparedKata(info, kata, oracle, checks_of(kata, oracle)))
     return replace(entry, way=other_way(course, info), verified=described(course, info))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from grader.authoring.parallel import for_each
 from grader.authoring.source_locations import last_line, line_of_definition, place
 from grader.authoring.verify import mistakes, static_checks
+from grader.authoring.verify.judged import Records
 from grader.authoring.verify.mistakes import MistakeOutcome
 from grader.authoring.verify.record import write_record
 from grader.authoring.verify.time_limit import TookTooLong, limited_time
@@ -23,7 +24,6 @@ from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.known_solutions import standalone_sources
 from grader.course.loading import line_of, message_of, read
 from grader.course.submission import Submission, SubmissionRejected
-from grader.diagnosis.recording import Records
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.grading.grader import Grader
 from grader.grading.startup import grade_file, lacks_library, open_grader

@@ -12,15 +12,16 @@ from statistics import median
 from typing import Any
 
 from grader.answer_keys.answers import Recorded, RecordedMistake
+from grader.authoring.verify.judged import JudgedMistake, Records, judge_mistakes
 from grader.authoring.verify.random_draws import DRAWS, Redrawn, redrawn
 from grader.authoring.verify.time_limit import limited_time
 from grader.checks.base import PreparedKata
 from grader.checks.questions import agrees, plain
 from grader.course.catalog import Course, KataInfo
-from grader.course.known_solutions import general_source, standalone_sources
+from grader.course.known_solutions import Answers
 from grader.course.submission import Submission, SubmissionRejected
+from grader.diagnosis.known_mistakes import MistakeOfKey
 from grader.diagnosis.matcher import MistakeMatcher, matcher_of
-from grader.diagnosis.recording import JudgedMistake, Records, judge_mistakes
 from grader.grading.grader import Grader
 from grader.mistakes import LEVELS
 
@@ -36,6 +37,7 @@ class MistakeOutcome:
     named: str | None
     points: int
     redrawn: Redrawn = field(default_factory=Redrawn)
+    is_guess: bool = False  # the report names it as one possibility
     twin: str = ""  # the row of a question in which another mistake gives the same answer
     is_general: bool = False
     raised: str = ""  # what it raises in every case, if its docstring does not mention an error
@@ -100,7 +102,7 @@ def outcomes(
     then matches against their answers. A general mistake that cannot be told from another one is left out.
     With `redraws`, those that draw are judged with other random numbers as well."""
     judged = list(_judged(course, prepared, records))
-    matcher = matcher_of(prepared.kata, [mistake.recorded for mistake in judged])
+    matcher = matcher_of(prepared.kata, [MistakeOfKey(mistake.recorded) for mistake in judged])
     grader.matchers[prepared.info.name] = matcher
     changed = redrawn(course, prepared, judged, matcher) if redraws else {}
     records.note_mistakes(judged)
@@ -145,14 +147,16 @@ def outcome_of(
     """Return the outcome of a mistake that was judged; `changed` tells what other random numbers change."""
     failed = frozenset(result.check.name for result in mistake.results if result.failures)
     named = matcher.name(mistake.results)
-    first = next((named[r.check.name].id for r in mistake.results if r.check.name in named), None)
+    found = [named[result.check.name] for result in mistake.results if result.check.name in named]
+    first = next((one for one in found if one.certain), found[0] if found else None)
     return MistakeOutcome(
         mistake.recorded.id,
         mistake.level,
         failed,
-        first,
+        first.id if first else None,
         mistake.points,
         changed or Redrawn(),
+        is_guess=first is not None and not first.certain,
         is_general=mistake.is_general,
         raised=mistake.raised,
     )
@@ -162,17 +166,14 @@ def differs_in_a_worker(
     course: Course, grader: Grader, prepared: PreparedKata, here: MistakeOutcome
 ) -> str | None:
     """Return a message if a worker judges the mistake differently, else None."""
-    source = (
-        general_source(course, prepared.info, here.name)
-        if here.is_general
-        else standalone_sources(course, prepared.info, "mistakes")[here.name]
-    )
+    source = Answers(course, prepared.info, "mistakes").source_of(here.name)
     try:
         report = grader.grade(Submission(prepared.info, source, f"the mistake `{here.name}`")).report
     except SubmissionRejected as refused:
         return f"the mistake `{here.name}` cannot be graded: {refused}"
     failed = frozenset(c.name for c in report.checks if c.status not in ("passed", "skipped"))
-    named = report.mistake.id if report.mistake else None
+    mistake = report.mistake or report.possibility
+    named = mistake.id if mistake else None
     if (failed, named) == (here.failed, here.named):
         return None
     return (

@@ -13,15 +13,15 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from grader.authoring.verify import mistakes
+from grader.authoring.verify.judged import JudgedMistake, Records, judge_mistake
 from grader.authoring.verify.mistakes import MistakeOutcome
 from grader.cases.generation import SEED
 from grader.checks.base import PreparedKata
 from grader.checks.runner import CheckAborted
 from grader.course.catalog import Course, KataInfo
-from grader.course.known_solutions import Answers, general_source, standalone_sources
+from grader.course.known_solutions import Answers, standalone_sources
 from grader.course.loading import read
 from grader.course.submission import Submission, SubmissionRejected
-from grader.diagnosis.recording import JudgedMistake, Records, judge_mistake
 from grader.expect import SubmissionFailed
 from grader.grading.grader import Grader
 from grader.grading.startup import GraderSettings, open_grader
@@ -145,7 +145,8 @@ def _graded(grader: Grader, info: KataInfo, name: str, source: str) -> Verdict |
     except SubmissionRejected as refused:
         return str(refused)
     failed = frozenset(check.name for check in report.checks if check.status not in ("passed", "skipped"))
-    return Verdict(failed, report.score, report.mistake.id if report.mistake else None)
+    mistake = report.mistake or report.possibility
+    return Verdict(failed, report.score, mistake.id if mistake else None)
 
 
 def _verdict(outcome: MistakeOutcome) -> Verdict:
@@ -159,7 +160,6 @@ class _SharedWorker:
     def __init__(self, course: Course, grader: Grader, prepared: PreparedKata) -> None:
         self.course, self.grader, self.prepared = course, grader, prepared
         self.answers = Answers(course, prepared.info, "mistakes")
-        self.sources = standalone_sources(course, prepared.info, "mistakes")
         self.process: Process | None = None
         self.peak = 0
 
@@ -179,15 +179,11 @@ class _SharedWorker:
 
     def _student(self, outcome: MistakeOutcome) -> RemoteStudent:
         """Return the mistake, loaded into the worker. Raises WorkerLost, SubmissionFailed."""
-        info, kata = self.prepared.info, self.prepared.kata
+        kata = self.prepared.kata
         if self.process is None:
             self.process = self.grader.factories[kata.library].start(self.grader.device)
             RemoteStudent(self.process).greeting(START_SECONDS)
-        source = (
-            general_source(self.course, info, outcome.name)
-            if outcome.is_general
-            else self.sources[outcome.name]
-        )
+        source = self.answers.source_of(outcome.name)
         student = RemoteStudent(self.process, CUDA_SECONDS)
         student.load(
             kata.name, LOAD_SECONDS, source=source, entry_points=list(kata.entry_points), forbidden=[]

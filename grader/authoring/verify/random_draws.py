@@ -9,7 +9,6 @@ has failed are run again, since its name rests on them.
 from __future__ import annotations
 
 import random
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,21 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from grader.authoring.verify.judged import JudgedMistake
 from grader.authoring.verify.time_limit import limited_time
 from grader.checks.base import Check, CheckContext, PreparedKata
 from grader.checks.runner import CheckResult, run_check
 from grader.course.catalog import Course
-from grader.course.known_solutions import Answers, excerpt
+from grader.course.known_solutions import DRAWING, Answers
 from grader.diagnosis.matcher import FailedCheck, MistakeMatcher
-from grader.diagnosis.recording import JudgedMistake
 from grader.worker.in_process import LocalStudent
 from grader.worker.protocol.messages import Outcome, Request
 
 SHIFT = 1_000_003  # added to every seed, and once more for each further draw
 DRAWS = 10  # with the draw of the verification itself
-DRAWING = re.compile(
-    r"rand|rng|generator|multinomial|bernoulli|shuffle|permutation|permuted|choice", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -77,15 +73,13 @@ def _drawing(course: Course, prepared: PreparedKata, judged: list[JudgedMistake]
     them. The general mistakes change no draw."""
     if not judged:
         return []
-    reference, source = (
-        course.solution(prepared.info, part).read_text(encoding="utf-8") for part in ("reference", "mistakes")
-    )
+    answers = Answers(course, prepared.info, "mistakes")
     return [
         mistake
         for mistake in judged
         if not (mistake.steady or mistake.is_general)
         and any(result.failures for result in mistake.results)
-        and (DRAWING.search(reference) or _draws(excerpt(source, mistake.recorded.id)))
+        and (answers.draws or _draws(answers.excerpt(mistake.recorded.id)))
     ]
 
 

@@ -1,4 +1,4 @@
-"""Run all checks on the known mistakes of a kata, and record what was judged.
+"""Run all checks on the known mistakes of a kata, and keep what was judged for the next verification.
 
 The mistakes run in this process, with the same checks in the same order as a submission. The record of a
 mistake holds while its own code, the declaration, the reference, the libraries and the judging code stay the
@@ -43,14 +43,15 @@ from grader.worker.student import Call, Student
 JUDGING = (
     "__init__.py",
     "answer_keys",
+    "authoring/verify/judged.py",
     "authoring/verify/katas.py",
     "authoring/verify/mistakes.py",
     "authoring/verify/random_draws.py",
     "cases",
     "checks",
     "course",
+    "diagnosis/known_mistakes.py",
     "diagnosis/matcher.py",
-    "diagnosis/recording.py",
     "diagnosis/similarity.py",
     "errors.py",
     "expect.py",
@@ -219,7 +220,7 @@ def _digest(course: Course, info: KataInfo, seed: int) -> str:
 
 
 @cache
-def _digest_of_code(package: Path = Path(__file__).parents[1]) -> str:
+def _digest_of_code(package: Path = Path(__file__).parents[2]) -> str:
     """Return a digest of the judging code."""
     parts = [package / part for part in JUDGING]
     files = [file for part in parts for file in (sorted(part.rglob("*.py")) if part.is_dir() else [part])]
@@ -265,11 +266,9 @@ def _facts(mistake: JudgedMistake) -> Facts:
     return Facts(mistake.recorded.id, mistake.points, skipped, empty, mistake.steady)
 
 
-def mistakes_of(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
-    """Return how each mistake fails: from the answer key if there is one, as recorded, or judged now."""
+def recorded_mistakes(course: Course, prepared: PreparedKata) -> list[RecordedMistake]:
+    """Return how each mistake fails: as it was judged before, or judged now."""
     oracle, info = prepared.oracle, prepared.info
-    if oracle.recorded is not None:
-        return oracle.recorded.mistakes
     if not course.solution(info, "mistakes").is_file():
         return []
     if not oracle.keeps:
@@ -290,7 +289,8 @@ def mistakes_of(course: Course, prepared: PreparedKata) -> list[RecordedMistake]
 def key_entry(course: Course, prepared: PreparedKata) -> Entry:
     """Return a kata's entry for a file of answer keys."""
     info = prepared.info
-    return pack(info.name, declaration_digest(info), prepared.oracle.answered, mistakes_of(course, prepared))
+    mistakes = recorded_mistakes(course, prepared)
+    return pack(info.name, declaration_digest(info), prepared.oracle.answered, mistakes)
 
 
 def judge_mistakes(
@@ -330,7 +330,8 @@ def judge_mistake(
     if is_general and not any(result.failures for result in results):
         return None
     results += _results(laws, context)
-    outcomes = {result.check.name: _outcomes(result) for result in results}
+    file = answers.file_of(name)
+    outcomes = {r.check.name: _outcomes(r, file, answers.reference_source) for r in results}
     lost = {result.check.name for result in results if result.failures}
     lost |= unearned(results, context.answers()).keys()
     points = sum(result.check.points for result in results if result.check.name not in lost)
@@ -356,9 +357,9 @@ def _raised(text: str, agreement: CheckResult) -> str:
     return "" if mentions else agreement.failures[0].message
 
 
-def _outcomes(result: CheckResult) -> list[Recorded | None]:
+def _outcomes(result: CheckResult, file: str, reference: str) -> list[Recorded | None]:
     """Return how each case fails, or None for a case that passes or cannot be judged."""
     outcomes: list[Recorded | None] = [None] * len(result.check.cases)
     for failure in result.failures:
-        outcomes[result.check.position(failure.case)] = record(failure)
+        outcomes[result.check.position(failure.case)] = record(failure, file, reference)
     return outcomes
