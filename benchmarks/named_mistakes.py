@@ -30,7 +30,10 @@ def main(names: list[str]) -> None:
     for info in infos:
         counts, seconds = grade_all(course, info)
         total = [one + more for one, more in zip(total, counts, strict=True)]
-        print(f"{info.name:<30}{counts[0]:>9}{counts[1]:>7}{counts[2]:>7}{counts[3]:>6}{seconds:>10.2f}", flush=True)
+        print(
+            f"{info.name:<30}{counts[0]:>9}{counts[1]:>7}{counts[2]:>7}{counts[3]:>6}{seconds:>10.2f}",
+            flush=True,
+        )
     print(f"{'all':<30}{total[0]:>9}{total[1]:>7}{total[2]:>7}{total[3]:>6}")
 
 
@@ -53,7 +56,9 @@ def grade_all(course: Course, info: KataInfo) -> tuple[list[int], float]:
             certain = found is not None and found.id == name and found.certain
             counts[0 if certain else 3 if found is None else 1 if found.id == name else 2] += 1
             if not certain:
-                failing = [check.name for check in report.checks if check.status in ("failed", "error", "timeout")]
+                failing = [
+                    check.name for check in report.checks if check.status in ("failed", "error", "timeout")
+                ]
                 said = f"{found.id}{'' if found.certain else '?'}" if found else "no name"
                 print(f"  {name}: {said}; fails {', '.join(failing)}")
     return counts, median(seconds)

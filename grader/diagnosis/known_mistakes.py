@@ -39,8 +39,8 @@ class KnownMistake(Protocol):
         """Return how the mistake fails one case."""
 
     def outcomes(self, check: Check) -> list[Recorded | None]:
-        """Return how it fails each case of a check, by position; an empty list if it does not know the
-        check."""
+        """Return how it fails each case of a check, by position, after all checks before it; an empty list if
+        it does not know the check."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class MistakeOfCourse:
         self._answers, self._prepared, self._file = answers, prepared, answers.file_of(name)
         self._checks = {check.name: check for check in prepared.checks}
         self._single: dict[tuple[str, int], Recorded | None] = {}
-        self._whole: dict[str, list[Recorded | None]] = {}
+        self._whole: dict[str, list[Recorded | None]] = {}  # of the first checks
         self._contexts: dict[str, CheckContext] = {}
 
     @property
@@ -103,12 +103,14 @@ class MistakeOfCourse:
         if check.name not in self._checks:
             return []
         if check.name not in self._whole:
-            own = self._checks[check.name]
-            found: list[Recorded | None] = [None] * len(own.cases)
             with self._running("whole") as context:
-                for failure in run_check(own, context).failures:
-                    found[own.position(failure.case)] = self._recorded(failure)
-            self._whole[check.name] = found
+                for own in self._prepared.checks[len(self._whole) :]:
+                    found: list[Recorded | None] = [None] * len(own.cases)
+                    self._whole[own.name] = found
+                    for failure in run_check(own, context).failures:
+                        found[own.position(failure.case)] = self._recorded(failure)
+                    if own.name == check.name:
+                        break
         return self._whole[check.name]
 
     @contextmanager
@@ -123,6 +125,8 @@ class MistakeOfCourse:
                 yield self._contexts[which]
         except BaseException:
             del self._contexts[which]
+            if which == "whole":
+                self._whole.clear()
             raise
 
     def _recorded(self, failure: Failure) -> Recorded:

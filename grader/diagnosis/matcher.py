@@ -63,7 +63,7 @@ class Naming:
         self._mistakes, self._results = mistakes, results
         failed = [FailedCheck(r, source) for r in results if r.status in ("failed", "error")]
         self._failed = sorted(failed, key=lambda check: check.order)
-        self._due = [check for check in self._failed if check.compares] or self._failed
+        self._due = [check for check in self._failed if check.compares] or self._failed  # what is explained
         self._candidates: list[Candidate] = []
 
     def run(self) -> None:
@@ -77,6 +77,16 @@ class Naming:
             self.found = self._names()
             if all(c.name in self.found and self.found[c.name].certain for c in self._due):
                 return
+        if not self.found and any(check.name in OF_STATE for check in self._failed):
+            self._ask_in_order()
+
+    def _ask_in_order(self) -> None:
+        """Find candidates by whole checks: what an earlier call left behind shows in a later case only."""
+        for mistake in self._mistakes:
+            one = Candidate(mistake, self._results, self._failed)
+            if one.explains(self._due[0]):
+                self._candidates.append(one)
+                self.found = self._names()
 
     def _unexplained_cases(self) -> Iterator[tuple[FailedCheck, Case]]:
         """Yield the smallest case of the first check that no candidate explains, at most ROUNDS times."""

@@ -1,5 +1,6 @@
 """The general mistakes are tried on every kata, and named in whatever words a student makes them."""
 
+import ast
 import re
 import types
 from pathlib import Path
@@ -111,7 +112,7 @@ def test_only_what_can_show_is_tried():
         answers = Answers.__new__(Answers)
         answers.info = types.SimpleNamespace(entry_points=("entry",))
         answers.reference = types.SimpleNamespace(entry=entry_point)
-        answers._first = types.ModuleType("mistakes")
+        answers.tree = ast.parse("")
         plain = {"library": "numpy", "questions": {}, "grades_gradients": False, "checks_device": False}
         return answers.general(types.SimpleNamespace(**{**plain, **declared}))
 
