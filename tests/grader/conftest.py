@@ -43,8 +43,8 @@ EXTRA = {
     "the page": "page page_browser pages pages_browser",
     "the decoder that runs": "demonstration moving_picture see see_browser speak translation",
     "notebooks": "autograding magics nbgrader_round notebooks",
-    "authoring": "authoring feedback guide mistake_table release renaming scaffold starter statement_pictures"
-    " strength",
+    "authoring": "another_course authoring feedback guide mistake_table release renaming scaffold starter"
+    " statement_pictures strength",
     "homework of others": "audit import_layouts importing",
 }
 EXTRA_FILES = {f"test_{name}.py" for names in EXTRA.values() for name in names.split()}
