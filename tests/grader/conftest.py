@@ -1,5 +1,6 @@
 """Fixtures for the grader's tests: workers, students and a course of two katas; and which tests run."""
 
+import collections
 import functools
 import hashlib
 import os
@@ -47,6 +48,17 @@ EXTRA = {
     " statement_pictures strength",
     "homework of others": "audit import_layouts importing",
 }
+#: Tests that repeat one claim for many katas or styles: of their cases `make test` takes every n-th, and the
+#: others are marked `extra` too.
+EVERY = {
+    "test_public_code_is_right": 4,
+    "test_every_answer_has_one_report": 3,
+    "test_an_idiomatic_answer_in_pytorch_has_full_marks": 3,
+    "test_a_mistake_is_caught_by_the_same_checks_with_the_same_marks": 3,
+    "test_each_part_of_the_reference_alone_is_right_or_needs_another": 3,
+    "test_a_mistake_in_a_part_alone_is_found": 3,
+    "test_the_printed_call_gives_what_the_report_says": 3,
+}
 EXTRA_FILES = {f"test_{name}.py" for names in EXTRA.values() for name in names.split()}
 #: The files whose slow tests grade one file after the other. One that has passed here is left out until what
 #: judges it has changed.
@@ -65,12 +77,18 @@ def pytest_configure():
     digest_of_judges()  # before a file can change
 
 
-def pytest_itemcollected(item):
-    if item.path.name in EXTRA_FILES:
-        item.add_marker("extra")
-
-
 def pytest_collection_modifyitems(config, items):
+    cases = collections.Counter()
+    for item in items:
+        every = EVERY.get(item.originalname, 1)
+        if item.path.name in EXTRA_FILES or cases[item.originalname] % every:
+            item.add_marker("extra")
+        cases[item.originalname] += 1
+    leave_out_what_passed(config, items)
+
+
+def leave_out_what_passed(config, items):
+    """Skip the files that were graded before with the same judges, and say so."""
     graded = [item for item in items if item.path.name in GRADES_FILES and item.get_closest_marker("slow")]
     if not graded or EVERYTHING or not hasattr(config, "cache"):
         return
