@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.authoring.release.wheel import build_wheel
 from grader.authoring.verify.record import write_record
 from grader.cases import cache
 from grader.course.catalog import Course
@@ -166,6 +167,12 @@ def torch_source():
     source = open_source("torch")
     yield source
     source.close()
+
+
+@pytest.fixture(scope="session")
+def wheel():
+    """The name and the bytes of the grader's wheel, built once."""
+    return build_wheel()
 
 
 @pytest.fixture(scope="session")
