@@ -47,6 +47,7 @@ EXTRA = {
     "notebooks": "autograding magics nbgrader_round notebooks",
     "authoring": "another_course authoring feedback guide mistake_table release renaming scaffold starter"
     " statement_pictures strength",
+    "how much memory a grading takes": "exhausting",
     "homework of others": "audit import_layouts importing",
 }
 #: Tests that repeat one claim for many katas or styles: of their cases `make test` takes every n-th, and the
