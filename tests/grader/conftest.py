@@ -46,7 +46,7 @@ EXTRA = {
     "the decoder that runs": "demonstration moving_picture see see_browser speak translation",
     "notebooks": "autograding magics nbgrader_round notebooks",
     "authoring": "another_course authoring feedback guide mistake_table release renaming scaffold starter"
-    " statement_pictures strength",
+    " statement_pictures static_checks strength",
     "how much memory a grading takes": "exhausting",
     "homework of others": "audit import_layouts importing",
 }
