@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Where this is set, every process compiles the grader and the tests again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: grade page install wheel test test-fast verify lint lock licences release-check docs site strength feedback verify-seeds bench bench-class gpu fuzz endure isolation colab clean
+.PHONY: grade page install wheel test test-all test-core test-fast verify lint lock licences release-check docs site strength feedback verify-seeds bench bench-class gpu fuzz endure isolation colab clean
 
 # `grade` exits with 1 while a kata is not solved. That is a result and not an error of make.
 grade: $(READY)
@@ -69,8 +69,19 @@ licences:
 	@{ sed '/^|/,$$d' docs/licences.md; build/tools/bin/pip-licenses --python build/users/bin/python; } > build/licences.md
 	@mv build/licences.md docs/licences.md
 
-test: lint site test-fast
-	$(BIN)/pytest -n 2 --dist worksteal tests/grader -m slow
+# What a change must pass: linters, types, documentation, and every test but the slow ones of what no verdict
+# needs. About five minutes on two cores; the three run side by side.
+test: $(INSTALLED)
+	@$(MAKE) --no-print-directory -j 3 lint site test-core
+
+# The same with all examples, and the rest of the tests: what CI runs.
+test-all: export DOJO_TESTS := all
+test-all: $(INSTALLED)
+	@$(MAKE) --no-print-directory test
+	$(BIN)/pytest -n 2 --dist worksteal tests/grader -m 'slow and extra'
+
+test-core: $(INSTALLED)
+	$(BIN)/pytest -n 2 --dist worksteal -r s tests/grader -m 'not (slow and extra)'
 	$(BIN)/pytest -n 2 --dist loadfile tests/katas --student=reference
 
 # Judge the course: every right answer passes, every mistake is caught and named. What was judged before is

@@ -1,13 +1,20 @@
-"""Fixtures for the grader's tests: workers, students and a course of two katas."""
+"""Fixtures for the grader's tests: workers, students and a course of two katas; and which tests run."""
 
+import collections
+import functools
+import hashlib
 import os
+import platform
 import shutil
+import sys
 import textwrap
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from grader.authoring.release.wheel import build_wheel
+from grader.authoring.verify.judged import JUDGING
 from grader.authoring.verify.record import write_record
 from grader.cases import cache
 from grader.course.catalog import Course
@@ -24,8 +31,105 @@ from grader.worker.in_process import LocalStudent
 
 collect_ignore = ["golden", "layouts"]  # tests of exercises
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 LOAD_SECONDS = 20.0
+
+# --- which tests run, and with how many examples ----------------------------------------------------
+
+#: What no verdict needs, and the files about it. Their slow tests are marked `extra`: `make test` leaves them
+#: to `make test-all`.
+EXTRA = {
+    "a class": "classroom classroom_survival collector columns give_back gradebook group_search override"
+    " policy ray_pool regrade single term written",
+    "the page": "page page_browser pages pages_browser",
+    "the decoder that runs": "demonstration moving_picture see see_browser speak translation",
+    "notebooks": "autograding magics nbgrader_round notebooks",
+    "authoring": "another_course authoring feedback guide mistake_table release renaming scaffold starter"
+    " statement_pictures static_checks strength",
+    "how much memory a grading takes": "exhausting",
+    "homework of others": "audit import_layouts importing",
+}
+#: Tests that repeat one claim for many katas or styles: of their cases `make test` takes every n-th, and the
+#: others are marked `extra` too.
+EVERY = {
+    "test_public_code_is_right": 4,
+    "test_every_answer_has_one_report": 3,
+    "test_an_idiomatic_answer_in_pytorch_has_full_marks": 3,
+    "test_a_mistake_is_caught_by_the_same_checks_with_the_same_marks": 3,
+    "test_each_part_of_the_reference_alone_is_right_or_needs_another": 3,
+    "test_a_mistake_in_a_part_alone_is_found": 3,
+    "test_the_printed_call_gives_what_the_report_says": 3,
+}
+EXTRA_FILES = {f"test_{name}.py" for names in EXTRA.values() for name in names.split()}
+#: The files whose slow tests grade one file after the other. One that has passed here is left out until what
+#: judges it has changed.
+GRADES_FILES = ("test_hostile_submissions.py", "test_public_styles.py")
+#: `make test-all` sets it: then no test is left out, and Hypothesis draws more examples.
+EVERYTHING = os.environ.get("DOJO_TESTS") == "all"
+PASSED = "decoder-dojo/passed"  # in pytest's cache: the digest with which each such test has passed
+passed_now = []
+
+
+def pytest_configure():
+    from hypothesis import settings
+
+    settings.register_profile("decoder-dojo", max_examples=200 if EVERYTHING else 25)
+    settings.load_profile("decoder-dojo")
+    digest_of_judges()  # before a file can change
+
+
+def pytest_collection_modifyitems(config, items):
+    cases = collections.Counter()
+    for item in items:
+        every = EVERY.get(item.originalname, 1)
+        if item.path.name in EXTRA_FILES or cases[item.originalname] % every:
+            item.add_marker("extra")
+        cases[item.originalname] += 1
+    leave_out_what_passed(config, items)
+
+
+def leave_out_what_passed(config, items):
+    """Skip the files that were graded before with the same judges, and say so."""
+    graded = [item for item in items if item.path.name in GRADES_FILES and item.get_closest_marker("slow")]
+    if not graded or EVERYTHING or not hasattr(config, "cache"):
+        return
+    passed = config.cache.get(PASSED, {})
+    why = "passed before, and what judges it has not changed since; `make test-all` runs it"
+    for item in graded:
+        if passed.get(item.nodeid) == digest_of_judges():
+            item.add_marker(pytest.mark.skip(reason=why))
+
+
+def pytest_runtest_logreport(report):
+    name = Path(report.nodeid.partition("::")[0]).name
+    if report.when == "call" and report.passed and name in GRADES_FILES:
+        passed_now.append(report.nodeid)
+
+
+def pytest_sessionfinish(session):
+    config = session.config
+    if passed_now and hasattr(config, "cache") and "PYTEST_XDIST_WORKER" not in os.environ:
+        passed = config.cache.get(PASSED, {})
+        config.cache.set(PASSED, {**passed, **dict.fromkeys(passed_now, digest_of_judges())})
+
+
+@functools.cache
+def digest_of_judges():
+    """Return a digest of what judges a submission: the grader, the laws, these tests, the machine."""
+    own = ["conftest.py", "grade_hostile.py", *GRADES_FILES]
+    folders = [*(ROOT / "grader" / part for part in JUDGING), ROOT / "tests" / "katas"]
+    folders += [*(HERE / name for name in own), HERE / "submissions", HERE / "public_styles"]
+    folders += [ROOT / "constraints.txt", *sorted(ROOT.glob("solutions/*/*/reference.py"))]
+    files = [file for path in folders for file in ([path] if path.is_file() else sorted(path.rglob("*.*")))]
+    state = hashlib.sha256(repr((sys.version, platform.release(), os.geteuid())).encode())
+    for file in files:
+        if file.is_file() and file.suffix != ".pyc":
+            state.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
+    return state.hexdigest()
+
+
+# --- fixtures ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -64,6 +168,12 @@ def torch_source():
     source = open_source("torch")
     yield source
     source.close()
+
+
+@pytest.fixture(scope="session")
+def wheel():
+    """The name and the bytes of the grader's wheel, built once."""
+    return build_wheel()
 
 
 @pytest.fixture(scope="session")

@@ -76,14 +76,15 @@ def leaks(folder, solutions, public):
     """Return the parts of solutions in a folder that are not public in stubs and declarations anyway."""
     found = [(path.name, path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()]
     texts = [(name, squeezed(text)) for file, data in found for name, text in contents(file, data)]
+    words = [set(text.split()) for _, text in texts]
     shown = [path for part in public for kind in ("*.py", "*.py.txt") for path in part.rglob(kind)]
     known = {squeezed(path.read_text("utf-8")) for path in shown}
     known |= {body_of(function) for part in public for path in part.rglob("*.py")
               for function in functions(path.read_text("utf-8"))}  # fmt: skip
-    return [
-        f"{whose} in {name}"
-        for whose, secret in secrets_of(solutions)
-        if not any(secret in text for text in known)
-        for name, text in texts
-        if secret in text
-    ]
+    leaked = []
+    for whose, secret in secrets_of(solutions):
+        inner = set(secret.split()[1:-1])  # a text that holds the secret has these words, and few texts do
+        near = [text for text, its in zip(texts, words, strict=True) if inner <= its and secret in text[1]]
+        if near and not any(secret in text for text in known):
+            leaked += [f"{whose} in {name}" for name, _ in near]
+    return leaked

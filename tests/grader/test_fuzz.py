@@ -28,7 +28,7 @@ from grader.worker.protocol.codec import DTYPES, FRAME, Malformed, TensorOutline
 from grader.worker.protocol.messages import Outcome
 from grader.worker.protocol.system import address_space
 
-EXAMPLES = int(os.environ.get("DOJO_FUZZ_EXAMPLES", "40"))  # for each test below
+EXAMPLES = int(os.environ.get("DOJO_FUZZ_EXAMPLES", settings().max_examples))  # for each test below
 VARIANTS = 24  # bytes of one frame
 MEMORY = 256 * 2**20  # the frames are small, whatever size they announce
 fuzzed = settings(

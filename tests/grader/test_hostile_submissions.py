@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.cases import cache
 from grader.course.catalog import load_file
 from grader.worker.child.sandbox import landlock, seccomp
 
@@ -199,10 +200,13 @@ def test_all_of_it_holds_for_an_ordinary_user(tmp_path):
     packages = f"{ROOT}:{sysconfig.get_paths()['purelib']}"
     where = tmp_path / "here"
     where.mkdir()
-    for folder in (where, *tmp_path.parents[:2], tmp_path):
+    judged = where / "decoder-dojo" / "judged"
+    grade_hostile.copy_what_was_judged(["softmax", "double"], cache.folder(), judged)
+    for folder in (where, *tmp_path.parents[:2], tmp_path, judged):
         folder.chmod(0o777)
     names = [name for name in EVERYTHING if name not in SLOW | {"is_unreadable"}]
-    env = {"PYTHONPATH": packages, "TMPDIR": str(where), "HOME": str(where)}
+    env = {"PYTHONPATH": packages, "XDG_CACHE_HOME": str(where)}
+    env |= {"TMPDIR": str(where), "HOME": str(where)}
     found = grade_all(
         *names, interpreter=interpreter, user=65534, group=65534, extra_groups=[], env=env, cwd=where
     )

@@ -9,6 +9,7 @@ import pytest
 
 from grader.course.catalog import Course, KataError, load_file
 from grader.course.submission import Submission, read_submission
+from grader.diagnosis.matcher import MistakeMatcher
 from grader.grading.startup import open_grader
 from grader.worker.in_process import LocalTensorStudent
 from grader.worker.protocol.codec import ARRAYS, Handle, TensorOutline, decode, encode
@@ -23,6 +24,8 @@ IN_TORCH = sorted(ROOT.glob("solutions/*/*/in_torch.py"))
 @pytest.fixture(scope="module")
 def grader():
     grader, factories = open_grader(COURSE, [COURSE.kata_info("softmax")])
+    # Names of mistakes are compared for softmax alone; recording those of the others takes half a minute.
+    grader.matchers = {name: MistakeMatcher([]) for name in COURSE.katas if name != "softmax"}
     with closing(factories):
         yield grader
 

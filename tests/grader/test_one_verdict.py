@@ -16,7 +16,6 @@ import pytest
 from grader.answer_keys.file import KeyFile, write
 from grader.answer_keys.lookup import Keyring
 from grader.authoring.release.keys import entry_of
-from grader.authoring.release.wheel import build_wheel
 from grader.cases.generation import SEED, spread
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
@@ -202,11 +201,10 @@ def test_sleeping_costs_nothing_within_the_limits(tiny_course):
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
+def installed(wheel, tmp_path_factory):
     """Install the package from a wheel and return its folder."""
     folder = tmp_path_factory.mktemp("installed")
-    _, data = build_wheel()
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with zipfile.ZipFile(io.BytesIO(wheel[1])) as archive:
         archive.extractall(folder / "site-packages")
     return folder / "site-packages"
 

@@ -37,6 +37,12 @@ RIGHT = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return
 WRONG = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return 3 * x\n"
 
 
+@pytest.fixture(autouse=True)
+def _one_wheel(wheel, monkeypatch):
+    """Every release takes the same wheel, since building one takes as long as the rest of a small release."""
+    monkeypatch.setattr(repository, "build_wheel", lambda: wheel)
+
+
 @pytest.fixture
 def release(tiny_course, tmp_path, monkeypatch):
     """`release(*options)` writes a release of `double` into `tmp_path / "out"`."""
@@ -87,8 +93,8 @@ def test_the_search_finds_what_is_hidden(how, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_wheel_of_the_grader_holds_nothing_of_this_courses_solutions(tmp_path):
-    name, data = build_wheel()
+def test_the_wheel_of_the_grader_holds_nothing_of_this_courses_solutions(wheel, tmp_path):
+    name, data = wheel
     (tmp_path / name).write_bytes(data)
     drafts = ROOT / "grader/authoring/scaffold/templates"  # with the variants of any page of questions
     public = [ROOT / "exercises", ROOT / "tests" / "katas", drafts]
@@ -132,8 +138,8 @@ def test_a_release_has_what_a_student_needs(release, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_wheel_can_be_installed_with_pip(tmp_path):
-    name, data = build_wheel()
+def test_the_wheel_can_be_installed_with_pip(wheel, tmp_path):
+    name, data = wheel
     assert build_wheel() == (name, data)
     (tmp_path / name).write_bytes(data)
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target"]
