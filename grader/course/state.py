@@ -11,13 +11,14 @@ import dataclasses
 import hashlib
 import json
 import os
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.course.catalog import Course, KataInfo, shorten
-from grader.course.files import put_aside, read_file, write_whole
+from grader.course.files import Folder, NotOwn, read_file
 from grader.course.loading import cache_folder
 from grader.errors import too_new
 
@@ -52,8 +53,8 @@ class KataState:
 
 
 class CourseState:
-    """The state of all katas of one course. Every change is written at once, and reads the file again, so
-    that two commands which run side by side keep each other's changes."""
+    """The state of all katas of one course. Every change is written at once. It reads the file again while no
+    other command may write it, so that commands which run side by side keep each other's changes."""
 
     def __init__(self, course: Course) -> None:
         self.folder = _folder(course)
@@ -72,12 +73,14 @@ class CourseState:
         )
 
     def _read(self) -> tuple[dict[str, KataState], str, bool]:
-        """Return what is remembered, by kata; why it needs a newer grader; and whether it is damaged."""
+        """Return what is remembered, by kata; why the file stays as it is; and whether it is damaged."""
         file = self.folder / FILE
         try:
-            found = json.loads(read_file(file))
+            found = json.loads(Folder(self.folder).read(FILE))
         except FileNotFoundError:
             return {}, "", False
+        except NotOwn as error:
+            return {}, f"{shorten(file)} {error.strerror}.", False
         except (OSError, ValueError, RecursionError):
             return {}, "", True
         version, katas = (found.get("version"), found.get("katas")) if isinstance(found, dict) else (0, 0)
@@ -92,30 +95,45 @@ class CourseState:
 
     def change(self, name: str, **changes: Any) -> KataState:
         """Remember these facts about a kata and return all that are now known."""
-        katas, newer, damaged = self._read()
-        katas[name] = dataclasses.replace(katas.get(name, KataState()), **changes)
-        record = {"version": VERSION, "katas": {name: asdict(kata) for name, kata in katas.items()}}
-        text = json.dumps(record, indent=1, sort_keys=True) + "\n"
-        with suppress(OSError):  # a full disk costs no points
-            if damaged:
-                put_aside(self.folder / FILE)
-            if not newer:
-                write_whole(self.folder / FILE, text.encode())
+        return self._change(name, lambda known: dataclasses.replace(known, **changes))
+
+    def _change(self, name: str, changed: Callable[[KataState], KataState]) -> KataState:
+        with self._alone() as folder:
+            katas, keeps, damaged = self._read()
+            katas[name] = changed(katas.get(name, KataState()))
+            record = {"version": VERSION, "katas": {name: asdict(kata) for name, kata in katas.items()}}
+            text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+            with suppress(OSError):  # a full disk costs no points
+                if damaged:
+                    folder.put_aside(FILE)
+                if not keeps:
+                    folder.write(text.encode(), FILE)
         return katas[name]
+
+    @contextmanager
+    def _alone(self) -> Iterator[Folder]:
+        """Yield the folder while no other command writes there, or if it cannot be opened at all."""
+        folder = Folder(self.folder)
+        with ExitStack() as stack:
+            with suppress(OSError):
+                stack.enter_context(folder.alone())
+            yield folder
 
     def record(self, report: KataReport, digest: str) -> KataState:
         """Remember the outcome of a grading of the file with this digest."""
-        known = self.kata(report.name)
-        return self.change(
+        return self._change(
             report.name,
-            digest=digest,
-            status=report.status,
-            score=report.score,
-            best=max(report.score, known.best),
-            mistake=report.mistake.id if report.mistake else "",
-            checks={check.name: check.status for check in report.checks},
-            passed=known.has_passed or report.status == "passed",
-            library=report.library,
+            lambda known: dataclasses.replace(
+                known,
+                digest=digest,
+                status=report.status,
+                score=report.score,
+                best=max(report.score, known.best),
+                mistake=report.mistake.id if report.mistake else "",
+                checks={check.name: check.status for check in report.checks},
+                passed=known.has_passed or report.status == "passed",
+                library=report.library,
+            ),
         )
 
 
@@ -129,7 +147,7 @@ def file_digest(info: KataInfo, path: Path) -> str:
 
 
 def _folder(course: Course) -> Path:
-    beside = course.exercises.resolve().parent
+    beside = Path(os.path.abspath(course.exercises)).parent  # not where a link leads
     if os.access(beside, os.W_OK):
         return beside / FOLDER
     return cache_folder() / "courses" / hashlib.sha256(str(beside).encode()).hexdigest()[:16]
@@ -156,16 +174,19 @@ class Versions:
     def keep(self, kind: str, info: KataInfo, path: Path, keeps_old: bool = False) -> None:
         """Copy the file, unless the same bytes are kept already; put the old copy aside if `keeps_old`."""
         with suppress(OSError):
-            data, old = read_file(path), self.kept(kind, info)
-            if old is not None and old != data and keeps_old:
-                self.put_aside(info, old)
-            if data != old:
-                write_whole(self._file(kind, info), data)
+            data = read_file(path)
+            if data == self.kept(kind, info):
+                return
+            with (folder := Folder(self.folder)).alone():
+                old = self.kept(kind, info)
+                if old is not None and old != data and keeps_old:
+                    folder.write(old, REPLACED, _name_of(info, old))
+                folder.write(data, kind, f"{info.name}.py")
 
     def kept(self, kind: str, info: KataInfo) -> bytes | None:
         """Return the copy of this kind, or None if there is none."""
         try:
-            return read_file(self._file(kind, info))
+            return Folder(self.folder).read(kind, f"{info.name}.py")
         except OSError:
             return None
 
@@ -182,17 +203,17 @@ class Versions:
         try:
             before = read_file(path)
         except FileNotFoundError:
-            write_whole(path, data)
+            Folder(path.parent).write(data, path.name)
             return None
         copy = self.put_aside(info, before)
-        write_whole(path, data)
+        Folder(path.parent).write(data, path.name)
         return copy
 
     def put_aside(self, info: KataInfo, data: bytes) -> Path:
         """Keep what a student's file held, and return where. Raises OSError."""
-        copy = self.folder / REPLACED / f"{info.name}-{hashlib.sha256(data).hexdigest()[:8]}.py"
-        write_whole(copy, data)
-        return copy
+        Folder(self.folder).write(data, REPLACED, _name_of(info, data))
+        return self.folder / REPLACED / _name_of(info, data)
 
-    def _file(self, kind: str, info: KataInfo) -> Path:
-        return self.folder / kind / f"{info.name}.py"
+
+def _name_of(info: KataInfo, data: bytes) -> str:
+    return f"{info.name}-{hashlib.sha256(data).hexdigest()[:8]}.py"

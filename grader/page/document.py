@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.course.files import NotReadable, read_file, write_whole
+from grader.course.files import Folder, NotReadable, read_file
 from grader.errors import reason_of
 
 
@@ -45,7 +45,10 @@ class Document:
             return False
         data = self._encoded(self.text)
         try:
-            write_whole(self.path, data)
+            Folder(self.path.parent).write(data, self.path.name)
+        except NotReadable as error:
+            self.problem = f"{self.path.name} {error.strerror}."
+            return False
         except OSError as error:
             self.problem = f"{self.path.name} cannot be written: {reason_of(error)}."
             return False

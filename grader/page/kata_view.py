@@ -15,6 +15,7 @@ from nicegui.events import CodeMirrorFocusChangeEventArguments, ValueChangeEvent
 
 from grader.course.catalog import KataInfo
 from grader.course.changed_statement import statement_of
+from grader.course.files import text_of
 from grader.course.hints import next_hint, next_number
 from grader.course.state import STUBS
 from grader.drawing import statement, svg
@@ -214,23 +215,33 @@ class KataView:
             self.conflict.set_visibility(True)
 
     def _take_file(self) -> None:
-        if not self.document.is_saved:
-            self.place.versions.put_aside(self.info, self.document.text.encode("utf-8", "replace"))
+        if not self.document.is_saved and not self._put_aside(self.document.text):
+            return
         self.conflict.set_visibility(False)
         self.document.take_from_disk()
         self.editor.value = self.document.text
         self._start(self._judge())
 
     def _keep_own(self) -> None:
+        if not self._put_aside(text_of(self.document.path)):
+            return
         self.conflict.set_visibility(False)
-        self.place.versions.put_aside(self.info, self.document.path.read_bytes())
         self.document.save(over=True)
         self._start(self._judge())
 
     def _leave(self) -> None:
         """Write what is typed, or keep it aside if the file was changed; the browser is gone."""
         if not self.document.is_saved and not self.document.save():
-            self.place.versions.put_aside(self.info, self.document.text.encode("utf-8", "replace"))
+            self._put_aside(self.document.text)
+
+    def _put_aside(self, text: str) -> bool:
+        """Keep a copy of a text that something else replaces, and return whether there is one."""
+        try:
+            self.place.versions.put_aside(self.info, text.encode("utf-8", "replace"))
+        except OSError as error:
+            self._tell(f"No copy of the file can be kept, so nothing is replaced: {reason_of(error)}.")
+            return False
+        return True
 
     # --- the verdict ---
 
