@@ -63,9 +63,10 @@ def write_page(course: Course, output: str | None, page: bytes) -> Path:
         if output:
             write_whole(path, page)
         else:
-            Folder(path.parent).write(page, path.name)
+            with Folder(path.parent, makes=True, follows_links=False) as folder:
+                folder.write(path.name, data=page)
     except NotReadable as error:
-        raise CourseError(f"The page cannot be written: {path} {error.strerror}.") from None
+        raise CourseError(f"The page cannot be written: {path.parent.name} {error.strerror}.") from None
     except OSError as error:
         raise CourseError(f"The page cannot be written to {path}: {reason_of(error)}.") from None
     return path

@@ -11,16 +11,17 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.course.catalog import Course, KataInfo, shorten
-from grader.course.files import Folder, NotOwn, read_file
+from grader.course.files import Folder, read_below, read_file
 from grader.course.loading import cache_folder
-from grader.errors import too_new
+from grader.errors import reason_of, too_new
 
 if TYPE_CHECKING:
     from grader.report import KataReport
@@ -65,22 +66,29 @@ class CourseState:
 
     def trouble(self) -> str:
         """Return why the file cannot be read and what becomes of it, as sentences; "" if it can."""
-        _, newer, damaged = self._read()
+        _, keeps, damaged = self._read()
         name = shorten(self.folder / FILE)
         return (
-            f"{newer} It stays as it is, and no score is remembered until then." * bool(newer)
+            f"{keeps} It stays as it is, and no score is remembered until then." * bool(keeps)
             or f"{name} is damaged: it is kept under another name, and scores are remembered anew." * damaged
         )
 
     def _read(self) -> tuple[dict[str, KataState], str, bool]:
         """Return what is remembered, by kata; why the file stays as it is; and whether it is damaged."""
-        file = self.folder / FILE
         try:
-            found = json.loads(Folder(self.folder).read(FILE))
+            with Folder(self.folder, follows_links=False) as folder:
+                return self._read_in(folder)
         except FileNotFoundError:
             return {}, "", False
-        except NotOwn as error:
-            return {}, f"{shorten(file)} {error.strerror}.", False
+        except OSError as error:
+            return {}, f"{shorten(self.folder)} {reason_of(error)}: make it a folder of its own.", False
+
+    def _read_in(self, folder: Folder) -> tuple[dict[str, KataState], str, bool]:
+        file = self.folder / FILE
+        try:
+            found = json.loads(folder.read(FILE))
+        except FileNotFoundError:
+            return {}, "", False
         except (OSError, ValueError, RecursionError):
             return {}, "", True
         version, katas = (found.get("version"), found.get("katas")) if isinstance(found, dict) else (0, 0)
@@ -98,26 +106,20 @@ class CourseState:
         return self._change(name, lambda known: dataclasses.replace(known, **changes))
 
     def _change(self, name: str, changed: Callable[[KataState], KataState]) -> KataState:
-        with self._alone() as folder:
-            katas, keeps, damaged = self._read()
-            katas[name] = changed(katas.get(name, KataState()))
-            record = {"version": VERSION, "katas": {name: asdict(kata) for name, kata in katas.items()}}
-            text = json.dumps(record, indent=1, sort_keys=True) + "\n"
-            with suppress(OSError):  # a full disk costs no points
-                if damaged:
-                    folder.put_aside(FILE)
-                if not keeps:
-                    folder.write(text.encode(), FILE)
-        return katas[name]
-
-    @contextmanager
-    def _alone(self) -> Iterator[Folder]:
-        """Yield the folder while no other command writes there, or if it cannot be opened at all."""
-        folder = Folder(self.folder)
-        with ExitStack() as stack:
-            with suppress(OSError):
-                stack.enter_context(folder.alone())
-            yield folder
+        try:
+            with Folder(self.folder, makes=True, follows_links=False) as folder, folder.alone():
+                katas, keeps, damaged = self._read_in(folder)
+                now = katas[name] = changed(katas.get(name, KataState()))
+                record = {"version": VERSION, "katas": {name: asdict(kata) for name, kata in katas.items()}}
+                text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+                with suppress(OSError):  # a full disk costs no points
+                    if damaged:
+                        put_aside(folder, FILE)
+                    if not keeps:
+                        folder.write(FILE, data=text.encode())
+        except OSError:
+            return changed(KataState())
+        return now
 
     def record(self, report: KataReport, digest: str) -> KataState:
         """Remember the outcome of a grading of the file with this digest."""
@@ -165,6 +167,11 @@ def _of_kata(found: Any) -> KataState:
 STUBS, BEST, REPLACED = "stubs", "best", "replaced"
 
 
+def put_aside(folder: Folder, *parts: str) -> None:
+    """Give a damaged file a name that says so, which no file has. Raises OSError."""
+    folder.rename(*parts, to=f"{parts[-1]}.damaged-{time.time_ns()}")
+
+
 class Versions:
     """The copies in one folder, a subfolder for each kind."""
 
@@ -174,19 +181,16 @@ class Versions:
     def keep(self, kind: str, info: KataInfo, path: Path, keeps_old: bool = False) -> None:
         """Copy the file, unless the same bytes are kept already; put the old copy aside if `keeps_old`."""
         with suppress(OSError):
-            data = read_file(path)
-            if data == self.kept(kind, info):
-                return
-            with (folder := Folder(self.folder)).alone():
-                old = self.kept(kind, info)
-                if old is not None and old != data and keeps_old:
-                    folder.write(old, REPLACED, _name_of(info, old))
-                folder.write(data, kind, f"{info.name}.py")
+            data, old = read_file(path), self.kept(kind, info)
+            if old is not None and old != data and keeps_old:
+                self.put_aside(info, old)
+            if data != old:
+                self._write(kind, f"{info.name}.py", data)
 
     def kept(self, kind: str, info: KataInfo) -> bytes | None:
         """Return the copy of this kind, or None if there is none."""
         try:
-            return Folder(self.folder).read(kind, f"{info.name}.py")
+            return read_below(self.folder, (kind, f"{info.name}.py"))
         except OSError:
             return None
 
@@ -201,19 +205,19 @@ class Versions:
         """Write `data` to the file, and return where a copy of what it held is; None if there was no file.
         Raises OSError."""
         try:
-            before = read_file(path)
+            copy = self.put_aside(info, read_file(path))
         except FileNotFoundError:
-            Folder(path.parent).write(data, path.name)
-            return None
-        copy = self.put_aside(info, before)
-        Folder(path.parent).write(data, path.name)
+            copy = None
+        with Folder(path.parent, makes=True, follows_links=False) as folder:
+            folder.write(path.name, data=data)
         return copy
 
     def put_aside(self, info: KataInfo, data: bytes) -> Path:
         """Keep what a student's file held, and return where. Raises OSError."""
-        Folder(self.folder).write(data, REPLACED, _name_of(info, data))
-        return self.folder / REPLACED / _name_of(info, data)
+        name = f"{info.name}-{hashlib.sha256(data).hexdigest()[:8]}.py"
+        self._write(REPLACED, name, data)
+        return self.folder / REPLACED / name
 
-
-def _name_of(info: KataInfo, data: bytes) -> str:
-    return f"{info.name}-{hashlib.sha256(data).hexdigest()[:8]}.py"
+    def _write(self, kind: str, name: str, data: bytes) -> None:
+        with Folder(self.folder, makes=True, follows_links=False) as folder:
+            folder.write(kind, name, data=data)

@@ -45,9 +45,10 @@ class Document:
             return False
         data = self._encoded(self.text)
         try:
-            Folder(self.path.parent).write(data, self.path.name)
+            with Folder(self.path.parent, makes=True, follows_links=False) as folder:
+                folder.write(self.path.name, data=data)
         except NotReadable as error:
-            self.problem = f"{self.path.name} {error.strerror}."
+            self.problem = f"{self.path.parent.name} {error.strerror}, so {self.path.name} is not written."
             return False
         except OSError as error:
             self.problem = f"{self.path.name} cannot be written: {reason_of(error)}."

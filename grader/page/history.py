@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from grader.course.files import Folder, NotOwn
+from grader.course.files import Folder
+from grader.course.state import put_aside
 from grader.report import KataReport, KataStatus
 
 MOST = 100  # versions of a file
@@ -34,21 +35,21 @@ class History:
 
     def versions(self) -> list[Version]:
         """Return the versions; none if the file cannot be read, which then gets another name."""
-        folder = Folder(self._folder)
-        try:
-            return msgspec.json.decode(folder.read(*self._file), type=list[Version])
-        except (FileNotFoundError, NotOwn):
-            return []
-        except (OSError, msgspec.DecodeError, RecursionError):
-            with suppress(OSError):
-                folder.put_aside(*self._file)
-            return []
+        with suppress(OSError), Folder(self._folder, follows_links=False) as folder:
+            return self._versions(folder)
+        return []
 
     def damaged(self) -> list[Path]:
         """Return the files that could not be read, under the names that they have now."""
         kind, name = self._file
-        names = Folder(self._folder).names(kind)
-        return [self._folder / kind / one for one in names if one.startswith(f"{name}.damaged-")]
+        with (
+            suppress(OSError),
+            Folder(self._folder, follows_links=False) as kept,
+            kept.folder(kind) as folder,
+        ):
+            found = [entry.name for entry in folder.entries()]
+            return [folder.path / one for one in found if one.startswith(f"{name}.damaged-")]
+        return []
 
     def add(self, report: KataReport, source: str) -> None:
         """Keep the text that was judged, unless it is the one kept last or not the one of the report."""
@@ -56,9 +57,10 @@ class History:
             return
         with (
             suppress(OSError),
-            (folder := Folder(self._folder)).alone(),
-        ):  # a full disk costs the history alone
-            found = self.versions()
+            self._opened(makes=True) as folder,
+            folder.alone(),
+        ):  # a full disk costs no more
+            found = self._versions(folder)
             if found and found[-1].source == source:
                 return
             new = Version(time.time(), report.status, report.score, report.max_score, source)
@@ -67,4 +69,14 @@ class History:
             while len(data) > LARGEST and len(found) > 1:
                 del found[0]
                 data = msgspec.json.encode(found)
-            folder.write(data, *self._file)
+            folder.write(*self._file, data=data)
+
+    def _versions(self, folder: Folder) -> list[Version]:
+        try:
+            return msgspec.json.decode(folder.read(*self._file), type=list[Version])
+        except FileNotFoundError:
+            return []
+        except (OSError, msgspec.DecodeError, RecursionError):
+            with suppress(OSError):
+                put_aside(folder, *self._file)
+            return []
