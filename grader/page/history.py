@@ -56,10 +56,10 @@ class History:
         if report.digest != hashlib.sha256(source.encode()).hexdigest():
             return
         with (
-            suppress(OSError),
-            self._opened(makes=True) as folder,
+            suppress(OSError),  # a full disk costs nothing but the history
+            Folder(self._folder, makes=True, follows_links=False) as folder,
             folder.alone(),
-        ):  # a full disk costs no more
+        ):
             found = self._versions(folder)
             if found and found[-1].source == source:
                 return
