@@ -123,7 +123,10 @@ def _blocks(lines: list[str]) -> Iterator[str]:
     joined = _with_indented_blank_lines(lines)
     for is_code, block in groupby(joined, key=lambda line: line.startswith(INDENT)):
         if is_code:
-            yield from ("```text", *(line[4:].rstrip() for line in block), "```")
+            code = [line[4:].rstrip() for line in block]
+            longest = max(map(len, re.findall("`+", "\n".join(code))), default=0)
+            fence = "`" * max(3, longest + 1)
+            yield from (f"{fence}text", *code, fence)
         else:
             yield from map(_text, block)
 

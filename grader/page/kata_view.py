@@ -10,6 +10,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from markdown_it import MarkdownIt
 from nicegui import background_tasks, html, ui
 from nicegui.events import CodeMirrorFocusChangeEventArguments, ValueChangeEventArguments
 
@@ -34,6 +35,9 @@ from grader.page.workplace import Workplace, prefix
 from grader.report import KataReport
 
 TEMPLATES = Path(__file__).parent / "templates"
+#: The elements of a statement, which may be a student's own docstring: no link, no image, no HTML.
+MARKDOWN = MarkdownIt("zero").enable(["heading", "fence", "list", "emphasis", "backticks", "escape"])
+LONGEST = 1 << 16  # characters of a statement that are shown
 SAVE_SECONDS = 0.3  # after the last key
 QUIET_SECONDS = 1.5  # after the last key, before a syntax error is shown
 LOOK_SECONDS = 0.5  # between two looks at the file
@@ -88,7 +92,8 @@ class KataView:
         minutes = f", {effort.minutes} minutes" if effort else ""
         html.p(f"{self.info.track} · {self.info.name}{minutes}").classes("quiet small")
         text = self._statement_text()
-        ui.markdown(to_markdown(text).removeprefix("#"), extras=["fenced-code-blocks", "tables"])
+        markdown = to_markdown(text[:LONGEST]).removeprefix("#")
+        ui.html(MARKDOWN.render(markdown), sanitize=False)
         for picture in statement.pictures(text):
             ui.html(svg.draw(picture), sanitize=False)
         if waits := first_needed(self.course, self.info):
