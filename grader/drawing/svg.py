@@ -215,7 +215,7 @@ def _value(value: float, kind: str) -> str:
 
 def _grouped(value: float) -> str:
     """Return a number as text, a large one in full with separators."""
-    return f"{value:,.0f}" if value >= 1000 else _number(value)
+    return f"{value:,.0f}" if 1000 <= value < 1e15 else _number(value)
 
 
 def _number(value: float) -> str:

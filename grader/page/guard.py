@@ -98,7 +98,7 @@ class Guard:
             path="/" if is_secure else f"{self.path}/",
             secure=is_secure,
             httponly=True,
-            samesite="strict",
+            samesite="lax",  # a strict one would not come back now, since another page has led here
         )
         answer.headers.update({name.decode(): value.decode() for name, value in HEADERS.items()})
         return answer
