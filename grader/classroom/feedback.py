@@ -79,4 +79,6 @@ def _markdown(graded: StudentReport) -> str:
         if mark.reasons
     ]
     head = f"{points(marks.total)} of {points(marks.possible)} points"
+    if graded.unknown:
+        head += ". This is not final: something of it was not judged yet."
     return "\n\n".join(filter(None, [head, "\n".join(reasons), summary.render(graded.report)]))
