@@ -871,3 +871,45 @@ def test_a_kata_waits_for_those_that_it_needs_however_far_away(tiny_course):
         ("b", "waiting", "Waiting for `double`, which must pass first."),
         ("double", "failed", ""),
     ]
+
+
+# what was handed out and not handed in
+
+
+@pytest.fixture
+def grade_week(tiny_course, info, tmp_path, write, monkeypatch):
+    """`grade_week(policy, *words)` grades one student who did one of two katas; it returns the row for Moodle
+    and the possible points."""
+
+    def run(policy, *words):
+        write(tmp_path, {"in/ada/double.py": "passes", "class.csv": "id\nada\n", "policy.toml": policy})
+        monkeypatch.setattr(command, "open_pool", lambda *_: FakePool(info))
+        asked = ["grade", tmp_path / "in", "--roster", tmp_path / "class.csv", "--output", tmp_path / "out"]
+        asked += ["--course", tiny_course.root, *words]
+        ran = CliRunner().invoke(kata, list(map(str, asked)))
+        assert ran.exit_code == 0, ran.output
+        (line,) = (tmp_path / "out" / "reports.jsonl").read_text().splitlines()
+        head, row = rows_of(tmp_path / "out" / "moodle.csv")
+        return dict(zip(head[2:], row[2:], strict=True)), json.loads(line)["possible"]
+
+    return run
+
+
+WEEK = '[weeks]\n1 = ["double", "center"]\n'
+
+
+def test_a_kata_of_the_week_that_was_not_handed_in_counts_as_0(grade_week):
+    row, possible = grade_week(WEEK)
+    assert (row, possible) == ({"double": "10", "center": "0", "Total": "10"}, 20)
+    assert grade_week("total = 20\n" + WEEK)[0]["Total"] == "10"
+
+
+def test_so_does_one_that_was_named_on_the_command_line(grade_week):
+    row, possible = grade_week("", "--kata", "double", "--kata", "center")
+    assert (row, possible) == ({"double": "10", "center": "0", "Total": "10"}, 20)
+    assert grade_week("")[1] == 10  # nobody has begun the other one
+
+
+def test_a_kata_that_is_not_due_yet_is_blank_and_in_the_total(grade_week):
+    row, possible = grade_week('timezone = "Europe/Berlin"\n' + WEEK + "[deadlines]\ncenter = 2090-01-01\n")
+    assert (row, possible) == ({"double": "10", "center": "", "Total": "10"}, 20)
