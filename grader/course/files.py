@@ -7,14 +7,17 @@ none that is put there later. `LIMITS` says how much is taken of one folder or o
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import re
 import stat
 import time
+import tokenize
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -37,6 +40,12 @@ DRAFT = re.compile(r"\..+\.\d+\.dojo-draft")  # a draft of any process
 PATIENCE = 10.0  # seconds to wait for another process that writes in the same folder
 
 
+#: The encodings, by the names of their codecs, that a source may declare.
+OF_TEXT = re.compile(
+    r"utf-8(-sig)?|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*"
+)
+
+
 @dataclass(frozen=True)
 class Limits:
     """How much is taken of what one person hands in, as a folder or as a zip.
@@ -46,7 +55,7 @@ class Limits:
     """
 
     members: int = 5_000
-    size: int = 512 << 20  # bytes
+    size: int = 256 << 20  # bytes
     ratio: int = 200
     free: int = 64 << 20  # bytes
     depth: int = 8  # folders in folders
@@ -374,9 +383,27 @@ def safe_parts(name: str) -> Parts:
     return path.parts
 
 
-def text_of(path: Path) -> str:
-    """Return the text of a file that somebody else may have written; empty if it cannot be read."""
+def source_text(data: bytes) -> str:
+    """Return the source in a Python file, decoded as Python does: by its byte order mark, by the declaration
+    in its first two lines, or as UTF-8. Raises UnicodeDecodeError, and LookupError for a declared encoding
+    that is unknown or is no way to write text."""
     try:
-        return read_file(path).decode(errors="replace")
+        encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
+    except SyntaxError as error:  # neither declared nor UTF-8, or unknown
+        data.decode("utf-8-sig")
+        raise LookupError(str(error)) from None
+    if not OF_TEXT.fullmatch(codecs.lookup(encoding).name):  # punycode takes minutes for a large file
+        raise LookupError(f"unknown encoding: {encoding}")
+    return data.decode(encoding)
+
+
+def text_of(path: Path) -> str:
+    """Return the source in a file that somebody else may have written; empty if it cannot be read."""
+    try:
+        data = read_file(path)
     except OSError:
         return ""
+    try:
+        return source_text(data)
+    except (UnicodeError, LookupError):
+        return data.decode(errors="replace")

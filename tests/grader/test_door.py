@@ -1,11 +1,14 @@
 """One door for what is handed in: folders by descriptor, zips by their directory, with limits stated once."""
 
+import ast
 import io
 import os
 import zipfile
+from pathlib import Path
 
 import pytest
 
+import grader
 from grader.course.archives import Zip
 from grader.course.files import Folder, Limits, NotReadable, TooLarge, read_below
 
@@ -122,3 +125,78 @@ def test_members_that_lead_out_are_long_or_deep_are_not_listed():
 def test_what_is_no_whole_zip_is_refused_with_a_reason(data):
     with pytest.raises(NotReadable, match="cannot be read as a zip file"):
         Zip(data)
+
+
+# who else opens files
+
+GRADER = Path(grader.__file__).parent
+METHODS = {"read_text", "read_bytes", "write_text", "write_bytes", "extractall", "extract"}
+LIBRARIES = {"zipfile", "shutil", "tarfile"}
+COURSE = "reads files of the course, which belong to whoever runs it"
+OWN_FOLDER = "writes into a folder that it has just made"
+RESULTS = "writes into the folder of results that the instructor names"
+#: The modules and folders that open files by themselves, and why that is no way in.
+ELSEWHERE = {
+    "answer_keys/": COURSE,
+    "authoring/": COURSE + ", or homework that the instructor names; the audit runs it in copies of its own",
+    "cases/": "looks for what is in the cache",
+    "classroom/command.py": COURSE,
+    "classroom/feedback.py": RESULTS + "; packs zips",
+    "classroom/files.py": RESULTS,
+    "classroom/group_search.py": RESULTS,
+    "classroom/ray_pool.py": "unpacks the course that it packed itself on another machine",
+    "classroom/run.py": COURSE,
+    "classroom/single.py": OWN_FOLDER + ", and copies the course's exercises there",
+    "classroom/task.py": COURSE,
+    "classroom/times.py": "runs Git on a student's objects, in an empty repository that it has made",
+    "cli/audit.py": RESULTS,
+    "cli/keyboard.py": "asks how wide the terminal is",
+    "cli/loop.py": "opens an editor",
+    "cli/options.py": "asks how wide the terminal is",
+    "cli/output.py": "writes the files that the command line names",
+    "cli/regrade.py": OWN_FOLDER + ", from the course's own repository",
+    "cli/solution.py": "reads the solutions in the installed wheel",
+    "cli/starter.py": "packs and unpacks the course in the installed wheel",
+    "course/archives.py": "is the door for zips",
+    "course/changed_statement.py": COURSE,
+    "course/files.py": "is the door",
+    "course/known_solutions.py": COURSE,
+    "course/loading.py": COURSE,
+    "course/stubs.py": "reads the installed wheel, and asks Git in a student's own folder on the own machine",
+    "course/syllabus.py": COURSE,
+    "diagnosis/": COURSE,
+    "formats/": "reads its templates",
+    "notebooks/course.py": COURSE,
+    "notebooks/magics.py": OWN_FOLDER + ", for `grade` in another process",
+    "notebooks/notebook.py": COURSE,
+    "page/": "opens dialogs, templates, and the file that its user is writing",
+    "see/": "reads the demonstration of the course, and keeps its pages",
+    "worker/": "stands beside a submission, or starts what does",
+}
+
+
+def openings(tree):
+    """Yield what a module opens by itself, with the line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, one.name) for one in names if one.name.split(".")[0] in LIBRARIES)
+            case ast.ImportFrom(module=str(module)) if module.split(".")[0] in LIBRARIES:
+                yield node.lineno, module
+            case ast.Call(func=ast.Name(id="open")):
+                yield node.lineno, "open"
+            case ast.Call(func=ast.Attribute(attr=name)) if name in METHODS | {"open"}:
+                yield node.lineno, f".{name}"
+            case ast.List(elts=[ast.Constant(value="git"), *_]):
+                yield node.lineno, "git"
+
+
+def test_nothing_opens_files_of_others_but_the_door():
+    found = {
+        path.relative_to(GRADER).as_posix(): sorted(openings(ast.parse(path.read_text("utf-8"))))
+        for path in sorted(GRADER.rglob("*.py"))
+    }
+    unlisted = {name: used for name, used in found.items() if used and not name.startswith(tuple(ELSEWHERE))}
+    assert not unlisted, "read and write it by grader.course.files, or say here why not"
+    for where in ELSEWHERE:
+        assert any(used for name, used in found.items() if name.startswith(where)), f"{where} opens nothing"
