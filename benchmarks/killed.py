@@ -24,7 +24,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from grader.course.catalog import Course
-from grader.course.known_solutions import standalone_sources
 from grader.course.state import CourseState
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -118,7 +117,7 @@ def of_override(folder: Path, moments: int) -> list[str]:
     words, output = graded_class(folder)
     run(words)
     place = ["--course", ROOT, "--output", output]
-    setting = ["grader.cli.kata", "override", "s0", KATA, "8", "--why", "seen", "--who", "A", *place]
+    setting = ["grader.cli.kata", "override", "s0", KATA, "8", "--why", "seen", "--by", "A", *place]
     run(setting)
 
     def problems() -> list[str]:
@@ -132,9 +131,11 @@ def of_dense(folder: Path, _: int) -> list[str]:
     """Run many `grade` at once."""
     course = copied_course(folder / "course")
     opened = Course(course)
-    names = [name for name, info in opened.katas.items() if info.library == "numpy" and not info.needs]
-    names = names[:DENSE]
-    answers = standalone_sources(opened)
+    answers = {
+        name: opened.solution(info, "reference").read_text("utf-8") for name, info in opened.katas.items()
+    }
+    alone = [name for name in answers if "solutions" not in answers[name] and not opened.katas[name].needs]
+    names = sorted(alone, key=lambda name: opened.katas[name].library)[:DENSE]  # NumPy's first
     for name in names:
         opened.stub(opened.katas[name]).write_text(answers[name], encoding="utf-8")
     running = [started(["grader.cli.grade", name, "--course", course, "--no-search"]) for name in names]

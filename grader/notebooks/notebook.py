@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from grader.course.catalog import Course, KataInfo
+from grader.course.loading import read
 from grader.course.notebook_cells import score_id
 from grader.drawing import statement
 from grader.drawing.text import draw
@@ -74,7 +75,7 @@ def _cells_of(course: Course, info: KataInfo, solved: bool) -> Iterator[Any]:
     """
     from nbformat import v4
 
-    stub = course.stub(info).read_text(encoding="utf-8")
+    stub = read(course.stub(info))
     text = ast.get_docstring(ast.parse(stub)) or info.title
     yield _cell(
         v4.new_markdown_cell, f"{info.name}-statement", to_markdown(text) + _drawn(course, info, text)

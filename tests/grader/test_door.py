@@ -154,6 +154,7 @@ ELSEWHERE = {
     "cli/loop.py": "opens an editor",
     "cli/options.py": "asks how wide the terminal is",
     "cli/output.py": "writes the files that the command line names",
+    "cli/page.py": OWN_FOLDER + ", for the browser that it starts",
     "cli/regrade.py": OWN_FOLDER + ", from the course's own repository",
     "cli/solution.py": "reads the solutions in the installed wheel",
     "cli/starter.py": "packs and unpacks the course in the installed wheel",

@@ -228,6 +228,72 @@ def test_what_is_remembered_lies_beside_the_exercises_and_not_where_they_lead(ow
     assert CourseState(course).folder == tmp_path / "theirs" / ".dojo"
 
 
+#: What may lie in place of a file, and cannot be read as what it should be.
+FOREIGN = {
+    **{kind: make for kind, (make, _) in KINDS.items() if kind != "a socket"},
+    "huge": lambda path: (path.touch(), os.truncate(path, 1 << 28)),
+    "not UTF-8": lambda path: path.write_bytes(b"# \xff\xfe"),
+    "null bytes": lambda path: path.write_bytes(bytes(9)),
+    "deep": lambda path: path.write_bytes(b"x = " + b"(" * 99_999),
+}
+STUDENT_S = {
+    "grade": ["double"],
+    "hint": ["double", "--hint"],
+    "again": ["double", "--again"],
+    "solution": ["double", "--solution"],
+    "list": ["--list"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["the answer", "the state", "the best version"])
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_every_command_of_a_student_reads_what_is_no_such_file_and_ends(own, kind, file):
+    info, folder = own.kata_info("double"), CourseState(own).folder
+    places = {
+        "the answer": own.stub(info),
+        "the state": folder / "state.json",
+        "the best version": folder / "best" / "double.py",
+    }
+    path = places[file]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    FOREIGN[kind](path)
+    for name, words in STUDENT_S.items():
+        said = CliRunner().invoke(grade, [*words, "--course", str(own.root)], input="n\n")
+        assert said.exit_code in (0, 1, 2, 4), (name, said.output, said.exception)
+        assert SECRET not in said.output
+
+
+AUTHOR_S = {
+    "preview": lambda own, _, out: ["preview", "double", "--course", own.root, "--output", out],
+    "import": lambda own, file, _: ["import", "attention/more", file, "--course", own.root],
+    "import with a reference": lambda own, file, out: [
+        "import", "attention/more", out.with_name("test_it.py"), "--reference", file, "--course", own.root
+    ],
+    "import of a notebook": lambda own, file, out: [
+        "import", "attention/more", file.rename(out.with_name("it.ipynb")), "--course", own.root
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in FOREIGN if kind != "a folder"])
+@pytest.mark.parametrize("command", AUTHOR_S)
+def test_every_command_of_an_author_says_that_a_file_cannot_be_read(own, tmp_path, command, kind):
+    path, out = own.stub(own.kata_info("double")), tmp_path / "out"
+    out.with_name("test_it.py").write_text(
+        "from double import double\n\ndef test_it():\n    assert double(1)\n"
+    )
+    path.unlink()
+    FOREIGN[kind](path)
+    said = CliRunner().invoke(kata, list(map(str, AUTHOR_S[command](own, path, out))))
+    assert said.exit_code in (2, 4), (said.output, said.exception)
+    assert said.output.count("\n") <= 4
+    assert "Traceback" not in said.output
+    assert not out.exists()
+
+
 def test_a_syntax_error_shows_the_line_of_the_bytes_that_were_read(tiny_course, tmp_path):
     path = tmp_path / "double.py"
     path.write_text("def double(x)\n    return x\n")
