@@ -31,6 +31,7 @@ MOMENTS, DENSE = 100, 30
 KATA = "softmax"
 KNOWN = 60  # katas that are remembered before
 TEXTS = [f"x = {number}\n" * 20_000 for number in range(2)]
+COMMAND = ["-c", "from grader.cli.kata import kata; kata()"]
 #: Saves as the page does, until it is killed: the file, the version that was judged, and the score.
 SAVING = """
 import hashlib, itertools, sys
@@ -117,11 +118,11 @@ def of_override(folder: Path, moments: int) -> list[str]:
     words, output = graded_class(folder)
     run(words)
     place = ["--course", ROOT, "--output", output]
-    setting = ["grader.cli.kata", "override", "s0", KATA, "8", "--why", "seen", "--by", "A", *place]
+    setting = [*COMMAND, "override", "s0", KATA, "8", "--why", "seen", "--by", "A", *place]
     run(setting)
 
     def problems() -> list[str]:
-        listed = run(["grader.cli.kata", "override", "--list", *place])
+        listed = run([*COMMAND, "override", "--list", *place])
         return ["the points that were set are lost"] * ("Set to 8 points" not in listed)
 
     return killed(setting, output, moments, problems)
@@ -154,6 +155,7 @@ def killed(words: list[object], output: Path, moments: int, problems: Callable[[
     began = time.monotonic()
     run(words)
     seconds, due, found = time.monotonic() - began, files_of(output), list[str]()
+    assert due, "the command writes nothing"
     for _ in range(moments):
         process = started(words)
         time.sleep(random.uniform(0, 1.1 * seconds))
@@ -190,7 +192,7 @@ def graded_class(folder: Path) -> tuple[list[object], Path]:
         (folder / "in" / f"s{number}" / f"{KATA}.py").write_text(answer, encoding="utf-8")
     output = folder / "out"
     options = ["--course", ROOT, "--kata", KATA, "--graders", "1", "--output", output]
-    return ["grader.cli.kata", "grade", folder / "in", *options], output
+    return [*COMMAND, "grade", folder / "in", *options], output
 
 
 def files_of(folder: Path) -> set[str]:

@@ -4,8 +4,10 @@ import asyncio
 import hashlib
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from contextlib import aclosing, contextmanager
 
 import msgspec
@@ -20,6 +22,7 @@ from grader.report import CheckReport, KataReport, Place, Repair
 
 pytest.importorskip("nicegui", reason="the extra `page` is not installed")
 
+import httpx
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
@@ -398,6 +401,41 @@ def test_a_browser_is_started_with_nothing_secret(tmp_path, monkeypatch):
     assert url in (tmp_path / "open.html").read_text()
     monkeypatch.setenv("WSL_DISTRO_NAME", "Ubuntu")  # its browser may be one of Windows
     assert without_secret(url, tmp_path) == url
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the browser is started with the address")
+def test_the_page_is_served_below_its_path_and_its_browser_opens_it_once(tiny_course, tmp_path):
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words\ncat "${{1#file://}}" > {tmp_path}/page\n')
+    browser.chmod(0o755)
+    taken = ("CI", "PYTEST_CURRENT_TEST", "WSL_DISTRO_NAME")
+    environment = {name: value for name, value in os.environ.items() if name not in taken}
+    words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", "--course", str(tiny_course.root)]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, env={**environment, "BROWSER": f"{browser} %s"}
+    ) as server:
+        try:
+            printed = re.search(r"http://\S+", server.stdout.readline())[0]
+            deadline = time.monotonic() + 60
+            while not (tmp_path / "page").is_file() or not (tmp_path / "page").read_text():
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            [opened] = re.findall(r"http://[^\"]+", (tmp_path / "page").read_text())
+            assert "http" not in (tmp_path / "words").read_text()
+            for url in (printed, opened):
+                own, origin = url.partition("/?")[0], "/".join(url.split("/")[:3])
+                with httpx.Client(follow_redirects=True) as client:
+                    shown = client.get(url)
+                    assert shown.status_code == 200
+                    assert httpx.get(url).status_code == 403
+                    files = re.findall(r'(?:src|href)="(/[^"]+\.(?:js|css))"', shown.text)
+                    assert files
+                    assert {client.get(origin + file).status_code for file in files} == {200}
+                    assert all(file.startswith(own.removeprefix(origin)) for file in files)
+        finally:
+            server.send_signal(signal.SIGINT)
+        assert server.wait(30) == 0
 
 
 STATEMENT = """Double a number.

@@ -2,6 +2,8 @@
 
 import json
 import multiprocessing
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
@@ -216,3 +218,10 @@ def test_a_folder_that_another_process_has_locked_for_good_holds_nobody_up(state
     with Folder(state.folder) as folder, folder.alone():
         assert state.change("double", hints=2).hints == 2
     assert state.kata("double").hints == 2
+
+
+@pytest.mark.slow
+def test_a_page_that_is_killed_while_it_saves_loses_nothing_and_leaves_nothing():
+    script = Path(__file__).resolve().parents[2] / "benchmarks" / "killed.py"
+    done = subprocess.run([sys.executable, script, "5", "page"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
