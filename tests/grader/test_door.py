@@ -162,7 +162,6 @@ ELSEWHERE = {
     "course/changed_statement.py": COURSE,
     "course/files.py": "is the door",
     "course/known_solutions.py": COURSE,
-    "course/loading.py": COURSE,
     "course/stubs.py": "reads the installed wheel, and asks Git in a student's own folder on the own machine",
     "course/syllabus.py": COURSE,
     "diagnosis/": COURSE,
