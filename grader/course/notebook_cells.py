@@ -31,6 +31,7 @@ from grader.course.submission import (
 SUFFIX = ".ipynb"
 LARGEST = 32 * MAX_BYTES  # the outputs in a notebook may contain images
 MOST_VALUES = 1_000_000  # in a notebook, which takes a hundred bytes of memory for each
+MOST_CELLS = 10_000
 MOST_SOURCE = 256 << 10  # bytes of all cells that answer one kata
 LARGEST_STUB = 64 << 10  # bytes; a longer cell is no stub
 OPENING = re.compile(r"%%kata[ \t]+(\w+)[ \t]*(?:\r?\n|$)")
@@ -216,4 +217,6 @@ def cells_in(data: bytes, label: str) -> list[Cell]:
         raise Unreadable(
             f"{label} holds no cells; open it in Jupyter and save it as a notebook of version 4."
         )
+    if len(cells) > MOST_CELLS:
+        raise Unreadable(f"{label} holds more than {MOST_CELLS:,} cells.")
     return [cell for cell in cells if isinstance(cell, dict)]

@@ -17,10 +17,12 @@ from grader.classroom.command import render
 from grader.classroom.files import write_outputs
 from grader.classroom.roster import Member, Roster
 from grader.classroom.run import ClassRun
+from grader.classroom.single import laid_out
 from grader.classroom.store import Store
 from grader.classroom.student_reports import class_reports
 from grader.classroom.task import unreadable, verdict_of
 from grader.course.submission import MAX_BYTES, SubmissionRejected, Unreadable, decoded, parse
+from grader.grading.startup import read_answer
 from grader.report import CheckReport, KataReport, Report
 
 RIGHT = "def double(x):\n    return x + x  # passes\n"
@@ -324,6 +326,38 @@ def test_the_terminal_says_how_many_could_not_be_judged(graded, tmp_path):
     text = render(statistics, counts, tmp_path / "out")
     assert "1 file could not be judged: by_hand.csv says why." in text
     assert "1 submission could not be looked through: by_hand.csv says why." in text
+
+
+# the same, where one submission or one file is graded
+
+OF_ONE_FILE = [name for name, (file, _) in FILES.items() if file in ("double.py", "double.ipynb")]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("name", [*FILES, *KINDS])
+def test_a_single_submission_of_that_kind_is_laid_out_with_a_reason(tiny_course, tmp_path, name):
+    hand_in(tmp_path, name)
+    with laid_out(tiny_course, tmp_path / name) as (laid, notes):
+        info = laid.kata_info("double")
+        stub = laid.stub(info)
+        if not notes:  # it is there, and is refused when it is read
+            with pytest.raises(Unreadable):
+                read_answer(info, stub)
+        else:
+            assert not stub.exists() or "raise NotImplementedError" in stub.read_text()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize(
+    "name", [one for one in FILES if FILES[one][0][:7] == "double."] + ["link", "fifo", "folder"]
+)
+def test_a_file_of_that_kind_is_refused_in_one_sentence(info, tmp_path, name):
+    hand_in(tmp_path, name)
+    file = FILES.get(name, ("double.py", b""))[0]
+    if not file.endswith((".py", ".ipynb")):
+        pytest.skip("no file that `grade` takes")
+    with pytest.raises(Unreadable, match=r"^\S.*\.$"):
+        read_answer(info, tmp_path / name / file)
 
 
 # one student who attacks the others
