@@ -251,6 +251,7 @@ class KataReport:
         excerpt: The line of a syntax error, with a caret below the place; empty otherwise.
         parts: The verdict on each part, if some are not written.
         library: `torch` for an answer in PyTorch to a NumPy kata; empty for one in the kata's own library.
+        file: The path of the graded file, if that is not the kata's file in `exercises`.
     """
 
     name: Name
@@ -267,6 +268,7 @@ class KataReport:
     excerpt: Annotated[str, Limit(4_000, "lines")] = ""
     parts: tuple[Part, ...] = ()
     library: Name = ""
+    file: Annotated[str, Limit(400)] = ""
 
     @property
     def title(self) -> str:

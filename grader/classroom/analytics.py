@@ -30,7 +30,8 @@ class KataStatistics:
     mistakes: Counter[str] = field(default_factory=Counter)  # keyed by the mistake's id
     guesses: Counter[str] = field(default_factory=Counter)  # possible ones, where none is certain
     texts: dict[str, str] = field(default_factory=dict)  # the mistakes' texts, keyed by id
-    unjudged: int = 0  # files that the grader failed to judge
+    unjudged: int = 0  # files that were not judged
+    unread: int = 0  # of these, because they could not be read
     makers: dict[str, list[str]] = field(default_factory=dict)  # students by the mistake's id
     scores: list[int] = field(default_factory=list)  # of the files that passed or failed
 
@@ -105,6 +106,7 @@ class ClassStatistics:
     unexplained: list[UnexplainedFiles] = field(default_factory=list)
     similar: list[SimilarFiles] = field(default_factory=list)
     short: int = 0  # files too short to be compared
+    troubled: int = 0  # submissions in which answers could not be looked for, and are missing
     ungraded: int = 0  # written answers that nobody has graded yet
     names: dict[str, str] = field(default_factory=dict)  # of the students, by id
     sections: dict[str, list[int]] = field(default_factory=dict)  # the totals of the students of a section
@@ -113,6 +115,7 @@ class ClassStatistics:
         """Count one student's report."""
         self.students += 1
         self.ungraded += len(graded.ungraded)
+        self.troubled += bool(graded.troubles and (graded.missing or not graded.report.katas))
         self.names[graded.member.id] = graded.member.name or graded.member.id
         if graded.member.section:
             totals = self.sections.setdefault(graded.member.section, [])
@@ -123,6 +126,7 @@ class ClassStatistics:
         for kata in graded.report.katas:
             if kata.name in graded.unjudged:
                 self.katas[kata.name].unjudged += 1
+                self.katas[kata.name].unread += kata.name in graded.unread
             else:
                 self.katas[kata.name].add(kata, graded.member.id)
 
@@ -130,6 +134,16 @@ class ClassStatistics:
     def unjudged(self) -> int:
         """The number of files, over all katas, that were not judged."""
         return sum(kata.unjudged for kata in self.katas.values())
+
+    @property
+    def unread(self) -> int:
+        """The number of files, over all katas, that could not be read."""
+        return sum(kata.unread for kata in self.katas.values())
+
+    @property
+    def faults(self) -> int:
+        """The number of files that were not judged through a fault of the grader."""
+        return self.unjudged - self.unread
 
     def find_groups(self, store: Store) -> None:
         """Query the store for the groups of unexplained and of similar files."""

@@ -5,7 +5,6 @@ Only names are held in memory; a file is read when it is graded.
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +15,6 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 
-from grader.classroom import archive
 from grader.classroom.identity import gradescope_people
 from grader.classroom.kata_names import EXACT, KataNames, resubmission
 from grader.classroom.platform_filenames import (
@@ -26,21 +24,32 @@ from grader.classroom.platform_filenames import (
     Parts,
     Place,
     StudentName,
+    is_about,
     kata_at,
     may_be_an_answer,
     owner,
 )
-from grader.classroom.times import HandedIn, Repository, of_path, unknown_time
+from grader.classroom.times import HandedIn, Repository, of_member, of_path, unknown_time
+from grader.course.archives import Zip
 from grader.course.catalog import CourseError, shorten
-from grader.course.notebook_cells import SUFFIX, answer_in, cells_in
+from grader.course.files import CLASS_LIMITS, LIMITS, Folder, NotReadable, TooLarge
+from grader.course.notebook_cells import LARGEST, SUFFIX, answer_in, cells_in
 from grader.course.release_manifest import NAME as MANIFEST
 from grader.course.release_manifest import parse_list
-from grader.course.submission import SubmissionRejected, decoded, read_bytes
+from grader.course.submission import MAX_BYTES, SubmissionRejected, Unreadable, read_bytes, utf8
+from grader.errors import reason_of
 from grader.report_texts import LONGEST_NAME, cut, listed
 
-DEEPEST = 6  # folders below a student's
 UPLOADED = "submitted"  # nbgrader's folder of what was handed in
-MOST_MANIFESTS = 4  # of releases in one submission
+METADATA = "submission_metadata.yml"  # of Gradescope's export
+LARGEST_METADATA = 64 << 20  # bytes; it holds everybody's results as well
+LARGEST_NESTED = 64 << 20  # bytes of a zip in a zip
+GRADESCOPE = re.compile(r"submission_\d+")  # the folders of its export
+#: Of one submission.
+MOST_MANIFESTS = 4  # of releases
+MOST_ZIPS = 8
+MOST_FILES = 50  # for one kata
+MOST_NAMED = 3  # of the files that answer nothing, in a message
 
 
 @dataclass(frozen=True)
@@ -64,13 +73,15 @@ class SubmittedFile:
 
 class FoundFile(NamedTuple):
     """A file of a student: its path inside the submission, a function that reads it, what Canvas says, and a
-    function that says when it was handed in."""
+    function that says when it was handed in. `trouble` is a sentence if there may be answers that could not
+    be looked for, such as in a damaged zip; such a place is no file."""
 
     inner: Parts
     read: Callable[[], bytes]
     late: bool = False
     upload: int = 0
     time: Callable[[], HandedIn] = unknown_time
+    trouble: str = ""
 
 
 class Collector:
@@ -100,19 +111,21 @@ class Collector:
         return len(self._sources)
 
     def _add_folder(self, folder: Path) -> None:
-        metadata = folder / archive.METADATA
+        metadata = folder / METADATA
         if metadata.is_file():
-            self._read_people(_reader(metadata))
+            self._read_people(_reader(folder, (METADATA,)))
         is_upload = metadata.is_file() or folder.name == UPLOADED
-        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-            is_folder = entry.is_dir(follow_symlinks=False)
-            found = owner((entry.name, "") if is_folder else (entry.name,))
+        with Folder(folder) as opened:
+            entries = opened.entries(CLASS_LIMITS.members)
+        for name, is_folder in entries:
+            path = folder / name
+            found = owner((name, "") if is_folder else (name,))
             if found:
                 found = found._replace(inner=tuple(part for part in found.inner if part))
                 may_be_clone = is_folder and not is_upload and not found.student.platform
-                if may_be_clone and os.path.lexists(os.path.join(entry.path, ".git")):
+                if may_be_clone and os.path.lexists(path / ".git"):
                     found = found._replace(student=replace(found.student, platform="repository"))
-                walk = partial(_walk, Path(entry.path), found, may_be_clone and self.believes_commits)
+                walk = partial(_walk, path, found, may_be_clone and self.believes_commits)
                 self._add(found.student, walk)
 
     def _add(self, student: StudentName, source: Callable[[], Iterator[FoundFile]]) -> None:
@@ -123,20 +136,26 @@ class Collector:
     def _read_people(self, read: Callable[[], bytes]) -> None:
         """Read whose the folders of Gradescope's export are. Raises CourseError if the file is unreadable."""
         try:
-            self._people = gradescope_people(decoded(read(), archive.METADATA, archive.LARGEST_METADATA))
+            self._people = gradescope_people(utf8(read(), METADATA, LARGEST_METADATA))
         except SubmissionRejected as error:
             raise CourseError(str(error)) from None
 
     def _add_zip(self, path: Path) -> None:
-        whole = list(archive.members(str(path), self.label))
-        top = {parts: read for parts, read, _ in whole if parts[-1] == archive.METADATA and len(parts) <= 2}
-        if top:
-            self._read_people(top[min(top, key=len)])
-            whole = [member for member in whole if member[0] not in top]
-        has_common_folder = _has_common_folder([parts for parts, *_ in whole])
-        for parts, read, time in sorted(whole, key=lambda member: member[0]):
-            found = owner(parts[1:] if has_common_folder else parts)
+        try:
+            archive = Zip(path, CLASS_LIMITS)
+        except TooLarge as error:
+            raise CourseError(f"{self.label} {error.strerror}; grade it in parts.") from None
+        except NotReadable as error:
+            raise CourseError(f"{self.label} {error.strerror}.") from None
+        places = [parts for parts in archive.members if parts[-1] != METADATA or len(parts) > 2]
+        above = 1 if places and _has_common_folder(places) else 0
+        metadata = _metadata_at([*archive.members], above)
+        if metadata:
+            self._read_people(partial(_read_member, archive, metadata))
+        for parts in sorted(archive.members.keys() - {metadata}):
+            found = owner(parts[above:]) if len(parts) > above else None
             if found:
+                read, time = partial(_read_member, archive, parts), partial(of_member, archive.members[parts])
                 one = partial(iter, [FoundFile(found.inner, read, found.late, found.upload, time)])
                 self._add(found.student, one)
 
@@ -191,37 +210,45 @@ class Answers:
 
     files: list[SubmittedFile]
     unrecognised: list[str]  # paths of files that may be answers
+    troubles: list[str]  # sentences about places in which answers could not be looked for
     declarations: Mapping[str, str] = field(default_factory=dict)  # digests by kata, of their release
 
 
 def answers_in(
     files: Iterator[FoundFile],
     names: KataNames,
-    note: Callable[[str], None] = lambda _: None,
     stubs: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Answers:
     """Return the file in the best place for each kata, sorted by kata.
 
-    `note` is called with a message for each nested zip that cannot be read. `stubs` holds the files that were
-    handed out: an untouched one counts only if there is no other.
+    `stubs` holds the files that were handed out: an untouched one counts only if there is no other.
     """
     ranked: dict[str, list[tuple[Place, FoundFile]]] = {}
     others: list[Parts] = []
+    rest: list[Parts] = []  # which answer nothing
     manifests: list[FoundFile] = []
-    for file in _with_zips_opened(files, note):
+    troubles: list[str] = []
+    for file in _with_zips_opened(files):
         found = kata_at(file.inner, names)
-        if found:
+        if file.trouble:
+            troubles.append(file.trouble)
+        elif found:
             ranked.setdefault(found[1], []).append((found[0], file))
         elif file.inner[-1] == MANIFEST:
             manifests.append(file)
         elif may_be_an_answer(file.inner, names):
             others.append(file.inner)
+        elif not is_about(file.inner):
+            rest.append(file.inner)
     released = _released(manifests)
     unrecognised = ["/".join(place) for place in others if place not in released]
     best = [_best(kata, ranked[kata], stubs.get(kata)) for kata in sorted(ranked)]
     declared = {place[-1]: digest for place, digest in released.items() if place[-4:-2] == ("tests", "katas")}
     declarations = {kata: declared[f"test_{kata}.py"] for kata in ranked if f"test_{kata}.py" in declared}
-    return Answers(best, unrecognised, declarations)
+    if rest and not (best or unrecognised or troubles):
+        named = ["/".join(place) for place in rest if place not in released][:MOST_NAMED]
+        troubles = [f"Handed in, and no answer by its name: {listed(named)}."] if named else []
+    return Answers(best, unrecognised, troubles, declarations)
 
 
 def _released(manifests: list[FoundFile]) -> dict[Parts, str]:
@@ -240,6 +267,8 @@ def _released(manifests: list[FoundFile]) -> dict[Parts, str]:
 
 def _best(kata: str, found: list[tuple[Place, FoundFile]], stub: bytes | None) -> SubmittedFile:
     """Return the file in the best place; of several in equal places the one that was handed in last."""
+    if len(found) > MOST_FILES:
+        return SubmittedFile(kata, found[0][1].inner, partial(_refuse_many, kata, len(found)))
     begun = [one for one in found if not _is_stub(one[1], stub)] if len(found) > 1 else found
     found = begun or found
     place = min(place for place, _ in found)
@@ -252,11 +281,19 @@ def _best(kata: str, found: list[tuple[Place, FoundFile]], stub: bytes | None) -
     return SubmittedFile(kata, file.inner, read, others, file.late, file.time, file.upload)
 
 
+def _refuse_many(kata: str, files: int) -> bytes:
+    raise Unreadable(f"{files:,} files answer {kata}; nobody knows which one was meant.")
+
+
 def _is_stub(file: FoundFile, stub: bytes | None) -> bool:
+    """Return whether a file is the stub, but for its spaces. A notebook is none, and is not read."""
+    if stub is None or file.inner[-1].endswith(SUFFIX):
+        return False
     try:
-        return stub is not None and file.read().split() == stub.split()
+        data = file.read()
     except SubmissionRejected:
         return False
+    return len(data) <= 2 * len(stub) and data.split() == stub.split()
 
 
 def _recency(file: FoundFile) -> tuple[int, tuple[int, ...], list[tuple[int, str]]]:
@@ -267,21 +304,63 @@ def _recency(file: FoundFile) -> tuple[int, tuple[int, ...], list[tuple[int, str
 
 
 def _from_notebook(read: Callable[[], bytes], kata: str, label: str) -> bytes:
-    """Return the source of the kata's cell in a notebook. Raises SubmissionRejected if there is none."""
+    """Return the source of the kata's cell in a notebook. Raises Unreadable if there is none."""
     return answer_in(cells_in(read(), label), kata, label).encode("utf-8", "replace")
 
 
-def _with_zips_opened(files: Iterator[FoundFile], note: Callable[[str], None]) -> Iterator[FoundFile]:
+def _with_zips_opened(files: Iterator[FoundFile]) -> Iterator[FoundFile]:
     """Yield the files; a zip file of a student is replaced by the files in it."""
+    zips = 0
     for file in files:
-        if len(file.inner) == 1 and file.inner[0].endswith(".zip"):
-            try:
-                for inner, read, _ in archive.members(io.BytesIO(file.read()), file.inner[0]):
-                    yield FoundFile(inner, read, file.late, file.upload, file.time)
-            except (CourseError, SubmissionRejected) as error:
-                note(f"Nothing was found in it: {error}")
-        else:
+        if file.trouble or len(file.inner) != 1 or not file.inner[0].endswith(".zip"):
             yield file
+            continue
+        zips += 1
+        try:
+            if zips > MOST_ZIPS:
+                raise Unreadable(f"There are more than {MOST_ZIPS} zip files.")
+            yield from _members(file)
+        except SubmissionRejected as error:
+            yield file._replace(trouble=str(error))
+
+
+def _members(file: FoundFile) -> Iterator[FoundFile]:
+    """Yield the files in a student's zip. Raises Unreadable."""
+    label = file.inner[0]
+    try:
+        archive = Zip(file.read())
+    except NotReadable as error:
+        raise Unreadable(f"{label} {error.strerror}.") from None
+    for inner in archive.members:
+        yield FoundFile(inner, partial(_read_member, archive, inner), file.late, file.upload, file.time)
+    if archive.unsafe:
+        name = cut(archive.unsafe[0], LONGEST_NAME)
+        raise Unreadable(f"{label} holds a file whose name is no place in it: {name}.")
+    if not archive.members:
+        raise Unreadable(f"{label} holds no file.")
+
+
+def _read_member(archive: Zip, parts: Parts) -> bytes:
+    """Return a file in a zip. Raises Unreadable."""
+    try:
+        return archive.read(parts, limit_of(parts[-1]))
+    except NotReadable as error:
+        raise Unreadable(f"{parts[-1]} {error.strerror}.") from None
+
+
+def limit_of(name: str) -> int:
+    """Return the largest number of bytes that is read of a file of that name."""
+    if name == METADATA:
+        return LARGEST_METADATA
+    return {".zip": LARGEST_NESTED, SUFFIX: LARGEST}.get(PurePosixPath(name).suffix, MAX_BYTES)
+
+
+def _metadata_at(places: list[Parts], above: int) -> Parts | None:
+    """Return where Gradescope's metadata are in a zip: at the top of its export, beside nothing but folders
+    as it names them. A student's folder may hold such a file too."""
+    found = [parts for parts in places if parts[-1] == METADATA and len(parts) == above + 1]
+    beside = {parts[above] for parts in places if len(parts) > above + 1}
+    return found[0] if len(found) == 1 and all(map(GRADESCOPE.fullmatch, beside)) else None
 
 
 def _has_common_folder(places: list[Parts]) -> bool:
@@ -306,24 +385,79 @@ def files_below(path: Path) -> Iterator[FoundFile]:
 
 
 def _walk(path: Path, found: Owned, believes_commits: bool = False) -> Iterator[FoundFile]:
-    """Yield every file below a path, or the path itself if it is a file; do not follow links to folders."""
-    if not path.is_dir():
-        yield FoundFile(found.inner, _reader(path), found.late, found.upload, of_path(path, None))
+    """Yield every file below a path, or the path itself if it is a file; follow no link."""
+    if path.is_symlink() or not path.is_dir():
+        read = _reader(path.parent, (path.name,))
+        yield FoundFile(found.inner, read, found.late, found.upload, of_path(path, None))
         return
-    repositories: dict[str, Repository] = {}
-    for folder, folders, names in os.walk(path):
-        if ".git" in folders and believes_commits:
-            repositories[folder] = Repository(Path(folder))
-        elif os.path.dirname(folder) in repositories:
-            repositories[folder] = repositories[os.path.dirname(folder)]
-        below = Path(folder).relative_to(path).parts
-        kept = sorted(name for name in folders if name not in IGNORED_FOLDERS and not name.startswith("."))
-        folders[:] = kept if len(below) < DEEPEST else []
-        for name in sorted(names):
-            file = Path(folder, name)
-            time = of_path(file, repositories.get(folder))
-            yield FoundFile((*found.inner, *below, name), _reader(file), time=time)
+    yield from _Walk(path, found.inner, believes_commits).all_files()
 
 
-def _reader(path: Path) -> Callable[[], bytes]:
-    return partial(read_bytes, path, path.name, archive.limit_of(path.name))
+class _Walk:
+    """A way through a student's folder, by descriptors. `above` is what the platform's name says of it."""
+
+    def __init__(self, root: Path, above: Parts, believes_commits: bool) -> None:
+        self._root, self._above, self._believes_commits = root, above, believes_commits
+        self._count = 0  # of files
+
+    def all_files(self) -> Iterator[FoundFile]:
+        """Yield the files below the folder, at most `LIMITS.members`."""
+        try:
+            with Folder(self._root, follows_links=False) as folder:
+                yield from self._below(folder, ())
+        except _TooMany:
+            text = f"It holds more than {LIMITS.members:,} files; those after the first were not looked at."
+            yield _trouble(self._above, text)
+        except OSError as error:
+            yield _trouble(self._above, f"The folder cannot be opened: {reason_of(error)}.")
+
+    def _below(
+        self, folder: Folder, parts: Parts, repository: Repository | None = None
+    ) -> Iterator[FoundFile]:
+        """Yield the files of a folder, and of those in it. Raises OSError and _TooMany."""
+        entries = folder.entries()
+        names = [entry.name for entry in entries if not entry.is_folder]
+        folders = [entry.name for entry in entries if entry.is_folder]
+        if ".git" in folders:
+            own = Repository(folder.path)
+            repository = own if self._believes_commits else repository
+            if others := own.other_branches():
+                text = f"There is work on another branch than the graded one: {listed(others)}."
+                yield _trouble((*self._above, *parts), text)
+        self._count += len(names)
+        if self._count > LIMITS.members:
+            raise _TooMany
+        for name in names:
+            yield self._file((*parts, name), of_path(folder.path / name, repository))
+        for name in folders:
+            if name not in IGNORED_FOLDERS and not name.startswith("."):
+                yield from self._lower(folder, (*parts, name), repository)
+
+    def _lower(self, folder: Folder, parts: Parts, repository: Repository | None) -> Iterator[FoundFile]:
+        if len(parts) > LIMITS.depth:
+            yield self._file(parts)
+            return
+        before = self._count
+        try:
+            with folder.folder(parts[-1]) as lower:
+                yield from self._below(lower, parts, repository)
+        except OSError as error:
+            text = f"The folder {'/'.join(parts)} cannot be opened: {reason_of(error)}."
+            yield _trouble((*self._above, *parts), text)
+        if self._count == before and parts[-1].endswith(SUFFIXES):  # an empty folder of a file's name
+            yield self._file(parts)
+
+    def _file(self, parts: Parts, time: Callable[[], HandedIn] = unknown_time) -> FoundFile:
+        return FoundFile((*self._above, *parts), _reader(self._root, parts), time=time)
+
+
+class _TooMany(Exception):
+    """Raised if a submission holds more files than are looked at."""
+
+
+def _trouble(inner: Parts, text: str) -> FoundFile:
+    return FoundFile(inner or (".",), bytes, trouble=text)
+
+
+def _reader(root: Path, inner: Parts) -> Callable[[], bytes]:
+    return partial(read_bytes, root.joinpath(*inner), inner[-1], limit_of(inner[-1]), root=root)

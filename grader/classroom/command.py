@@ -23,7 +23,7 @@ from grader.classroom.policy import Policy, read_policy
 from grader.classroom.roster import Roster, read_roster
 from grader.classroom.run import ClassRun, GraderPool, RunCounts
 from grader.classroom.store import Store, open_store
-from grader.classroom.student_reports import begun_katas
+from grader.classroom.student_reports import counted_katas
 from grader.classroom.task import GraderOptions, Task, Verdict
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.changed_statement import renamed
@@ -57,6 +57,7 @@ class ClassOptions:
     column: str = ""
     search: bool = False
     draft_mistakes: Path | None = None
+    is_named: bool = False  # the katas were named, so that all of them count
 
     def grader_options(self, course: Course, infos: list[KataInfo]) -> GraderOptions:
         """Return the options of the grading processes."""
@@ -66,7 +67,7 @@ class ClassOptions:
 
 
 def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) -> int:
-    """Grade the class and write all results; return how many files were not judged."""
+    """Grade the class and write all results; return how many files were not judged through our own fault."""
     policy = _policy(course, options)
     collector = Collector(options.submissions, policy.terms.commits)
     roster = read_roster(options.roster) if options.roster else None
@@ -81,7 +82,7 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
         with closing(open_pool(options, for_graders)) as pool:
             run = _class_run(course, infos, collector, roster, pool, store, logins, policy)
             counts = _grade(run, options.each)
-        begun = begun_katas(store, infos)
+        begun = counted_katas(store, infos, policy, run.counts.started, options.is_named)
         absent = "0" if options.absent == "zero" else ""
         where = (options.output, store, begun, options.device)
         title = course.syllabus.title
@@ -107,7 +108,7 @@ def grade_class(course: Course, infos: list[KataInfo], options: ClassOptions) ->
         if options.gradebook:
             files.write_gradebook(options.gradebook, store, begun, options.device, counts, policy)
         click.echo(render(statistics, counts, options.output), nl=False)
-    return statistics.unjudged
+    return statistics.faults
 
 
 def open_pool(options: ClassOptions, for_graders: GraderOptions) -> GraderPool:
@@ -203,7 +204,11 @@ def _head(statistics: ClassStatistics, counts: RunCounts) -> str:
     if counts.unlisted:
         text += f" {counts.unlisted} of them {'is' if counts.unlisted == 1 else 'are'} not in the roster."
     if statistics.unjudged:
-        text += f" {_count(statistics.unjudged, 'file')} could not be judged: by_hand.csv lists them."
+        text += f" {_count(statistics.unjudged, 'file')} could not be judged: by_hand.csv says why."
+    if statistics.troubled:
+        text += (
+            f" {_count(statistics.troubled, 'submission')} could not be looked through: by_hand.csv says why."
+        )
     if statistics.ungraded:
         text += f" {_count(statistics.ungraded, 'written answer')} to grade: by_hand.csv has the words."
     return text + "\n\n"

@@ -15,7 +15,7 @@ from pathlib import Path
 from grader.classroom.platform_filenames import Submission
 from grader.classroom.student_page import page_name
 from grader.classroom.student_reports import StudentReport
-from grader.course.files import replacing, write_whole
+from grader.course.files import Folder, replacing
 from grader.formats import summary
 from grader.formats.escaping import in_markdown, points
 
@@ -53,15 +53,19 @@ class Feedback:
 
     def _gradescope(self, submission: Submission, graded: StudentReport, page: str) -> None:
         folder = submission.student.aliases[-1]  # as the metadata names it
-        write_whole(self.folder / "gradescope" / folder / page_name(graded.member.id), page.encode())
+        self._write("gradescope", folder, page_name(graded.member.id), data=page.encode())
 
     def _repository(self, submission: Submission, graded: StudentReport, page: str) -> None:
-        folder = self.folder / "repositories" / submission.student.key
-        write_whole(folder / FILE, page.encode())
-        write_whole(folder / "feedback.md", _markdown(graded).encode())
-        script = self.folder / SCRIPT.name
-        if not script.exists():
-            write_whole(script, SCRIPT.read_bytes())
+        folder = ("repositories", submission.student.key)
+        self._write(*folder, FILE, data=page.encode())
+        self._write(*folder, "feedback.md", data=_markdown(graded).encode())
+        if not (self.folder / SCRIPT.name).exists():
+            self._write(SCRIPT.name, data=SCRIPT.read_bytes())
+
+    def _write(self, *parts: str, data: bytes) -> None:
+        """Write a file below the folder of feedback, whose name may be a student's. Raises OSError."""
+        with Folder(self.folder, makes=True) as folder:
+            folder.write(*parts, data=data)
 
     def _zip(self, name: str) -> zipfile.ZipFile:
         if name not in self._zips:
@@ -79,4 +83,6 @@ def _markdown(graded: StudentReport) -> str:
         if mark.reasons
     ]
     head = f"{points(marks.total)} of {points(marks.possible)} points"
+    if graded.unknown:
+        head += ". This is not final: something of it was not judged yet."
     return "\n\n".join(filter(None, [head, "\n".join(reasons), summary.render(graded.report)]))

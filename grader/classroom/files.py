@@ -101,12 +101,18 @@ def _write_line(graded: StudentReport, lines: IO[str]) -> None:
         "student": graded.member.id,
         "name": graded.member.name,
         "unjudged": sorted(graded.unjudged),
+        "unread": sorted(graded.unread),
+        "troubles": list(graded.troubles),
         "unrecognised": list(graded.unrecognised),
+        "not_due": sorted(graded.not_due & graded.missing),
         "late": list(graded.late),
         "ungraded": graded.ungraded,
-        "points": {name: number(mark.points) for name, mark in graded.marks.katas.items()},
+        "points": {
+            name: None if name in graded.unknown else number(mark.points)
+            for name, mark in graded.marks.katas.items()
+        },
         "reasons": {name: mark.reasons for name, mark in graded.marks.katas.items() if mark.reasons},
-        "total": number(graded.marks.total),
+        "total": None if graded.unknown else number(graded.marks.total),
         "possible": number(graded.marks.possible),
         "report": to_json(graded.report),
     }
@@ -128,10 +134,15 @@ def write_gradebook(
     counts: RunCounts,
     policy: Policy | None = None,
 ) -> None:
-    """Write the points into nbgrader's database, except those that are unknown."""
+    """Write the points into nbgrader's database, except those that are unknown or not due yet."""
     reports = [graded for graded in class_reports(store, infos, device, counts, policy) if graded.handed_in]
     scores = {
         graded.member.id: {name: mark.points for name, mark in graded.marks.katas.items()}
         for graded in reports
     }
-    write_scores(url, scores, infos, {graded.member.id: graded.unknown for graded in reports})
+    write_scores(
+        url,
+        scores,
+        infos,
+        {graded.member.id: graded.unknown | (graded.missing & graded.not_due) for graded in reports},
+    )

@@ -6,6 +6,7 @@ A blank cell changes nothing when it is imported; a 0 takes points away. So what
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping
 from typing import IO
 
@@ -29,15 +30,18 @@ CHANGEABLE, COMMENTS, OURS = "grade can be changed", "feedback comments", "Point
 #: The columns of `by_hand.csv`, and more for written answers, whose points `kata override --csv` reads.
 BY_HAND, OF_WRITTEN = ("Student", "Name", "Kata", "Why"), ("Points", "Possible", "Words", "Rubric")
 WRITTEN = "Graded by hand."
-#: A spreadsheet evaluates a cell that begins with one of these, and students choose their names.
-FORMULA = ("=", "+", "-", "@")
+#: A spreadsheet evaluates a cell that begins with one of these, also in their wide forms; one that splits its
+#: lines at semicolons does so after each. Students choose their names.
+FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+AFTER_SEMICOLON = re.compile(rf";(?={FORMULA.pattern})")
 
 
 def score_cells(graded: StudentReport, absent: str) -> list[str]:
-    """Return a cell per kata: its points, blank if it is unknown, `absent` if it was not handed in."""
+    """Return a cell per kata: its points, blank if it is unknown or not due yet, `absent` if it was not
+    handed in."""
     found = {kata.name: graded.cell(kata) for kata in graded.report.katas}
     return [
-        "" if name in graded.unknown
+        "" if name in graded.unknown or (cell is None and name in graded.not_due)
         else absent if cell is None
         else points(cell)
         for name, cell in found.items()
@@ -136,10 +140,15 @@ class MoodleWorksheet(Gradebook):
 
 def comment(graded: StudentReport) -> str:
     """Return the points of each kata in one line, with the reasons where they are not those judged."""
+    due = [
+        kata
+        for kata in graded.report.katas
+        if graded.cell(kata) is not None or kata.name not in graded.not_due
+    ]
     parts = [
         f"{kata.name} {points(mark.points)} / {points(kata.max_score)}"
         + (f" ({' '.join(map(one_line, mark.reasons))})" if mark.reasons else "")
-        for kata, mark in ((kata, graded.marks.katas[kata.name]) for kata in graded.report.katas)
+        for kata, mark in ((kata, graded.marks.katas[kata.name]) for kata in due)
     ]
     return OURS + "; ".join(parts)
 
@@ -228,6 +237,9 @@ class ByHand:
                     words, (_, rubric) = check.words or "", self._written[name][check.name]
                     row = {"Possible": points(check.max_score), "Words": words, "Rubric": rubric}
                     self._add(graded, f"{name}.{check.name}", WRITTEN, **row)
+        for text in graded.troubles:
+            if graded.missing or not graded.report.katas:
+                self._add(graded, "", text)
         if graded.unrecognised:
             self._add(graded, "", f"Handed in, not recognised: {', '.join(graded.unrecognised)}")
         if graded.unclear:
@@ -246,4 +258,6 @@ class ByHand:
 def cell(text: str) -> str:
     """Return the text on one line, quoted if a spreadsheet would evaluate it as a formula."""
     shown = one_line(text)
-    return f"'{shown}" if shown.startswith(FORMULA) and len(shown) > 1 else shown
+    if len(shown) > 1 and FORMULA.match(shown):
+        shown = f"'{shown}"
+    return AFTER_SEMICOLON.sub(";'", shown)

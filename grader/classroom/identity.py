@@ -7,7 +7,6 @@ Classroom 50 name a repository after the assignment and the student's login: `hw
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 import re
@@ -16,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.classroom.platform_filenames import StudentName
-from grader.classroom.roster import Roster
+from grader.classroom.roster import Roster, table_in
 from grader.course.catalog import CourseError, shorten
 from grader.course.files import read_file
 
@@ -91,12 +90,10 @@ def read_logins(path: Path) -> dict[str, Person]:
     """Return who has which login, from the roster of Classroom or Classroom 50. Raises CourseError."""
     label = shorten(path)
     try:
-        text = read_file(path, follows_links=True).decode("utf-8-sig")
-        rows = [
-            {str(title).strip().casefold(): (cell or "").strip() for title, cell in row.items() if title}
-            for row in csv.DictReader(io.StringIO(text, newline=""))
-        ]
-    except (OSError, UnicodeDecodeError, csv.Error, TypeError, AttributeError) as error:
+        titles, *cells = table_in(read_file(path, follows_links=True).decode("utf-8-sig")) or [[]]
+        titles = [title.strip().casefold() for title in titles]
+        rows = [dict(zip(titles, map(str.strip, row), strict=False)) for row in cells if any(row)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         message = getattr(error, "strerror", None) or str(error)
         raise CourseError(f"The logins {label} cannot be read: {message.lower()}.") from None
     title = next((title for title in LOGIN if rows and title in rows[0]), "")

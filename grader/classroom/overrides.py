@@ -6,13 +6,13 @@ They are those of a kata, or of one written answer, which is called `kata.ANSWER
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from grader.classroom.roster import table_in
 from grader.classroom.store import Store
 from grader.course.catalog import Course, CourseError, shorten
 from grader.course.files import read_file
@@ -95,11 +95,10 @@ def remove(store: Store, student: str, kata: str, who: str, now: datetime) -> Ov
 
 
 def read_rows(path: Path) -> list[Wanted]:
-    """Read a CSV file with the columns student, kata, points and why. Raises CourseError."""
+    """Read a CSV file, as rosters are, with the columns student, kata, points and why. Raises CourseError."""
     label = shorten(path)
     try:
-        text = read_file(path, follows_links=True).decode("utf-8-sig")
-        first, *rows = csv.reader(io.StringIO(text, newline=""))
+        first, *rows = table_in(read_file(path, follows_links=True).decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError, csv.Error, ValueError) as error:
         reason = reason_of(error) if isinstance(error, OSError) else "it is no CSV file"
         raise CourseError(f"{label} cannot be read: {reason}.") from None

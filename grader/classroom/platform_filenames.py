@@ -19,8 +19,9 @@ MOODLE = re.compile(
 SUFFIXES = (".py", ".ipynb")
 #: Suffixes of what may hold an answer that cannot be read.
 PACKED = (".zip", ".rar", ".7z", ".gz", ".tar", ".tgz")
-#: Files that belong to a project and answer no kata.
+#: Files that belong to a project and answer no kata, and the stems of those that say something about it.
 PROJECT_FILES = ("conftest.py", "setup.py", "__init__.py", "__main__.py")
+ABOUT_FILES = ("readme", "license", "licence", "changelog", "contributing", "requirements", "makefile")
 NO_STUDENTS = ("__MACOSX",)
 #: Folders of a student's repository that contain no exercises and may be very large.
 IGNORED_FOLDERS = ("node_modules", "site-packages", "venv", "__pycache__", "solutions", "tests")
@@ -123,6 +124,14 @@ def may_be_an_answer(inner: Parts, names: KataNames) -> bool:
         return False
     named = names.find(stem) or names.find(_split(stem)[0])  # heap.py.txt
     return suffix in SUFFIXES + PACKED or bool(named) or name.startswith("onlinetext")
+
+
+def is_about(inner: Parts) -> bool:
+    """Return whether a file is hidden, or says something about a project: nobody hands in such a file as an
+    answer, in whatever form."""
+    if any(part.startswith(".") or part in NO_STUDENTS for part in inner):
+        return True
+    return inner[-1] in PROJECT_FILES or _split(inner[-1])[0].casefold() in ABOUT_FILES
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ The policy is the file `policy.toml` beside the roster. Every table may be left 
     grace = "15m"                    # not late yet
     per_day = 10                     # per cent of a kata's points for each day that has begun
     at_most = 50                     # per cent
-    closed_after = "7d"              # what comes later has no points
+    closed_after = "7d"              # what comes later has no points; days are those of the calendar
 
     [weeks]
     1 = ["insertion_sort", "merge_sort"]
@@ -38,7 +38,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -173,10 +173,9 @@ class Policy:
         told = f"Handed in {self._shown(at)} ({when.source}), due {self._shown(due)}"
         if when.at > now:
             told = f"The clock of {when.source} is wrong; the time of grading counts. {told}"
-        delay = at - due
-        if delay <= _duration(late.grace):
+        if at <= self._later(due, late.grace):
             return Mark(score, score, () if when.at <= now else (f"{told}.",))
-        if late.closed_after and delay > _duration(late.closed_after):
+        if late.closed_after and at > self._later(due, late.closed_after):
             return Mark(score, 0, (f"{told}: too late, no points.",))
         zone = self.zone or due.tzinfo
         wall = at.astimezone(zone).replace(tzinfo=None) - due.astimezone(zone).replace(tzinfo=None)
@@ -192,8 +191,35 @@ class Policy:
         own = self._of_student(student)
         more = next((own[name] for name in self._names(kata, own)), None)
         if isinstance(more, str):
-            return base + _duration(more) if base else None
+            return self._later(base, more) if base else None
         return self._moment(more) if more is not None else base
+
+    def is_due(self, student: str, kata: str, now: datetime) -> bool:
+        """Return whether a student had to have handed in a kata; also if it has no deadline."""
+        due = self.deadline(student, kata)
+        return due is None or due <= now
+
+    def handed_out(self, katas: Iterable[str], begun: Collection[str], now: datetime) -> list[str]:
+        """Return the katas that count: those that somebody has begun, those of a week that has begun or is
+        due, and those whose own deadline has passed."""
+        katas, named = list(katas), self.terms.deadlines
+        out = {*begun, *(kata for kata in katas if kata in named and self._moment(named[kata]) <= now)}
+        for week, of_week in self._weeks.items():
+            is_due = week in named and self._moment(named[week]) <= now
+            out |= set(of_week) if is_due or out & set(of_week) else set()
+        return [kata for kata in katas if kata in out]
+
+    def _later(self, moment: datetime, duration: str) -> datetime:
+        """Return the moment after `15m`, `12h` or `2d`. A day ends at the same time of the clock on the wall,
+        also where the clocks change; hours and minutes are those that pass."""
+        found = DURATION.fullmatch(duration)
+        if not found:
+            return moment
+        zone, length = self.zone or moment.tzinfo, int(found[1]) * UNITS[found[2]]
+        if found[2] == "d":
+            wall = moment.astimezone(zone).replace(tzinfo=None) + length
+            return wall.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
+        return (moment.astimezone(UTC) + length).astimezone(zone)
 
     def _due(self, kata: str) -> datetime | None:
         """Return the deadline of a kata for everybody."""
@@ -261,7 +287,7 @@ class Policy:
 
     def _require_valid(self) -> None:
         """Raise CourseError for the first entry that means nothing."""
-        terms = self.terms
+        terms, _ = self.terms, self.zone
         for name in ("grace", "closed_after"):
             if text := getattr(terms.late, name):
                 _require(DURATION.fullmatch(text), f"late.{name}", f"`{text}` is no time; {TIMES}.")
@@ -326,12 +352,6 @@ def _require(holds: object, where: str, text: str) -> None:
 
 def _points(hundredths: int) -> str:
     return f"{points(hundredths)} {'point' if hundredths == 100 else 'points'}"
-
-
-def _duration(text: str) -> timedelta:
-    """Return `15m`, `12h` or `2d` as a duration."""
-    found = DURATION.fullmatch(text)
-    return int(found[1]) * UNITS[found[2]] if found else timedelta()
 
 
 def read_policy(path: Path, course: Course) -> Policy:

@@ -148,9 +148,7 @@ def read_roster(path: Path) -> Roster:
     """Read the roster. Raises CourseError if it cannot be read, lacks ids or repeats one."""
     label = shorten(path)
     try:
-        text = read_file(path, follows_links=True).decode("utf-8-sig")
-        first = text.partition("\n")[0]
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count)))
+        rows = table_in(read_file(path, follows_links=True).decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         message = getattr(error, "strerror", None) or str(error)
         raise CourseError(f"The roster {label} cannot be read: {message.lower()}.") from None
@@ -168,6 +166,13 @@ def read_roster(path: Path) -> Roster:
         raise CourseError(f"The roster {label} lists the id {repeated} twice.")
     possible = (row for row in cells if _name(row, layout).casefold() == POINTS_POSSIBLE)
     return Roster(members, layout, rows[0], next(possible, {}))
+
+
+def table_in(text: str) -> list[list[str]]:
+    """Return the rows of a CSV file, whose cells are separated as its first line shows: by commas, semicolons
+    or tabs. Raises csv.Error."""
+    first = text.partition("\n")[0]
+    return list(csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count)))
 
 
 def _layout(titles: list[str]) -> Layout:

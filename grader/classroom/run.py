@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
@@ -17,7 +16,7 @@ from grader.classroom.kata_names import KataNames
 from grader.classroom.platform_filenames import StudentName, Submission
 from grader.classroom.roster import Member, Roster
 from grader.classroom.store import Store, user
-from grader.classroom.task import Task, Verdict, refusal
+from grader.classroom.task import Task, Verdict, unreadable
 from grader.classroom.times import COPIED, HandedIn, moment, of_text
 from grader.course.catalog import KataInfo
 from grader.course.release_manifest import digest
@@ -25,6 +24,7 @@ from grader.course.submission import SubmissionRejected, decoded
 
 MOST_NOTES = 20
 MOST_UNRECOGNISED = 20  # files of one student
+MOST_TROUBLES = 5  # of one student
 SOME_CLONES = (
     "{} of {} folders are Git repositories, and their commits say when the work was handed in. If students"
     " have uploaded them, write commits = false into policy.toml: a student can set the time of a commit."
@@ -47,7 +47,8 @@ class GraderPool(Protocol):
 class RunCounts:
     """The counts and notes of a run, which are printed at its end.
 
-    `unrecognised` and `late` hold, by student, the files that answer no kata and the katas handed in late;
+    `unrecognised` and `late` hold, by student, the files that answer no kata and the katas handed in late,
+    `troubles` why answers could not be looked for;
     `times` says when each kata was handed in, `submissions` where a student's work came from, and `unclear`
     whose submission could not be told from another's.
     """
@@ -63,6 +64,7 @@ class RunCounts:
     unrecognised: dict[str, list[str]] = field(default_factory=dict)
     late: dict[str, list[str]] = field(default_factory=dict)
     unclear: dict[str, str] = field(default_factory=dict)
+    troubles: dict[str, list[str]] = field(default_factory=dict)
     times: dict[str, dict[str, HandedIn]] = field(default_factory=dict)
     submissions: dict[str, Submission] = field(default_factory=dict)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -153,10 +155,13 @@ class ClassRun:
                 done()
                 continue
             self._pending[member.id] = 1  # keeps the count above 0 while files are read
-            answers = answers_in(files, self.names, partial(self._note_for, member), self.stubs)
+            answers = answers_in(files, self.names, self.stubs)
             upload = max((file.upload for file in answers.files), default=0)
             self.counts.submissions[member.id] = Submission(student, upload)
             self._note_unrecognised(member, answers.unrecognised)
+            if answers.troubles:
+                self.counts.troubles[member.id] = answers.troubles[:MOST_TROUBLES]
+                self._note_for(member, answers.troubles[0])
             self._earlier.update(
                 name
                 for name, digest in answers.declarations.items()
@@ -222,7 +227,7 @@ class ClassRun:
         """Return a student's answer to a kata, read again; an empty text if it cannot be read."""
         for who, files in self.collector.students():
             if self._matched.get(who, Member(who.key)).id == student:
-                found = answers_in(files, self.names, stubs=self.stubs).files
+                found = answers_in(files, self.names, self.stubs).files
                 with suppress(SubmissionRejected):
                     return "".join(decoded(file.read(), kata) for file in found if file.kata == kata)
         return ""
@@ -270,8 +275,8 @@ class ClassRun:
         try:
             task, verdict = Task(file.kata, file.read()), None
         except SubmissionRejected as refused:
-            task = Task(file.kata, f"refused: {refused}".encode())
-            verdict = refusal(self.katas[file.kata], refused)
+            task = Task(file.kata, f"unreadable: {refused}".encode())
+            verdict = unreadable(self.katas[file.kata], refused)
         self.store.add_submission(member.id, file.kata, task.digest, judging)
         if verdict is None:
             self.store.add_source(task.digest, task.data)
@@ -281,7 +286,6 @@ class ClassRun:
             self.counts.known += 1
         elif verdict is not None:
             self.store.add_verdict(file.kata, task.digest, judging, verdict)
-            self.counts.judged += 1
         elif task in self._students:
             self.counts.known += 1
         else:

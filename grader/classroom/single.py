@@ -40,7 +40,8 @@ def _fill(course: Course, submission: Path) -> list[str]:
         for info in course.katas.values()
         if (path := course.stub(info)).is_file()
     }
-    answers = answers_in(files_below(submission), KataNames(course.katas), notes.append, stubs)
+    answers = answers_in(files_below(submission), KataNames(course.katas), stubs)
+    notes += answers.troubles
     for file in answers.files:
         path = course.stub(course.katas[file.kata])
         try:

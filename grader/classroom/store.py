@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from grader.classroom.roster import Member
-from grader.classroom.task import PUT_ASIDE, Verdict
+from grader.classroom.task import PUT_ASIDE, UNREADABLE, Verdict
 from grader.course.catalog import CourseError
 from grader.errors import reason_of, too_new
 from grader.grading.startup import LibraryMissing
@@ -71,7 +71,12 @@ class StoredResult:
     @property
     def is_judged(self) -> bool:
         """Whether the score says something about the file."""
-        return self.report is not None and self.status != PUT_ASIDE
+        return self.report is not None and self.status not in (PUT_ASIDE, UNREADABLE)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the file could be read; if it was not judged then, that is the grader's fault."""
+        return self.status != UNREADABLE
 
 
 class Store:

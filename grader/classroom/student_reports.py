@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import reduce
 
 from grader.classroom.overrides import by_student
@@ -17,6 +18,7 @@ from grader.grading.session import waiting
 from grader.report import Isolation, KataReport, Provenance, Report, from_json
 
 NOTHING = "Nothing was handed in."
+NOT_FOUND = "No answer to it was found in what was handed in."
 OUR_FAULT = "This is our fault, not yours: it could not be judged yet."
 
 
@@ -25,9 +27,11 @@ class StudentReport:
     """A student's report, and its points by the course's policy. `handed_in` is False for a member of the
     roster who submitted nothing.
 
-    `unjudged` names the katas whose score means nothing, because the grader failed to judge the file or that
-    of a kata that it needs. `unrecognised` are files that answer no kata by their names, `late` the katas
-    that were handed in late, and `unclear` says why nobody knows which submission is the student's.
+    `unjudged` names the katas whose score means nothing, because the file was not judged or that of a kata
+    that it needs; of these, `unread` were not through a fault of the grader, but because a file could not be
+    read. `unrecognised` are files that answer no kata by their names, `troubles` says why answers could not
+    be looked for, `late` are the katas that were handed in late, and `unclear` says why nobody knows which
+    submission is the student's. `not_due` are katas that may still be handed in.
     """
 
     member: Member
@@ -38,13 +42,32 @@ class StudentReport:
     unrecognised: Sequence[str] = ()
     late: Sequence[str] = ()
     unclear: str = ""
+    unread: frozenset[str] = frozenset()
+    troubles: Sequence[str] = ()
+    not_due: frozenset[str] = frozenset()
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """The katas to which no answer was found."""
+        return frozenset(kata.name for kata in self.report.katas if kata.status == "not_started")
+
+    @property
+    def may_hold_more(self) -> bool:
+        """Whether answers may have been handed in that were not found."""
+        return bool(self.unrecognised or self.troubles or self.unclear)
+
+    @property
+    def why_unread(self) -> list[str]:
+        """Why something that was handed in could not be judged, through no fault of the grader."""
+        katas = [kata for kata in self.report.katas if kata.name in self.unread & self.unknown]
+        reasons = [f"{kata.name}: {kata.message}" for kata in katas]
+        return reasons + (list(self.troubles) if self.missing or not self.report.katas else [])
 
     @property
     def unknown(self) -> frozenset[str]:
         """The katas that must not be a 0: not judged, handed in where it was not found, or with a written
         answer that nobody has graded. Where a person has set the points of a kata, nothing is unknown."""
-        missing = {kata.name for kata in self.report.katas if kata.status == "not_started"}
-        unknown = self.unjudged | missing if self.unrecognised or self.unclear else self.unjudged
+        unknown = self.unjudged | self.missing if self.may_hold_more else self.unjudged
         unknown |= {name for name, mark in self.marks.katas.items() if mark.ungraded}
         return frozenset(name for name in unknown if name not in self.marks.katas or not self.is_set(name))
 
@@ -63,11 +86,16 @@ class StudentReport:
         return mark.points if kata.status != "not_started" or mark.is_set or mark.points else None
 
 
-def begun_katas(store: Store, infos: list[KataInfo]) -> list[KataInfo]:
-    """Return the katas that at least one student of this run has begun, judged or not."""
+def counted_katas(
+    store: Store, infos: list[KataInfo], policy: Policy, now: datetime, is_named: bool = False
+) -> list[KataInfo]:
+    """Return the katas that count for everybody: those that were handed out, as the policy says, and those
+    that at least one student of this run has begun, judged or not. With `is_named` all of them count, because
+    a person has named them."""
     query = f"SELECT DISTINCT h.kata FROM {HANDED_IN} WHERE h.run = :run AND {BEGUN}"
     begun = {name for (name,) in store.rows(query)}
-    return [info for info in infos if info.name in begun]
+    names = policy.handed_out([info.name for info in infos], begun, now)
+    return [info for info in infos if is_named or info.name in names]
 
 
 def class_reports(
@@ -80,29 +108,35 @@ def class_reports(
     """Yield each student's report on these katas, sorted by id; `counts` are those of the store's run."""
     seen, policy, overrides = counts or RunCounts(), policy or Policy(), by_student(store)
     for member, results in store.students():
-        report, others = _report(results, infos, device), seen.unrecognised.get(member.id, ())
+        others, troubles = seen.unrecognised.get(member.id, ()), seen.troubles.get(member.id, ())
         late, unclear = seen.late.get(member.id, ()), seen.unclear.get(member.id, "")
-        handed_in = bool(results or others or unclear)
+        handed_in = bool(results or others or troubles or unclear)
+        report = _report(results, infos, device, NOT_FOUND if others or troubles or unclear else NOTHING)
         times, set_by_hand = seen.times.get(member.id, {}), overrides.get(member.id, {})
         marks = policy.marks(member.id, report.katas, times, set_by_hand, seen.started)
-        unjudged = _unjudged(results, infos)
-        yield StudentReport(member, report, handed_in, marks, unjudged, others, late, unclear)
+        unjudged = _waiting_for({one.kata for one in results if not one.is_judged}, results, infos)
+        ours = {one.kata for one in results if not one.is_judged and one.is_readable}
+        unread = unjudged - _waiting_for(ours, results, infos)
+        open_yet = (kata for kata in report.katas if not policy.is_due(member.id, kata.name, seen.started))
+        not_due = frozenset(kata.name for kata in open_yet)
+        yield StudentReport(
+            member, report, handed_in, marks, unjudged, others, late, unclear, unread, troubles, not_due
+        )
 
 
-def _unjudged(results: list[StoredResult], infos: list[KataInfo]) -> frozenset[str]:
-    """Return the katas that were not judged, and those that wait for one of them."""
+def _waiting_for(lost: set[str], results: list[StoredResult], infos: list[KataInfo]) -> frozenset[str]:
+    """Return the katas that were lost, and those that wait for one of them."""
     handed_in = {one.kata for one in results}
-    lost = {one.kata for one in results if not one.is_judged}
     while more := {info.name for info in infos if lost & set(info.needs)} & handed_in - lost:
         lost |= more
     return frozenset(lost)
 
 
-def _report(results: list[StoredResult], infos: list[KataInfo], device: str) -> Report:
+def _report(results: list[StoredResult], infos: list[KataInfo], device: str, nothing: str) -> Report:
     found = {one.kata: from_json(json.loads(one.report)) for one in results if one.report is not None}
     lost = {one.kata for one in results if one.report is None}
     judged = [found[info.name] for info in infos if info.name in found]
-    katas = tuple(with_waiting_katas(infos, [_kata(info, found, lost) for info in infos]))
+    katas = tuple(with_waiting_katas(infos, [_kata(info, found, lost, nothing) for info in infos]))
     held = [report.isolation for report in judged if report.provenance.grader]
     isolation = reduce(Isolation.weakened_by, held) if held else Isolation()
     provenance = max((report.provenance for report in judged), key=lambda seen: seen.torch, default=None)
@@ -124,9 +158,9 @@ def with_waiting_katas(infos: list[KataInfo], katas: list[KataReport]) -> Iterat
         yield waiting(info, unmet(info)) if kata.checks and unmet(info) else kata
 
 
-def _kata(info: KataInfo, found: dict[str, Report], lost: set[str]) -> KataReport:
+def _kata(info: KataInfo, found: dict[str, Report], lost: set[str], nothing: str) -> KataReport:
     if info.name in found:
         return found[info.name].katas[0]
     if info.name in lost:
         return info.unjudged("error", OUR_FAULT)
-    return info.unjudged("not_started", NOTHING)
+    return info.unjudged("not_started", nothing)

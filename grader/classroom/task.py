@@ -16,7 +16,7 @@ from grader.answer_keys.lookup import open_keyring
 from grader.cases.generation import SEED
 from grader.classroom.similarity import shape
 from grader.course.catalog import Course, KataInfo
-from grader.course.submission import Submission, SubmissionRejected, decoded, parse
+from grader.course.submission import Submission, SubmissionRejected, Unreadable, decoded, parse
 from grader.formats import account
 from grader.formats.escaping import sound
 from grader.grading.grader import Grader
@@ -84,11 +84,14 @@ class Verdict:
 def judge(judging: Grader, info: KataInfo, task: Task) -> Verdict:
     """Grade one source; return a verdict on every source, readable or not. Raises LibraryMissing."""
     require_installed(info)
-    sources: list[Submission] = []
+    label, sources = f"{info.name}.py", list[Submission]()
+    try:
+        source = decoded(task.data, label)
+    except Unreadable as refused:
+        return unreadable(info, refused)
 
     def read() -> Submission:
-        label = f"{info.name}.py"
-        sources.append(parse(info, decoded(task.data, label), label))
+        sources.append(parse(info, source, label))
         if not sources[0].touched:
             raise StubUnchanged
         require_installed(sources[0])  # a student's file is no error because this machine lacks PyTorch
@@ -114,19 +117,20 @@ def stub_of(course: Course, info: KataInfo) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
-#: The stored status of a file that ended too many grading processes. Its report says `error`.
-PUT_ASIDE = "put_aside"
+#: The stored statuses of files that were not judged: one that ended too many grading processes, and one that
+#: could not be read. Their reports say `error`.
+PUT_ASIDE, UNREADABLE = "put_aside", "unreadable"
 
 
 def put_aside(info: KataInfo) -> Verdict:
     """Return the verdict on a file that nobody could judge, so that no later run tries it again."""
     text = f"{info.name}.py ended the grading process twice, and was put aside."
-    return replace(refusal(info, SubmissionRejected(text)), status=PUT_ASIDE)
+    return replace(unreadable(info, Unreadable(text)), status=PUT_ASIDE)
 
 
-def refusal(info: KataInfo, refused: SubmissionRejected) -> Verdict:
-    """Return the verdict on a file that cannot be read."""
-    return verdict_of(Report((info.unjudged("error", str(refused)),)))
+def unreadable(info: KataInfo, refused: SubmissionRejected) -> Verdict:
+    """Return the verdict on a file that could not be read, and so was not judged."""
+    return replace(verdict_of(Report((info.unjudged("error", str(refused)),))), status=UNREADABLE)
 
 
 def verdict_of(report: Report, shape: str = "", tokens: int = 0) -> Verdict:

@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from grader.course.files import read_file, safe_parts
+from grader.course.files import Folder, NotReadable, Parts, read_below, safe_parts
 
 SECONDS = 20.0  # the timeout of one `git log`
 MOST_COMMITS = 5000
@@ -29,6 +29,9 @@ MOST_BYTES = 32 << 20  # of what `git log` prints
 LATEST = 4_102_444_800  # the year 2100, in seconds since 1970
 COMMIT = re.compile(rb"@(\d{1,12})")
 CHANGE = re.compile(rb":\d+ \d+ [0-9a-f]+ ([0-9a-f]+) [A-Z]\d*")
+ANSWERS = ("*.py", "*.ipynb", "*.zip")
+BRANCH = re.compile(r"refs/(?:heads|remotes/[^/]+)/(?!HEAD$)")
+MOST_BRANCHES, MOST_REFS, DEEPEST_REF, LONGEST_REF = 10, 500, 6, 1000
 HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 #: What could make Git read more than objects.
 SETTINGS = ("core.commitGraph=false", "core.multiPackIndex=false", "log.showSignature=false")
@@ -61,7 +64,7 @@ class Repository:
         """Return the time of the last commit that changed a file; None if no commit holds it as it is."""
         seconds, blob = self._changed.get(os.fsencode(file.relative_to(self._root).as_posix()), (0, ""))
         try:
-            data = read_file(file)
+            data = read_below(self._root, file.relative_to(self._root).parts)
         except OSError:
             return None
         form = hashlib.sha256 if len(blob) == 64 else hashlib.sha1  # as Git names what it holds
@@ -84,18 +87,61 @@ class Repository:
                     changed.setdefault(part, (seconds, blob))
         return changed
 
+    def other_branches(self) -> list[str]:
+        """Return the branches with answers that the graded commit does not have."""
+        found: list[str] = []
+        with suppress(OSError, ValueError, subprocess.SubprocessError):
+            try:
+                head = self._head()
+            except (OSError, ValueError):  # nothing is checked out
+                head = ""
+            tips: dict[str, str] = {}  # one name of each
+            for name, tip in self._branches().items():
+                if tip != head:
+                    tips.setdefault(tip, name)
+            for tip, name in list(tips.items())[:MOST_BRANCHES]:
+                known = [f"^{head}"] if head else []
+                words = ["rev-list", "--max-count=1", tip, *known, "--", *ANSWERS]
+                found += [name] if self._git(tip, words).strip() else []
+        return found
+
+    def _branches(self) -> dict[str, str]:
+        """Return the hashes of the branches by name, those of a clone's origin too. Raises OSError."""
+        found: dict[str, str] = {}
+        with suppress(FileNotFoundError):
+            for line in self._read("packed-refs").splitlines():
+                tip, _, name = line.partition(" ")
+                found[name] = tip
+        with suppress(FileNotFoundError, NotReadable), Folder(self._root, follows_links=False) as root:
+            refs: list[Parts] = [(".git", "refs", "heads"), (".git", "refs", "remotes")]
+            while refs and len(found) < MOST_REFS:
+                parts = refs.pop()
+                with suppress(FileNotFoundError, NotReadable), root.folder(*parts) as folder:
+                    for entry in folder.entries():
+                        if entry.is_folder and len(parts) < DEEPEST_REF:
+                            refs.append((*parts, entry.name))
+                        elif not entry.is_folder:
+                            with suppress(NotReadable, UnicodeDecodeError):
+                                text = folder.read(entry.name, limit=LONGEST_REF).decode().strip()
+                                found["/".join((*parts[1:], entry.name))] = text
+        named = {BRANCH.sub("", name): tip for name, tip in found.items() if BRANCH.match(name)}
+        return {name: tip for name, tip in sorted(named.items()) if HASH.fullmatch(tip)}
+
+    def _read(self, *parts: str) -> str:
+        """Return the text of a file of Git's. Raises OSError or ValueError."""
+        return read_below(self._root, (".git", *parts)).decode()
+
     def _head(self) -> str:
         """Return the hash of the commit that is checked out. Raises OSError or ValueError if none is."""
-        git = self._root / ".git"
-        text = read_file(git / "HEAD").decode().strip()
+        text = self._read("HEAD").strip()
         if text.startswith("ref: "):
             parts = safe_parts(text.removeprefix("ref: "))
             if not parts or parts[0] != "refs":
                 raise ValueError(text)
             try:
-                text = read_file(git.joinpath(*parts)).decode().strip()
+                text = self._read(*parts).strip()
             except FileNotFoundError:
-                lines = (line.split() for line in read_file(git / "packed-refs").decode().splitlines())
+                lines = (line.split() for line in self._read("packed-refs").splitlines())
                 text = next((line[0] for line in lines if line[1:] == ["/".join(parts)]), "")
         if not HASH.fullmatch(text):
             raise ValueError(text)
@@ -103,6 +149,12 @@ class Repository:
 
     def _log(self, head: str) -> bytes:
         """Return what Git says of the commits before `head`, the files of each after its time."""
+        words = ["log", "-z", "--format=@%ct", "--raw", "--no-abbrev", "--no-renames", "-m", "--first-parent"]
+        return self._git(head, [*words, f"--max-count={MOST_COMMITS}", head, "--", *ANSWERS])
+
+    def _git(self, head: str, words: list[str]) -> bytes:
+        """Return what a command of Git prints about the objects. Raises OSError, ValueError and
+        SubprocessError."""
         objects = self._root / ".git" / "objects"
         if objects.is_symlink():
             raise ValueError("the objects are a link")
@@ -115,22 +167,10 @@ class Repository:
             subprocess.run(init, env=environment, check=True, timeout=SECONDS, capture_output=True)
             Path(empty, "objects", "info", "alternates").write_text(f"{objects.absolute()}\n")
             with suppress(FileNotFoundError):  # of a clone that has only the latest commits
-                Path(empty, "shallow").write_bytes(read_file(self._root / ".git" / "shallow"))
-            log = [
-                *git,
-                "log",
-                "-z",
-                "--format=@%ct",
-                "--raw",
-                "--no-abbrev",
-                "--no-renames",
-                "-m",
-                "--first-parent",
-            ]
+                Path(empty, "shallow").write_bytes(read_below(self._root, (".git", "shallow")))
             with tempfile.TemporaryFile() as output:
-                command = [*log, f"--max-count={MOST_COMMITS}", head, "--", "*.py", "*.ipynb", "*.zip"]
                 subprocess.run(
-                    command,
+                    [*git, *words],
                     env=environment,
                     check=True,
                     timeout=SECONDS,

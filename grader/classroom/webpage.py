@@ -54,6 +54,7 @@ class Rows:
         self.left_out = 0
         self.set_by_hand: list[tuple[str, str, Mark]] = []  # student, kata
         self.unrecognised: list[tuple[str, Sequence[str]]] = []  # the files of a student
+        self.unread: list[tuple[str, Sequence[str]]] = []  # why something of a student could not be judged
 
     def add(self, graded: StudentReport) -> None:
         """Add a row for a student."""
@@ -63,6 +64,8 @@ class Rows:
             self.left_out += 1
             return
         student, late = graded.member.id, graded.late
+        if reasons := graded.why_unread:
+            self.unread.append((student, reasons))
         if graded.unrecognised:
             self.unrecognised.append((student, graded.unrecognised))
         total = "?" if graded.unknown else points(graded.marks.total)

@@ -458,7 +458,11 @@ def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **opti
     here = _own_course(course)
     infos = [here.kata_info(name) for name in dict.fromkeys(names)] or list(here.katas.values())
     require_library(infos if names else [], options["device"])
-    sys.exit(OUR_FAULT if grade_class(here, infos, ClassOptions(submissions, **options)) else 0)
+    sys.exit(
+        OUR_FAULT
+        if grade_class(here, infos, ClassOptions(submissions, **options, is_named=bool(names)))
+        else 0
+    )
 
 
 @kata.command(cls=GuardedCommand)

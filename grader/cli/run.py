@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -131,7 +132,9 @@ def _grade_round(
         console.start_kata(info)
         console.waits = first_needed(session.course, info) if path == session.course.stub(info) else ""
         graded = session.grade(info, path)
-        katas.append(graded.locate(console.search(search_seconds, grader.is_outdated)))
+        kata = graded.locate(console.search(search_seconds, grader.is_outdated))
+        is_named = path != session.course.stub(info)
+        katas.append(replace(kata, file=shorten(path)) if is_named else kata)
         console.finish_kata(katas[-1], path)
     report = Report(tuple(katas), grader.device, grader.isolation, grader.provenance, tuple(notes))
     console.finish(report)

@@ -1,14 +1,18 @@
 """Read the cells of a notebook that answer a kata, as plain JSON: without Jupyter and without running code.
 
-A cell answers a kata if it begins with `%%kata NAME`, or if its `grade_id` for nbgrader is the kata's name.
-Of several such cells the last written one counts, as when all cells are run; without one, the last stub.
+A cell answers a kata if it begins with `%%kata NAME`, also below magics that run a cell, such as `%%time`; if
+it has no such line, the name is its `grade_id` for nbgrader. Of several such cells the last written one
+counts, as when all cells are run; without one, the last stub. Its source is what the kernel runs: `code_of`
+takes out the magics for the magic `%grade`, for `grade FILE` and for `nbgrader autograde` alike.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,16 +21,33 @@ from grader.course.catalog import KataInfo, shorten
 from grader.course.submission import (
     MAX_BYTES,
     Submission,
-    SubmissionRejected,
-    decoded,
+    Unreadable,
     is_unwritten,
     parse,
     read_bytes,
+    utf8,
 )
 
 SUFFIX = ".ipynb"
 LARGEST = 32 * MAX_BYTES  # the outputs in a notebook may contain images
+MOST_VALUES = 1_000_000  # in a notebook, which takes a hundred bytes of memory for each
+MOST_CELLS = 10_000
+MOST_SOURCE = 256 << 10  # bytes of all cells that answer one kata
+LARGEST_STUB = 64 << 10  # bytes; a longer cell is no stub
 OPENING = re.compile(r"%%kata[ \t]+(\w+)[ \t]*(?:\r?\n|$)")
+#: Cell magics whose cell the kernel runs as code.
+RUNNING = re.compile(r"%%(?:time|timeit|capture|prun)\b.*(?:\n|$)")
+BLANK = re.compile(r"[ \t]*\r?\n")
+#: Lines that only a kernel can run: `%magic`, `!command`, `?name`, `name?`; those assigned; those with code.
+LINE_MAGIC = re.compile(r"[ \t]*(?:%%?[A-Za-z_]|!|\?+[A-Za-z_]|[A-Za-z_][\w.]*\?{1,2}[ \t]*$)")
+ASSIGNED = re.compile(r"([ \t]*[A-Za-z_][\w., \t]*=[ \t]*)(?:!|%[A-Za-z_])")
+TIMED = re.compile(r"([ \t]*)%time[ \t]+(?!-)")
+#: What a line holds besides code: comments, strings, and brackets that join lines.
+TOKEN = re.compile(
+    r"""#.*|\\.|(?P<quote>\'{3}|"{3})|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|(?P<bracket>[][(){}])"""
+)
+
+OPENED, CLOSED = tuple("([{"), tuple(")]}")
 
 WITH_VALUE = ("--key", "--device")  # options of %grade
 
@@ -54,9 +75,9 @@ def answer_in(cells: list[Cell], kata_name: str, label: str) -> str:
 
 
 def require_answer(answer: str | None, kata_name: str, label: str) -> str:
-    """Return `answer`. Raises SubmissionRejected if it is None."""
+    """Return `answer`. Raises Unreadable if it is None: what the cells hold is not known to be an answer."""
     if answer is None:
-        raise SubmissionRejected(f"{label} holds no answer: no cell begins with %%kata {kata_name}.")
+        raise Unreadable(f"{label} holds no answer: no cell begins with %%kata {kata_name}.")
     return answer
 
 
@@ -74,10 +95,14 @@ def katas_in(path: Path, known: Iterable[str]) -> list[str]:
 
 def answer_to(kata_name: str, cells: Iterable[Cell]) -> str | None:
     """Return the code of the cell that counts, without its magic, or None if no cell answers the kata."""
-    cells = [cell for cell in cells if cell.get("cell_type") == "code"]
-    own = [cell for cell in cells if kata_name in (grade_id(cell), _kata_of_magic(cell))]
-    answers = [without_magic(text_of(cell)) for cell in own]
-    written = [answer for answer in answers if not is_unwritten(answer)]
+    opened = (
+        (grade_id(cell), *opening_of(text_of(cell))) for cell in cells if cell.get("cell_type") == "code"
+    )
+    own = [code for marked, named, code in opened if kata_name == (named or marked)]
+    if sum(map(len, own)) > MOST_SOURCE:
+        raise Unreadable(f"The cells of {kata_name} hold more than {MOST_SOURCE >> 10} KiB of code.")
+    answers = list(map(code_of, own))
+    written = [answer for answer in answers if len(answer) > LARGEST_STUB or not is_unwritten(answer)]
     return next(iter((written or answers)[-1:]), None)
 
 
@@ -96,9 +121,71 @@ def text_of(cell: Cell) -> str:
     return "".join(line for line in lines if isinstance(line, str))
 
 
-def without_magic(source: str) -> str:
-    """Return the code with an empty line in place of `%%kata NAME`, so that line numbers stay the same."""
-    return OPENING.sub("\n", source, count=1) if OPENING.match(source) else source
+def opening_of(source: str) -> tuple[str, str]:
+    """Return the kata that a cell names by `%%kata`, or "", and its code, with an empty line in place of each
+    magic above it, so that line numbers stay the same. Magics that run the cell may stand above or below."""
+    name, at, above = "", 0, ""
+    while found := BLANK.match(source, at) or RUNNING.match(source, at) or OPENING.match(source, at):
+        if found.re is OPENING and name:
+            break
+        name = found[1] if found.re is OPENING else name
+        at, above = found.end(), above + "\n"
+    return (name, above + source[at:]) if name else ("", source)
+
+
+def code_of(source: str) -> str:
+    """Return the code of a cell that the kernel runs, without what only a kernel can run.
+
+    `%time f(x)` becomes `f(x)`, what is assigned from a magic or a command is None, and any other such line
+    is `pass` and a comment. A source without such lines, and valid Python, stays as it is.
+    """
+    source = opening_of(f"%%kata _\n{source}")[1][1:] if source.lstrip().startswith("%%") else source
+    lines, within, depth = source.split("\n"), "", 0
+    is_code = is_joined = False  # by a backslash at the end of a line of code, or of a magic
+    for number, line in enumerate(lines):
+        begins = not within and depth <= 0 and not is_code
+        if is_joined or (begins and (LINE_MAGIC.match(line) or ASSIGNED.match(line))):
+            lines[number] = "" if is_joined else _as_code(line)
+            is_joined = line.endswith("\\")
+        else:
+            within, depth = _state_after(line, within, depth)
+            is_code = line.endswith("\\")
+    changed = "\n".join(lines)
+    return changed if changed != source and not _is_python(source) else source
+
+
+def _as_code(line: str) -> str:
+    """Return a line with a magic as Python."""
+    if timed := TIMED.match(line):
+        return timed[1] + line[timed.end() :]
+    if assigned := ASSIGNED.match(line):
+        return f"{assigned[1]}None  # {line.strip()}"
+    return f"{line[: len(line) - len(line.lstrip())]}pass  # {line.strip()}"
+
+
+def _state_after(line: str, within: str, depth: int) -> tuple[str, int]:
+    """Return the quotes of the text that is open after a line, or "", and how many brackets are."""
+    at = 0
+    while at < len(line):
+        if within:
+            end = re.compile(rf"(?:\\.|(?!{within}).)*{within}").match(line, at)
+            if end is None:
+                return within, depth
+            at, within = end.end(), ""
+        elif found := TOKEN.search(line, at):
+            at, within = found.end(), found["quote"] or ""
+            depth += (found["bracket"] in OPENED) - (found["bracket"] in CLOSED)
+        else:
+            break
+    return within, depth
+
+
+def _is_python(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def katas_asked(source: str) -> list[str]:
@@ -108,28 +195,28 @@ def katas_asked(source: str) -> list[str]:
     return [word for before, word in pairs if not word.startswith("-") and before not in WITH_VALUE]
 
 
-def _kata_of_magic(cell: Cell) -> str:
-    opening = OPENING.match(text_of(cell))
-    return opening[1] if opening else ""
-
-
 def read_cells(path: Path) -> list[Cell]:
     """Return all cells of a notebook. Raises SubmissionRejected if the file is not a notebook."""
     label = shorten(path)
     return cells_in(read_bytes(path, label, LARGEST, "a notebook"), label)
 
 
+@lru_cache(maxsize=1)  # a notebook with forty katas is asked for each
 def cells_in(data: bytes, label: str) -> list[Cell]:
-    """Return all cells of a notebook given as bytes. Raises SubmissionRejected if it is not a notebook."""
+    """Return all cells of a notebook given as bytes. Raises Unreadable if it is not a notebook, or holds so
+    many values that reading them would take all memory."""
+    text = utf8(data, label, LARGEST)
+    if sum(map(text.count, "{[,")) > MOST_VALUES:
+        raise Unreadable(f"{label} holds more than {MOST_VALUES:,} values; clear its outputs and save it.")
     try:
-        found = json.loads(decoded(data, label, LARGEST))
+        found = json.loads(text)
     except (ValueError, RecursionError, MemoryError):
-        raise SubmissionRejected(
-            f"{label} is no notebook, or a damaged one: it cannot be read as JSON."
-        ) from None
+        raise Unreadable(f"{label} is no notebook, or a damaged one: it cannot be read as JSON.") from None
     cells = found.get("cells") if isinstance(found, dict) else None
     if not isinstance(cells, list):
-        raise SubmissionRejected(
+        raise Unreadable(
             f"{label} holds no cells; open it in Jupyter and save it as a notebook of version 4."
         )
+    if len(cells) > MOST_CELLS:
+        raise Unreadable(f"{label} holds more than {MOST_CELLS:,} cells.")
     return [cell for cell in cells if isinstance(cell, dict)]

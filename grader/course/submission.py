@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from grader.course.catalog import KataInfo, shorten
-from grader.course.files import NotReadable, TooLarge, read_file
+from grader.course.files import NotReadable, TooLarge, read_below, read_file, source_text
 from grader.errors import reason_of
 
 MAX_BYTES = 1 << 20
+LFS = b"version https://git-lfs.github.com/spec/"  # how a pointer of Git LFS begins
 LONGEST_LINE = 100  # characters that are shown of a line with a syntax error
 
 
@@ -24,6 +25,11 @@ class SubmissionRejected(Exception):
     def __init__(self, message: str, excerpt: str = "") -> None:
         super().__init__(message)
         self.excerpt = excerpt
+
+
+class Unreadable(SubmissionRejected):
+    """What was handed in could not be read, which says nothing about the code in it: it is not judged, and
+    must not count as 0."""
 
 
 @dataclass(frozen=True)
@@ -195,31 +201,48 @@ def _excerpt(error: SyntaxError) -> str:
     return f"{lead}{code[:LONGEST_LINE]}{caret}" if code else ""
 
 
-def read_bytes(path: Path, label: str, limit: int = MAX_BYTES, what: str = "a Python file") -> bytes:
-    """Return the content of a student's file, which must be a regular file of at most `limit` bytes. Raises
-    SubmissionRejected."""
+def read_bytes(
+    path: Path, label: str, limit: int = MAX_BYTES, what: str = "a Python file", root: Path | None = None
+) -> bytes:
+    """Return the content of a student's file, which must be a regular file of at most `limit` bytes. With
+    `root`, a folder that the student filled, no folder on the way may be a link. Raises Unreadable."""
     try:
-        return read_file(path, limit)
+        return read_below(root, path.relative_to(root).parts, limit) if root else read_file(path, limit)
     except FileNotFoundError:
-        raise SubmissionRejected(f"There is no file {label}.") from None
+        raise Unreadable(f"There is no file {label}.") from None
     except TooLarge as error:
-        raise SubmissionRejected(f"{label} {error.strerror}.") from None
+        raise Unreadable(f"{label} {error.strerror}.") from None
     except NotReadable as error:  # a link could point to the solution
-        raise SubmissionRejected(f"{label} {error.strerror}; {what} is needed.") from None
+        raise Unreadable(f"{label} {error.strerror}; {what} is needed.") from None
     except OSError as error:
-        raise SubmissionRejected(f"{label} cannot be read: {reason_of(error)}.") from None
+        raise Unreadable(f"{label} cannot be read: {reason_of(error)}.") from None
 
 
-def decoded(data: bytes, label: str, limit: int = MAX_BYTES) -> str:
-    """Decode UTF-8. Raises SubmissionRejected if the bytes are not UTF-8 or more than `limit`."""
+def decoded(data: bytes, label: str) -> str:
+    """Return the source in a Python file, as Python decodes it. Raises Unreadable if it cannot be decoded, is
+    too large, or is what Git LFS leaves in place of a file."""
+    return _decoded(data, label, MAX_BYTES, source_text)
+
+
+def utf8(data: bytes, label: str, limit: int = MAX_BYTES) -> str:
+    """Return a text in UTF-8. Raises Unreadable, as `decoded` does."""
+    return _decoded(data, label, limit, lambda data: data.decode("utf-8-sig"))
+
+
+def _decoded(data: bytes, label: str, limit: int, decode: Callable[[bytes], str]) -> str:
     if len(data) > limit:
-        raise SubmissionRejected(f"{label} is larger than {limit >> 20} MiB.")
+        raise Unreadable(f"{label} is larger than {limit >> 20} MiB.")
+    if data.startswith(LFS):
+        raise Unreadable(f"{label} is a pointer of Git LFS, without the file's content: run `git lfs pull`.")
     try:
-        return data.decode("utf-8-sig")
+        return decode(data)
     except UnicodeDecodeError as error:
-        raise SubmissionRejected(
-            f"{label} is not UTF-8: byte {error.start} cannot be read. Save it as UTF-8."
+        name = "UTF-8" if error.encoding.startswith("utf") else error.encoding
+        raise Unreadable(
+            f"{label} is not {name}: byte {error.start} cannot be read. Save it as UTF-8."
         ) from None
+    except LookupError as error:
+        raise Unreadable(f"{label} cannot be decoded: {error}. Save it as UTF-8.") from None
 
 
 def is_stub(node: ast.stmt) -> bool:

@@ -235,8 +235,8 @@ def title_of(kata: KataReport, check: CheckReport) -> str:
 
 
 def file_of(kata: KataReport) -> str:
-    """Return the path of the student's file in a repository of the course."""
-    return f"exercises/{kata.track}/{kata.name}.py"
+    """Return the path of the file that was named, or that of the student's file in the course."""
+    return kata.file or f"exercises/{kata.track}/{kata.name}.py"
 
 
 def line_of(message: str) -> int:

@@ -20,6 +20,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from grader.course.catalog import Course, CourseError, KataInfo, open_course
+from grader.course.notebook_cells import code_of
 from grader.course.submission import is_unwritten
 from grader.kata import KataError
 from grader.notebooks.outputs import frame_bundle, mime_bundle, score_of
@@ -49,8 +50,9 @@ class KataMagics(Magics):
         """%%kata NAME: run the cell and save its source as the answer to that kata."""
         info = _or_usage_error(lambda: _course().kata_info(line.strip()))
         source = "\n" + cell
-        before = self.sources.pop(info.name, source)
-        self.sources[info.name] = before if is_unwritten(source) else source  # as autograding chooses
+        code = code_of(source)
+        before = self.sources.pop(info.name, code)
+        self.sources[info.name] = before if is_unwritten(code) else code  # as autograding chooses
         if not self.shell.run_cell(source).success:
             raise CellFailed
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.kata import kata as run_kata
-from grader.course.notebook_cells import grade_id
+from grader.course.notebook_cells import code_of, grade_id
 from grader.course.submission import SubmissionRejected
 
 pytestmark = pytest.mark.slow
@@ -212,7 +212,7 @@ def points(grade, code):
     if code == ANSWERS["is_not_begun"]:
         return 0.0
     try:
-        return grade(code).score / 100
+        return grade(code_of(code)).score / 100
     except SubmissionRejected:
         return 0.0
 

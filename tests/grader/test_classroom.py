@@ -22,7 +22,7 @@ from grader.classroom.roster import Member, Roster, read_roster
 from grader.classroom.run import ClassRun, RunCounts
 from grader.classroom.similarity import shape
 from grader.classroom.store import Store, StoreUnusable
-from grader.classroom.student_reports import begun_katas, class_reports, with_waiting_katas
+from grader.classroom.student_reports import class_reports, counted_katas, with_waiting_katas
 from grader.classroom.task import GraderOptions, Task, Verdict, judge, put_aside, verdict_of
 from grader.cli.kata import kata
 from grader.course import release_manifest
@@ -350,7 +350,9 @@ def rows_of(path):
 
 @pytest.mark.usefixtures("lost")
 def test_a_fault_of_the_grader_is_a_blank_cell_and_not_a_0(info, store, tmp_path):
-    statistics = write_outputs(tmp_path, store, begun_katas(store, [info]), "cpu")
+    statistics = write_outputs(
+        tmp_path, store, counted_katas(store, [info], Policy(), datetime.now(UTC)), "cpu"
+    )
     assert [row[-1] for row in rows_of(tmp_path / "canvas.csv")[2:]] == ["10", "", "0"]
     assert [row[-2:] for row in rows_of(tmp_path / "moodle.csv")[1:]] == [["10", "10"], ["", ""], ["0", "0"]]
     assert rows_of(tmp_path / "by_hand.csv")[1:] == [
@@ -362,7 +364,7 @@ def test_a_fault_of_the_grader_is_a_blank_cell_and_not_a_0(info, store, tmp_path
     assert "unreadable" not in page
     assert '<td class="r">?</td><td class="quiet"></td><td class="e">?</td>' in page
     assert statistics.katas["double"].tried == 1
-    assert "1 file could not be judged: by_hand.csv lists them." in render(statistics, RunCounts(), tmp_path)
+    assert "1 file could not be judged: by_hand.csv says why." in render(statistics, RunCounts(), tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "reports.jsonl").read_text().splitlines()]
     assert [line["unjudged"] for line in lines] == [[], ["double"], []]
 
@@ -378,7 +380,7 @@ def test_a_kata_that_could_be_judged_for_nobody_is_listed_all_the_same(info, han
     faulty = FakePool(info)
     faulty.verdict = lambda _task: Verdict("error", 0, 0, "", fault="OSError: no room")
     run(info, hand_in({"ada": "passes"}), store, pool=faulty)
-    assert begun_katas(store, [info]) == [info]
+    assert counted_katas(store, [info], Policy(), datetime.now(UTC)) == [info]
 
 
 def test_a_file_that_was_put_aside_is_a_blank_cell(info, hand_in, store):
@@ -626,7 +628,7 @@ def outputs(info, hand_in, store, tmp_path):
     roster = Roster([Member("a1", "Ada", "A"), Member("b2", "=Bob"), Member("z9", "Zoe")])
     files = {"a1": "passes", "b2": "triples", "eve": "odd answer", "dan": "odd answer, again"}
     counts, _ = run(info, hand_in(files), store, roster)
-    where = (tmp_path / "grades", store, begun_katas(store, [info]), "cpu")
+    where = (tmp_path / "grades", store, counted_katas(store, [info], Policy(), datetime.now(UTC)), "cpu")
     statistics = write_outputs(*where, counts, course="The dojo")
     return tmp_path / "grades", statistics, counts
 
@@ -869,3 +871,45 @@ def test_a_kata_waits_for_those_that_it_needs_however_far_away(tiny_course):
         ("b", "waiting", "Waiting for `double`, which must pass first."),
         ("double", "failed", ""),
     ]
+
+
+# what was handed out and not handed in
+
+
+@pytest.fixture
+def grade_week(tiny_course, info, tmp_path, write, monkeypatch):
+    """`grade_week(policy, *words)` grades one student who did one of two katas; it returns the row for Moodle
+    and the possible points."""
+
+    def run(policy, *words):
+        write(tmp_path, {"in/ada/double.py": "passes", "class.csv": "id\nada\n", "policy.toml": policy})
+        monkeypatch.setattr(command, "open_pool", lambda *_: FakePool(info))
+        asked = ["grade", tmp_path / "in", "--roster", tmp_path / "class.csv", "--output", tmp_path / "out"]
+        asked += ["--course", tiny_course.root, *words]
+        ran = CliRunner().invoke(kata, list(map(str, asked)))
+        assert ran.exit_code == 0, ran.output
+        (line,) = (tmp_path / "out" / "reports.jsonl").read_text().splitlines()
+        head, row = rows_of(tmp_path / "out" / "moodle.csv")
+        return dict(zip(head[2:], row[2:], strict=True)), json.loads(line)["possible"]
+
+    return run
+
+
+WEEK = '[weeks]\n1 = ["double", "center"]\n'
+
+
+def test_a_kata_of_the_week_that_was_not_handed_in_counts_as_0(grade_week):
+    row, possible = grade_week(WEEK)
+    assert (row, possible) == ({"double": "10", "center": "0", "Total": "10"}, 20)
+    assert grade_week("total = 20\n" + WEEK)[0]["Total"] == "10"
+
+
+def test_so_does_one_that_was_named_on_the_command_line(grade_week):
+    row, possible = grade_week("", "--kata", "double", "--kata", "center")
+    assert (row, possible) == ({"double": "10", "center": "0", "Total": "10"}, 20)
+    assert grade_week("")[1] == 10  # nobody has begun the other one
+
+
+def test_a_kata_that_is_not_due_yet_is_blank_and_in_the_total(grade_week):
+    row, possible = grade_week('timezone = "Europe/Berlin"\n' + WEEK + "[deadlines]\ncenter = 2090-01-01\n")
+    assert (row, possible) == ({"double": "10", "center": "", "Total": "10"}, 20)

@@ -117,41 +117,41 @@ def git(*words, cwd):
 
 @pytest.fixture
 def repositories(tmp_path, write):
-    """Two bare repositories and a class of their clones, of which one has no remote any more."""
+    """Two bare repositories, a class of their clones, and a list with one of them and an unknown one."""
     for name in ("ada", "bob"):
         folder = write(tmp_path / "first" / name, {"double.py": "x = 1"})
         git("init", "--quiet", cwd=folder)
         git("add", ".", cwd=folder)
         git("commit", "--quiet", "-m", "x", cwd=folder)
-        git("clone", "--quiet", "--bare", folder, tmp_path / f"{name}.git", cwd=tmp_path)
+        git("clone", "--quiet", "--bare", folder, tmp_path / f"hw1-{name}.git", cwd=tmp_path)
         (tmp_path / "in").mkdir(exist_ok=True)
-        git("clone", "--quiet", tmp_path / f"{name}.git", tmp_path / "in" / f"hw1-{name}", cwd=tmp_path)
-    git("remote", "remove", "origin", cwd=tmp_path / "in" / "hw1-bob")
+        git("clone", "--quiet", tmp_path / f"hw1-{name}.git", tmp_path / "in" / f"hw1-{name}", cwd=tmp_path)
+    (tmp_path / "list.txt").write_text(f"{tmp_path}/hw1-ada.git\n{tmp_path}/hw1-zoe.git\n")
     return tmp_path
 
 
 def give_back(folder, *words, **environment):
-    command = ["bash", folder / "give_back.sh", folder.parents[1] / "in", *words]
+    command = ["bash", folder / "give_back.sh", folder.parents[1] / "list.txt", *words]
     return subprocess.run(command, env={**os.environ, **WHO, **environment}, capture_output=True, text=True)
 
 
 def test_the_script_pushes_to_a_branch_of_its_own_and_can_run_again(given_back, repositories):
     folder = given_back()
-    before = git("rev-parse", "HEAD", cwd=repositories / "ada.git")
+    before = git("rev-parse", "HEAD", cwd=repositories / "hw1-ada.git")
     for _ in range(2):
         ran = give_back(folder)
         assert ran.stdout.splitlines() == [
             "given back: hw1-ada",
-            "failed: hw1-bob",
+            "failed: hw1-bob is not in the list",
             "2 repositories, 1 failed.",
         ], ran.stderr
         assert ran.returncode == 1
-    assert git("rev-parse", "HEAD", cwd=repositories / "ada.git") == before
-    assert "hw1-ada" in git("show", "feedback:feedback.html", cwd=repositories / "ada.git")
-    assert git("rev-list", "--count", "feedback", cwd=repositories / "ada.git") == "2\n"
+    assert git("rev-parse", "HEAD", cwd=repositories / "hw1-ada.git") == before
+    assert "hw1-ada" in git("show", "feedback:feedback.html", cwd=repositories / "hw1-ada.git")
+    assert git("rev-list", "--count", "feedback", cwd=repositories / "hw1-ada.git") == "2\n"
     write_whole(folder / "repositories" / "hw1-ada" / "feedback.html", b"better")
     give_back(folder)
-    assert git("show", "feedback:feedback.html", cwd=repositories / "ada.git") == "better"
+    assert git("show", "feedback:feedback.html", cwd=repositories / "hw1-ada.git") == "better"
 
 
 def test_the_script_opens_issues(given_back, repositories):
@@ -162,6 +162,18 @@ def test_the_script_opens_issues(given_back, repositories):
     ran = give_back(folder, "--issues", GH=str(gh))
     assert ran.stdout.splitlines()[0] == "given back: hw1-ada", ran.stderr
     text = folder / "repositories" / "hw1-ada" / "feedback.md"
-    asked = f"issue|create|--repo|{repositories / 'ada.git'}|--title|Feedback|--body-file|{text}|"
+    asked = f"issue|create|--repo|{repositories / 'hw1-ada.git'}|--title|Feedback|--body-file|{text}|"
     assert (repositories / "asked").read_text() == asked
-    assert text.read_text().startswith("0 of 10 points\n")
+    assert text.read_text().startswith("0 of 10 points. This is not final:")
+
+
+def test_the_script_does_not_ask_a_graded_clone_where_to_push(given_back, repositories):
+    clone = repositories / "in" / "hw1-ada"
+    git("clone", "--quiet", "--bare", clone, repositories / "elsewhere.git", cwd=repositories)
+    git("remote", "set-url", "origin", repositories / "elsewhere.git", cwd=clone)
+    git("config", "core.fsmonitor", f"touch {repositories}/owned", cwd=clone)
+    folder = given_back()
+    assert give_back(folder).stdout.startswith("given back: hw1-ada\n")
+    assert "feedback" not in git("branch", "--list", "feedback", cwd=repositories / "elsewhere.git")
+    assert "feedback" in git("branch", "--list", "feedback", cwd=repositories / "hw1-ada.git")
+    assert not (repositories / "owned").exists()

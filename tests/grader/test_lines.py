@@ -5,8 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from grader.cli.console import Console
+from grader.cli.grade import grade
 from grader.cli.output import ReportOutput
 from grader.formats.lines import BEGINS, render
 from grader.formats.terminal import View
@@ -71,3 +73,11 @@ def test_a_watch_says_where_a_round_begins(matchers, capsys):
     Console(ReportOutput(("terminal",), None), 1, View()).begin_round()
     assert capsys.readouterr().out == BEGINS + "\n"
     assert re.match(matchers[1]["background"]["beginsPattern"], BEGINS)
+
+
+def test_a_file_that_was_named_is_the_one_in_the_line(tiny_course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.py").write_text("def double(:\n")
+    words = ["double", "--file", "other.py", "--course", str(tiny_course.root), "--format", "lines"]
+    shown = CliRunner().invoke(grade, words).stdout.splitlines()
+    assert shown[0].startswith("other.py:1:1: error: other.py has a syntax error in line 1")

@@ -6,6 +6,7 @@ import pytest
 
 import grader
 from grader.course.catalog import Course, CourseError
+from grader.course.notebook_cells import answer_to
 from grader.notebooks import magics
 from grader.report import CheckReport, KataReport
 
@@ -61,6 +62,30 @@ def test_a_kata_cell_is_run_and_its_source_is_saved(shell, run_cell, graded):
     assert shell.user_ns["double"](2) == 4
     run_cell("%grade double")
     assert graded == [("double", f"\n{RIGHT}", "", "cpu")]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        f"%%time\n%%kata double\n{RIGHT}",
+        f"%%capture out\n%%kata double\n{RIGHT}",
+        f"%%kata double\n%%time\n{RIGHT}",
+        f"\n\n%%kata double\n{RIGHT}",
+        f"%%kata double\n%xmode Plain\n!true\n{RIGHT}double?\n",
+        f"%%kata double\n%time y = 3\nx = !echo\n{RIGHT}",
+        f'%%kata double\n{RIGHT}T = """\n!no command\n"""\n',
+    ],
+)
+def test_the_kernel_a_file_and_autograding_see_the_same_source(shell, run_cell, graded, cell):
+    assert run_cell(cell).result.success
+    assert shell.user_ns["double"](2) == 4
+    run_cell("%grade double")
+    ((_, source, _, _),) = graded
+    found = answer_to("double", [{"cell_type": "code", "source": cell, "metadata": {}}])
+    assert source.strip("\n") == found.strip("\n")
+    names = {}
+    exec(found, names)
+    assert names["double"](2) == 4
 
 
 def test_the_last_cell_that_was_run_counts(run_cell, graded):

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from grader.cli.grade import grade as run_grade
 from grader.cli.kata import kata as run_kata
 from grader.course.catalog import Course, CourseError
-from grader.course.notebook_cells import katas_asked, katas_in, source_of
-from grader.course.submission import SubmissionRejected
+from grader.course.notebook_cells import code_of, katas_asked, katas_in, source_of
+from grader.course.submission import SubmissionRejected, Unreadable
 from grader.formats import html
 from grader.notebooks import optional_dependency
 from grader.notebooks.notebook import to_markdown
@@ -60,6 +60,11 @@ EMPTY = f"def double(x):\n    {STUB}"
         ([code("# my own words\nx = 1", grade_id="double")], "# my own words\nx = 1"),
         ([code("%%kata double", grade_id=["double"])], "\n"),
         ([{**code("%%kata double\nx = 1"), "metadata": "none"}], "\nx = 1"),
+        ([code("\n%%kata double\nx = 1")], "\n\nx = 1"),
+        ([code("%%time\n%%kata double\nx = 1")], "\n\nx = 1"),
+        ([code("%%kata double\n%%capture out\nx = 1")], "\n\nx = 1"),
+        ([code("%%kata double\nx = 1\n!ls")], "\nx = 1\npass  # !ls"),
+        ([code("%%kata other\nx = 1", grade_id="double"), code("%%kata double\nx = 2")], "\nx = 2"),
     ],
     ids=[
         "text",
@@ -72,6 +77,11 @@ EMPTY = f"def double(x):\n    {STUB}"
         "magic_lost",
         "odd_name",
         "odd_metadata",
+        "empty_line",
+        "timed",
+        "captured",
+        "command",
+        "magic_before_mark",
     ],
 )
 def test_the_cell_that_answers_a_kata(notebook, cells, answer):
@@ -82,13 +92,13 @@ def test_the_cell_that_answers_a_kata(notebook, cells, answer):
     "cell",
     [
         {**code("%%kata double\nx = 1"), "cell_type": "markdown"},
-        code("\n%%kata double\nx = 1"),
+        code("%%bash\n%%kata double\nx = 1"),
         code("%%kata doubles\nx = 1"),
         code("print('%%kata double')"),
         {"source": 5},
         "%%kata double",
     ],
-    ids=["markdown", "not_first", "longer_name", "quoted", "no_text", "no_cell"],
+    ids=["markdown", "run_by_bash", "longer_name", "quoted", "no_text", "no_cell"],
 )
 def test_cells_that_answer_nothing(notebook, cell):
     with pytest.raises(
@@ -115,6 +125,33 @@ def test_a_file_that_is_not_a_notebook_is_refused(tmp_path, data, told):
     with pytest.raises(SubmissionRejected) as refused:
         source_of(path, "double")
     assert str(refused.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("source", "plain"),
+    [
+        ("%matplotlib inline\nx = 1", "pass  # %matplotlib inline\nx = 1"),
+        ("!pip install \\\n  numpy\nx = 1", "pass  # !pip install \\\n\nx = 1"),
+        ("if x:\n    %timeit f(x)", "if x:\n    pass  # %timeit f(x)"),
+        ("%time x = f()", "x = f()"),
+        ("files = !ls", "files = None  # files = !ls"),
+        ("np.sum?\n?np", "pass  # np.sum?\npass  # ?np"),
+        ('"""\n%not a magic\n"""\n!ls', '"""\n%not a magic\n"""\npass  # !ls'),
+        ("!ls\nx = (1\n %y)", "pass  # !ls\nx = (1\n %y)"),
+        ("!ls\nx = 1 \\\n %y", "pass  # !ls\nx = 1 \\\n %y"),
+        ("x = 7 %3\ny = x != 2", "x = 7 %3\ny = x != 2"),
+        ("def f(:\n", "def f(:\n"),
+        ("print('%grade')", "print('%grade')"),
+    ],
+)
+def test_what_only_a_kernel_can_run_is_taken_out(source, plain):
+    assert code_of(source) == plain
+
+
+def test_a_notebook_of_millions_of_values_is_refused_before_it_is_read(tmp_path):
+    (tmp_path / "mine.ipynb").write_bytes(b'{"cells": [' + b"{}," * 1_000_001 + b"{}]}")
+    with pytest.raises(Unreadable, match="holds more than 1,000,000 values; clear its outputs and save it"):
+        source_of(tmp_path / "mine.ipynb", "double")
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,8 @@ def test_many_are_set_from_a_file_or_none(override, store, tmp_path):
     )
     assert override("--csv", str(table), *WHO).stdout.startswith("2 overrides set.")
     assert [line.split("  ")[0] for line in override("--list").stdout.splitlines()] == ["ada", "bob"]
+    table.write_text("student;kata;points;why\nada;double;2;as a spreadsheet in Europe writes it\n")
+    assert override("--csv", str(table), *WHO).stdout.startswith("1 override set.")
     assert store
 
 

@@ -366,3 +366,77 @@ def test_linked_objects_are_no_record(repository):
 def test_a_platforms_time_needs_a_zone(text, seconds):
     found = of_text(text, "Gradescope")
     assert (found and found.at.timestamp()) == seconds
+
+
+# days are those of the calendar, also where the clocks change
+
+CLOCKS = """
+timezone = "Europe/Berlin"
+[late]
+grace = "{grace}"
+closed_after = "{closed}"
+[deadlines]
+double = {due}
+"""
+
+
+@pytest.mark.parametrize(
+    ("due", "closed", "at", "is_open"),
+    [
+        ("2026-03-28T20:00:00", "1d", "2026-03-29T20:00:00+02:00", True),  # 23 hours later
+        ("2026-03-28T20:00:00", "1d", "2026-03-29T20:00:01+02:00", False),
+        ("2026-10-24T20:00:00", "1d", "2026-10-25T20:00:00+01:00", True),  # 25 hours later
+        ("2026-10-24T20:00:00", "1d", "2026-10-25T20:00:01+01:00", False),
+        ("2026-03-28T20:00:00", "24h", "2026-03-29T21:00:00+02:00", True),  # hours are those that pass
+        ("2026-03-28T20:00:00", "24h", "2026-03-29T21:00:01+02:00", False),
+        ("2026-10-24T20:00:00", "24h", "2026-10-25T19:00:01+01:00", False),
+        ("2026-10-24T20:00:00+02:00", "1d", "2026-10-25T20:00:00+01:00", True),  # an offset is no zone
+        ("2026-10-25T02:30:00", "30m", "2026-10-25T02:45:00+02:00", True),  # the first 02:45 of two
+        ("2026-10-25T02:30:00", "30m", "2026-10-25T02:45:00+01:00", False),
+        ("2026-03-28T02:30:00", "1d", "2026-03-29T03:30:00+02:00", True),  # there is no 02:30
+        ("2026-03-28T02:30:00", "1d", "2026-03-29T03:30:01+02:00", False),
+    ],
+)
+def test_days_are_of_the_calendar_and_hours_of_the_clock(policy, due, closed, at, is_open):
+    when = {"double": HandedIn(datetime.fromisoformat(at), "the commit")}
+    closes = policy(CLOCKS.format(grace="0m", closed=closed, due=due))
+    assert marks(closes, when, double=800).katas["double"].points == (800 if is_open else 0)
+    graces = policy(CLOCKS.format(grace=closed, closed="0m", due=due))
+    assert marks(graces, when, double=800).katas["double"].points == (800 if is_open else 0)
+
+
+@pytest.mark.parametrize(
+    ("due", "extended"),
+    [
+        ("2026-03-28T20:00:00", "2026-03-30T20:00:00+02:00"),
+        ("2026-10-24T20:00:00", "2026-10-26T20:00:00+01:00"),
+    ],
+)
+def test_an_extension_of_days_ends_at_the_same_time_of_day(policy, due, extended):
+    found = policy(CLOCKS.format(grace="0m", closed="", due=due) + '[extensions.ada]\ndouble = "2d"\n')
+    assert found.deadline("ada", "double") == datetime.fromisoformat(extended)
+
+
+def test_a_zone_that_does_not_exist_is_refused_without_any_date(policy):
+    with pytest.raises(CourseError, match="timezone: Berlin is not known here"):
+        policy('timezone = "Berlin"')
+
+
+# what was handed out counts
+
+
+def test_a_week_that_somebody_has_begun_counts_as_a_whole(policy):
+    weeks = policy('[weeks]\n1 = ["double", "center"]\n')
+    assert weeks.handed_out(["double", "center"], {"double"}, NOW) == ["double", "center"]
+    assert weeks.handed_out(["double", "center"], set(), NOW) == []
+
+
+def test_a_week_or_a_kata_whose_deadline_has_passed_counts(policy):
+    terms = 'timezone = "Europe/Berlin"\n[weeks]\n1 = ["double"]\n[deadlines]\n{} = 2026-11-20\n'
+    assert policy(terms.format('"week 1"')).handed_out(["double", "center"], set(), NOW) == ["double"]
+    assert policy(terms.format("center")).handed_out(["double", "center"], set(), NOW) == ["center"]
+    assert policy(terms.format("center")).handed_out(["center"], set(), NOW - timedelta(days=30)) == []
+
+
+def test_without_weeks_what_somebody_has_begun_counts(policy):
+    assert policy("").handed_out(["double", "center"], {"center"}, NOW) == ["center"]

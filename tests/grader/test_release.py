@@ -573,9 +573,12 @@ def test_the_classroom50_autograder_never_imports_from_the_checkout(release, tmp
 @pytest.mark.parametrize("template", sorted(repository.TEMPLATES.iterdir()), ids=lambda path: path.name)
 def test_every_action_is_pinned_by_its_digest(template):
     used = re.findall(r"uses: (.+)", template.read_text())
-    moving = [one for one in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", one)]
-    # nobody could confirm a digest of the reporter, whose service is retired
-    assert [one for one in moving if one != "classroom-resources/autograding-grading-reporter@v1"] == []
+    assert [one for one in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", one)] == []
+
+
+@pytest.mark.parametrize("name", ["grade.yml", "classroom.yml"])
+def test_a_workflow_may_write_nothing(name):
+    assert "write" not in (repository.TEMPLATES / name).read_text()
 
 
 @pytest.mark.parametrize("template", sorted(repository.TEMPLATES.iterdir()), ids=lambda path: path.name)
@@ -829,6 +832,47 @@ def test_an_update_needs_two_releases(corrected, own, tmp_path):
     (corrected[0] / "README.md").unlink()
     refused = own("update", *corrected)
     assert refused.stderr == "out is not whole: no such file or directory; release again.\n"
+
+
+def test_an_update_with_its_arguments_exchanged_is_refused_and_changes_nothing(corrected, own):
+    release, theirs = corrected
+    before = {path: path.read_bytes() for path in release.rglob("*") if path.is_file()}
+    refused = own("update", theirs, release)
+    assert (refused.exit_code, refused.stderr) == (
+        4,
+        "theirs is no release as it was written: exercises/attention/double.py was changed. Name the release"
+        " first, then the student's folder: kata update RELEASE FOLDER\n",
+    )
+    assert {path: path.read_bytes() for path in release.rglob("*") if path.is_file()} == before
+
+
+def test_an_update_replaces_no_answer_whatever_the_list_of_files_says(corrected, own):
+    release, theirs = corrected
+    mine = theirs / "exercises" / "attention" / "double.py"
+    found = manifest_of(theirs)
+    found["files"]["exercises/attention/double.py"] = release_manifest.digest(mine.read_bytes())
+    found["files"]["exercises/attention/old.py"] = release_manifest.digest(mine.read_bytes())
+    mine.with_name("old.py").write_bytes(mine.read_bytes())
+    (theirs / release_manifest.NAME).write_text(json.dumps(found))
+    told = own("update", release, theirs)
+    assert told.exit_code == 0, told.output
+    assert mine.read_text().endswith(RIGHT)
+    assert mine.with_name("old.py").read_text().endswith(RIGHT)
+
+
+def test_a_release_fills_no_folder_that_is_not_its_own(own, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    refused = own("release", tmp_path / "mine")
+    assert (refused.exit_code, refused.stderr) == (
+        4,
+        "mine is not empty and no release: it holds thesis.tex. Name a new folder, or one that a release"
+        " wrote.\n",
+    )
+    (tmp_path / "mine" / "thesis.tex").unlink()
+    (tmp_path / "mine" / ".git").mkdir()
+    (tmp_path / "mine" / "README.md").write_text("x")
+    assert own("release", tmp_path / "mine").exit_code == 0
 
 
 @pytest.mark.slow

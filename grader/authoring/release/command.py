@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -27,6 +28,7 @@ from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.changed_statement import renamed
 from grader.formats.escaping import points
 from grader.formats.gradescope import VISIBILITIES
+from grader.report_texts import listed
 from grader.values.formatting import counted
 
 
@@ -91,6 +93,7 @@ def release_course(
     the repository, which students read, and open in Gradescope's zip, which they do not. What is not said is
     as in the release before into the same folder.
     """
+    _require_own_folder(folder)
     before = ReleaseBefore(course, folder)
     infos, is_all = before.katas(names, remove)
     hosts = before.hosts(hosts, remove)
@@ -142,3 +145,16 @@ def release_course(
             for name, data in files_of(course, for_hosts, infos).items():
                 keys.save(path / name, data)
             click.echo(f"Build the image: docker build --tag {course.syllabus.slug} {shorten(path)}/image")
+
+
+def _require_own_folder(folder: Path) -> None:
+    """Raise CourseError for a folder with files that no release wrote. What is hidden may be there, such as
+    `.git`, and a text about the repository."""
+    if not folder.is_dir() or release_manifest.is_release(folder):
+        return
+    others = [name for name in sorted(os.listdir(folder)) if not name.startswith((".", "README", "LICENSE"))]
+    if others:
+        raise CourseError(
+            f"{shorten(folder)} is not empty and no release: it holds {listed(others[:3])}."
+            " Name a new folder, or one that a release wrote."
+        )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -17,14 +18,22 @@ from grader.authoring.release.wheel import build_wheel, zipped
 from grader.authoring.verify.record import described, require_verified
 from grader.course import changed_statement, release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
-from grader.course.files import safe_parts
+from grader.course.files import Folder, read_below, read_file, safe_parts, text_of
 from grader.course.stubs import stub_in
-from grader.course.submission import SubmissionRejected, read_bytes, read_submission
+from grader.course.submission import (
+    SubmissionRejected,
+    digest,
+    is_unwritten,
+    read_bytes,
+    read_submission,
+)
 from grader.course.syllabus import Syllabus, to_text
 from grader.errors import reason_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 TASKS = Path(__file__).parents[2] / "cli" / "templates" / "tasks.json"  # as `grade --start` writes it
+LARGEST_FILE = release_manifest.LARGEST_PART
+WRONG_CODE = re.compile(rb'ships_wrong_code="(\w{12})"')
 SEALED = ".github/sealed.key"
 OPEN_KEYS = " --key keys"  # so that solutions beside them are never read
 PLAIN = {
@@ -145,46 +154,83 @@ def verifications(course: Course, infos: list[KataInfo]) -> dict[str, str]:
 
 def write_release(folder: Path, files: dict[str, bytes], **about: object) -> ReleaseOutcome:
     """Write the files, except those that were changed since the last release, and the manifest with the
-    facts in `about`. Raises CourseError."""
+    facts in `about`. An exercise is replaced or removed only if it is a stub that is known. Raises
+    CourseError."""
     if (folder / "solutions").exists():
         raise CourseError(f"{shorten(folder)} holds solutions; a release goes into a folder of its own.")
     before, outcome = release_manifest.read_list(folder), ReleaseOutcome()
     files = {**files, **_corrected_statements(folder, files, before)}
     files |= _moved(folder, files, before, about.get("renamed"))
-    for name, data in files.items():
-        path = folder / name
-        if _has_link(folder, name):  # in a student's repository it may lead anywhere
-            outcome.kept.append(name)
-            continue
-        kept = release_manifest.digest_of(path)
-        if path.is_file() and kept not in (before.get(name), release_manifest.digest(data)):
-            outcome.kept.append(name)
-            continue
-        keys.save(path, data)
-        outcome.written.append(name)
-    for name, value in before.items():
-        path = folder / name
-        if name in files or _has_link(folder, name):
-            continue
-        if release_manifest.digest_of(path) == value:
-            path.unlink()
-            outcome.removed.append(name)
-    keys.save(folder / release_manifest.NAME, release_manifest.to_text(files, **about).encode())
+    wrong_code = _wrong_code(files.values()) | _wrong_code(map(_content, _declarations(folder)))
+    try:
+        with Folder(folder, makes=True) as theirs:
+            for name, data in files.items():
+                kept = release_manifest.digest_of(folder / name)
+                is_theirs = kept not in (before.get(name), release_manifest.digest(data)) or (
+                    kept != release_manifest.digest(data) and not _is_ours(folder, name, wrong_code)
+                )
+                # in a student's repository a link may lead anywhere
+                if _has_link(folder, name) or ((folder / name).is_file() and is_theirs):
+                    outcome.kept.append(name)
+                    continue
+                theirs.write(*safe_parts(name), data=data)
+                outcome.written.append(name)
+            for name, value in before.items():
+                if name in files or _has_link(folder, name):
+                    continue
+                is_known = release_manifest.digest_of(folder / name) == value
+                if is_known and _is_ours(folder, name, wrong_code):
+                    theirs.remove(*safe_parts(name))
+                    outcome.removed.append(name)
+            theirs.write(release_manifest.NAME, data=release_manifest.to_text(files, **about).encode())
+    except OSError as error:
+        raise CourseError(f"{shorten(folder)} cannot be written: {reason_of(error)}.") from None
     return outcome
 
 
 def update(release: Path, folder: Path) -> ReleaseOutcome:
-    """Bring a release into a student's repository. Raises CourseError."""
+    """Bring a release into a student's repository. Raises CourseError, also if the first folder differs from
+    its own list of files, as a student's does."""
     listed = release_manifest.read_list(release)
     if not listed or not release_manifest.is_release(folder):
         raise CourseError(
             f"{shorten(folder if listed else release)} is no release: it has no list of its files."
         )
     try:
-        files = {name: (release / name).read_bytes() for name in listed}
+        files = {name: read_below(release, safe_parts(name), LARGEST_FILE) for name in listed}
     except OSError as error:
         raise CourseError(f"{shorten(release)} is not whole: {reason_of(error)}; release again.") from None
+    changed = next((name for name in listed if release_manifest.digest(files[name]) != listed[name]), None)
+    if changed is not None:
+        raise CourseError(
+            f"{shorten(release)} is no release as it was written: {changed} was changed. Name the release"
+            f" first, then the student's folder: kata update RELEASE FOLDER"
+        )
     return write_release(folder, files, **release_manifest.read_about(release))
+
+
+def _is_ours(folder: Path, name: str, wrong_code: Container[str]) -> bool:
+    """Return whether a file is none of a student's: no exercise, a stub, or the wrong code of a kata that is
+    to be repaired. A list of files may say anything."""
+    if not name.startswith(release_manifest.OWN) or not name.endswith(".py"):
+        return True
+    text = text_of(folder / name)
+    return is_unwritten(text) or digest(text) in wrong_code
+
+
+def _wrong_code(files: Iterable[bytes]) -> set[str]:
+    """Return the digests of wrong code that declarations name."""
+    return {found.decode() for data in files for found in WRONG_CODE.findall(data)}
+
+
+def _declarations(folder: Path) -> list[Path]:
+    return sorted((folder / "tests" / "katas").glob("*/test_*.py"))
+
+
+def _content(path: Path) -> bytes:
+    with suppress(OSError):
+        return read_file(path)
+    return b""
 
 
 def _has_link(folder: Path, name: str) -> bool:

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Give the feedback back: push each page to the branch `feedback` of its repository, or open an issue.
 #
-#   bash grades/feedback/give_back.sh SUBMISSIONS            # commits
-#   bash grades/feedback/give_back.sh SUBMISSIONS --issues   # issues, by GitHub's command gh
+#   bash grades/feedback/give_back.sh repositories.txt            # commits
+#   bash grades/feedback/give_back.sh repositories.txt --issues   # issues, by GitHub's command gh
+#   gh repo list ORGANISATION --limit 1000 --json sshUrl --jq '.[].sshUrl' | bash grades/feedback/give_back.sh -
 #
-# SUBMISSIONS is the folder with the clones that were graded. Commits: run it again for those that failed.
+# The list has a URL or path a line; its last part is the name of the folder that was graded. The graded clones
+# are not asked where they came from: a student may have uploaded one. Run it again for those that failed.
 set -uo pipefail
-submissions="$1"
+list="$1"
 how="${2:---commits}"
 pages="$(cd "$(dirname "$0")/repositories" && pwd)"
 work="$(mktemp -d)"
@@ -15,7 +17,8 @@ number=0
 failed=0
 
 commit() { # FOLDER URL
-    git clone --quiet --depth 1 -- "$2" "$work/clone" </dev/null 2>/dev/null || return 1
+    # Links in a student's repository become plain files, so that nothing is written through them.
+    git clone --quiet --depth 1 -c core.symlinks=false -- "$2" "$work/clone" </dev/null 2>/dev/null || return 1
     cd "$work/clone" || return 1
     if git fetch --quiet --depth 1 origin feedback </dev/null 2>/dev/null; then
         git checkout --quiet -B feedback FETCH_HEAD || return 1
@@ -29,14 +32,13 @@ commit() { # FOLDER URL
     git commit --quiet --message "Feedback" </dev/null && git push --quiet origin feedback </dev/null
 }
 
-for folder in "$pages"/*/; do
-    folder="${folder%/}"
-    name="$(basename "$folder")"
+while IFS= read -r url || [ -n "$url" ]; do
+    name="$(basename "$url" .git)"
+    if [ ! -f "$pages/$name/feedback.html" ]; then continue; fi
+    folder="$pages/$name"
     number=$((number + 1))
-    url="$(git -C "$submissions/$name" remote get-url origin 2>/dev/null)"
-    if [ -z "$url" ]; then
-        done=1
-    elif [ "$how" = "--issues" ]; then
+    echo "$name" >>"$work/names"
+    if [ "$how" = "--issues" ]; then
         "${GH:-gh}" issue create --repo "$url" --title "Feedback" --body-file "$folder/feedback.md" </dev/null >/dev/null
         done=$?
     else
@@ -48,6 +50,14 @@ for folder in "$pages"/*/; do
         echo "given back: $name"
     else
         echo "failed: $name"
+        failed=$((failed + 1))
+    fi
+done < <(if [ "$list" = "-" ]; then cat; else cat -- "$list"; fi)
+for folder in "$pages"/*/; do
+    name="$(basename "$folder")"
+    if ! grep -qxF -- "$name" "$work/names" 2>/dev/null; then
+        echo "failed: $name is not in the list"
+        number=$((number + 1))
         failed=$((failed + 1))
     fi
 done
