@@ -2,41 +2,123 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
+from grader.answer_keys.answers import Case
+from grader.checks.base import CheckContext
 from grader.checks.builtin import BUILTIN
 from grader.checks.runner import CheckResult
-from grader.values.arrays import distinct_values
+from grader.kata import Arguments
+from grader.values.arrays import float_dtype, leaves, to_numpy
+from grader.values.comparison import Tolerance, first_difference
+from grader.values.tolerance import plain_dtype
 
-NAN_ANSWERS = "No points: most answers are NaN."
 FEW_CASES_AGREE = (
     "Checks such as shape and dtype give no points here: fewer than a quarter of the answers are right."
 )
-NO_ANSWER = "No points: no call has returned anything."
+NOTHING_AGREES = "No points: no answer equals the reference's."
+ONLY_TRIVIAL = (
+    "No points: the answers are right only where zeros, a constant or an argument handed back is right too."
+)
 NOT_COMPARED = "No points yet: another check fails, and nothing could be compared with the reference."
-ONE_ANSWER = "No points: the answer is the same whatever the arguments."
 
 
-def unearned(results: list[CheckResult], answers: list[dict[str, Any] | None]) -> dict[str, str]:
-    """Return, by check, why it gives no points although it does not fail. Built-in checks give none if fewer
-    than a quarter of the cases agree with the reference. If none agrees, no check gives any if no call
-    returned, or all returned the same. If agreement waits for an unwritten part, no check gives any while
+def unearned(results: list[CheckResult], context: CheckContext) -> dict[str, str]:
+    """Return, by check, why it gives no points although it does not fail. No check gives any if no answer
+    equals the reference's where a trivial one differs. Built-in checks give none if fewer than a quarter of
+    the cases agree with the reference. If agreement waits for an unwritten part, no check gives any while
     another fails."""
     agreement = results[0]
     if agreement.check.name not in BUILTIN:  # a kata of questions, in which each answer counts by itself
         return {}
+    fails = any(result.failures for result in results)
     if not agreement.asked:  # it waits for a part that is not written
-        fails = any(result.failures for result in results)
         return {result.check.name: NOT_COMPARED for result in results if fails and result.asked}
+    if not fails:
+        return {}
+    if (why := _nothing_telling(context)) is not None:
+        return {result.check.name: why for result in results}
     agreeing = len(agreement.asked) - len(agreement.failures)
-    if agreeing:
-        return dict.fromkeys(BUILTIN, FEW_CASES_AGREE) if 4 * agreeing < len(agreement.asked) else {}
-    returned = [answer for answer in answers if answer is not None]
-    everything = [result.check.name for result in results]
-    if not returned:
-        return dict.fromkeys(everything, NO_ANSWER)
-    if 2 * sum(distinct_values(answer) == {"nan"} for answer in returned) > len(returned):
-        return dict.fromkeys(everything, NAN_ANSWERS)
-    if len(returned) > 2 and len(distinct_values(returned) - {"nan"}) <= 1:
-        return dict.fromkeys(everything, ONE_ANSWER)
-    return dict.fromkeys(BUILTIN, FEW_CASES_AGREE)
+    return dict.fromkeys(BUILTIN, FEW_CASES_AGREE) if 4 * agreeing < len(agreement.asked) else {}
+
+
+def _nothing_telling(context: CheckContext) -> str | None:
+    """Return why no answer tells that the submission is more than a trivial one; None if two do, which differ
+    from each other: a constant is right where it is what is expected."""
+    told: dict[str, Any] = {}
+    agrees = False
+    for case, name, expected in _right_answers(context):
+        agrees = True
+        if not is_trivial(expected, case.arguments):
+            first = told.setdefault(name, expected)
+            if first_difference(first, expected, Tolerance()):
+                return None
+    return ONLY_TRIVIAL if agrees else NOTHING_AGREES
+
+
+def _right_answers(context: CheckContext) -> Iterator[tuple[Case, str, Any]]:
+    """Yield each value that the submission was right about: its case, its name and what is expected."""
+    for case, observed in context.answers():
+        expected = context.oracle.expected(case)
+        dtype = plain_dtype(float_dtype(expected.native))
+        tolerance = case.precision.tolerance(context.kata.roundings)
+        for name, value in observed.items():
+            if not first_difference(expected.exact.get(name), value, tolerance, dtype):
+                yield case, name, expected.exact.get(name)
+
+
+def is_trivial(expected: Any, given: Arguments) -> bool:
+    """Return whether an expected answer takes no thought: each part of it is an argument handed back, or has
+    one number everywhere. A single number is trivial if it is 0, 1 or not finite."""
+    row = _as_array(expected)
+    if row is None and isinstance(expected, dict | list | tuple):
+        parts = expected.values() if isinstance(expected, dict) else expected
+        return all(is_trivial(part, given) for part in parts)
+    return (
+        expected is None
+        or _is_uniform(row)
+        or any(_is_same(expected, row, argument) for argument in _parts_of(given))
+    )
+
+
+def _parts_of(tree: Any) -> Iterator[Any]:
+    """Yield the leaves of a tree, and its lists."""
+    if not isinstance(tree, dict):
+        yield tree
+    if isinstance(tree, dict | list | tuple):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from _parts_of(part)
+
+
+def _as_array(value: Any) -> np.ndarray[Any, Any] | None:
+    """Return a number, an array or a list of numbers as an array; None for other values."""
+    if isinstance(value, list | tuple) and all(
+        isinstance(leaf, bool | int | float) for leaf in leaves(value)
+    ):
+        try:
+            return np.asarray(value)
+        except (ValueError, OverflowError):
+            return None
+    return to_numpy(value)
+
+
+def _is_uniform(array: np.ndarray[Any, Any] | None) -> bool:
+    if array is None or array.dtype.kind not in "fiub":
+        return False
+    if not array.size:
+        return True
+    first = array.reshape(-1)[0]
+    is_plain = array.size > 1 or not np.isfinite(first) or first in (0, 1)
+    return bool(is_plain and np.isclose(array, first, rtol=1e-6, atol=0, equal_nan=True).all())
+
+
+def _is_same(expected: Any, row: np.ndarray[Any, Any] | None, argument: Any) -> bool:
+    if row is None:
+        return type(argument) is type(expected) and bool(argument == expected)
+    other = _as_array(argument)
+    if other is None or other.shape != row.shape or (other.dtype.kind == "b") != (row.dtype.kind == "b"):
+        return False
+    return bool(np.isclose(row, other, rtol=1e-6, atol=1e-12, equal_nan=row.dtype.kind == "f").all())

@@ -332,7 +332,7 @@ def judge_mistake(
     results += _results(laws, context)
     outcomes = {result.check.name: _outcomes(result) for result in results}
     lost = {result.check.name for result in results if result.failures}
-    lost |= unearned(results, context.answers()).keys()
+    lost |= unearned(results, context).keys()
     points = sum(result.check.points for result in results if result.check.name not in lost)
     recorded = RecordedMistake(name, answers.text(name), outcomes)
     raised = _raised(recorded.text, results[0])
