@@ -46,6 +46,7 @@ JUDGING = (
     "authoring/verify/katas.py",
     "authoring/verify/mistakes.py",
     "authoring/verify/random_draws.py",
+    "authoring/verify/trivial.py",
     "cases",
     "checks",
     "course",

@@ -134,7 +134,7 @@ def test_verify_refuses_a_kata_that_pays_for_handing_an_argument_back(capsys, co
     observe = (
         "\n\n@KATA.observe\ndef observe(student, x):\n"
         '    """Where nothing is left of x, its negative is an easy answer, and no argument."""\n'
-        "    return {\"result\": -student.double(x)}\n"
+        '    return {"result": -student.double(x)}\n'
     )
     reference = "solutions/attention/double/reference.py"
     changed = DOUBLE[reference].replace("return x + x", "return x + x if x.size > 4 else x")
