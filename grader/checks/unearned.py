@@ -71,8 +71,8 @@ def _right_answers(context: CheckContext) -> Iterator[tuple[Case, str, Any]]:
 
 
 def is_trivial(expected: Any, given: Arguments) -> bool:
-    """Return whether an expected answer takes no thought: each part of it is an argument handed back, or has
-    one number everywhere. A single number is trivial if it is 0, 1 or not finite."""
+    """Return whether an expected answer takes no thought: each part of it is an argument or a piece of one,
+    or has one number everywhere. A single number is trivial if it is 0, 1 or not finite."""
     row = _as_array(expected)
     if row is None and isinstance(expected, dict | list | tuple):
         parts = expected.values() if isinstance(expected, dict) else expected
@@ -116,9 +116,20 @@ def _is_uniform(array: np.ndarray[Any, Any] | None) -> bool:
 
 
 def _is_same(expected: Any, row: np.ndarray[Any, Any] | None, argument: Any) -> bool:
+    """Return whether an expected answer is an argument, or a piece of one along one axis."""
     if row is None:
         return type(argument) is type(expected) and bool(argument == expected)
     other = _as_array(argument)
-    if other is None or other.shape != row.shape or (other.dtype.kind == "b") != (row.dtype.kind == "b"):
+    if other is None or other.ndim != row.ndim or (other.dtype.kind == "b") != (row.dtype.kind == "b"):
         return False
-    return bool(np.isclose(row, other, rtol=1e-6, atol=1e-12, equal_nan=row.dtype.kind == "f").all())
+    unequal = [axis for axis in range(row.ndim) if row.shape[axis] != other.shape[axis]]
+    if not unequal:
+        return _equal(row, other)
+    axis, length = unequal[0], row.shape[unequal[0]]
+    starts = range(other.shape[axis] - length + 1) if len(unequal) == 1 else ()
+    pieces = (other[(slice(None),) * axis + (slice(start, start + length),)] for start in starts)
+    return any(_equal(row, piece) for piece in pieces)
+
+
+def _equal(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    return bool(np.isclose(one, other, rtol=1e-6, atol=1e-12, equal_nan=one.dtype.kind == "f").all())
