@@ -2,7 +2,7 @@
 
 python benchmarks/trivial_answers.py [KATA ...]
 
-They are those of `kata verify`: each argument handed back, zeros, ones, NaN, the first answer again, and None.
+They are those of `kata verify`: each argument handed back, zeros, ones, NaN, the first answer again, None.
 """
 
 from __future__ import annotations

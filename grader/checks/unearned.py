@@ -9,7 +9,7 @@ import numpy as np
 
 from grader.answer_keys.answers import Case
 from grader.checks.base import CheckContext
-from grader.checks.builtin import BUILTIN
+from grader.checks.builtin import BUILTIN, agrees_with_reference
 from grader.checks.runner import CheckResult
 from grader.kata import Arguments
 from grader.values.arrays import float_dtype, leaves, to_numpy
@@ -39,18 +39,18 @@ def unearned(results: list[CheckResult], context: CheckContext) -> dict[str, str
         return {result.check.name: NOT_COMPARED for result in results if fails and result.asked}
     if not fails:
         return {}
-    if (why := _nothing_telling(context)) is not None:
+    if (why := _nothing_telling(results, context)) is not None:
         return {result.check.name: why for result in results}
     agreeing = len(agreement.asked) - len(agreement.failures)
     return dict.fromkeys(BUILTIN, FEW_CASES_AGREE) if 4 * agreeing < len(agreement.asked) else {}
 
 
-def _nothing_telling(context: CheckContext) -> str | None:
+def _nothing_telling(results: list[CheckResult], context: CheckContext) -> str | None:
     """Return why no answer tells that the submission is more than a trivial one; None if two do, which differ
     from each other: a constant is right where it is what is expected."""
     told: dict[str, Any] = {}
     agrees = False
-    for case, name, expected in _right_answers(context):
+    for case, name, expected in _right_answers(results, context):
         agrees = True
         if not is_trivial(expected, case.arguments):
             first = told.setdefault(name, expected)
@@ -59,8 +59,14 @@ def _nothing_telling(context: CheckContext) -> str | None:
     return ONLY_TRIVIAL if agrees else NOTHING_AGREES
 
 
-def _right_answers(context: CheckContext) -> Iterator[tuple[Case, str, Any]]:
-    """Yield each value that the submission was right about: its case, its name and what is expected."""
+def _right_answers(results: list[CheckResult], context: CheckContext) -> Iterator[tuple[Case, str, Any]]:
+    """Yield each value that the submission was right about: its case, its name and what is expected. What it
+    answered in a worker that was lost is known from the results alone."""
+    compared = [r for r in results if r.check.judge is agrees_with_reference and context.parts is None]
+    for result in compared:
+        failed = {failure.case.index for failure in result.failures}
+        for case in (case for case in result.asked if case.index not in failed):
+            yield from ((case, name, value) for name, value in context.oracle.expected(case).exact.items())
     for case, observed in context.answers():
         expected = context.oracle.expected(case)
         dtype = plain_dtype(float_dtype(expected.native))
