@@ -122,11 +122,11 @@ class CheckContext:
             if first_difference(expected.exact[name], value, tolerance, dtype):
                 student.note_wrong(name, value)
 
-    def answers(self) -> list[dict[str, Any] | None]:
-        """Return the values observed so far, one dict for each case; None if the call raised. Cases that need
-        an unwritten part are left out."""
-        found = self._observations.values()
-        return [one.observed for one in found if not isinstance(one.failure, NotWritten)]
+    def answers(self) -> list[tuple[Case, dict[str, Any]]]:
+        """Return the values observed so far, with their cases. Cases whose call raised, or that need an
+        unwritten part, are left out."""
+        cases = self.oracle.answered.cases
+        return [(cases[at], one.observed) for at, one in self._observations.items() if one.failure is None]
 
     def expected(self, case: Case) -> Expected:
         """Return what the reference answers to `case`, without what needs an unwritten part."""

@@ -65,13 +65,11 @@ class Submission:
 
     @property
     def begun(self) -> bool:
-        """False if every entry point is still a stub, or every question without an answer."""
-        wanted = set(self.info.entry_points)
+        """False if every entry point raises NotImplementedError, or every question lacks an answer."""
         if self.info.questions:
-            wanted |= set(self.info.written)
+            wanted = {*self.info.entry_points, *self.info.written}
             return not wanted <= set(open_questions(ast.parse(self.source)))
-        found = [node for node in ast.parse(self.source).body if getattr(node, "name", None) in wanted]
-        return not found or not all(map(is_stub, found))
+        return not set(self.info.entry_points) <= unwritten_parts(self.source, self.info.entry_points).keys()
 
 
 def library_of(info: KataInfo, source: str) -> str:
@@ -94,46 +92,60 @@ def _imported(tree: ast.Module) -> set[str]:
 
 
 def unwritten_parts(source: str, names: Sequence[str]) -> dict[str, range]:
-    """Return the lines of the functions and classes with these names that are still stubs."""
+    """Return the lines of the functions and classes with these names that raise NotImplementedError whatever
+    they are called with. Where the source does not prove that, a part counts as written, and is judged."""
     tree = ast.parse(source)
-    found: dict[str, range] = {}
-    for node in tree.body:
-        name = getattr(node, "name", "")
-        if name in names and _is_unwritten_part(node, tree) and node.end_lineno:
-            found[name] = range(node.lineno, node.end_lineno + 1)
-    return found
+    bound, mentioned = list(_bound(tree)), _mentioned(tree)
+    return {
+        node.name: range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names
+        if bound.count(node.name) == 1 and node.name not in mentioned and _always_raises(node, set(bound))
+    }
 
 
-def _is_unwritten_part(node: ast.stmt, tree: ast.Module) -> bool:
-    """True for a stub that is the only definition of its name, and inherits nothing written here."""
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.decorator_list:
+def _always_raises(node: ast.stmt, bound: set[str]) -> bool:
+    """Return whether each call of a function, or of each method that a class defines, raises
+    NotImplementedError. Decorators and bases that the module binds itself may do anything."""
+    if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.decorator_list:
         return False
-    bases = {ast.unparse(base) for base in getattr(node, "bases", [])}
-    inherits = any(isinstance(other, ast.ClassDef) and other.name in bases for other in tree.body)
-    raises = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
-    return is_stub(node) and raises and not inherits and list(_bound(tree)).count(node.name) == 1
+    if isinstance(node, ast.FunctionDef):
+        return all(map(_does_nothing, node.body)) and any(map(_raises_not_implemented, node.body))
+    methods = [inner for inner in node.body if isinstance(inner, ast.FunctionDef)]
+    bases = {name.id for base in node.bases for name in ast.walk(base) if isinstance(name, ast.Name)}
+    is_plain = all(isinstance(inner, ast.FunctionDef) or _does_nothing(inner) for inner in node.body)
+    return is_plain and bool(methods) and not bases & bound and all(_always_raises(m, bound) for m in methods)
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:
-    """Yield each name that the module defines, assigns or imports, as often as it does."""
+    """Yield each name that the module defines or assigns, or imports over a name of its own, as often as it
+    does."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-        elif isinstance(node, ast.alias):
-            yield node.asname or node.name
+
+
+def _mentioned(tree: ast.Module) -> set[str]:
+    """Return the names in the imports of a module, and in its statements outside of definitions."""
+    definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    found = {name.asname or name.name for name in ast.walk(tree) if isinstance(name, ast.alias)}
+    for statement in (node for node in tree.body if not isinstance(node, definitions)):
+        found |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    return found
 
 
 def is_unwritten(source: str) -> bool:
-    """True if all functions and classes of a source text are stubs, or if it has no code at all."""
+    """True if all functions and classes of a source text are unwritten, or if it has no code at all."""
     try:
         nodes = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    definitions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    if definitions := [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]:
+        return len(unwritten_parts(source, definitions)) == len(definitions)
     asked = [node for node in nodes if isinstance(node, ast.Assign) and not _is_about_the_student(node)]
-    return all(map(is_stub, definitions or asked or nodes))
+    return all(map(_does_nothing, asked or nodes))
 
 
 def open_questions(tree: ast.Module) -> list[str]:
@@ -245,18 +257,12 @@ def _decoded(data: bytes, label: str, limit: int, decode: Callable[[bytes], str]
         raise Unreadable(f"{label} cannot be decoded: {error}. Save it as UTF-8.") from None
 
 
-def is_stub(node: ast.stmt) -> bool:
-    """True for a function with only a docstring and `raise NotImplementedError`, or a class of those."""
-    if isinstance(node, ast.ClassDef):
-        return all(is_stub(inner) for inner in node.body)
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return all(is_stub(inner) for inner in node.body) and any(
-            _raises_not_implemented(n) for n in node.body
-        )
-    if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Constant)
-    harmless = ast.Import | ast.ImportFrom | ast.Pass | ast.AnnAssign
-    return isinstance(node, harmless) or _is_open(node) or _raises_not_implemented(node)
+def _does_nothing(node: ast.stmt) -> bool:
+    """True for a constant, `pass`, an import, an annotation, an open question and the raise of a stub."""
+    if isinstance(node, ast.Expr | ast.AnnAssign):
+        return node.value is None or isinstance(node.value, ast.Constant)
+    is_idle = isinstance(node, ast.Import | ast.ImportFrom | ast.Pass)
+    return is_idle or _is_open(node) or _raises_not_implemented(node)
 
 
 def _raises_not_implemented(node: ast.stmt) -> bool:

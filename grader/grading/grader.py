@@ -28,6 +28,7 @@ from grader.course.general_mistakes import GENERAL
 from grader.course.rules import first_use
 from grader.course.submission import Submission
 from grader.grading.limits import JudgingStopped, limited
+from grader.grading.missing_return import missing_return, reported_once
 from grader.grading.report_builder import as_check, as_repair, in_torch, smallest
 from grader.grading.submission_run import SubmissionRun
 from grader.kata import Kata, Library, hundredths
@@ -208,9 +209,10 @@ class Grader:
                 cost = None if failed or run.parts else run.cost()
             finally:
                 run.close()
-            mistakes = self._named(prepared, results, source) if failed else {}
+            missing = missing_return(results, source) if failed else None
+            mistakes = self._named(prepared, results, source) if failed and not missing else {}
             stub = text_of(self.course.stub(prepared.info)) if failed else ""
-            free = unearned(results, run.context.answers())
+            free = unearned(results, run.context)
             checks = [
                 as_check(
                     f,
@@ -227,10 +229,11 @@ class Grader:
             ]
             if submission.as_tensors:
                 checks = list(map(in_torch, checks))
+            checks = reported_once(checks, missing) if missing else checks
             checks += written_answers(prepared.kata, source)
             # a general name says no place
             own = [m for m in mistakes.values() if m.certain and m.id not in GENERAL]
-            explained = not failed or own or run.parts or _raises_unwritten(source, results)
+            explained = not failed or missing or own or run.parts or _raises_unwritten(source, results)
             parts = run.parts.verdicts() if run.parts else ()
             return _Judged(checks, run.printed, cost, [] if explained else results, parts)
 

@@ -128,6 +128,28 @@ def test_often(student):
 
 
 @pytest.mark.slow
+def test_verify_refuses_a_kata_that_pays_for_handing_an_argument_back(capsys, course):
+    card = "tests/katas/attention/test_double.py"
+    text = textwrap.dedent(DOUBLE[card]).lstrip()
+    observe = (
+        "\n\n@KATA.observe\ndef observe(student, x):\n"
+        '    """Where nothing is left of x, its negative is an easy answer, and no argument."""\n'
+        '    return {"result": -student.double(x)}\n'
+    )
+    reference = "solutions/attention/double/reference.py"
+    changed = DOUBLE[reference].replace("return x + x", "return x + x if x.size > 4 else x")
+    assert changed != DOUBLE[reference]
+    code, gaps = found(capsys, course({card: text + observe, reference: changed}))
+    assert code == 1
+    (gap,) = [gap for gap in gaps if "trivial" in gap]
+    assert re.fullmatch(
+        rf"{card}: a trivial answer \(hands back `x`\) gets [2-9](\.\d)? of 10 points; draw cases whose"
+        r" answers differ from it, or give the checks that it passes fewer points\.",
+        gap,
+    )
+
+
+@pytest.mark.slow
 def test_mistakes_may_import_the_reference(capsys, course):
     mistakes = "solutions/attention/double/mistakes.py"
     text = '''

@@ -9,6 +9,7 @@ from grader.answer_keys.answers import Case
 from grader.checks import builtin
 from grader.checks.base import Check, Observation
 from grader.checks.runner import judge_case
+from grader.checks.unearned import is_trivial
 from grader.expect import ExpectationFailed
 from grader.worker.protocol.messages import Outcome
 from grader.worker.student import Call, Student
@@ -110,7 +111,7 @@ def test_a_wrong_shape_is_reported_before_values(grade):
     ("body", "what"),
     [
         ("return (x + x).tolist()", "a list of 1"),
-        ("return None", "None"),
+        ("return x + x if x.size > 2 else None", "None"),
         ("return object()", "an object of type object"),
     ],
 )
@@ -303,9 +304,8 @@ def test_a_result_that_the_next_call_overwrites_is_noticed(grade):
     assert check.message == "A call changes the result of an earlier one, which its caller still holds."
 
 
-@pytest.mark.parametrize("factor", ["5", "(2 if x.size == 1 else 5)"])
-def test_free_checks_give_nothing_where_few_cases_agree(grade, factor):
-    report = grade(f"def double(x):\n    if isinstance(x, str): raise ValueError\n    return x * {factor}\n")
+def test_free_checks_give_nothing_where_few_cases_agree(grade):
+    report = grade(double("return x * 2 if x[0, 0] == 1.75 else x * 5 + 1"))  # two of nine cases
     unearned = [check for check in report.checks if check.status == "skipped"]
     assert {check.message for check in unearned} == {
         "Checks such as shape and dtype give no points here: fewer than a quarter of the answers are right."
@@ -321,11 +321,68 @@ def test_free_checks_pay_where_many_cases_agree(grade):
     assert report.score > 200
 
 
-def test_an_answer_that_is_always_the_same_gives_nothing(grade):
-    report = grade("def double(x):\n    if isinstance(x, str): raise ValueError\n    return 0.0\n")
+NO_ANSWER_AGREES = "No points: no answer equals the reference's."
+ONLY_TRIVIAL = (
+    "No points: the answers are right only where zeros, a constant or an argument handed back is right too."
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("x", ONLY_TRIVIAL),  # zeros, doubled
+        ("x * 5", ONLY_TRIVIAL),
+        ("np.zeros_like(x)", ONLY_TRIVIAL),
+        ("np.full_like(x, 7)", NO_ANSWER_AGREES),
+        ("np.full_like(x, np.nan)", NO_ANSWER_AGREES),
+        ("0.0", NO_ANSWER_AGREES),
+        ("kept.setdefault(0, x * 2)", ONLY_TRIVIAL),
+    ],
+)
+def test_a_trivial_answer_gives_nothing(grade, answer, said):
+    report = grade(double(f"return {answer}", before="kept = {}"))
     assert report.score == 0
-    messages = {check.message for check in report.checks if check.status == "skipped"}
-    assert messages == {"No points: the answer is the same whatever the arguments."}
+    assert {check.message for check in report.checks if check.status == "skipped"} == {said}
+
+
+@pytest.mark.parametrize("right", ["x.dtype == np.float32", "x.shape[-1] > 1 or not x.any()"])
+def test_an_answer_that_is_right_in_part_keeps_its_points(grade, right):
+    report = grade(double(f"return x * 2 if {right} else x * 3"))
+    assert report.score >= 300
+    assert not [check for check in report.checks if check.message in (ONLY_TRIVIAL, NO_ANSWER_AGREES)]
+
+
+@pytest.mark.parametrize(
+    ("expected", "given", "is_so"),
+    [
+        (np.zeros((2, 3)), {}, True),
+        (np.full(3, -np.inf), {}, True),
+        (np.full((2, 2), 0.25), {}, True),
+        (np.array([0.25, 0.75]), {}, False),
+        (np.array([[0.25, 0.75]]), {"x": np.float32([[0.25, 0.75]])}, True),
+        (np.array([[0.25, 0.75]]), {"x": np.array([0.25, 0.75])}, False),
+        (np.array([True, True]), {}, True),
+        (np.array([True, False]), {"x": np.array([1, 0])}, False),
+        (np.empty((0, 2)), {}, True),
+        (1.0, {}, True),
+        (float("nan"), {}, True),
+        (3.5, {}, False),
+        (3.5, {"weights": {"a": 3.5}}, True),
+        ([3, 1], {"ids": [3, 1]}, True),
+        ([3, 1, 0], {"ids": [3, 1]}, False),
+        (np.array([[3.0, 5.0]]), {"x": np.array([[1.0, 2.0], [3.0, 5.0]])}, True),
+        (np.array([[2.0, 5.0]]), {"x": np.array([[1.0, 2.0], [3.0, 5.0]])}, False),
+        (np.array([[2.0]]), {"x": np.array([[1.0, 2.0], [3.0, 5.0]])}, False),
+        ([0, 1], {}, False),
+        ((np.zeros(2), np.ones(2)), {}, True),
+        ((np.zeros(2), np.arange(2)), {}, False),
+        (None, {}, True),
+        ("ab", {"text": "ab"}, True),
+        ("ab", {"text": "a"}, False),
+    ],
+)
+def test_what_takes_no_thought_is_trivial(expected, given, is_so):
+    assert is_trivial(expected, given) is is_so
 
 
 def test_a_submission_that_only_raises_gives_nothing(grade):

@@ -17,6 +17,7 @@ from grader.formats import account, html, summary
 from grader.formats.escaping import in_markdown
 from grader.formats.terminal import View, render_kata
 from grader.grading.grader import Grader
+from grader.grading.startup import grade_read
 from grader.report import Part, Report, from_json, to_json
 from grader.worker.fork_server import WorkerFactories
 
@@ -206,6 +207,16 @@ def test_a_body_that_does_nothing_is_no_stub(judge):
 )
 def test_what_may_be_written_elsewhere_is_no_stub(code):
     assert unwritten_parts(code, ("f",)) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("body", ["pass", "...", '"""The gated one."""'])
+def test_a_class_with_an_empty_body_that_inherits_a_right_one_gets_full_marks(grader, body):
+    info = COURSE.kata_info("swiglu")
+    source = COURSE.solution(info, "reference").read_text().replace("class SwiGLU(", "class Gated(")
+    source += f"\n\nclass SwiGLU(Gated):\n    {body}\n"
+    report = grade_read(grader, info, lambda: Submission(info, source, "swiglu.py")).report
+    assert (report.status, report.score) == ("passed", 1000)
 
 
 def test_the_lines_of_a_stub_are_known():

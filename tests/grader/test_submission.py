@@ -134,6 +134,17 @@ def test_a_stub_is_not_begun(read, source):
         "def dubble(x): return 2 * x",
         "class double:\n    def a(self): raise NotImplementedError\n    def b(self): return 1",
         "class double:\n    width = 3",
+        "class Right: ...\nclass double(Right): pass",
+        "class Right: ...\nclass double(Right): ...",
+        'class Right: ...\nclass double(Right):\n    """S."""',
+        "class Right: ...\nclass double(Right):\n    def a(self): raise NotImplementedError",
+        "class Right: ...\nBase = Right\nclass double(Base):\n    def a(self): raise NotImplementedError",
+        "class double:\n    a: object = len\n    def b(self): raise NotImplementedError",
+        "class double:\n    @fill\n    def a(self): raise NotImplementedError",
+        "class double:\n    def a(self): raise NotImplementedError\ndouble.a = lambda self: 1",
+        "async def double(x):\n    raise NotImplementedError",
+        "def double(x):\n    ...",
+        'def double(x):\n    """Statement."""',
     ],
 )
 def test_code_is_a_beginning(read, source):

@@ -47,6 +47,7 @@ JUDGING = (
     "authoring/verify/katas.py",
     "authoring/verify/mistakes.py",
     "authoring/verify/random_draws.py",
+    "authoring/verify/trivial.py",
     "cases",
     "checks",
     "course",
@@ -333,7 +334,7 @@ def judge_mistake(
     file = answers.file_of(name)
     outcomes = {r.check.name: _outcomes(r, file, answers.reference_source) for r in results}
     lost = {result.check.name for result in results if result.failures}
-    lost |= unearned(results, context.answers()).keys()
+    lost |= unearned(results, context).keys()
     points = sum(result.check.points for result in results if result.check.name not in lost)
     recorded = RecordedMistake(name, answers.text(name), outcomes)
     raised = _raised(recorded.text, results[0])

@@ -18,6 +18,7 @@ from grader.authoring.verify.judged import Records
 from grader.authoring.verify.mistakes import MistakeOutcome
 from grader.authoring.verify.record import write_record
 from grader.authoring.verify.time_limit import TookTooLong, limited_time
+from grader.authoring.verify.trivial import MOST, points_of_trivial_answers
 from grader.cases.generation import SEED
 from grader.checks.base import Check, CheckContext, PreparedKata, Skip
 from grader.course.catalog import Course, CourseError, KataInfo
@@ -189,6 +190,7 @@ def _judge(
         _verify_reference(course, grader, result, records)
         result.gaps += [] if result.info.draft else unready
         if not unready:
+            _verify_trivial_answers(course, prepared, result, records)
             _verify_variants(course, grader, result, records)
             _verify_answer_in_torch(course, grader, result, records)
             _verify_mistakes(course, grader, result, isolated, records)
@@ -232,6 +234,25 @@ def _verify_reference(course: Course, grader: Grader, result: KataVerification, 
     reference = course.solution(result.info, "reference").read_text(encoding="utf-8")
     where = place(course, course.solution(result.info, "reference"))
     _require_full_marks(grader, result, records, where, "the reference", reference)
+
+
+def _verify_trivial_answers(
+    course: Course, prepared: PreparedKata, result: KataVerification, records: Records
+) -> None:
+    """Add a gap if an answer that takes no thought earns more than one of ten points."""
+    if prepared.kata.questions or records.has_passed("trivial answers"):
+        return
+    most = prepared.kata.points * MOST
+    found = points_of_trivial_answers(course, prepared)
+    paid = {what: points for what, points in found.items() if points > most}
+    where = place(course, result.info.path)
+    result.gaps += [
+        f"{where}: a trivial answer ({what}) gets {points / 100:g} of {prepared.kata.points:g} points; draw"
+        " cases whose answers differ from it, or give the checks that it passes fewer points."
+        for what, points in paid.items()
+    ]
+    if not paid:
+        records.note_passed("trivial answers")
 
 
 def _verify_variants(course: Course, grader: Grader, result: KataVerification, records: Records) -> None:
