@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from statistics import quantiles
 
+from grader.classroom.judge_seekers import JudgeSeeker, judge_seekers
 from grader.classroom.similarity import FEWEST_TOKENS
 from grader.classroom.store import JUDGED, Store
 from grader.classroom.student_reports import StudentReport
@@ -101,6 +102,7 @@ class ClassStatistics:
     absent_count: int = 0
     unexplained: list[UnexplainedFiles] = field(default_factory=list)
     similar: list[SimilarFiles] = field(default_factory=list)
+    seekers: list[JudgeSeeker] = field(default_factory=list)  # answers that look at the judge
     short: int = 0  # files too short to be compared
     ungraded: int = 0  # written answers that nobody has graded yet
     names: dict[str, str] = field(default_factory=dict)  # of the students, by id
@@ -129,9 +131,11 @@ class ClassStatistics:
         return sum(kata.unjudged for kata in self.katas.values())
 
     def find_groups(self, store: Store) -> None:
-        """Query the store for the groups of unexplained and of similar files."""
+        """Query the store for the groups of unexplained and of similar files, and for files that look at the
+        judge."""
         self.unexplained = unexplained_files(store, list(self.katas))
         self.similar = similar_files(store, list(self.katas))
+        self.seekers = judge_seekers(store, list(self.katas))
         query = f"SELECT COUNT(*) FROM {JUDGED} WHERE h.run = :run AND v.shape <> '' AND v.tokens < :fewest"
         ((self.short,),) = store.rows(query, fewest=FEWEST_TOKENS)
 
