@@ -258,7 +258,8 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
         return False
     if not 0 <= outcome.detour <= (MOST_LINES if request.fake_device else 0):
         return False
-    if any(type(flag) is not bool for flag in (outcome.overwritten, outcome.shared, outcome.entangled)):
+    flags = outcome.overwritten, outcome.shared, outcome.entangled, outcome.meddled
+    if any(type(flag) is not bool for flag in flags):
         return False
     if type(outcome.left_changed) is not str or outcome.left_changed not in LEFT_CHANGED:
         return False
@@ -271,7 +272,7 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
     if not _is_trace(outcome.trace, request.trace):
         return False
     if arguments is None:
-        return True
+        return not request.echo
     if type(arguments) is not list or [type(part) for part in arguments] != [list, dict]:
         return False
     return len(arguments[0]) == len(request.args) and arguments[1].keys() == request.kwargs.keys()

@@ -67,6 +67,7 @@ class Outcome:
     shared: bool = False  # the call returned an array that was returned before
     entangled: bool = False  # the call returned an array some of whose entries have the same memory
     left_changed: str = ""  # what the call left in another mode, one of LEFT_CHANGED
+    meddled: bool = False  # the submission has changed what measures it
     detour: int = 0  # the line from which a tensor has gone from the fake device by way of the CPU
 
     def message(self) -> dict[str, Any]:
@@ -88,6 +89,8 @@ class Outcome:
             fields["shared"] = True
         if self.entangled:
             fields["entangled"] = True
+        if self.meddled:
+            fields["meddled"] = True
         if self.left_changed:
             fields["left_changed"] = self.left_changed
         if self.detour:
