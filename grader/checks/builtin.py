@@ -32,6 +32,8 @@ NUMBERS = {2: "two", 3: "three", 4: "four"}
 LEAST_AGREEMENT = 150  # hundredths of a point; where less would be left, two checks share the points of one
 SHARED = 50
 SHARING = ("answers_the_same_again", state.EARLIER_CALLS)
+#: The built-in checks that rest on what is measured beside the submission. A law may as well.
+MEASURED = ("leaves_arguments_unchanged", *SHARING, "has_the_right_gradients", "stays_on_the_device")
 CALL_FAILS = "the call raises in every case that it judges"
 DEVICE_CASES = 3  # an operation on the fake device takes longer than one on the CPU
 
@@ -525,6 +527,11 @@ def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
     if check.when(oracle.kata):
         return cases
     return [case for case in cases if holds_arrays(case.arguments)]  # without a tensor there is no device
+
+
+def is_measured(check: Check) -> bool:
+    """Return whether a check may rest on what is measured beside the submission, not on its answers alone."""
+    return check.name in MEASURED or check.parameters is not None
 
 
 def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:

@@ -15,6 +15,7 @@ from grader.classroom.student_reports import StudentReport
 from grader.course.catalog import KataInfo
 from grader.formats import account
 from grader.report import CheckReport, KataReport, from_json
+from grader.report_texts import MEDDLED
 
 MOST_GROUPS = 20
 MOST_NAMES = 12
@@ -120,6 +121,8 @@ class ClassStatistics:
             self.absent_count += 1
             self.absent += [graded.member.id] if self.absent_count <= 100 else []
         for kata in graded.report.katas:
+            if any(check.message == MEDDLED for check in kata.checks):
+                self.seekers.append(JudgeSeeker(graded.member.id, kata.name, ((0, MEDDLED),)))
             if kata.name in graded.unjudged:
                 self.katas[kata.name].unjudged += 1
             else:

@@ -49,6 +49,7 @@ class Budget:
     spent: float = 0.0
     received: int = 0
     is_outdated: Callable[[], bool] = lambda: False
+    meddled: bool = False  # it has changed what measures it
 
 
 class RemoteStudent(Student):
@@ -100,6 +101,8 @@ class RemoteStudent(Student):
     def perform_all(self, requests: Sequence[Request]) -> list[Outcome | Exception]:
         """Carry out the requests in order. If the worker is lost, the list ends early with a WorkerLost."""
         answers: list[Outcome | Exception] = []
+        for request in requests[-1:]:  # a look after each call would take longer than the call
+            request.inspect = True
         for part in self._batches(requests):
             answers += self._receive_batch(part)
             if isinstance(answers[-1], WorkerLost):
@@ -153,7 +156,9 @@ class RemoteStudent(Student):
                 self._require_time_left()
                 self._channel.flush(time.monotonic() + WALL_FACTOR * self._call_seconds)
                 reply = self._answer_to(sent.nonce, request.functions, self._call_seconds)
-            return _valid_outcome(unwrap(reply), request)
+            outcome = _valid_outcome(unwrap(reply), request)
+            self.budget.meddled = self.budget.meddled or outcome.meddled
+            return outcome
         except SubmissionFailed as error:
             return self._as_in_numpy(error) if self._as_tensors else error
         except WorkerLost as error:

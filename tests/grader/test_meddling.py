@@ -140,8 +140,15 @@ def test_what_was_changed_is_said_and_put_back(grade):
     way = textwrap.dedent(WAYS["patches builtins"])
     report = grade(f"import sys\nimport numpy as np\n{way}\n{WRONG}")
     assert MEDDLED == "The submission has meddled with the measurement."
-    assert MEDDLED in {check.message for check in report.checks}
-    assert report.score == 0
+    failed = {check.name for check in report.checks if check.message == MEDDLED}
+    assert failed == {
+        "answers_the_same_again",
+        "earlier_calls_change_nothing",
+        "refuses_text",
+        "twice_is_a_sum",
+    }
+    passed = {check.name for check in report.checks if check.score}
+    assert {"agrees_with_reference", "has_the_right_shape", "keeps_the_dtype"} <= passed  # seen from outside
 
 
 @pytest.mark.parametrize("line", ["np.tanh = np.sinh", "sys.setrecursionlimit(900)", "print = len"])

@@ -88,8 +88,9 @@ class Executor:
                 call = undo(call)
         # what is needed after the call is in local variables, which no other code can set
         hold, echo, held, restored = request.hold, request.echo, tuple(self._held), self.restored
+        inspect, meddled = request.inspect, self.meddled
         value = call(request, function, args, kwargs, given, outcome)
-        outcome.meddled = restored() or self.meddled
+        outcome.meddled = self.meddled = meddled or (inspect and restored())
         outcome.value = self.plain(instrumentation.moved(value, self.device))
         if hold:
             outcome.overwritten = any(_bytes_of(result) != before for result, before, _ in held)

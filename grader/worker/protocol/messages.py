@@ -38,6 +38,7 @@ class Request:
     undo: list[tuple[str, str]] = field(default_factory=list)  # variables to put back; see `lasting.Label`
     grad_mode: str = ""  # "on" or "off": the gradient mode of the caller
     hold: bool = False  # keep the result, and report whether the next call changes it
+    inspect: bool = False  # look after the call whether the instruments are as they were
     candidate: int = 0  # which candidate of a search to ask, from 1; 0 is the submission
     source: str = ""  # of the candidate, which is loaded first
     number: int = 0  # part of the ids of the objects that the request creates
