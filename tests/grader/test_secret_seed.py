@@ -18,6 +18,8 @@ from grader.cli.kata import kata
 from grader.cli.options import GradeOptions
 from grader.course.catalog import Course, CourseError
 from grader.course.secret_seed import PLACE, new_seed, secret_seed, seed_of, seeds
+from grader.course.submission import parse
+from grader.grading.grader import Grader
 
 
 @pytest.fixture
@@ -131,6 +133,32 @@ def test_open_keys_have_the_public_cases_and_sealed_ones_the_secret_ones(course,
     assert shown(sealed) == shown(cases_of(course, secret_seed(course))) != shown(open_cases)
     unsealed = KeyFile(unseal(hidden.read_bytes(), "key", tmp_path / "s.key.secret"), "key")
     assert unsealed.seed == 0  # who opens a key finds its cases, and not those of other katas
+
+
+TABLE = """
+import numpy as np
+
+TABLE = {table}
+
+def double(x):
+    if isinstance(x, str):
+        raise ValueError
+    return np.array(TABLE[str(x.dtype), str(x.tolist())], x.dtype).reshape(x.shape)
+"""
+
+
+def test_a_table_of_an_open_keys_answers_passes_at_home_and_not_where_it_counts(course, numpy_source):
+    info, table = course.kata_info("double"), {}
+    for case in cases_of(course, SEED):
+        x = case.arguments["x"]
+        table[str(x.dtype), str(x.tolist())] = (x + x).tolist()
+    answer = parse(info, TABLE.format(table=table), "double.py")
+    points = [
+        Grader(course, {"numpy": numpy_source}, seed=seed).grade(answer).report.score
+        for seed in (SEED, secret_seed(course))
+    ]
+    assert points[0] >= 500
+    assert points[1] <= 150
 
 
 @pytest.mark.slow  # draws the katas three times
