@@ -34,6 +34,7 @@ LEFT_OUT = "The details are left out: the report is too long."
 SAME_LOOK = " (other characters that look the same)"
 
 CONTROL_PICTURES = {code: chr(0x2400 + code) for code in range(32)} | {127: "\u2421"}
+MEDDLED = "The submission has meddled with the measurement."
 LONGEST_NAME = 100  # characters of a file's name in a note
 LINE_END = re.compile("\r\n?")
 #: Commands of continuous integration: `::error` at the start of a line; `##[error]`, `##vso[…]` anywhere.

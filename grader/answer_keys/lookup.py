@@ -54,17 +54,25 @@ def open_keyring(
     Solutions in a student's copy are not the course's: its keys count. Raises KeyUnusable if one of the katas
     cannot be graded with the keys.
     """
+    if not has_keys(course, infos, path):
+        return None
     if path is None:
-        missing = [info for info in infos if not course.solution(info, "reference").is_file()]
-        if not missing and not is_release(course.root):
-            return None
         path = course.root / FOLDER
         if not path.exists():
-            raise KeyUnusable(_neither(course, (missing or infos)[0]))
+            raise KeyUnusable(_neither(course, (_unanswered(course, infos) or infos)[0]))
     ring = Keyring([_open(file, secret) for file in _files(path)], shorten(path))
     for info in infos:
         ring.kata(info)
     return ring
+
+
+def has_keys(course: Course, infos: list[KataInfo], path: Path | None) -> bool:
+    """Return whether these katas are graded with keys and not with the solutions; see `open_keyring`."""
+    return path is not None or bool(_unanswered(course, infos)) or is_release(course.root)
+
+
+def _unanswered(course: Course, infos: list[KataInfo]) -> list[KataInfo]:
+    return [info for info in infos if not course.solution(info, "reference").is_file()]
 
 
 def _neither(course: Course, info: KataInfo) -> str:

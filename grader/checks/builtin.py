@@ -32,6 +32,9 @@ NUMBERS = {2: "two", 3: "three", 4: "four"}
 LEAST_AGREEMENT = 150  # hundredths of a point; where less would be left, two checks share the points of one
 SHARED = 50
 SHARING = ("answers_the_same_again", state.EARLIER_CALLS)
+#: The built-in checks that rest on what is measured beside the submission. A law may as well.
+MEASURED = ("leaves_arguments_unchanged", *SHARING, "has_the_right_gradients", "stays_on_the_device")
+CALL_FAILS = "the call raises in every case that it judges"
 DEVICE_CASES = 3  # an operation on the fake device takes longer than one on the CPU
 
 
@@ -217,7 +220,7 @@ def keeps_the_dtype(context: CheckContext, case: Case) -> None:
         expected, seen = context.expected(case), context.observe(case)
         leaves = [leaf for leaf in _leaves(expected.native, seen.observed) if getattr(leaf[1], "shape", ())]
     except (SubmissionFailed, ExpectationFailed):
-        raise Skip from None  # the call failed, or its result has another structure
+        raise Skip(f"{CALL_FAILS}, or its result has another structure") from None
     if not leaves:
         raise Skip  # Python numbers have no dtype
     for name, wanted, got in leaves:
@@ -261,7 +264,7 @@ def leaves_arguments_unchanged(context: CheckContext, case: Case) -> None:
     try:
         changed = context.observe(case).changed
     except (SubmissionFailed, ExpectationFailed):
-        raise Skip from None  # the call failed
+        raise Skip(CALL_FAILS) from None
     if changed:
         call = changed[0][0]
         _end_trace_at_call(context.student, call)
@@ -275,7 +278,7 @@ def answers_the_same_again(context: CheckContext, case: Case) -> None:
     try:
         first = context.observe(case)
     except (SubmissionFailed, ExpectationFailed):
-        raise Skip from None  # the first call failed
+        raise Skip(CALL_FAILS) from None
     context.student.trace.clear()
     with context.student.holding_results() as held:
         again = dict(context.kata.observed(context.student, case.arguments))
@@ -295,7 +298,7 @@ def earlier_calls_change_nothing(context: CheckContext, case: Case) -> None:
     try:
         seen = context.observe(case)
     except (SubmissionFailed, ExpectationFailed):
-        raise Skip from None  # the first call failed
+        raise Skip(CALL_FAILS) from None
     first = seen.observed
     context.student.trace.clear()
     answered, tolerance = context.oracle.answered, case.precision.tolerance(context.kata.roundings)
@@ -391,7 +394,7 @@ def stays_on_the_device(context: CheckContext, case: Case) -> None:
             " copied back."
         )
     if plain is None:
-        raise Skip
+        raise Skip(CALL_FAILS)
     _require_same_answer(context, case, plain, observed)
 
 
@@ -420,13 +423,13 @@ def _device_failure(
             f"With the inputs on another device than the CPU, the code raises {failure}."
             " On the CPU the same call works."
         )
-    return Skip()
+    return Skip(CALL_FAILS)
 
 
 def _require_same_answer(
     context: CheckContext, case: Case, plain: dict[str, Any], observed: dict[str, Any]
 ) -> None:
-    """Raise ExpectationFailed if the answer differs on another device; Skip if it differs on each call."""
+    """Raise ExpectationFailed if the answer differs on another device, or on each call."""
     tolerance = case.precision.tolerance(context.kata.roundings)
     found = first_difference(plain, observed, tolerance)
     if not found:
@@ -435,7 +438,9 @@ def _require_same_answer(
     again = dict(context.kata.observed(context.student, case.arguments))
     context.student.trace[:] = trace
     if first_difference(plain, again, tolerance):
-        raise Skip
+        raise ExpectationFailed(
+            "The answer is another one at each call, so nothing can be said of the device."
+        )
     raise ExpectationFailed(
         "With the inputs on another device than the CPU, the answer is another one than on the CPU.",
         _without_result_name(found, observed),
@@ -455,7 +460,7 @@ def any_memory_layout(context: CheckContext, case: Case) -> None:
         agrees_with_reference(context, case)
     except (SubmissionFailed, ExpectationFailed):
         if context.kata.corner_of(case.arguments) and not _agrees_in_order(context, case):
-            raise Skip from None  # what is wrong in a corner costs its points alone
+            raise Skip("the answer is wrong in other layouts too") from None  # which costs other points
         raise
 
 
@@ -522,6 +527,11 @@ def _cases_of(check: BuiltinCheck, oracle: Oracle) -> list[Case]:
     if check.when(oracle.kata):
         return cases
     return [case for case in cases if holds_arrays(case.arguments)]  # without a tensor there is no device
+
+
+def is_measured(check: Check) -> bool:
+    """Return whether a check may rest on what is measured beside the submission, not on its answers alone."""
+    return check.name in MEASURED or check.parameters is not None
 
 
 def _law_check(kata: Kata, oracle: Oracle, law: Law) -> Check:

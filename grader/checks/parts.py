@@ -22,14 +22,18 @@ from grader.worker.student import Call, Student
 
 
 class Skip(Exception):
-    """The check cannot judge this case."""
+    """The check cannot judge this case; `reason` says why if the submission prevents it."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class NotWritten(Skip):
     """The case needs a part that is not written."""
 
     def __init__(self, part: str) -> None:
-        super().__init__(part)
+        super().__init__()
         self.part = part
 
 

@@ -44,19 +44,22 @@ class Failure:
 
 @dataclass
 class CheckResult:
-    """The result of one check: the cases that it judged (`asked`), the failures among them, and the cases
-    that an answer in PyTorch does not get (`left_out`)."""
+    """The result of one check: the cases that it judged (`asked`), the failures among them, the cases that an
+    answer in PyTorch does not get (`left_out`), and why the submission kept others from being judged."""
 
     check: Check
     failures: list[Failure] = field(default_factory=list)
     asked: list[Case] = field(default_factory=list)
     left_out: list[Case] = field(default_factory=list)
+    prevented: str = ""
 
     @property
     def status(self) -> CheckStatus:
         if self.failures:
             return self.failures[0].status
-        return "passed" if self.asked else "skipped"
+        if self.asked:
+            return "passed"
+        return "failed" if self.prevented else "skipped"
 
 
 class CheckAborted(Exception):
@@ -76,6 +79,7 @@ def run_check(check: Check, context: CheckContext) -> CheckResult:
     runs = [partial(judge_case, check, context, case) for case in cases]
     for case, outcome in zip(cases, run_together(context.student, runs), strict=True):
         if isinstance(outcome, Skip):
+            result.prevented = result.prevented or outcome.reason
             continue
         result.asked.append(case)
         if outcome is not None:

@@ -8,12 +8,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from statistics import quantiles
 
+from grader.classroom.judge_seekers import JudgeSeeker, judge_seekers
 from grader.classroom.similarity import FEWEST_TOKENS
 from grader.classroom.store import JUDGED, Store
 from grader.classroom.student_reports import StudentReport
 from grader.course.catalog import KataInfo
 from grader.formats import account
 from grader.report import CheckReport, KataReport, from_json
+from grader.report_texts import MEDDLED
 
 MOST_GROUPS = 20
 MOST_NAMES = 12
@@ -105,6 +107,7 @@ class ClassStatistics:
     absent_count: int = 0
     unexplained: list[UnexplainedFiles] = field(default_factory=list)
     similar: list[SimilarFiles] = field(default_factory=list)
+    seekers: list[JudgeSeeker] = field(default_factory=list)  # answers that look at the judge
     short: int = 0  # files too short to be compared
     troubled: int = 0  # submissions in which answers could not be looked for, and are missing
     ungraded: int = 0  # written answers that nobody has graded yet
@@ -124,6 +127,8 @@ class ClassStatistics:
             self.absent_count += 1
             self.absent += [graded.member.id] if self.absent_count <= 100 else []
         for kata in graded.report.katas:
+            if any(check.message == MEDDLED for check in kata.checks):
+                self.seekers.append(JudgeSeeker(graded.member.id, kata.name, ((0, MEDDLED),)))
             if kata.name in graded.unjudged:
                 self.katas[kata.name].unjudged += 1
                 self.katas[kata.name].unread += kata.name in graded.unread
@@ -146,9 +151,11 @@ class ClassStatistics:
         return self.unjudged - self.unread
 
     def find_groups(self, store: Store) -> None:
-        """Query the store for the groups of unexplained and of similar files."""
+        """Query the store for the groups of unexplained and of similar files, and for files that look at the
+        judge."""
         self.unexplained = unexplained_files(store, list(self.katas))
         self.similar = similar_files(store, list(self.katas))
+        self.seekers = judge_seekers(store, list(self.katas))
         query = f"SELECT COUNT(*) FROM {JUDGED} WHERE h.run = :run AND v.shape <> '' AND v.tokens < :fewest"
         ((self.short,),) = store.rows(query, fewest=FEWEST_TOKENS)
 

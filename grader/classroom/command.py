@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+from grader.answer_keys.lookup import has_keys
+from grader.cases.generation import SEED
 from grader.classroom import files
 from grader.classroom.analytics import ClassStatistics, KataStatistics
 from grader.classroom.collector import Collector
@@ -27,6 +29,7 @@ from grader.classroom.student_reports import counted_katas
 from grader.classroom.task import GraderOptions, Task, Verdict
 from grader.course.catalog import Course, CourseError, KataInfo
 from grader.course.changed_statement import renamed
+from grader.course.secret_seed import secret_seed
 from grader.formats.escaping import one_line, points
 from grader.values.formatting import counted
 
@@ -60,9 +63,11 @@ class ClassOptions:
     is_named: bool = False  # the katas were named, so that all of them count
 
     def grader_options(self, course: Course, infos: list[KataInfo]) -> GraderOptions:
-        """Return the options of the grading processes."""
+        """Return the options of the grading processes, with the secret seed if no key has the cases. Raises
+        CourseError."""
         katas = tuple(info.name for info in infos)
-        terms = (self.device, self.isolation, self.key, self.secret)
+        seed = SEED if has_keys(course, infos, self.key) else secret_seed(course)
+        terms = (self.device, self.isolation, self.key, self.secret, seed)
         return GraderOptions(course.root.absolute(), course.exercises.absolute(), katas, *terms)
 
 

@@ -5,6 +5,7 @@ Each file is written under a temporary name and then renamed, so that no incompl
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -15,7 +16,7 @@ from typing import IO
 from grader.classroom import student_page, webpage
 from grader.classroom.analytics import ClassStatistics, KataStatistics
 from grader.classroom.feedback import Feedback
-from grader.classroom.gradebooks import ByHand, gradebooks, other_scale
+from grader.classroom.gradebooks import ByHand, cell, gradebooks, other_scale
 from grader.classroom.group_search import Search
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster
@@ -29,6 +30,8 @@ from grader.errors import reason_of
 from grader.formats.escaping import number, sound
 from grader.notebooks.gradebook import write_scores
 from grader.report import to_json
+
+SEEKERS = "looks_at_judge.csv"
 
 
 def write_outputs(
@@ -83,6 +86,7 @@ def write_outputs(
                 rows.add(graded)
                 statistics.add(graded)
                 possible = graded.marks.possible
+            _write_seekers(statistics, files.enter_context(_writer(folder / SEEKERS)))
             if counts and (text := other_scale(roster, column, possible)):
                 counts.note(text)
             notes = counts.all_notes if counts else []
@@ -94,6 +98,14 @@ def write_outputs(
             " They are kept; run the same command again."
         ) from None
     return statistics
+
+
+def _write_seekers(statistics: ClassStatistics, file: IO[str]) -> None:
+    """Write the lines in which answers look at the judge, for the instructor alone."""
+    rows = csv.writer(file)
+    rows.writerow(["student", "kata", "line", "looks at the judge"])
+    for seeker in statistics.seekers:
+        rows.writerows([cell(seeker.student), seeker.kata, *line] for line in seeker.lines)
 
 
 def _write_line(graded: StudentReport, lines: IO[str]) -> None:

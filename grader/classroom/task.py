@@ -35,6 +35,7 @@ class GraderOptions:
     isolation: str = "best"
     key: Path | None = None
     secret: Path | None = None
+    seed: int = SEED
 
     @property
     def course(self) -> Course:
@@ -48,7 +49,7 @@ class GraderOptions:
     @property
     def grader_settings(self) -> GraderSettings:
         """The options that are passed on to `open_grader`."""
-        return GraderSettings(self.device, self.isolation, self.key, self.secret)
+        return GraderSettings(self.device, self.isolation, self.key, self.secret, self.seed)
 
     def kata_infos(self) -> list[KataInfo]:
         course = self.course
@@ -170,4 +171,4 @@ def judging_digest(options: GraderOptions, course: Course, info: KataInfo, key: 
             path for part in ("reference", "mistakes") if (path := course.solution(info, part)).is_file()
         ]
     torch = version("torch") if "torch" in info.libraries and find_spec("torch") else ""
-    return answers.digest(parts, SEED, grader.__version__, torch, key, *options.digested)
+    return answers.digest(parts, options.seed, grader.__version__, torch, key, *options.digested)

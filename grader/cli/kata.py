@@ -213,7 +213,7 @@ def verify(
 @names_argument
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the cases from this seed.")
 @click.option("--output", type=click.Path(path_type=Path), help="A folder, or a file that ends in .key.")
-@click.option("--seal", is_flag=True, help="Draw from a fresh seed and encrypt; again to rotate.")
+@click.option("--seal", is_flag=True, help="Draw from the secret seed and encrypt.")
 @click.option("--secret", type=click.Path(path_type=Path), help="With --seal: the file of the secret.")
 @unverified_option
 @course_option
@@ -244,7 +244,12 @@ def key(
 @click.option(
     "--seed", type=int, help=f"Draw the keys' cases from this seed.  [default: that of before, or {SEED}]"
 )
-@click.option("--hidden-seed", type=int, help="Let the hosts grade with other cases, drawn from this.")
+@click.option(
+    "--hidden-seed",
+    type=int,
+    help="Let the workflow and all hosts grade with other cases, drawn from this."
+    "  [default: Gradescope and PrairieLearn alone, from the secret seed]",
+)
 @click.option(
     "--host",
     "hosts",
@@ -466,6 +471,21 @@ def grade(submissions: Path, names: tuple[str, ...], course: Path | None, **opti
 
 
 @kata.command(cls=GuardedCommand)
+@click.option("--new", "is_new", is_flag=True, help="Make another one; a regrade uses the one of its day.")
+@course_option
+def seed(is_new: bool, course: Path | None) -> None:
+    """Show the secret seed, from which `kata grade`, sealed keys and hosts draw their cases."""
+    from grader.course import secret_seed
+
+    here = _own_course(course)
+    if is_new or not secret_seed.seeds(here):
+        secret_seed.new_seed(here)
+    for one in secret_seed.seeds(here):
+        click.echo(f"{one.seed:<20}since {one.since.astimezone():%Y-%m-%d %H:%M}")
+    click.echo(f"The last one counts. They are in {secret_seed.PLACE}: hand it to no student.")
+
+
+@kata.command(cls=GuardedCommand)
 @click.argument("student", required=False)
 @click.argument("name", metavar="KATA", required=False, type=KataNames())
 @click.argument("points", required=False)
@@ -516,7 +536,9 @@ def regrade(course: Path | None, **options: Any) -> None:
 @folder_argument
 @names_argument
 @click.option("--seed", type=int, default=SEED, show_default=True, help="Draw the students' cases from this.")
-@click.option("--hidden-seed", type=int, help="Draw other cases from this, for autograding alone.")
+@click.option(
+    "--hidden-seed", type=int, help="Draw the cases for autograding from this.  [default: the secret seed]"
+)
 @course_option
 def notebooks(
     folder: Path, names: tuple[str, ...], seed: int, hidden_seed: int | None, course: Path | None

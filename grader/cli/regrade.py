@@ -20,6 +20,7 @@ from grader.classroom.times import SHOWN
 from grader.cli.options import GradeOptions
 from grader.cli.run import grade_submission
 from grader.course.catalog import Course, CourseError
+from grader.course.secret_seed import seed_of
 from grader.formats.escaping import one_line
 
 
@@ -42,12 +43,13 @@ def run(course: Course, options: RegradeOptions) -> int:
     info, until = course.kata_info(options.name), _end_of(options.day)
     with closing(existing_store(options.store, options.output)) as store:
         student = student_of(store, options.student)
-        sources = _sources(store, student, info.name, until)
+        moment, sources = _sources(store, student, info.name, until)
     with tempfile.TemporaryDirectory(prefix="dojo-") as folder, _as_of(course, until) as then:
         for needed in then.with_needs([info]):
             if needed.name in sources:
                 Path(folder, f"{needed.name}.py").write_bytes(sources[needed.name])
-        terms = GradeOptions(device=options.device, key=options.key, secret=options.secret)
+        seed = seed_of(course, moment)  # without one, that run had the public cases
+        terms = GradeOptions(device=options.device, key=options.key, secret=options.secret, seed=seed)
         code = grade_submission(then, [then.kata_info(info.name)], terms._replace(submission=Path(folder)))
     click.echo(f'To let other points count: kata override {one_line(student)} {info.name} POINTS --why "…"')
     return code
@@ -63,9 +65,11 @@ def _end_of(day: str | None) -> datetime | None:
         raise CourseError(f"--as-of {day}: say a date, such as 2026-11-20.") from None
 
 
-def _sources(store: Store, student: str, kata: str, until: datetime | None) -> dict[str, bytes]:
-    """Return what the last run until then graded of a student, by kata, and print which run that was. Raises
-    CourseError if there was none, or if it had no such kata."""
+def _sources(
+    store: Store, student: str, kata: str, until: datetime | None
+) -> tuple[datetime, dict[str, bytes]]:
+    """Return when the last run until then was, and what it graded of a student, by kata; print which run that
+    was. Raises CourseError if there was none, or if it had no such kata."""
     runs = [(number, datetime.fromisoformat(started), who) for number, started, who in store.rows(RUNS)]
     number, started, who = next(
         (one for one in runs if until is None or one[1] <= until), (0, datetime.min, "")
@@ -79,7 +83,7 @@ def _sources(store: Store, student: str, kata: str, until: datetime | None) -> d
     if kata not in kept:
         raise CourseError(f"In the run of {when} {one_line(student)} has no {kata} that was kept.")
     click.echo(f"{one_line(student)}'s {kata} as graded on {when} by {one_line(who)}:\n")
-    return kept
+    return started, kept
 
 
 RUNS = "SELECT run, started, who FROM runs ORDER BY run DESC"

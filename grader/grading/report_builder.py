@@ -12,7 +12,7 @@ from grader.course.libraries import shape_in_torch, text_in_torch
 from grader.grading.pictures import pictures_of, place_of
 from grader.grading.snippet import Script, script_of, signatures_of, with_parameters
 from grader.kata import Arguments, Kata
-from grader.report import CheckReport, Mistake, Place, Repair
+from grader.report import CheckReport, CheckStatus, Mistake, Place, Repair
 from grader.values.arrays import holds_arrays, is_contiguous
 from grader.values.formatting import describe, show
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from grader.edits.candidates import EditPlace
 
 MOST_LEAVES = 12  # the most arrays of one dict or list that a report shows
+NOTHING_TO_JUDGE = "no right answer to this kata has anything that it could judge"
 NUMBER, WORD = re.compile(r"_\d+$"), re.compile(r"\w+")
 
 
@@ -42,10 +43,15 @@ def as_check(
     check = result.check
     if not result.failures and without_points:
         return CheckReport(check.name, check.title, "skipped", 0, check.points, without_points)
+    if not result.failures and parts is None and not result.asked:
+        points = 0 if result.prevented else check.points
+        message = f"Not judged: {result.prevented or NOTHING_TO_JUDGE}."
+        return CheckReport(check.name, check.title, result.status, points, check.points, message)
     if not result.failures:
         points = parts.share(check.name, check.points) if parts else check.points
         waits = parts.message(check.name) if parts else ""
-        return CheckReport(check.name, check.title, result.status, points, check.points, waits)
+        status: CheckStatus = "passed" if result.asked else "skipped"
+        return CheckReport(check.name, check.title, status, points, check.points, waits)
     failure = smallest(result)
     difference, names = failure.difference, signatures_of(stub) | signatures_of(source)
     script = None if kata.questions else script_of(failure, check.name, kata.name, names, as_tensors)

@@ -81,13 +81,14 @@ def has_cuda() -> bool:
 
 @dataclass(frozen=True)
 class GraderSettings:
-    """The device and the isolation of the workers, and the answer key that is used instead of solutions, with
-    the secret that decrypts it."""
+    """The device and the isolation of the workers, the answer key that is used instead of solutions, with
+    the secret that decrypts it, and the seed of the cases where there is no key."""
 
     device: str = "cpu"
     isolation: str = "best"
     key: Path | None = None
     secret: Path | None = None
+    seed: int = SEED
 
 
 DEFAULTS = GraderSettings()
@@ -97,7 +98,6 @@ def open_grader(
     course: Course,
     infos: list[KataInfo],
     settings: GraderSettings = DEFAULTS,
-    seed: int = SEED,
     workers: str = "",
 ) -> tuple[Grader, WorkerFactories]:
     """Return a grader and its worker factories. The fork servers start before any solution, key or secret is
@@ -112,7 +112,7 @@ def open_grader(
     except (IsolationMissing, KeyUnusable):
         source.close()
         raise
-    return Grader(course, source, settings.device, seed, keyring), source
+    return Grader(course, source, settings.device, settings.seed, keyring), source
 
 
 def _require_isolation(source: WorkerFactory, device: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from grader.cases.cost import measured
 from grader.checks.base import Check, CheckContext, PreparedKata
+from grader.checks.builtin import is_measured
 from grader.checks.parts import Parts
 from grader.checks.questions import row_of
 from grader.checks.runner import CheckAborted, CheckResult, Failure, run_check
@@ -18,6 +19,7 @@ from grader.expect import SubmissionFailed
 from grader.grading.limits import JudgingStopped, limited
 from grader.kata import Kata
 from grader.report import CheckStatus, Cost, Isolation
+from grader.report_texts import MEDDLED
 from grader.worker.client import (
     CALL_SECONDS,
     KATA_SECONDS,
@@ -142,6 +144,11 @@ class SubmissionRun:
         except (JudgingStopped, MemoryError):
             left = self.prepared.checks[len(results) :]
             results += [_not_run(check, "error", TOO_MUCH) for check in left]
+        if self.budget.meddled:
+            return [
+                result if result.failures or not is_measured(result.check) else _meddled(result.check)
+                for result in results
+            ]
         return results
 
     def cost(self) -> Cost | None:
@@ -218,6 +225,10 @@ def _parts_of(kata: Kata, source: str) -> Parts | None:
         return None
     unwritten = unwritten_parts(source, kata.entry_points)
     return Parts(kata.entry_points, unwritten) if unwritten else None
+
+
+def _meddled(check: Check) -> CheckResult:
+    return _not_run(check, "failed", MEDDLED)
 
 
 def _not_run(check: Check, status: CheckStatus, message: str) -> CheckResult:

@@ -8,6 +8,7 @@ from grader.authoring.release import keys
 from grader.authoring.release.repository import core_files, fill
 from grader.course.catalog import Course, KataInfo
 from grader.course.notebook_cells import SUFFIX
+from grader.course.secret_seed import secret_seed
 from grader.course.syllabus import FILE
 from grader.notebooks.notebook import notebook_of
 
@@ -34,7 +35,7 @@ def course_files(
         files |= _assignment(track, beside, each)
         whole = {track: notebook_of(course, own, f"The track {track}, all in one notebook")}
         files |= _assignment(f"{track}-{IN_ONE}", beside, whole)
-    return files if hidden_seed is None else files | _keys(course, infos, hidden_seed)
+    return files | _keys(course, infos, secret_seed(course) if hidden_seed is None else hidden_seed)
 
 
 def _assignment(name: str, beside: dict[str, bytes], notebooks: dict[str, str]) -> dict[str, bytes]:
@@ -60,4 +61,4 @@ def _is_shown(course: Course, path: str) -> bool:
 
 def _keys(course: Course, infos: list[KataInfo], seed: int) -> dict[str, bytes]:
     """Draw keys with hidden cases for the top of the course, which is not handed out to students."""
-    return keys.key_files(keys.with_progress(keys.draw_entries(course, infos, seed)), seed)
+    return keys.key_files(keys.with_progress(keys.draw_entries(course, infos, seed)))

@@ -49,6 +49,7 @@ class Budget:
     spent: float = 0.0
     received: int = 0
     is_outdated: Callable[[], bool] = lambda: False
+    meddled: bool = False  # it has changed what measures it
 
 
 class RemoteStudent(Student):
@@ -100,6 +101,8 @@ class RemoteStudent(Student):
     def perform_all(self, requests: Sequence[Request]) -> list[Outcome | Exception]:
         """Carry out the requests in order. If the worker is lost, the list ends early with a WorkerLost."""
         answers: list[Outcome | Exception] = []
+        for request in requests[-1:]:  # a look after each call would take longer than the call
+            request.inspect = True
         for part in self._batches(requests):
             answers += self._receive_batch(part)
             if isinstance(answers[-1], WorkerLost):
@@ -153,7 +156,9 @@ class RemoteStudent(Student):
                 self._require_time_left()
                 self._channel.flush(time.monotonic() + WALL_FACTOR * self._call_seconds)
                 reply = self._answer_to(sent.nonce, request.functions, self._call_seconds)
-            return _valid_outcome(unwrap(reply), request)
+            outcome = _valid_outcome(unwrap(reply), request)
+            self.budget.meddled = self.budget.meddled or outcome.meddled
+            return outcome
         except SubmissionFailed as error:
             return self._as_in_numpy(error) if self._as_tensors else error
         except WorkerLost as error:
@@ -258,7 +263,8 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
         return False
     if not 0 <= outcome.detour <= (MOST_LINES if request.fake_device else 0):
         return False
-    if any(type(flag) is not bool for flag in (outcome.overwritten, outcome.shared, outcome.entangled)):
+    flags = outcome.overwritten, outcome.shared, outcome.entangled, outcome.meddled
+    if any(type(flag) is not bool for flag in flags):
         return False
     if type(outcome.left_changed) is not str or outcome.left_changed not in LEFT_CHANGED:
         return False
@@ -271,7 +277,7 @@ def _is_valid(outcome: Outcome, request: Request) -> bool:
     if not _is_trace(outcome.trace, request.trace):
         return False
     if arguments is None:
-        return True
+        return not request.echo
     if type(arguments) is not list or [type(part) for part in arguments] != [list, dict]:
         return False
     return len(arguments[0]) == len(request.args) and arguments[1].keys() == request.kwargs.keys()

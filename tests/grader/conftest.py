@@ -17,8 +17,10 @@ from grader.authoring.release.wheel import build_wheel
 from grader.authoring.verify.judged import JUDGING
 from grader.authoring.verify.record import write_record
 from grader.cases import cache
+from grader.cases.generation import SEED
 from grader.course.catalog import Course
 from grader.course.rules import everywhere
+from grader.course.secret_seed import PLACE
 from grader.course.state import FOLDER
 from grader.course.submission import read_submission
 from grader.grading import submission_run
@@ -457,6 +459,7 @@ def tiny_course(tmp_path_factory):
     """A course of two katas: `double` in NumPy, `center` in PyTorch, which grades gradients."""
     course = Course(write_files(tmp_path_factory.mktemp("course"), {**DOUBLE, **CENTER}))
     write_record(course, list(course.katas.values()))  # so that it can be released
+    (course.root / PLACE).write_text(f"[[seeds]]\nsince = 2026-01-01T00:00:00+00:00\nseed = {SEED}\n")
     return course
 
 

@@ -8,9 +8,10 @@ import pytest
 from grader.answer_keys.answers import Case
 from grader.checks import builtin
 from grader.checks.base import Check, Observation
-from grader.checks.runner import judge_case
+from grader.checks.runner import CheckResult, judge_case
 from grader.checks.unearned import is_trivial
 from grader.expect import ExpectationFailed
+from grader.grading.report_builder import as_check
 from grader.worker.protocol.messages import Outcome
 from grader.worker.student import Call, Student
 
@@ -286,6 +287,48 @@ def test_another_answer_on_the_device_fails_the_check(grade, told):
 def test_an_error_on_the_cpu_too_skips_the_check(grade):
     report = grade(center("return x.unknown"), "center")
     assert "stays_on_the_device" in {check.name for check in report.checks if check.status == "skipped"}
+
+
+RIGHT_AT_FIRST = """
+import torch
+seen = set()
+class Center(torch.nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(d))
+    def forward(self, x):
+        right = (x - x.mean(-1, keepdim=True)) * self.scale
+        if x.is_cuda:
+            seen.add(tuple(x.shape))
+            return right.detach() * 0
+        return right + len(seen)
+"""
+
+
+@pytest.mark.slow
+def test_wrong_answers_on_the_cpu_do_not_keep_the_device_from_being_judged(grade):
+    report = grade(RIGHT_AT_FIRST, "center")
+    (check,) = [check for check in report.checks if check.name == "stays_on_the_device"]
+    assert (check.status, check.score, check.message) == (
+        "failed",
+        0,
+        "The answer is another one at each call, so nothing can be said of the device.",
+    )
+
+
+def test_a_check_that_the_submission_keeps_from_judging_fails():
+    result = CheckResult(Check("keeps", "It keeps.", 50, [], lambda *_: None), prevented="the call raises")
+    report = as_check(result, None, None)
+    assert (report.status, report.score, report.message) == ("failed", 0, "Not judged: the call raises.")
+
+
+def test_a_check_that_no_answer_lets_judge_says_so_and_keeps_its_points():
+    report = as_check(CheckResult(Check("keeps", "It keeps.", 50, [], lambda *_: None)), None, None)
+    assert (report.status, report.score, report.message) == (
+        "skipped",
+        50,
+        "Not judged: no right answer to this kata has anything that it could judge.",
+    )
 
 
 def test_a_result_that_the_next_call_overwrites_is_noticed(grade):

@@ -243,9 +243,11 @@ def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_pat
 
 
 FORGED = """
-    import gc, os
-    from grader.worker.child.main import Worker
-    worker = next(o for o in gc.get_objects() if isinstance(o, Worker))
+    import sys
+    frame = sys._getframe()
+    while type(frame.f_locals.get("self")).__name__ != "Worker":
+        frame = frame.f_back
+    worker = frame.f_locals["self"]
     worker._reply({answer})
     def double(x): return x + x
 """

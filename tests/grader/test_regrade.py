@@ -112,3 +112,16 @@ def test_a_source_is_kept_once(tmp_path):
         assert store.source("e") is None
         ((size,),) = store.rows("SELECT LENGTH(data) FROM sources")
         assert size < len(RIGHT) * 5
+
+
+def test_a_regrade_has_the_cases_of_its_day(regrade, course, monkeypatch):
+    (course.root / "solutions" / "seed.toml").write_text(
+        "[[seeds]]\nsince = 2026-11-21T00:00:00+00:00\nseed = 21\n"
+        "[[seeds]]\nsince = 2026-11-23T00:00:00+00:00\nseed = 23\n"
+    )
+    taken = []
+    judging = "grader.cli.regrade.grade_submission"
+    monkeypatch.setattr(judging, lambda _course, _infos, options: taken.append(options.seed) or 0)
+    for words in ([], ["--as-of", "2026-11-22"], ["--as-of", "2026-11-30"], ["--as-of", "2026-11-20"]):
+        assert regrade("ada", "double", *words).exit_code == 0
+    assert taken == [21, 21, 21, None]  # the run of the 20th was before the first seed: with public cases

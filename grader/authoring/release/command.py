@@ -26,6 +26,7 @@ from grader.cases.generation import SEED
 from grader.course import release_manifest
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.changed_statement import renamed
+from grader.course.secret_seed import secret_seed
 from grader.formats.escaping import points
 from grader.formats.gradescope import VISIBILITIES
 from grader.report_texts import listed
@@ -89,9 +90,9 @@ def release_course(
 ) -> None:
     """Write the repository and the hosts' files, and print what was written. Raises CourseError.
 
-    With `hidden_seed` the hosts grade with other cases than those that students have. The key is sealed in
-    the repository, which students read, and open in Gradescope's zip, which they do not. What is not said is
-    as in the release before into the same folder.
+    Gradescope and PrairieLearn, whose files students do not read, grade with cases from the course's secret
+    seed. With `hidden_seed` all hosts draw from that one, the workflow by a sealed key in the repository.
+    What is not said is as in the release before into the same folder.
     """
     _require_own_folder(folder)
     before = ReleaseBefore(course, folder)
@@ -109,14 +110,18 @@ def release_course(
     except KeyUnusable as error:
         again = " It is the one of the release before; seal another: --sealed FILE or --hidden-seed N."
         raise CourseError(f"{error}{again if sealed == folder / SEALED else ''}") from None
-    entries = [] if hidden_seed is None else list(keys.draw_entries(course, infos, hidden_seed))
+    seed_of_hosts = hidden_seed
+    if hidden_seed is None and (gradescope or prairielearn):
+        seed_of_hosts = secret_seed(course)
+    entries = [] if seed_of_hosts is None else list(keys.draw_entries(course, infos, seed_of_hosts))
     if hidden_seed is not None and not sealed_key:
-        sealed_key = keys.sealed(entries, hidden_seed, secret_file)
+        sealed_key = keys.sealed(entries, secret_file)
         click.echo(
             f"The workflow grades with hidden cases: its secret DOJO_SEAL is in {shorten(secret_file)}."
         )
     core = core_files(course, infos, seed, bool(sealed_key), library)
-    for_hosts = core if hidden_seed is None else {**core, **keys.key_files(entries, hidden_seed)}
+    for_hosts = {**core, **keys.key_files(entries)}
+    for_public_hosts = core if hidden_seed is None else for_hosts
     options = {"all": is_all, "hosts": list(hosts), "seed": seed, "visibility": visibility}
     options |= {"library": library} if library != "numpy" else {}
     about: dict[str, object] = {"options": options, "verified": verifications(course, infos)}
@@ -137,12 +142,13 @@ def release_course(
         worth = points(sum(info.max_score for info in infos))
         click.echo(f"Upload {shorten(gradescope)} to Gradescope, to an assignment of {worth} points.")
     if classroom50 is not None:
-        for name, data in classroom50_bundle(for_hosts).items():
+        for name, data in classroom50_bundle(for_public_hosts).items():
             keys.save(classroom50 / name, data)
         click.echo(f"Commit {shorten(classroom50)} as the assignment's autograder.")
-    for path, files_of in ((prairielearn, prairielearn_files), (exercism, exercism_files)):
+    images = ((prairielearn, prairielearn_files, for_hosts), (exercism, exercism_files, for_public_hosts))
+    for path, files_of, files in images:
         if path is not None:
-            for name, data in files_of(course, for_hosts, infos).items():
+            for name, data in files_of(course, files, infos).items():
                 keys.save(path / name, data)
             click.echo(f"Build the image: docker build --tag {course.syllabus.slug} {shorten(path)}/image")
 

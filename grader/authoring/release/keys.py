@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +21,10 @@ from grader.checks.builtin import checks_of
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
 from grader.course.files import write_whole
 from grader.course.known_solutions import other_way
+from grader.course.secret_seed import secret_seed
 from grader.errors import reason_of
 
-SEEDS = 2**31
+UNSAID = 0  # a key of hidden cases does not say from which seed they are drawn
 AT_ONCE = 2
 
 
@@ -45,7 +45,7 @@ def write_keys(
 def write_sealed(
     course: Course, infos: list[KataInfo], output: Path, secret_file: Path | None, unverified: bool = False
 ) -> str:
-    """Write an encrypted key with cases from a random seed, and return a message about its secret.
+    """Write an encrypted key with cases from the secret seed, and return a message about its secret.
 
     The secret is read from `secret_file` if that exists; otherwise a new one is written there, or beside the
     key if no file is given.
@@ -56,9 +56,8 @@ def write_sealed(
     kept = secret_file is not None and file.exists()
     secret = encryption.read_secret(file) if kept else encryption.new_secret()
     encryption.seal(b"", secret)  # fail for a missing package or a bad secret before minutes of drawing
-    seed = secrets.randbelow(SEEDS)
-    entries = list(with_progress(draw_entries(course, infos, seed)))
-    save(output, encryption.seal(write(entries, seed, grader.__version__), secret))
+    entries = list(with_progress(draw_entries(course, infos, secret_seed(course))))
+    save(output, encryption.seal(write(entries, UNSAID, grader.__version__), secret))
     if kept:
         return f"{shorten(output)} is sealed anew; its secret is still that of {shorten(file)}."
     save(file, f"{secret}\n".encode(), private=True)
@@ -68,11 +67,11 @@ def write_sealed(
     )
 
 
-def sealed(entries: list[Entry], seed: int, secret_file: Path) -> bytes:
+def sealed(entries: list[Entry], secret_file: Path) -> bytes:
     """Return an encrypted key; its secret is read from the file, or made and written there."""
     is_new = not secret_file.exists()
     secret = encryption.new_secret() if is_new else encryption.read_secret(secret_file)
-    data = encryption.seal(write(entries, seed, grader.__version__), secret)
+    data = encryption.seal(write(entries, UNSAID, grader.__version__), secret)
     if is_new:
         save(secret_file, f"{secret}\n".encode(), private=True)
     return data
@@ -123,7 +122,7 @@ def entry_of(course: Course, info: KataInfo, seed: int) -> Entry:
     return replace(entry, way=other_way(course, info), verified=described(course, info))
 
 
-def key_files(entries: Iterable[Entry], seed: int) -> dict[str, bytes]:
+def key_files(entries: Iterable[Entry], seed: int = UNSAID) -> dict[str, bytes]:
     """Return a key file for each entry, by its path in a course."""
     return {f"keys/{entry.name}{SUFFIX}": write([entry], seed, grader.__version__) for entry in entries}
 

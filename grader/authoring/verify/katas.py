@@ -27,7 +27,7 @@ from grader.course.loading import line_of, message_of, read
 from grader.course.submission import Submission, SubmissionRejected
 from grader.expect import ExpectationFailed, SubmissionFailed
 from grader.grading.grader import Grader
-from grader.grading.startup import grade_file, lacks_library, open_grader
+from grader.grading.startup import GraderSettings, grade_file, lacks_library, open_grader
 from grader.kata import KataError
 from grader.report import CheckReport, KataReport
 from grader.values.formatting import counted
@@ -141,7 +141,7 @@ def verify_kata(
         if before is not None:
             _read(course, result, before)
         else:
-            grader, source = open_grader(course, [info], seed=seed)
+            grader, source = open_grader(course, [info], GraderSettings(seed=seed))
             with closing(source):
                 _judge(course, grader, result, unready, isolated, records)
             if not unready and not result.gaps:

@@ -26,6 +26,7 @@ from grader.course.changed_statement import FILE as RENAMED
 from grader.course.general_mistakes import GENERAL
 from grader.course.loading import parse
 from grader.course.rules import first_use
+from grader.course.secret_seed import PLACE
 from grader.course.submission import digest, open_questions
 from grader.kata import Corner, Kata, KataError, Law
 from grader.see.demonstration import open_demonstration
@@ -364,7 +365,7 @@ def unknown_in_see(course: Course) -> list[str]:
 def stray_files(course: Course) -> list[str]:
     """Return a message for each file of exercises, solutions or declarations that belongs to no kata."""
     known = {course.root / "tests" / "katas" / name for name in ("path.toml", "conftest.py")}
-    known |= {record_path(course), course.root / RENAMED}
+    known |= {record_path(course), course.root / RENAMED, course.root / PLACE}
     for info in course.katas.values():
         known |= {course.stub(info), info.path, *(course.solution(info, part) for part in PARTS)}
         known |= {course.folder(info) / name for name in OPTIONAL}

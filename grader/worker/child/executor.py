@@ -44,7 +44,12 @@ class Executor:
         module: Any,
         call_back: Callable[[int, list[Any]], Any] | None = None,
         device: str = "cpu",
+        restored: Callable[[], bool] = bool,
+        meddled: bool = False,
     ) -> None:
+        """`restored` puts back the instruments that a call has changed, and returns whether there were any;
+        `meddled` says whether loading the module has changed one."""
+        self.restored, self.meddled = restored, meddled
         self.module = module
         self.device = device
         self.built: dict[str, types.SimpleNamespace] = {}
@@ -81,19 +86,23 @@ class Executor:
                 function = undo(function)
             else:  # the others look at the module that is called
                 call = undo(call)
+        # what is needed after the call is in local variables, which no other code can set
+        hold, echo, held, restored = request.hold, request.echo, tuple(self._held), self.restored
+        inspect, meddled = request.inspect, self.meddled
         value = call(request, function, args, kwargs, given, outcome)
+        outcome.meddled = self.meddled = meddled or (inspect and restored())
         outcome.value = self.plain(instrumentation.moved(value, self.device))
-        if request.hold:
-            outcome.overwritten = any(_bytes_of(held) != before for held, before, _ in self._held)
-            earlier = [held for held, _, _ in self._held]
+        if hold:
+            outcome.overwritten = any(_bytes_of(result) != before for result, before, _ in held)
+            earlier = [result for result, _, _ in held]
             outcome.shared = request.target is None and memory.is_shared(
                 outcome.value, earlier, [args, kwargs]
             )
             outcome.entangled = memory.is_entangled(outcome.value, [args, kwargs])
             lasting = request.target is None or request.name == "__call__"
-            self._held = [held for held in self._held if held[2]][1 - MOST_HELD :]
+            self._held = [result for result in held if result[2]][1 - MOST_HELD :]
             self._held.append((outcome.value, _bytes_of(outcome.value), lasting))
-        if request.echo:
+        if echo:
             outcome.arguments = self.plain([args, kwargs])
         return outcome
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import signal
 import sys
 import threading
+import types
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from grader.worker.child import on_fake_device, rules
+from grader.worker.child import instruments, on_fake_device, rules
 from grader.worker.child.executor import Executor, describe_error, load_module, seed_random_numbers
 from grader.worker.child.sandbox import allowed_paths, apply, hardening
 from grader.worker.protocol.channel import Channel, ChannelClosed
@@ -20,6 +23,7 @@ from grader.worker.protocol.codec import Malformed, decode, encode
 from grader.worker.protocol.messages import Outcome, Request
 from grader.worker.protocol.terms import Terms, read_terms
 
+hide_from_gc = gc.freeze  # a submission may put another function into the module
 #: A worker's reply: the outcome of a request, or another message.
 Reply = Outcome | dict[str, Any]
 
@@ -27,8 +31,9 @@ Reply = Outcome | dict[str, Any]
 class Worker:
     """Receives messages from the channel and answers them with one submission."""
 
-    def __init__(self, channel: Channel, device: str) -> None:
-        self.channel = channel
+    def __init__(self, channel: Channel, device: str, measuring: Iterable[types.ModuleType] = ()) -> None:
+        """`measuring` are the modules of the instruments, which the submission must not change."""
+        self.channel, self.measuring = channel, measuring
         self.device = device
         self.executor: Executor | None = None
         self.candidates: dict[int, Executor] = {}  # edits of the submission, which a search sends
@@ -59,7 +64,9 @@ class Worker:
             if "load" in message:
                 return self._load(**message["load"])
             request = Request(**message["request"])
-            return self._executor_of(request).run(request)
+            executor = self._executor_of(request)
+            hide_from_gc()  # also what was made since the last call, such as this request
+            return executor.run(request)
         except Malformed as error:
             return {"error": _unanswerable(error)}
         except BaseException as error:  # everything that a submission raises is an answer, even SystemExit
@@ -71,8 +78,9 @@ class Worker:
         self.name, self.filename = name, filename
         rules.refuse_while_running(forbidden)
         seed_random_numbers()
+        restored = instruments.watched(self.measuring)
         module = load_module(name, source, filename)
-        self.executor = Executor(module, self._call_back, self.device)
+        self.executor = Executor(module, self._call_back, self.device, restored, restored())
         present = {entry: callable(getattr(module, entry, None)) for entry in entry_points}
         return {"ok": {"entry_points": present}}
 
@@ -121,7 +129,7 @@ def run(reader: int, writer: int, printed: int, terms: Terms) -> None:
     if "torch" in sys.modules:
         _warm_up(sys.modules["torch"], terms.device)
     channel.send(*encode({"in_force": in_force}), 0)
-    Worker(channel, terms.device).serve()
+    Worker(channel, terms.device, instruments.hidden()).serve()
 
 
 def _warm_up(torch: Any, device: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import re
@@ -18,10 +19,15 @@ OF_DEVICES = re.compile(r"\b(device(?!-side)|devices|cpu)\b", re.IGNORECASE)
 
 def prepare() -> None:
     """Import the fake device if PyTorch is imported, and keep PyTorch from importing its compiler. Call this
-    before the sandbox is entered, after which files cannot be read."""
+    before the sandbox is entered, after which files cannot be read, and the grader's modules are hidden."""
     if "torch" in sys.modules:
-        importlib.import_module("grader.worker.child.fake_device")
+        _fake_device()
         avoid_compiler_import()
+
+
+@functools.cache
+def _fake_device() -> Any:
+    return importlib.import_module("grader.worker.child.fake_device")
 
 
 def avoid_compiler_import() -> None:
@@ -72,9 +78,8 @@ def call_on_fake_device(
     mixes devices."""
     import torch
 
-    from grader.worker.child import fake_device
-    from grader.worker.child.fake_device import mapped, to_fake_device
-
+    fake_device = _fake_device()
+    mapped, to_fake_device = fake_device.mapped, fake_device.to_fake_device
     owner = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
     modules = [m for m in (owner, *args, *kwargs.values()) if isinstance(m, torch.nn.Module)]
     if isinstance(function, type) or (modules and _is_inherited(torch, function)):
@@ -104,8 +109,7 @@ def call_on_device(function: Function, args: list[Any], kwargs: dict[str, Any]) 
     Raises DeviceMismatch if PyTorch's error speaks of devices."""
     import torch
 
-    from grader.worker.child import fake_device
-
+    fake_device = _fake_device()
     fake_device.detours.clear()
     try:
         with torch.no_grad(), fake_device.DetourMode():

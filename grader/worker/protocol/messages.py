@@ -38,6 +38,7 @@ class Request:
     undo: list[tuple[str, str]] = field(default_factory=list)  # variables to put back; see `lasting.Label`
     grad_mode: str = ""  # "on" or "off": the gradient mode of the caller
     hold: bool = False  # keep the result, and report whether the next call changes it
+    inspect: bool = False  # look after the call whether the instruments are as they were
     candidate: int = 0  # which candidate of a search to ask, from 1; 0 is the submission
     source: str = ""  # of the candidate, which is loaded first
     number: int = 0  # part of the ids of the objects that the request creates
@@ -67,6 +68,7 @@ class Outcome:
     shared: bool = False  # the call returned an array that was returned before
     entangled: bool = False  # the call returned an array some of whose entries have the same memory
     left_changed: str = ""  # what the call left in another mode, one of LEFT_CHANGED
+    meddled: bool = False  # the submission has changed what measures it
     detour: int = 0  # the line from which a tensor has gone from the fake device by way of the CPU
 
     def message(self) -> dict[str, Any]:
@@ -88,6 +90,8 @@ class Outcome:
             fields["shared"] = True
         if self.entangled:
             fields["entangled"] = True
+        if self.meddled:
+            fields["meddled"] = True
         if self.left_changed:
             fields["left_changed"] = self.left_changed
         if self.detour:

@@ -1,12 +1,13 @@
 """Announces a frame of 2**60 bytes."""
 
-import gc
 import os
 import struct
+import sys
 
-from grader.worker.child.main import Worker
-
-WORKER = next(thing for thing in gc.get_objects() if isinstance(thing, Worker))
+FRAME = sys._getframe()
+while type(FRAME.f_locals.get("self")).__name__ != "Worker":
+    FRAME = FRAME.f_back
+WORKER = FRAME.f_locals["self"]
 
 
 def softmax(x, axis=-1):  # noqa: ARG001 - the signature is the kata's

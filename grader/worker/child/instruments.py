@@ -1,0 +1,101 @@
+"""Notice whether a submission has changed what measures it, and put that back.
+
+The instruments are the functions that measure a call and write down its outcome, and what these look up in
+Python's builtins, in NumPy and in PyTorch. This module has no class, since any code finds all classes.
+"""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter, itemgetter
+from typing import Any
+
+MODULES = ("child.executor", "child.memory", "protocol.messages")
+OF_PYTORCH = ("child.instrumentation", "child.on_fake_device", "child.fake_device")
+METHODS = (types.FunctionType, classmethod, staticmethod)
+kept: dict[str, types.ModuleType] = {}  # freeing them would copy the memory that workers share
+code_of, defaults_of = attrgetter("__code__"), attrgetter("__defaults__")
+
+
+def hidden() -> list[types.ModuleType]:
+    """Take the grader's modules from `sys.modules`, and all objects from the lists of the garbage collector;
+    return the modules of the instruments."""
+    names = [name for name in sys.modules if name == "grader" or name.startswith("grader.")]
+    kept.update((name, sys.modules.pop(name)) for name in names)
+    gc.freeze()
+    vars(gc).pop("unfreeze", None)
+    used = [*MODULES, *(OF_PYTORCH if "torch" in sys.modules else ())]
+    return [kept[f"grader.worker.{name}"] for name in used]
+
+
+def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
+    """Return a function that puts back every instrument that was changed, and returns whether one was. It
+    looks at what the instruments use and at nothing else."""
+    own: list[Any] = [holder for module in modules for holder in (module, *_classes(module))]
+    for module in modules:
+        vars(module).setdefault("__warningregistry__", {})  # a warning would add it
+    functions = [function for holder in own for function in _functions(holder)]
+    called = {name for function in functions for name in function.__code__.co_names}
+    packages: dict[str, Any] = {name: sys.modules[name] for name in ("numpy", "torch") if name in sys.modules}
+    libraries: list[Any] = [builtins, sys, *packages.values()]
+    if "torch" in packages:
+        libraries += [packages["torch"].Tensor, packages["torch"].nn.Module]
+    before = {holder: dict(vars(holder)) for holder in own}
+    before |= {library: {n: vars(library)[n] for n in called & vars(library).keys()} for library in libraries}
+    used = [
+        (holder, [name for name, value in values.items() if name in called or isinstance(value, METHODS)])
+        for holder, values in before.items()
+        if holder not in libraries
+    ]
+    used += [(library, [name for name in called if name in before[library]]) for library in libraries]
+    getters = [(itemgetter(*names, names[0]), vars(holder)) for holder, names in used if names]
+    sizes = [vars(holder) for holder in own]  # a new name could take a builtin's place
+    codes = [(function, function.__code__, function.__defaults__) for function in functions]
+    each, number, size = map, id, len  # a submission may put others into Python's builtins
+
+    def state() -> list[int]:
+        found = [value for get, values in getters for value in get(values)]
+        found += [*each(code_of, functions), *each(defaults_of, functions)]
+        found += each(sys.modules.get, packages)
+        return [*each(number, found), *each(size, sizes)]
+
+    at_first = state()
+
+    def restored() -> bool:
+        try:
+            if state() == at_first:
+                return False
+        except KeyError:  # one is gone
+            pass
+        for holder, names in used:
+            for name in names:
+                if vars(holder).get(name) is not before[holder][name]:
+                    setattr(holder, name, before[holder][name])
+        for holder in own:
+            for name in vars(holder).keys() - before[holder].keys():
+                delattr(holder, name)
+        for function, code, defaults in codes:
+            function.__code__, function.__defaults__ = code, defaults
+        sys.modules.update(packages)
+        return True
+
+    return restored
+
+
+def _classes(module: types.ModuleType) -> Iterator[type]:
+    for value in vars(module).values():
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            yield value
+
+
+def _functions(holder: Any) -> Iterator[types.FunctionType]:
+    """Yield the functions that a module or a class defines."""
+    name = holder.__name__ if isinstance(holder, types.ModuleType) else holder.__module__
+    for value in vars(holder).values():
+        function = getattr(value, "__func__", value)
+        if isinstance(function, types.FunctionType) and function.__module__ == name:
+            yield function
