@@ -11,7 +11,8 @@ class KataError(Exception):
 
 def reason_of(error: OSError) -> str:
     """Return why a file cannot be read or written, as the end of a sentence."""
-    return (error.strerror or "unknown error").lower()
+    reason = error.strerror or "unknown error"
+    return reason[:1].lower() + reason[1:]
 
 
 def too_new(label: str, version: object, known: int) -> str:

@@ -186,7 +186,7 @@ class Sections:
             texts = list(TEXTS["next_typed"])
         shapes = [(size,), (size,), ()]
         _, shares, best = tracer.apply("next/token", "next_token", [hidden, example.output_weight], shapes)
-        if best is not None and 0 <= int(best) < size:
+        if best is not None and 0 <= best < size and 0 <= shares[int(best)] <= 1:
             said, word = " ".join(example.tokens), example.vocab[int(best)]
             texts.append(f"After “{said}” comes “{word}”, {shares[int(best)]:.0%}.")
         figure = self._figure("next/token", "probabilities", [""], example.vocab, "bars", place=1)

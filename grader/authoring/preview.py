@@ -19,8 +19,10 @@ from grader.authoring.release import keys
 from grader.authoring.verify.static_checks import missing_files
 from grader.cases.generation import spread
 from grader.course.catalog import Course, CourseError, KataInfo, shorten
+from grader.course.files import write_whole
 from grader.course.known_solutions import standalone_sources
-from grader.course.submission import Submission
+from grader.course.loading import parse
+from grader.course.submission import Submission, SubmissionRejected, decoded, read_bytes
 from grader.formats import html, terminal
 from grader.grading.startup import open_grader
 from grader.notebooks.notebook import to_markdown
@@ -34,12 +36,12 @@ def preview(course: Course, info: KataInfo, folder: Path) -> None:
     """Print the statement and the reports on some mistakes, and write page and notebook into the folder."""
     if missing := missing_files(course, info):
         raise CourseError(missing[0])
-    click.echo(f"{shorten(course.stub(info))} is what a student opens:\n")
-    click.echo(course.stub(info).read_text(encoding="utf-8"))
+    stub = _stub(course, info)
+    click.echo(f"{shorten(course.stub(info))} is what a student opens:\n\n{stub}")
     reports = _reports(course, info)
     for name, report in reports.items():
         click.echo(f"\n{name} would read:\n\n{terminal.render_kata(report)}", nl=False)
-    for path in _write(course, info, folder, list(reports.values())):
+    for path in _write(course, info, stub, folder, list(reports.values())):
         click.echo(f"wrote {shorten(path)}")
 
 
@@ -55,16 +57,25 @@ def _reports(course: Course, info: KataInfo) -> dict[str, KataReport]:
     return {name: replace(report, output="") for name, report in graded.items()}
 
 
-def _write(course: Course, info: KataInfo, folder: Path, reports: list[KataReport]) -> list[Path]:
+def _stub(course: Course, info: KataInfo) -> str:
+    """Return the file that students begin with. Raises CourseError, and KataError for a syntax error."""
+    path = course.stub(info)
+    try:
+        stub = decoded(read_bytes(path, shorten(path)), shorten(path))
+    except SubmissionRejected as error:
+        raise CourseError(str(error)) from None
+    parse(path)
+    return stub
+
+
+def _write(course: Course, info: KataInfo, stub: str, folder: Path, reports: list[KataReport]) -> list[Path]:
     """Write the statement as Markdown, the page of the reports and, with nbformat, the notebook."""
-    stub = course.stub(info).read_text(encoding="utf-8")
     statement = to_markdown(ast.get_docstring(ast.parse(stub)) or info.title)
     texts = {f"{info.name}.md": statement, f"{info.name}.ipynb": _notebook(course, info)}
     texts |= {f"{info.name}.html": html.render(Report(tuple(reports)))} if reports else {}
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         if text:
-            (folder / name).write_text(text, encoding="utf-8")
+            write_whole(folder / name, text.encode())
     return [folder / name for name, text in texts.items() if text]
 
 
@@ -82,7 +93,6 @@ def write_feedback(course: Course, folder: Path, names: tuple[str, ...]) -> None
     """Write the pages of the named katas, or of all katas, into the folder."""
     infos = keys.chosen_katas(course, names)
     keys.require_solutions(course, infos, "Feedback is")
-    folder.mkdir(parents=True, exist_ok=True)
     for info, text in for_each(course, infos, feedback):
         page = folder / f"{info.name}.md"
         page.write_text(text, encoding="utf-8")

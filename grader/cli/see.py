@@ -9,7 +9,7 @@ import click
 from grader.cli.console import view_of
 from grader.cli.options import PAGE, PASSED, GradeOptions
 from grader.course.catalog import Course, CourseError, KataInfo
-from grader.course.files import write_whole
+from grader.course.files import Folder, NotReadable, write_whole
 from grader.course.loading import from_here
 from grader.course.state import CourseState
 from grader.errors import reason_of
@@ -38,8 +38,7 @@ def see(course: Course, options: GradeOptions) -> int:
     else:
         click.echo("\n".join(whole[0].texts))
     if options.output or not options.text:
-        path = Path(options.output) if options.output else CourseState(course).folder / PAGE
-        _write(path, page.render(demonstration, sections))
+        path = write_page(course, options.output, page.render(demonstration, sections).encode())
         click.echo(f"Written to {from_here(path)}; open it in a browser.", err=options.text)
     return PASSED
 
@@ -57,8 +56,17 @@ def show_start(info: KataInfo) -> None:
     click.echo(f"grading {info.name} …", err=True)
 
 
-def _write(path: Path, content: str) -> None:
+def write_page(course: Course, output: str | None, page: bytes) -> Path:
+    """Write the page where a person wants it, or beside what is remembered, and return where it is."""
+    path = Path(output) if output else CourseState(course).folder / PAGE
     try:
-        write_whole(path, content.encode())
+        if output:
+            write_whole(path, page)
+        else:
+            with Folder(path.parent, makes=True, follows_links=False) as folder:
+                folder.write(path.name, data=page)
+    except NotReadable as error:
+        raise CourseError(f"The page cannot be written: {path.parent.name} {error.strerror}.") from None
     except OSError as error:
         raise CourseError(f"The page cannot be written to {path}: {reason_of(error)}.") from None
+    return path

@@ -119,5 +119,5 @@ def _likeliest(tokens: Sequence[Token], view: View) -> Iterator[str]:
             continue
         yield view.paint(token.text.strip() or repr(token.text), BOLD)
         for text, share in token.likeliest:
-            bar = ("#" if view.ascii_only else "█") * round(share * BAR)
+            bar = ("#" if view.ascii_only else "█") * (round(share * BAR) if 0 <= share <= 2 else 0)
             yield f"  {text.strip() or repr(text):<16}{share:>6.1%}  {bar}".rstrip()

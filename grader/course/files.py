@@ -22,6 +22,11 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 Parts = tuple[str, ...]  # of a path
 
 LARGEST = 16 << 20  # bytes of a roster, a manifest, or what is remembered of a course
@@ -31,6 +36,8 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 FOLDER = FLAGS | getattr(os, "O_DIRECTORY", 0)
 #: Windows opens nothing relative to a folder; there each name on the way is looked at first.
 BY_DESCRIPTOR = os.open in os.supports_dir_fd
+DRAFT = re.compile(r"\..+\.\d+\.dojo-draft")  # a draft of any process
+PATIENCE = 10.0  # seconds to wait for another process that writes in the same folder
 
 
 #: The encodings, by the names of their codecs, that a source may declare.
@@ -75,21 +82,15 @@ class TooLarge(NotReadable):
 def replacing(path: Path, private: bool = False) -> Iterator[Path]:
     """Yield a draft that replaces the file if the block ends well, so that a reader finds all of it or what
     was there before. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        draft.unlink(missing_ok=True)  # a student may have left a link of that name
-        draft.touch(0o600 if private else 0o666, exist_ok=False)
-        yield draft
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with Folder(path.parent, makes=True) as folder, folder.draft(path.name, private) as name:
+        yield folder.path / name
+        folder.rename(name, to=path.name)
 
 
 def write_whole(path: Path, data: bytes, private: bool = False) -> None:
     """Write a file and its folder. Raises OSError."""
-    with replacing(path, private) as draft:
-        draft.write_bytes(data)
+    with Folder(path.parent, makes=True) as folder:
+        folder.write(path.name, data=data, private=private)
 
 
 def read_file(path: Path, limit: int = LARGEST, follows_links: bool = False) -> bytes:
@@ -151,6 +152,8 @@ class Folder:
     `path` says where it was, for messages. Use it in a `with` statement. Paths are parts below the folder:
     names without a slash, and neither `.` nor `..`.
     """
+
+    _is_alone = False
 
     def __init__(self, path: Path, makes: bool = False, follows_links: bool = True) -> None:
         """Open a folder that a person has named; `makes` it if there is none. Without `follows_links` the
@@ -237,20 +240,75 @@ class Folder:
         """Write a file below this folder, and the folders on its way, so that a reader finds all of it or
         what was there before. A link of that name is replaced, not followed. Raises OSError."""
         _require_inside(parts)
-        with self._parent(parts, makes=True) as parent:
-            draft = f".{parts[-1]}.{os.getpid()}.draft"[-LIMITS.name :]
-            (place,), at = parent._place(draft), parent._at()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK | getattr(os, "O_BINARY", 0)
-            with suppress(FileNotFoundError):  # of a process that was killed; a student may have left a link
+        with self._parent(parts, makes=True) as parent, self.draft(parts[-1], private) as name:
+            flags = os.O_WRONLY | NO_LINK | getattr(os, "O_BINARY", 0)
+            with open(os.open(*self._place(name), flags, **self._at()), "wb") as file:
+                file.write(data)
+            self._replace(name, parts[-1], parent)
+
+    @contextmanager
+    def draft(self, name: str, private: bool = False) -> Iterator[str]:
+        """Yield the name of a new file in this folder, which is removed after the block unless it has another
+        name by then. Raises OSError.
+
+        It is locked meanwhile, which tells it from the draft of a process that was killed.
+        """
+        draft = os.fsdecode(os.fsencode(f".{name}")[:200]) + f".{os.getpid()}.dojo-draft"
+        (place,), at = self._place(draft), self._at()
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINK
+        with self.alone():
+            with suppress(FileNotFoundError):  # a student may have left a link of that name
                 os.unlink(place, **at)
+            file = os.open(place, flags, 0o600 if private else 0o666, **at)
+            with suppress(OSError):  # a file system without locks
+                _locks(file)
+        if fcntl is None:
+            os.close(file)  # Windows renames no file that is open
+        try:
+            yield draft
+        finally:
+            if fcntl is not None:
+                os.close(file)
+            with suppress(FileNotFoundError):
+                os.unlink(place, **at)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from writing in this folder until the block ends, so that what is read in it
+        stays true, and remove the drafts of those that were killed.
+
+        Neither a process that is stopped nor a system without locks holds this one up for longer than
+        `PATIENCE`.
+        """
+        if self._is_alone or fcntl is None:
+            yield
+            return
+        ends = time.monotonic() + PATIENCE
+        with suppress(OSError):  # a file system without locks
+            while not (is_alone := _locks(self._fd)) and time.monotonic() < ends:
+                time.sleep(0.002)
+            self._is_alone = is_alone
+        try:
+            for name in filter(DRAFT.fullmatch, os.listdir(self._fd) if self._is_alone else ()):
+                self._remove_if_left(name)
+            yield
+        finally:
+            if self._is_alone:
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
+            self._is_alone = False
+
+    def _remove_if_left(self, draft: str) -> None:
+        with suppress(OSError):
             try:
-                with open(os.open(place, flags, 0o600 if private else 0o666, **at), "wb") as file:
-                    file.write(data)
-                parent._replace(draft, parts[-1])
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(place, **at)
-                raise
+                file = _opened(draft, dir_fd=self._fd)
+            except NotReadable:  # a link
+                os.unlink(draft, dir_fd=self._fd)
+                return
+            try:
+                if _locks(file):
+                    os.unlink(draft, dir_fd=self._fd)
+            finally:
+                os.close(file)
 
     def remove(self, *parts: str) -> None:
         """Remove a file or a link below this folder; nothing if there is none. Raises OSError."""
@@ -262,11 +320,12 @@ class Folder:
         """Give a file below this folder another name in the same folder. Raises OSError."""
         _require_inside((*parts, to))
         with self._parent(parts) as parent:
-            parent._replace(parts[-1], to)
+            parent._replace(parts[-1], to, parent)
 
-    def _replace(self, name: str, by: str) -> None:
-        at = self._fd if BY_DESCRIPTOR else None
-        os.replace(*self._place(name), *self._place(by), src_dir_fd=at, dst_dir_fd=at)
+    def _replace(self, name: str, by: str, folder: Folder) -> None:
+        """Give a file of this folder another name in another one."""
+        here, there = (self._fd, folder._fd) if BY_DESCRIPTOR else (None, None)
+        os.replace(*self._place(name), *folder._place(by), src_dir_fd=here, dst_dir_fd=there)
 
     def _parent(self, parts: Parts, makes: bool = False) -> Folder:
         """Return the folder of a path, opened anew."""
@@ -282,6 +341,17 @@ class Folder:
 
     def _at(self) -> dict[str, Any]:
         return {"dir_fd": self._fd} if BY_DESCRIPTOR else {}
+
+
+def _locks(file: int) -> bool:
+    """Lock what is open, and return whether nobody else has. Raises OSError if it cannot be locked."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_link(place: str, dir_fd: int | None) -> bool:
@@ -301,11 +371,6 @@ def read_below(root: Path, parts: Parts, limit: int = LARGEST) -> bytes:
     Raises OSError, and NotReadable."""
     with Folder(root, follows_links=False) as folder:
         return folder.read(*parts, limit=limit)
-
-
-def put_aside(path: Path) -> None:
-    """Give a damaged file a name that says so, which no file has. Raises OSError."""
-    path.rename(path.with_name(f"{path.name}.damaged-{time.time_ns()}"))
 
 
 def safe_parts(name: str) -> Parts:

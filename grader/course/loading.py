@@ -9,7 +9,8 @@ import sys
 import types
 from pathlib import Path
 
-from grader.errors import CourseError, KataError
+from grader.course.files import read_file
+from grader.errors import CourseError, KataError, reason_of
 
 
 def parse(path: Path) -> ast.Module:
@@ -25,9 +26,11 @@ def read(path: Path) -> str:
     if not path.is_file():
         raise CourseError(f"The file {shorten(path)} is missing.")
     try:
-        source = path.read_text(encoding="utf-8")
+        source = read_file(path, follows_links=True).decode()
     except UnicodeDecodeError:
         source = "\0"
+    except OSError as error:
+        raise CourseError(f"{shorten(path)} cannot be read: {reason_of(error)}.") from None
     if "\0" in source:
         raise KataError(f"{shorten(path)} cannot be read as Python: save it as UTF-8.")
     return source

@@ -11,15 +11,17 @@ import dataclasses
 import hashlib
 import json
 import os
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.course.catalog import Course, KataInfo, shorten
-from grader.course.files import put_aside, read_file, write_whole
+from grader.course.files import Folder, read_below, read_file
 from grader.course.loading import cache_folder
-from grader.errors import too_new
+from grader.errors import reason_of, too_new
 
 if TYPE_CHECKING:
     from grader.report import KataReport
@@ -52,8 +54,8 @@ class KataState:
 
 
 class CourseState:
-    """The state of all katas of one course. Every change is written at once, and reads the file again, so
-    that two commands which run side by side keep each other's changes."""
+    """The state of all katas of one course. Every change is written at once. It reads the file again while no
+    other command may write it, so that commands which run side by side keep each other's changes."""
 
     def __init__(self, course: Course) -> None:
         self.folder = _folder(course)
@@ -64,18 +66,27 @@ class CourseState:
 
     def trouble(self) -> str:
         """Return why the file cannot be read and what becomes of it, as sentences; "" if it can."""
-        _, newer, damaged = self._read()
+        _, keeps, damaged = self._read()
         name = shorten(self.folder / FILE)
         return (
-            f"{newer} It stays as it is, and no score is remembered until then." * bool(newer)
+            f"{keeps} It stays as it is, and no score is remembered until then." * bool(keeps)
             or f"{name} is damaged: it is kept under another name, and scores are remembered anew." * damaged
         )
 
     def _read(self) -> tuple[dict[str, KataState], str, bool]:
-        """Return what is remembered, by kata; why it needs a newer grader; and whether it is damaged."""
+        """Return what is remembered, by kata; why the file stays as it is; and whether it is damaged."""
+        try:
+            with Folder(self.folder, follows_links=False) as folder:
+                return self._read_in(folder)
+        except FileNotFoundError:
+            return {}, "", False
+        except OSError as error:
+            return {}, f"{shorten(self.folder)} {reason_of(error)}: make it a folder of its own.", False
+
+    def _read_in(self, folder: Folder) -> tuple[dict[str, KataState], str, bool]:
         file = self.folder / FILE
         try:
-            found = json.loads(read_file(file))
+            found = json.loads(folder.read(FILE))
         except FileNotFoundError:
             return {}, "", False
         except (OSError, ValueError, RecursionError):
@@ -92,30 +103,39 @@ class CourseState:
 
     def change(self, name: str, **changes: Any) -> KataState:
         """Remember these facts about a kata and return all that are now known."""
-        katas, newer, damaged = self._read()
-        katas[name] = dataclasses.replace(katas.get(name, KataState()), **changes)
-        record = {"version": VERSION, "katas": {name: asdict(kata) for name, kata in katas.items()}}
-        text = json.dumps(record, indent=1, sort_keys=True) + "\n"
-        with suppress(OSError):  # a full disk costs no points
-            if damaged:
-                put_aside(self.folder / FILE)
-            if not newer:
-                write_whole(self.folder / FILE, text.encode())
-        return katas[name]
+        return self._change(name, lambda known: dataclasses.replace(known, **changes))
+
+    def _change(self, name: str, changed: Callable[[KataState], KataState]) -> KataState:
+        try:
+            with Folder(self.folder, makes=True, follows_links=False) as folder, folder.alone():
+                katas, keeps, damaged = self._read_in(folder)
+                now = katas[name] = changed(katas.get(name, KataState()))
+                record = {"version": VERSION, "katas": {name: asdict(kata) for name, kata in katas.items()}}
+                text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+                with suppress(OSError):  # a full disk costs no points
+                    if damaged:
+                        put_aside(folder, FILE)
+                    if not keeps:
+                        folder.write(FILE, data=text.encode())
+        except OSError:
+            return changed(KataState())
+        return now
 
     def record(self, report: KataReport, digest: str) -> KataState:
         """Remember the outcome of a grading of the file with this digest."""
-        known = self.kata(report.name)
-        return self.change(
+        return self._change(
             report.name,
-            digest=digest,
-            status=report.status,
-            score=report.score,
-            best=max(report.score, known.best),
-            mistake=report.mistake.id if report.mistake else "",
-            checks={check.name: check.status for check in report.checks},
-            passed=known.has_passed or report.status == "passed",
-            library=report.library,
+            lambda known: dataclasses.replace(
+                known,
+                digest=digest,
+                status=report.status,
+                score=report.score,
+                best=max(report.score, known.best),
+                mistake=report.mistake.id if report.mistake else "",
+                checks={check.name: check.status for check in report.checks},
+                passed=known.has_passed or report.status == "passed",
+                library=report.library,
+            ),
         )
 
 
@@ -129,7 +149,7 @@ def file_digest(info: KataInfo, path: Path) -> str:
 
 
 def _folder(course: Course) -> Path:
-    beside = course.exercises.resolve().parent
+    beside = Path(os.path.abspath(course.exercises)).parent  # not where a link leads
     if os.access(beside, os.W_OK):
         return beside / FOLDER
     return cache_folder() / "courses" / hashlib.sha256(str(beside).encode()).hexdigest()[:16]
@@ -147,6 +167,11 @@ def _of_kata(found: Any) -> KataState:
 STUBS, BEST, REPLACED = "stubs", "best", "replaced"
 
 
+def put_aside(folder: Folder, *parts: str) -> None:
+    """Give a damaged file a name that says so, which no file has. Raises OSError."""
+    folder.rename(*parts, to=f"{parts[-1]}.damaged-{time.time_ns()}")
+
+
 class Versions:
     """The copies in one folder, a subfolder for each kind."""
 
@@ -160,12 +185,12 @@ class Versions:
             if old is not None and old != data and keeps_old:
                 self.put_aside(info, old)
             if data != old:
-                write_whole(self._file(kind, info), data)
+                self._write(kind, f"{info.name}.py", data)
 
     def kept(self, kind: str, info: KataInfo) -> bytes | None:
         """Return the copy of this kind, or None if there is none."""
         try:
-            return read_file(self._file(kind, info))
+            return read_below(self.folder, (kind, f"{info.name}.py"))
         except OSError:
             return None
 
@@ -180,19 +205,19 @@ class Versions:
         """Write `data` to the file, and return where a copy of what it held is; None if there was no file.
         Raises OSError."""
         try:
-            before = read_file(path)
+            copy = self.put_aside(info, read_file(path))
         except FileNotFoundError:
-            write_whole(path, data)
-            return None
-        copy = self.put_aside(info, before)
-        write_whole(path, data)
+            copy = None
+        with Folder(path.parent, makes=True, follows_links=False) as folder:
+            folder.write(path.name, data=data)
         return copy
 
     def put_aside(self, info: KataInfo, data: bytes) -> Path:
         """Keep what a student's file held, and return where. Raises OSError."""
-        copy = self.folder / REPLACED / f"{info.name}-{hashlib.sha256(data).hexdigest()[:8]}.py"
-        write_whole(copy, data)
-        return copy
+        name = f"{info.name}-{hashlib.sha256(data).hexdigest()[:8]}.py"
+        self._write(REPLACED, name, data)
+        return self.folder / REPLACED / name
 
-    def _file(self, kind: str, info: KataInfo) -> Path:
-        return self.folder / kind / f"{info.name}.py"
+    def _write(self, kind: str, name: str, data: bytes) -> None:
+        with Folder(self.folder, makes=True, follows_links=False) as folder:
+            folder.write(kind, name, data=data)

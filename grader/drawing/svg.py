@@ -110,7 +110,7 @@ def _bars(picture: Picture, panel: Panel, wrong: set[tuple[int, int]]) -> tuple[
     for column, value in enumerate(panel.values[0]):
         y = HEAD - 18 + column * tall
         parts.append(_text(MARGIN - 8, y + 15, labels[column], "label", "end"))
-        length = round(BAR * abs(value) / largest) if isfinite(value) else 0
+        length = round(BAR * (abs(value) / largest)) if isfinite(value) else 0
         sign = "minus" if value < 0 else "plus"
         x = MARGIN
         parts.append(
@@ -131,7 +131,7 @@ def _bars_in_ranges(picture: Picture) -> tuple[str, int, int]:
     parts.append(_text(MARGIN, 28, f"line: {picture.panels[0].title}, frame: accepted", "label", "start"))
     for column, label in enumerate(_fitting(picture.columns)):
         ends = (got[column], expected[column], picture.low[column], picture.high[column])
-        length, line, low, high = (round(RANGE * v / largest) if isfinite(v) else 0 for v in ends)
+        length, line, low, high = (round(RANGE * (v / largest)) if isfinite(v) else 0 for v in ends)
         y = HEAD + column * TALL
         parts.append(_text(MARGIN - 8, y + 15, label, "label", "end"))
         parts.append(
@@ -215,7 +215,7 @@ def _value(value: float, kind: str) -> str:
 
 def _grouped(value: float) -> str:
     """Return a number as text, a large one in full with separators."""
-    return f"{value:,.0f}" if value >= 1000 else _number(value)
+    return f"{value:,.0f}" if 1000 <= value < 1e15 else _number(value)
 
 
 def _number(value: float) -> str:

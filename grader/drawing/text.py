@@ -153,7 +153,7 @@ def _bars(picture: Picture, panel: Panel, paint: Paint) -> list[str]:
     room = max(len(_number(value)) for value in values)
     lines = [panel.title]
     for number, (label, value) in enumerate(zip(map(short_label, picture.columns), values, strict=True)):
-        bar = "█" * round(BAR * abs(value) / largest) if isfinite(value) else ""
+        bar = "█" * round(BAR * (abs(value) / largest)) if isfinite(value) else ""
         mark = paint("✗", ORANGE) if number in wrong else " "
         colour = ORANGE if number in wrong else BLUE
         lines.append(f"{paint(f'{label:>4}', DIM)} {mark}{_number(value):>{room}} {paint(bar, colour)}")
@@ -170,7 +170,7 @@ def _bars_in_ranges(picture: Picture, paint: Paint) -> list[str]:
     lines = [paint(head, DIM)]
     for column, label in enumerate(labels):
         ends = (got[column], picture.low[column], picture.high[column])
-        bar, low, high = (round(RANGE * value / largest) if isfinite(value) else 0 for value in ends)
+        bar, low, high = (round(RANGE * (value / largest)) if isfinite(value) else 0 for value in ends)
         cells = [
             ("▓" if place < bar else "░")
             if low <= place < max(high, low + 1)
@@ -211,7 +211,7 @@ def _height(value: float, largest: float) -> str:
 
 def _grouped(value: float) -> str:
     """Return a number as text, a large one in full with separators."""
-    return f"{value:,.0f}" if isfinite(value) and abs(value) >= 1000 else _number(value)
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else _number(value)
 
 
 def _beside(blocks: list[list[str]], width: int) -> list[str]:

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from grader.course.catalog import Course, KataInfo
+from grader.course.loading import read
 from grader.course.notebook_cells import score_id
 from grader.drawing import statement
 from grader.drawing.text import draw
@@ -74,7 +75,7 @@ def _cells_of(course: Course, info: KataInfo, solved: bool) -> Iterator[Any]:
     """
     from nbformat import v4
 
-    stub = course.stub(info).read_text(encoding="utf-8")
+    stub = read(course.stub(info))
     text = ast.get_docstring(ast.parse(stub)) or info.title
     yield _cell(
         v4.new_markdown_cell, f"{info.name}-statement", to_markdown(text) + _drawn(course, info, text)
@@ -123,7 +124,10 @@ def _blocks(lines: list[str]) -> Iterator[str]:
     joined = _with_indented_blank_lines(lines)
     for is_code, block in groupby(joined, key=lambda line: line.startswith(INDENT)):
         if is_code:
-            yield from ("```text", *(line[4:].rstrip() for line in block), "```")
+            code = [line[4:].rstrip() for line in block]
+            longest = max(map(len, re.findall("`+", "\n".join(code))), default=0)
+            fence = "`" * max(3, longest + 1)
+            yield from (f"{fence}text", *code, fence)
         else:
             yield from map(_text, block)
 

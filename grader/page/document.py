@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.course.files import NotReadable, read_file, write_whole
+from grader.course.files import Folder, NotReadable, read_file
 from grader.errors import reason_of
 
 
@@ -45,7 +45,11 @@ class Document:
             return False
         data = self._encoded(self.text)
         try:
-            write_whole(self.path, data)
+            with Folder(self.path.parent, makes=True, follows_links=False) as folder:
+                folder.write(self.path.name, data=data)
+        except NotReadable as error:
+            self.problem = f"{self.path.parent.name} {error.strerror}, so {self.path.name} is not written."
+            return False
         except OSError as error:
             self.problem = f"{self.path.name} cannot be written: {reason_of(error)}."
             return False

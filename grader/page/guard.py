@@ -1,13 +1,14 @@
 """Let in nobody but the person at this machine, and let the page load nothing from anywhere else.
 
-A request needs the token: in the address once, then in a cookie that scripts cannot read. Its Host must be
-this server's, and its Origin, if it has one, too: a page of another site opens no socket. A proxy that has
-checked the person itself, such as Jupyter's, sends the token in a header, and has its own host.
+An address holds a code that is good for one use: it is exchanged for a cookie that scripts cannot read. All
+addresses begin with a path that was drawn, and the cookie is of that path, since ports share their cookies:
+another server of this machine does not get it. A request's Host must be this server's, and its Origin, if it
+has one, too: a page of another site opens no socket. A proxy that has checked the person itself, such as
+Jupyter's, sends a token in a header, and has its own host and path.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 from collections.abc import Iterable
@@ -17,9 +18,13 @@ from urllib.parse import parse_qs, urlencode
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HEADER, PARAMETER = b"x-dojo-token", "token"
+HEADER, PREFIX = b"x-dojo-token", b"x-forwarded-prefix"
+PARAMETER, NAME = "code", "dojo"  # of the address, and of the cookie
 SCRIPT = re.compile(rb"<script\b(?![^>]*\bnonce=)")
-REFUSED = "This page opens with the address that `grade --page` prints.\n"
+REFUSED = (
+    "This page opens with the address that `grade --page` prints, which is good for one browser. End the page"
+    " and start it again for another one.\n"
+)
 #: NiceGUI compiles its templates in the browser, hence `unsafe-eval`; without the nonce no script in a text
 #: runs. Its elements and CodeMirror's carry styles of their own.
 POLICY = (
@@ -36,48 +41,80 @@ HEADERS = {
 
 
 class Guard:
-    """Checks every request and every socket before the application sees it, and adds the content policy. The
-    page has the addresses `bases`, such as `http://127.0.0.1:8000`."""
+    """Checks every request and every socket before the application sees it, and adds the content policy.
 
-    def __init__(self, app: ASGIApp, token: str, bases: Iterable[str]) -> None:
-        self.app, self.token = app, token
-        # ports share their cookies, so each page has one of its own name
-        self.cookie = f"dojo_{hashlib.sha256(token.encode()).hexdigest()[:8]}"
+    The page has the addresses `bases`, such as `http://127.0.0.1:8000`, each followed by `path`. `codes` are
+    those that were not used yet; `token` is that of a proxy, empty without one.
+    """
+
+    def __init__(
+        self, app: ASGIApp, bases: Iterable[str], path: str, codes: set[str], token: str = ""
+    ) -> None:
+        self.app, self.path, self.codes, self.token = app, path, codes, token
         self.origins = frozenset(bases)
-        self.hosts = frozenset(base.partition("//")[2] for base in bases)
+        self.hosts = {base.partition("//")[2]: base.startswith("https:") for base in self.origins}
+        self._secret = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
         headers = {name.lower(): value for name, value in scope["headers"]}
-        by_proxy = self._is_token(headers.get(HEADER, b"").decode("latin-1"))
-        given = parse_qs(scope["query_string"].decode("latin-1")).get(PARAMETER, [""])[0]
-        if not by_proxy and not self._is_own(headers):
+        if self.token and _is_same(headers.get(HEADER, b"").decode("latin-1"), self.token):
+            await self._let_in(scope, receive, send)
+            return
+        host = headers.get(b"host", b"").decode("latin-1")
+        place = scope["path"].removeprefix(self.path)
+        if not self._is_own(host, headers) or place == scope["path"] or not place.startswith("/"):
             await self._refuse(scope, receive, send)
-        elif by_proxy or self._is_token(_cookie(headers, self.cookie)):
-            await self.app(scope, receive, send if scope["type"] == "websocket" else _with_policy(send))
-        elif scope["type"] == "http" and self._is_token(given):
-            await self._enter(scope, receive, send)
+            return
+        found = parse_qs(scope["query_string"].decode("latin-1"))
+        code = next((code for code in self.codes if _is_same(found.get(PARAMETER, [""])[0], code)), None)
+        if scope["type"] == "http" and code is not None:
+            self.codes.discard(code)
+            await self._enter(place, host, found)(scope, receive, send)
+        elif _is_same(_cookie(headers, self._name(host)), self._secret):
+            await self._let_in(self._below(scope, place), receive, send)
         else:
             await self._refuse(scope, receive, send)
 
-    def _is_token(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode(), self.token.encode())
-
-    def _is_own(self, headers: dict[bytes, bytes]) -> bool:
+    def _is_own(self, host: str, headers: dict[bytes, bytes]) -> bool:
         """Return whether a request came to this server by its own name, and from its own page."""
-        host = headers.get(b"host", b"").decode("latin-1")
         origin = headers.get(b"origin", b"").decode("latin-1")
         return host in self.hosts and (not origin or origin in self.origins)
 
-    async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Set the cookie, and lead to the same address without the token."""
-        found = parse_qs(scope["query_string"].decode("latin-1"))
+    def _name(self, host: str) -> str:
+        """Return the name of the cookie: with the port, or for one host alone where browsers can do that."""
+        return f"__Host-{NAME}" if self.hosts[host] else f"{NAME}_{host.rpartition(':')[2]}"
+
+    def _enter(self, place: str, host: str, found: dict[str, list[str]]) -> RedirectResponse:
+        """Return an answer that sets the cookie and leads to the same place without the code."""
         rest = urlencode({name: texts for name, texts in found.items() if name != PARAMETER}, doseq=True)
-        answer = RedirectResponse(scope["path"] + f"?{rest}" * bool(rest), 303)
-        answer.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
-        await answer(scope, receive, send)
+        answer = RedirectResponse(self.path + place + f"?{rest}" * bool(rest), 303)
+        is_secure = self.hosts[host]
+        answer.set_cookie(
+            self._name(host),
+            self._secret,
+            path="/" if is_secure else f"{self.path}/",
+            secure=is_secure,
+            httponly=True,
+            samesite="lax",  # a strict one would not come back now, since another page has led here
+        )
+        answer.headers.update({name.decode(): value.decode() for name, value in HEADERS.items()})
+        return answer
+
+    def _below(self, scope: Scope, place: str) -> Scope:
+        """Return a request as a proxy would send it that puts the path before the page's own."""
+        headers = [(name, value) for name, value in scope["headers"] if name.lower() != PREFIX]
+        return {
+            **scope,
+            "path": place,
+            "raw_path": scope.get("raw_path", b"").removeprefix(self.path.encode()),
+            "headers": [*headers, (PREFIX, self.path.encode())],
+        }
+
+    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.app(scope, receive, send if scope["type"] == "websocket" else _with_policy(send))
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -85,6 +122,10 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
         else:
             await PlainTextResponse(REFUSED, 403)(scope, receive, send)
+
+
+def _is_same(given: str, secret: str) -> bool:
+    return secrets.compare_digest(given.encode("utf-8", "replace"), secret.encode())
 
 
 def _cookie(headers: dict[bytes, bytes], name: str) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from grader.course.files import put_aside, read_file, write_whole
+from grader.course.files import Folder
+from grader.course.state import put_aside
 from grader.report import KataReport, KataStatus
 
 MOST = 100  # versions of a file
@@ -30,34 +31,52 @@ class History:
     """The judged versions of one kata's file, the first one first."""
 
     def __init__(self, folder: Path, kata: str) -> None:
-        self._file = folder / "history" / f"{kata}.json"
+        self._folder, self._file = folder, ("history", f"{kata}.json")
 
     def versions(self) -> list[Version]:
         """Return the versions; none if the file cannot be read, which then gets another name."""
-        try:
-            return msgspec.json.decode(read_file(self._file), type=list[Version])
-        except FileNotFoundError:
-            return []
-        except (OSError, msgspec.DecodeError, RecursionError):
-            with suppress(OSError):
-                put_aside(self._file)
-            return []
+        with suppress(OSError), Folder(self._folder, follows_links=False) as folder:
+            return self._versions(folder)
+        return []
 
     def damaged(self) -> list[Path]:
         """Return the files that could not be read, under the names that they have now."""
-        return sorted(self._file.parent.glob(f"{self._file.name}.damaged-*"))
+        kind, name = self._file
+        with (
+            suppress(OSError),
+            Folder(self._folder, follows_links=False) as kept,
+            kept.folder(kind) as folder,
+        ):
+            found = [entry.name for entry in folder.entries()]
+            return [folder.path / one for one in found if one.startswith(f"{name}.damaged-")]
+        return []
 
     def add(self, report: KataReport, source: str) -> None:
         """Keep the text that was judged, unless it is the one kept last or not the one of the report."""
         if report.digest != hashlib.sha256(source.encode()).hexdigest():
             return
-        found = self.versions()
-        if found and found[-1].source == source:
-            return
-        found = [*found, Version(time.time(), report.status, report.score, report.max_score, source)][-MOST:]
-        data = msgspec.json.encode(found)
-        while len(data) > LARGEST and len(found) > 1:
-            del found[0]
+        with (
+            suppress(OSError),  # a full disk costs nothing but the history
+            Folder(self._folder, makes=True, follows_links=False) as folder,
+            folder.alone(),
+        ):
+            found = self._versions(folder)
+            if found and found[-1].source == source:
+                return
+            new = Version(time.time(), report.status, report.score, report.max_score, source)
+            found = [*found, new][-MOST:]
             data = msgspec.json.encode(found)
-        with suppress(OSError):  # a full disk costs nothing but the history
-            write_whole(self._file, data)
+            while len(data) > LARGEST and len(found) > 1:
+                del found[0]
+                data = msgspec.json.encode(found)
+            folder.write(*self._file, data=data)
+
+    def _versions(self, folder: Folder) -> list[Version]:
+        try:
+            return msgspec.json.decode(folder.read(*self._file), type=list[Version])
+        except FileNotFoundError:
+            return []
+        except (OSError, msgspec.DecodeError, RecursionError):
+            with suppress(OSError):
+                put_aside(folder, *self._file)
+            return []

@@ -10,11 +10,13 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from markdown_it import MarkdownIt
 from nicegui import background_tasks, html, ui
 from nicegui.events import CodeMirrorFocusChangeEventArguments, ValueChangeEventArguments
 
 from grader.course.catalog import KataInfo
 from grader.course.changed_statement import statement_of
+from grader.course.files import text_of
 from grader.course.hints import next_hint, next_number
 from grader.course.state import STUBS
 from grader.drawing import statement, svg
@@ -33,6 +35,9 @@ from grader.page.workplace import Workplace, prefix
 from grader.report import KataReport
 
 TEMPLATES = Path(__file__).parent / "templates"
+#: The elements of a statement, which may be a student's own docstring: no link, no image, no HTML.
+MARKDOWN = MarkdownIt("zero").enable(["heading", "fence", "list", "emphasis", "backticks", "escape"])
+LONGEST = 1 << 16  # characters of a statement that are shown
 SAVE_SECONDS = 0.3  # after the last key
 QUIET_SECONDS = 1.5  # after the last key, before a syntax error is shown
 LOOK_SECONDS = 0.5  # between two looks at the file
@@ -87,7 +92,8 @@ class KataView:
         minutes = f", {effort.minutes} minutes" if effort else ""
         html.p(f"{self.info.track} · {self.info.name}{minutes}").classes("quiet small")
         text = self._statement_text()
-        ui.markdown(to_markdown(text).removeprefix("#"), extras=["fenced-code-blocks", "tables"])
+        markdown = to_markdown(text[:LONGEST]).removeprefix("#")
+        ui.html(MARKDOWN.render(markdown), sanitize=False)
         for picture in statement.pictures(text):
             ui.html(svg.draw(picture), sanitize=False)
         if waits := first_needed(self.course, self.info):
@@ -214,23 +220,33 @@ class KataView:
             self.conflict.set_visibility(True)
 
     def _take_file(self) -> None:
-        if not self.document.is_saved:
-            self.place.versions.put_aside(self.info, self.document.text.encode("utf-8", "replace"))
+        if not self.document.is_saved and not self._put_aside(self.document.text):
+            return
         self.conflict.set_visibility(False)
         self.document.take_from_disk()
         self.editor.value = self.document.text
         self._start(self._judge())
 
     def _keep_own(self) -> None:
+        if not self._put_aside(text_of(self.document.path)):
+            return
         self.conflict.set_visibility(False)
-        self.place.versions.put_aside(self.info, self.document.path.read_bytes())
         self.document.save(over=True)
         self._start(self._judge())
 
     def _leave(self) -> None:
         """Write what is typed, or keep it aside if the file was changed; the browser is gone."""
         if not self.document.is_saved and not self.document.save():
-            self.place.versions.put_aside(self.info, self.document.text.encode("utf-8", "replace"))
+            self._put_aside(self.document.text)
+
+    def _put_aside(self, text: str) -> bool:
+        """Keep a copy of a text that something else replaces, and return whether there is one."""
+        try:
+            self.place.versions.put_aside(self.info, text.encode("utf-8", "replace"))
+        except OSError as error:
+            self._tell(f"No copy of the file can be kept, so nothing is replaced: {reason_of(error)}.")
+            return False
+        return True
 
     # --- the verdict ---
 

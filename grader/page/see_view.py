@@ -28,7 +28,8 @@ class SeeView:
     async def show(self) -> None:
         """Make the page in another process, which starts workers of its own."""
         terms = self.place.judges.terms
-        options = {"course": terms.root, "device": terms.device, "isolation": terms.isolation}
+        options = {"course": terms.root, "exercises": terms.exercises}
+        options |= {"device": terms.device, "isolation": terms.isolation}
         with tempfile.TemporaryDirectory() as folder:
             page = Path(folder) / "see.html"
             words = [f"--{name}={value}" for name, value in {**options, "output": page}.items()]

@@ -7,7 +7,7 @@ import secrets
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nicegui import app, html, ui
@@ -34,11 +34,13 @@ LONG_ENOUGH = 3600.0  # seconds that a page may be cut off or asleep before it l
 
 @dataclass(frozen=True)
 class Address:
-    """Where the page is: its port and its token."""
+    """Where the page is: its port, and the path with which its addresses begin. `codes` let one in, once
+    each."""
 
     port: int
-    token: str
-    is_proxied: bool = False  # by one that checks the person itself, and knows the token
+    token: str = ""  # of a proxy that checks the person itself
+    path: str = field(default_factory=lambda: f"/{secrets.token_hex(8)}")
+    codes: set[str] = field(default_factory=set)
 
     @property
     def bases(self) -> list[str]:
@@ -50,13 +52,15 @@ class Address:
         own = [f"http://{host}:{self.port}" for host in hosts]
         return [f"https://{name}-{self.port}.{domain}", *own] if name and domain else own
 
-    @property
-    def url(self) -> str:
-        return f"{self.bases[0]}/?token={self.token}"
+    def new_url(self) -> str:
+        """Return an address that opens the page in one browser."""
+        code = secrets.token_urlsafe(16)
+        self.codes.add(code)
+        return f"{self.bases[0]}{self.path}/?code={code}"
 
 
 def free_address(port: int = 0) -> Address:
-    """Return an address with this port, or a free one, and a token of 128 bits, or that of a proxy. Raises
+    """Return an address with this port, or a free one, and with the token of a proxy if there is one. Raises
     CourseError if the port is taken."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -64,14 +68,15 @@ def free_address(port: int = 0) -> Address:
             listener.bind((HOST, port))
         except OSError:
             raise CourseError(f"Port {port} is taken; leave out --port for a free one.") from None
-        known = os.environ.pop(TOKEN, "")
-        return Address(listener.getsockname()[1], known or secrets.token_urlsafe(16), bool(known))
+        return Address(listener.getsockname()[1], os.environ.pop(TOKEN, ""))
 
 
 def serve(course: Course, terms: Terms, address: Address, started: Callable[[], None]) -> None:
     """Serve the course until the terminal ends it; `started` is called once it can be opened."""
     place = Workplace(course, Judges(terms))
-    app.add_middleware(Guard, token=address.token, bases=address.bases)
+    app.add_middleware(
+        Guard, bases=address.bases, path=address.path, codes=address.codes, token=address.token
+    )
     app.add_api_route("/shown/{number}", lambda number: _shown(place, f"/shown/{number}"))
     app.on_shutdown(place.judges.end)
     app.on_startup(started)

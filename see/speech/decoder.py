@@ -23,6 +23,7 @@ from .grammar import END
 from .model import Model, read_model
 
 LIKELIEST = 5
+SLACK = 1e-3  # by which rounding may take a probability above 1
 LONGEST = 96  # tokens of a prompt that are read, the last ones
 
 
@@ -108,8 +109,10 @@ class Parts:
         size = self.model.vocab_size
         shapes: list[tuple[int, ...]] = [(size,), (size,), ()]
         logits, shares, best = self.calls.several("next_token", shapes, hidden, self.head)
-        if not 0 <= int(best) < size:
-            raise Silent(f"next_token stopped the text. It returned the id {int(best)} of {size} tokens.")
+        if not 0 <= best < size:
+            raise Silent(f"next_token stopped the text. It returned the id {best:g} of {size} tokens.")
+        if not (shares.min() >= 0 and shares.max() <= 1 + SLACK):
+            raise Silent("next_token stopped the text. Its probabilities do not lie between 0 and 1.")
         return logits, shares, int(best)
 
     def logits(self, ids: Sequence[int]) -> Array:
@@ -272,6 +275,8 @@ class Whole:
 
         [logits] = self.calls.run("mini_gpt", "MiniGPT", logits_of, [shape])
         last = logits[0, -1]
+        if not np.isfinite(last).all():
+            raise Silent("mini_gpt stopped the text. Its logits are not finite.")
         powers = np.exp(last - last.max())
         return last, powers / powers.sum(), int(last.argmax())
 

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from grader.authoring.audit import confine
+from grader.authoring.audit.record import witness_of
 from grader.authoring.audit.run import Auditor
 from grader.cli.kata import kata as run_kata
 
@@ -482,3 +483,124 @@ def test_a_submission_that_deletes_its_folder_ends_with_a_report(homework, tmp_p
     assert passes == {"evil.py": True, "exits.py": False, "own.py": False}
     assert contents(tmp_path) == before
     assert os.access(folder, os.R_OK)
+
+
+ENDS = {
+    "exits": "import os\nos._exit(0)\n",
+    "answers": """
+        import json, os
+        forged = {"kind": "no such kind", "steps": 7, "failed": None, "tests": ["a", "b"], "ran": 2}
+        os.write(3, json.dumps({**forged, "seal": "0" * 32, "found": forged}).encode() + b"\\n")
+        os._exit(0)
+        """,
+    "adds": 'import os\nos.write(3, b\'{"kind": "value"}\')\n' + SOLUTION,
+    "halves": "import os\nos.write(3, b'\"\\\\ud800\"')\nos._exit(0)\n",
+    "skips": "import pytest\npytest.skip(allow_module_level=True)\n",
+    "skips_later": "import pytest\n\ndef clip(*_):\n    pytest.skip()\n",
+    "ends_pytest": "import pytest\n\ndef clip(*_):\n    pytest.exit('so', returncode=0)\n",
+    "leaves": "import sys\nsys.exit(0)\n",
+}
+
+
+@needs_linux
+def test_a_submission_that_ends_the_run_or_answers_for_it_does_not_pass(homework, tmp_path):
+    (tmp_path / "class").mkdir()
+    for name, text in {**ENDS, "right": SOLUTION}.items():
+        (tmp_path / "class" / f"{name}.py").write_text(textwrap.dedent(text))
+    found = audited(homework(), "--mutants", 0, "--submissions", tmp_path / "class")
+    assert {one["path"]: one["passes"] for one in found["submissions"]} == {
+        **{f"{name}.py": False for name in ENDS},
+        "right.py": True,
+    }
+    assert "exits.py: the search for an input did not end." in found["notes"]
+
+
+@needs_linux
+def test_a_script_that_the_submission_ends_does_not_pass(homework, tmp_path):
+    folder = homework("from solution import clip\nassert clip(7, 0, 5) == 5\n", name="check.py")
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "leaves.py").write_text("import sys\nsys.exit(0)\n")
+    (tmp_path / "class" / "right.py").write_text(SOLUTION)
+    words = [
+        "--tests",
+        f"{sys.executable} {folder}/check.py",
+        "--mutants",
+        0,
+        "--submissions",
+        tmp_path / "class",
+    ]
+    found = audited(folder, *words)
+    assert {one["path"]: one["passes"] for one in found["submissions"]} == {
+        "leaves.py": False,
+        "right.py": True,
+    }
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"kind": "no such kind"},
+        {"kind": "value", "steps": [{"name": 7}]},
+        {"kind": "value", "steps": [{"given": [["x"]]}]},
+        {"kind": "value", "steps": [{}] * 1000},
+        {"kind": ["value"]},
+        {"kind": "value", "at": float("inf")},
+    ],
+)
+def test_a_malformed_answer_is_no_witness(answer):
+    assert witness_of(answer) is None
+
+
+def test_a_link_beside_a_notebook_is_not_written_through(tmp_path):
+    folder = shutil.copytree(LAYOUTS / "notebook", tmp_path / "hw")
+    [notebook] = folder.glob("*.ipynb")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (folder / f"{notebook.stem}_cells").symlink_to(outside)
+    printed = audit(notebook, code=4)
+    assert "hw cannot be copied: a folder on the way to its files is a link." in printed
+    assert not list(outside.iterdir())
+
+
+FOREIGN = {
+    "a link": (lambda path: path.symlink_to("/etc/hostname"), "is a link"),
+    "a device": (lambda path: path.symlink_to("/dev/zero"), "is a link"),
+    "a FIFO": (os.mkfifo, "is no regular file"),
+    "not UTF-8": (lambda path: path.write_bytes(b"# \xff"), "cannot be read"),
+    "a null byte": (lambda path: path.write_bytes(b"x = 1\0"), "null bytes"),
+    "huge": (
+        lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_RDWR), 1 << 28),
+        "is larger than 16 MiB",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_solution_that_cannot_be_read_is_told(kind, homework):
+    folder = homework()
+    (folder / "solution.py").unlink()
+    FOREIGN[kind][0](folder / "solution.py")
+    assert FOREIGN[kind][1] in audit(folder, code=4)
+
+
+def test_a_submission_that_cannot_be_read_is_a_note(homework, tmp_path):
+    (tmp_path / "class").mkdir()
+    for number, (make, _) in enumerate(FOREIGN.values()):
+        make(tmp_path / "class" / f"s{number}.py")
+    (tmp_path / "class" / "right.py").write_text(SOLUTION)
+    found = audited(homework(), "--mutants", 0, "--submissions", tmp_path / "class")
+    assert [one["path"] for one in found["submissions"] if one["passes"]] == ["right.py"]
+    assert [note.partition(" cannot be read: ")[0] for note in found["notes"] if "cannot be" in note] == [
+        "s0.py", "s1.py", "s2.py", "s3.py", "s5.py"
+    ]  # fmt: skip
+
+
+def test_more_files_than_anybody_copies_and_folders_without_an_end_are_told(homework, monkeypatch):
+    folder = homework()
+    monkeypatch.setattr("grader.authoring.audit.homework.MOST_FILES", 5)
+    for number in range(5):
+        (folder / f"{number}.txt").touch()
+    assert "holds more than 5 files" in audit(folder, code=4)
+    monkeypatch.undo()
+    (folder / Path(*"a" * 40)).mkdir(parents=True)
+    assert "holds folders in folders, more than 32 deep" in audit(folder, code=4)

@@ -5,16 +5,22 @@ import os
 import socket
 import threading
 import time
+from contextlib import suppress
+from hashlib import sha256
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+from grader.cli import see
 from grader.cli.grade import grade
 from grader.cli.kata import kata
 from grader.course import release_manifest
-from grader.course.catalog import CourseError
+from grader.course.catalog import Course, CourseError
 from grader.course.files import NotReadable, read_file, safe_parts
-from grader.course.state import BEST, CourseState, Versions, file_digest
+from grader.course.state import BEST, STUBS, CourseState, Versions, file_digest
+from grader.page.document import Document
+from grader.page.history import History
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 
@@ -150,6 +156,142 @@ def test_what_is_remembered_is_not_read_from_elsewhere(tiny_course, tmp_path, ki
     state.folder = tmp_path / "state"
     made(kind, state.folder / "state.json")
     assert state.katas() == {}
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A folder that a link in a student's own folder leads to, with a file that must stay as it is."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "state.json").write_text(SECRET)
+    yield folder
+    assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("state.json", SECRET)]
+
+
+@pytest.fixture
+def own(write, tiny_files, tmp_path):
+    return Course(write(tmp_path / "course", tiny_files))
+
+
+@pytest.mark.parametrize("words", [[], ["--hint"], ["--again"]])
+def test_a_link_in_place_of_what_is_remembered_is_not_followed(own, outside, words):
+    CourseState(own).folder.symlink_to(outside)
+    said = CliRunner().invoke(grade, ["double", "--course", str(own.root), *words], input="y\n")
+    assert said.exit_code in (0, 1, 4), said.output
+    assert ".dojo is a link: make it a folder of its own. It stays as it is" in said.stderr
+    assert SECRET not in said.output
+
+
+def test_the_page_of_see_is_written_through_no_link(own, outside):
+    CourseState(own).folder.symlink_to(outside)
+    with pytest.raises(CourseError, match=r"\.dojo is a link"):
+        see.write_page(own, None, b"")
+
+
+@pytest.mark.parametrize("inner", ["stubs", "best", "replaced", "history"])
+def test_a_link_inside_of_what_is_remembered_is_not_followed(own, outside, inner):
+    info, state = own.kata_info("double"), CourseState(own)
+    state.folder.mkdir()
+    (state.folder / inner).symlink_to(outside)
+    (outside / "state.json").rename(outside / "double.py")
+    versions, source = Versions(state.folder), own.stub(info).read_text()
+    versions.keep(STUBS, info, own.stub(info))
+    versions.keep(BEST, info, own.stub(info))
+    with suppress(NotReadable):
+        versions.replace(info, own.stub(info), b"x = 1")
+    history = History(state.folder, "double")
+    history.add(
+        SimpleNamespace(digest=sha256(source.encode()).hexdigest(), status="passed", score=1, max_score=1),
+        source,
+    )
+    assert versions.kept(inner, info) is None
+    assert inner != "history" or not history.versions()
+    (outside / "double.py").rename(outside / "state.json")
+
+
+def test_the_page_saves_through_no_link(own, outside):
+    info = own.kata_info("double")
+    track = own.stub(info).parent
+    own.stub(info).unlink()
+    track.rmdir()
+    track.symlink_to(outside)
+    document = Document(own.stub(info))
+    document.text = "x = 1\n"
+    assert not document.save()
+    assert document.problem == f"{info.track} is a link, so double.py is not written."
+
+
+def test_what_is_remembered_lies_beside_the_exercises_and_not_where_they_lead(own, tmp_path):
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "exercises").symlink_to(own.exercises)
+    course = Course(own.root, tmp_path / "theirs" / "exercises")
+    assert CourseState(course).folder == tmp_path / "theirs" / ".dojo"
+
+
+#: What may lie in place of a file, and cannot be read as what it should be.
+FOREIGN = {
+    **{kind: make for kind, (make, _) in KINDS.items() if kind != "a socket"},
+    "huge": lambda path: (path.touch(), os.truncate(path, 1 << 28)),
+    "not UTF-8": lambda path: path.write_bytes(b"# \xff\xfe"),
+    "null bytes": lambda path: path.write_bytes(bytes(9)),
+    "deep": lambda path: path.write_bytes(b"x = " + b"(" * 99_999),
+}
+STUDENT_S = {
+    "grade": ["double"],
+    "hint": ["double", "--hint"],
+    "again": ["double", "--again"],
+    "solution": ["double", "--solution"],
+    "list": ["--list"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["the answer", "the state", "the best version"])
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_every_command_of_a_student_reads_what_is_no_such_file_and_ends(own, kind, file):
+    info, folder = own.kata_info("double"), CourseState(own).folder
+    places = {
+        "the answer": own.stub(info),
+        "the state": folder / "state.json",
+        "the best version": folder / "best" / "double.py",
+    }
+    path = places[file]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    FOREIGN[kind](path)
+    for name, words in STUDENT_S.items():
+        said = CliRunner().invoke(grade, [*words, "--course", str(own.root)], input="n\n")
+        assert said.exit_code in (0, 1, 2, 4), (name, said.output, said.exception)
+        assert SECRET not in said.output
+
+
+AUTHOR_S = {
+    "preview": lambda own, _, out: ["preview", "double", "--course", own.root, "--output", out],
+    "import": lambda own, file, _: ["import", "attention/more", file, "--course", own.root],
+    "import with a reference": lambda own, file, out: [
+        "import", "attention/more", out.with_name("test_it.py"), "--reference", file, "--course", own.root
+    ],
+    "import of a notebook": lambda own, file, out: [
+        "import", "attention/more", file.rename(out.with_name("it.ipynb")), "--course", own.root
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in FOREIGN if kind != "a folder"])
+@pytest.mark.parametrize("command", AUTHOR_S)
+def test_every_command_of_an_author_says_that_a_file_cannot_be_read(own, tmp_path, command, kind):
+    path, out = own.stub(own.kata_info("double")), tmp_path / "out"
+    out.with_name("test_it.py").write_text(
+        "from double import double\n\ndef test_it():\n    assert double(1)\n"
+    )
+    path.unlink()
+    FOREIGN[kind](path)
+    said = CliRunner().invoke(kata, list(map(str, AUTHOR_S[command](own, path, out))))
+    assert said.exit_code in (2, 4), (said.output, said.exception)
+    assert said.output.count("\n") <= 4
+    assert "Traceback" not in said.output
+    assert not out.exists()
 
 
 def test_a_syntax_error_shows_the_line_of_the_bytes_that_were_read(tiny_course, tmp_path):

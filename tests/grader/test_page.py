@@ -3,8 +3,11 @@
 import asyncio
 import hashlib
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from contextlib import aclosing, contextmanager
 
 import msgspec
@@ -12,11 +15,14 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade
+from grader.cli.page import without_secret
 from grader.course.catalog import Course
+from grader.notebooks.notebook import to_markdown
 from grader.report import CheckReport, KataReport, Place, Repair
 
 pytest.importorskip("nicegui", reason="the extra `page` is not installed")
 
+import httpx
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
@@ -29,6 +35,7 @@ from grader.page.guard import POLICY, Guard
 from grader.page.history import MOST, History
 from grader.page.judges import ENDED, Judges
 from grader.page.jupyter import TOKEN, setup
+from grader.page.kata_view import MARKDOWN
 from grader.page.messages import Dropped, Grade, Inbox, Terms, Tried, Try, Verdict
 from grader.page.server import Address, free_address
 
@@ -223,13 +230,14 @@ def test_what_is_no_value_is_refused(value):
 
 
 OWN = {"host": "127.0.0.1:8000"}
-RIGHT_COOKIE = f"dojo_{hashlib.sha256(b'right').hexdigest()[:8]}=right"
+BASES = ["http://127.0.0.1:8000", "http://localhost:8000", "https://odd-8000.app.github.dev"]
 
 
 @pytest.fixture
 def client():
-    async def page(_):
-        return HTMLResponse("<script>1</script><SCRIPT src='/x'></SCRIPT>&lt;script&gt;")
+    async def page(request):
+        shown = f"<script>1</script><SCRIPT src='/x'></SCRIPT>&lt;script&gt;{request.url.path}"
+        return HTMLResponse(shown + request.headers.get("x-forwarded-prefix", ""))
 
     async def data(_):
         return PlainTextResponse("<script>")
@@ -239,63 +247,124 @@ def client():
         await websocket.send_text("hello")
 
     app = Starlette(routes=[Route("/", page), Route("/data", data), WebSocketRoute("/ws", socket)])
-    app.add_middleware(Guard, token="right", bases=["http://127.0.0.1:8000", "http://localhost:8000"])
+    app.add_middleware(Guard, bases=BASES, path="/drawn", codes={"one", "two"}, token="right")
     return TestClient(app, base_url="http://127.0.0.1:8000")
 
 
-def test_the_token_in_the_address_becomes_a_cookie_that_scripts_cannot_read(client):
-    entered = client.get("/?token=right&x=1", follow_redirects=False)
-    assert (entered.status_code, entered.headers["location"]) == (303, "/?x=1")
-    assert entered.headers["set-cookie"] == f"{RIGHT_COOKIE}; HttpOnly; Path=/; SameSite=strict"
-    assert client.get("/").status_code == 200
+@pytest.fixture
+def cookie(client):
+    """The cookie of a browser that has been let in, as a header."""
+    entered = client.get("/drawn/?code=two", follow_redirects=False)
+    client.cookies.clear()
+    return entered.headers["set-cookie"].partition(";")[0]
+
+
+def test_the_code_in_the_address_becomes_a_cookie_of_this_port_and_path_that_scripts_cannot_read(client):
+    entered = client.get("/drawn/?code=one&x=1", follow_redirects=False)
+    assert (entered.status_code, entered.headers["location"]) == (303, "/drawn/?x=1")
+    name, _, rest = entered.headers["set-cookie"].partition("=")
+    secret, _, rest = rest.partition("; ")
+    assert (name, rest) == ("dojo_8000", "HttpOnly; Path=/drawn/; SameSite=lax")
+    assert len(secret) >= 40
+    assert "one" not in secret
+    assert entered.headers["referrer-policy"] == "no-referrer"
+    assert client.get("/drawn/").status_code == 200
+    assert client.get("/").status_code == 403
+
+
+def test_a_code_is_good_for_one_browser(client):
+    assert client.get("/drawn/?code=one", follow_redirects=False).status_code == 303
+    client.cookies.clear()
+    refused = client.get("/drawn/?code=one", follow_redirects=False)
+    assert refused.status_code == 403
+    assert refused.text == (
+        "This page opens with the address that `grade --page` prints, which is good for one browser. End the"
+        " page and start it again for another one.\n"
+    )
+    assert client.get("/drawn/?code=two", follow_redirects=False).status_code == 303
+
+
+def test_where_the_host_is_of_this_page_alone_the_cookie_is_too(client):
+    entered = client.get(
+        "/drawn/?code=one", headers={"host": "odd-8000.app.github.dev"}, follow_redirects=False
+    )
+    name, _, rest = entered.headers["set-cookie"].partition("=")
+    assert (name, rest.partition("; ")[2]) == ("__Host-dojo", "HttpOnly; Path=/; SameSite=lax; Secure")
+
+
+@pytest.mark.parametrize(
+    "place", ["//evil.example/", "/%5Cevil.example", "/.//evil.example", "//evil.example"]
+)
+def test_no_address_leads_to_another_site(client, place):
+    for address in (f"{place}?code=one", f"/drawn{place}?code=one"):
+        answer = client.get(f"http://127.0.0.1:8000{address}", follow_redirects=False)
+        assert answer.status_code == 403 or answer.headers["location"].startswith("/drawn/")
+
+
+def test_the_page_is_told_what_stands_before_its_paths(client, cookie):
+    answer = client.get("/drawn/", headers={"cookie": cookie, "x-forwarded-prefix": "//evil.example"})
+    assert answer.text.endswith("&gt;//drawn")
 
 
 @pytest.mark.parametrize(
     ("headers", "path"),
     [
-        ({}, "/"),
-        ({}, "/?token=wrong"),
-        ({}, "/?token="),
-        ({"cookie": RIGHT_COOKIE.replace("=right", "=wrong")}, "/"),
-        ({"cookie": RIGHT_COOKIE, "host": "evil.example"}, "/"),
-        ({"cookie": RIGHT_COOKIE, "host": "127.0.0.1:9000"}, "/"),
-        ({"cookie": RIGHT_COOKIE, "origin": "http://evil.example"}, "/"),
-        ({"cookie": RIGHT_COOKIE, "origin": "null"}, "/"),
-        ({"host": "evil.example"}, "/?token=right"),
-        ({"x-dojo-token": "wrong"}, "/"),
-        ({"cookie": RIGHT_COOKIE.replace("=right", '="')}, "/"),
+        ({}, "/drawn/"),
+        ({}, "/?code=one"),
+        ({}, "/drawn?code=one"),
+        ({}, "/drawnmore/?code=one"),
+        ({}, "/drawn/?code=wrong"),
+        ({}, "/drawn/?code="),
+        ({"cookie": "dojo_8000=wrong"}, "/drawn/"),
+        ({"cookie": "dojo_8000=one"}, "/drawn/"),
+        ({"cookie": "RIGHT"}, "/"),
+        ({"cookie": "RIGHT", "host": "evil.example"}, "/drawn/"),
+        ({"cookie": "RIGHT", "host": "127.0.0.1:9000"}, "/drawn/"),
+        ({"cookie": "RIGHT", "origin": "http://evil.example"}, "/drawn/"),
+        ({"cookie": "RIGHT", "origin": "null"}, "/drawn/"),
+        ({"host": "evil.example"}, "/drawn/?code=one"),
+        ({"x-dojo-token": "wrong"}, "/drawn/"),
+        ({"x-dojo-token": ""}, "/drawn/"),
+        ({"cookie": 'dojo_8000="'}, "/drawn/"),
     ],
 )
-def test_nobody_else_is_let_in(client, headers, path):
-    answer = client.get(path, headers=headers)
-    assert answer.status_code == 403
-    assert answer.text == "This page opens with the address that `grade --page` prints.\n"
+def test_nobody_else_is_let_in(client, cookie, headers, path):
+    headers = {name: cookie if text == "RIGHT" else text for name, text in headers.items()}
+    assert client.get(path, headers=headers, follow_redirects=False).status_code == 403
     with (
         pytest.raises(WebSocketDisconnect) as refused,
-        client.websocket_connect("/ws", headers=OWN | headers),
+        client.websocket_connect(path.replace("/drawn/", "/drawn/ws"), headers=OWN | headers),
     ):
         pass
     assert refused.value.code == 1008
 
 
-def test_the_own_page_and_a_proxy_open_a_socket(client):
-    for headers in (
-        {**OWN, "cookie": RIGHT_COOKIE, "origin": "http://127.0.0.1:8000"},
-        {"x-dojo-token": "right", "host": "hub.example", "origin": "https://hub.example"},
+def test_without_a_proxy_no_header_lets_one_in():
+    app = Starlette(routes=[])
+    app.add_middleware(Guard, bases=BASES, path="/drawn", codes=set())
+    client = TestClient(app, base_url="http://127.0.0.1:8000")
+    assert client.get("/", headers={"x-dojo-token": ""}).status_code == 403
+
+
+def test_the_own_page_and_a_proxy_open_a_socket(client, cookie):
+    for path, headers in (
+        ("/drawn/ws", {**OWN, "cookie": cookie, "origin": "http://127.0.0.1:8000"}),
+        ("/ws", {"x-dojo-token": "right", "host": "hub.example", "origin": "https://hub.example"}),
     ):
-        with client.websocket_connect("/ws", headers=headers) as socket:
+        with client.websocket_connect(path, headers=headers) as socket:
             assert socket.receive_text() == "hello"
 
 
-def test_a_page_runs_its_own_scripts_alone(client):
-    answer = client.get("/", headers={"cookie": RIGHT_COOKIE})
+def test_a_page_runs_its_own_scripts_alone(client, cookie):
+    answer = client.get("/drawn/", headers={"cookie": cookie})
     policy = answer.headers["content-security-policy"]
     nonce = policy.partition("'nonce-")[2].partition("'")[0]
     assert len(nonce) >= 20
     assert policy == POLICY.format(nonce=nonce)
-    assert answer.text == (f"<script nonce=\"{nonce}\">1</script><SCRIPT src='/x'></SCRIPT>&lt;script&gt;")
-    assert client.get("/", headers={"cookie": RIGHT_COOKIE}).headers["content-security-policy"] != policy
-    assert client.get("/data", headers={"cookie": RIGHT_COOKIE}).text == "<script>"
+    shown = f"<script nonce=\"{nonce}\">1</script><SCRIPT src='/x'></SCRIPT>&lt;script&gt;//drawn"
+    assert answer.text == shown
+    assert client.get("/drawn/", headers={"cookie": cookie}).headers["content-security-policy"] != policy
+    assert client.get("/drawn/data", headers={"cookie": cookie}).text == "<script>"
 
 
 def test_jupyter_starts_the_page_and_sends_its_token(monkeypatch):
@@ -307,21 +376,99 @@ def test_jupyter_starts_the_page_and_sends_its_token(monkeypatch):
     monkeypatch.setenv(TOKEN, token)
     assert free_address().token == token
     assert TOKEN not in os.environ  # so that no worker inherits it
-    assert free_address().token != free_address().token
+    assert free_address().token == ""
+    assert free_address().path != free_address().path
 
 
 def test_a_codespace_has_the_address_of_its_forwarded_port(monkeypatch):
-    assert Address(8000, "x").bases == ["http://127.0.0.1:8000", "http://localhost:8000"]
+    assert Address(8000).bases == ["http://127.0.0.1:8000", "http://localhost:8000"]
     monkeypatch.setenv("CODESPACE_NAME", "odd-space")
     monkeypatch.setenv("GITHUB_CODESPACES_PORT_FORWARDING_DOMAIN", "app.github.dev")
-    assert Address(8000, "x").url == "https://odd-space-8000.app.github.dev/?token=x"
-    assert Address(8000, "x").bases[1:] == ["http://127.0.0.1:8000", "http://localhost:8000"]
+    address = Address(8000, path="/x")
+    before, _, code = address.new_url().rpartition("=")
+    assert before == "https://odd-space-8000.app.github.dev/x/?code"
+    assert address.codes == {code}
+    assert len(code) >= 22
+    assert Address(8000).bases[1:] == ["http://127.0.0.1:8000", "http://localhost:8000"]
+
+
+def test_a_browser_is_started_with_nothing_secret(tmp_path, monkeypatch):
+    monkeypatch.delenv("WSL_DISTRO_NAME", raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    url = Address(8000).new_url()
+    opened = without_secret(url, tmp_path)
+    assert opened == (tmp_path / "open.html").as_uri()
+    assert url in (tmp_path / "open.html").read_text()
+    monkeypatch.setenv("WSL_DISTRO_NAME", "Ubuntu")  # its browser may be one of Windows
+    assert without_secret(url, tmp_path) == url
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the browser is started with the address")
+def test_the_page_is_served_below_its_path_and_its_browser_opens_it_once(tiny_course, tmp_path):
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words\ncat "${{1#file://}}" > {tmp_path}/page\n')
+    browser.chmod(0o755)
+    taken = ("CI", "PYTEST_CURRENT_TEST", "WSL_DISTRO_NAME")
+    environment = {name: value for name, value in os.environ.items() if name not in taken}
+    words = [sys.executable, "-P", "-m", "grader.cli.grade", "--page", "--course", str(tiny_course.root)]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, env={**environment, "BROWSER": f"{browser} %s"}
+    ) as server:
+        try:
+            printed = re.search(r"http://\S+", server.stdout.readline())[0]
+            deadline = time.monotonic() + 60
+            while not (tmp_path / "page").is_file() or not (tmp_path / "page").read_text():
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            [opened] = re.findall(r"http://[^\"]+", (tmp_path / "page").read_text())
+            assert "http" not in (tmp_path / "words").read_text()
+            for url in (printed, opened):
+                own, origin = url.partition("/?")[0], "/".join(url.split("/")[:3])
+                with httpx.Client(follow_redirects=True) as client:
+                    shown = client.get(url)
+                    assert shown.status_code == 200
+                    assert httpx.get(url).status_code == 403
+                    files = re.findall(r'(?:src|href)="(/[^"]+\.(?:js|css))"', shown.text)
+                    assert files
+                    assert {client.get(origin + file).status_code for file in files} == {200}
+                    assert all(file.startswith(own.removeprefix(origin)) for file in files)
+        finally:
+            server.send_signal(signal.SIGINT)
+        assert server.wait(30) == 0
+
+
+STATEMENT = """Double a number.
+
+Text with <b>tags</b>, [a link](http://evil.example), ![](http://evil.example/x.png) and `code <i>`.
+
+    an example
+    ```
+    <style>body { display: none }</style>
+
+    <form action="http://evil.example"><a href="javascript:x">out</a></form>
+    ````
+    [a link](http://evil.example)
+
+- <http://evil.example>
+"""
+
+
+def test_a_statement_is_shown_by_a_few_elements_alone():
+    shown = MARKDOWN.render(to_markdown(STATEMENT))
+    elements = set(re.findall(r"<(\w+)((?:\s[^>]*)?)>", shown))
+    assert elements == {
+        ("h2", ""), ("p", ""), ("pre", ""), ("ul", ""), ("li", ""), ("code", ""),
+        ("code", ' class="language-text"'),
+    }  # fmt: skip
+    assert "&lt;style&gt;" in shown
+    assert len(re.findall("<pre>", shown)) == 1  # no line of the example ends it
 
 
 def test_in_wsl_the_address_is_one_that_windows_forwards(monkeypatch):
     monkeypatch.setenv("WSL_DISTRO_NAME", "Ubuntu")
-    assert Address(8000, "x").url == "http://localhost:8000/?token=x"
-    assert Address(8000, "x").bases[1:] == ["http://127.0.0.1:8000"]
+    assert Address(8000, path="/x").new_url().startswith("http://localhost:8000/x/?code=")
+    assert Address(8000).bases[1:] == ["http://127.0.0.1:8000"]
 
 
 # --- the judge ---
@@ -467,7 +614,10 @@ def test_without_nicegui_it_is_said_how_to_install_it(tiny_course, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr("grader.page.server", raising=False)
     result = CliRunner().invoke(grade, ["--course", str(tiny_course.root), "--page"])
-    said = "The page needs NiceGUI, which is not installed: pip install 'nicegui>=3.18'\n"
+    said = (
+        "The page needs NiceGUI and markdown-it-py, which are not installed:"
+        " pip install 'nicegui>=3.18' 'markdown-it-py>=4'\n"
+    )
     assert (result.exit_code, result.output) == (4, said)
 
 

@@ -101,6 +101,17 @@ def test_infinities_and_nan_are_drawn_as_signs():
     assert "∞" in svg.draw(found)
 
 
+@pytest.mark.parametrize("size", [1e308, -1e308, 5e-324])
+@pytest.mark.parametrize("kind", ["bars", "matrix", "curve", "ranges"])
+def test_numbers_of_any_size_are_drawn(kind, size):
+    values = ((size, 0.0, 1e308, float("inf")),)
+    ends = {"low": (0.0,) * 4, "high": (1e308,) * 4} if kind == "ranges" else {}
+    panels = (Panel("expected", values), Panel("got", values))
+    found = Picture("bars" if kind == "ranges" else kind, "result", panels, ("",), tuple("abcd"), (), **ends)
+    assert max(map(len, drawn(found))) < 200
+    assert len(svg.draw(found)) < 10_000
+
+
 def test_a_difference_too_small_to_be_drawn_is_known():
     assert not text.tells_apart(picture(np.array([[1.0, 2.0]]), np.array([[1.00001, 2.0]])))
     assert text.tells_apart(picture(np.array([[1.0, 2.0]]), np.array([[1.1, 2.0]])))

@@ -6,12 +6,14 @@ import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from grader.cli.grade import grade as command
+from grader.cli.speak import _likeliest
 from grader.course.catalog import Course
 from grader.course.known_solutions import standalone_sources
 from grader.errors import CourseError
@@ -257,6 +259,21 @@ def test_a_way_leaves_no_part_out(torch_writer):
             "import numpy as np\ndef next_token(h, w): return np.zeros(768), np.zeros(768), 9999",
             "next_token stopped the text. It returned the id 9999 of 768 tokens.",
         ),
+        (
+            "next_token",
+            "import numpy as np\ndef next_token(h, w): return np.zeros(768), np.zeros(768), np.inf",
+            "next_token stopped the text. It returned the id inf of 768 tokens.",
+        ),
+        (
+            "next_token",
+            "import numpy as np\ndef next_token(h, w): return np.zeros(768), np.full(768, 1e9), 1",
+            "next_token stopped the text. Its probabilities do not lie between 0 and 1.",
+        ),
+        (
+            "next_token",
+            "import numpy as np\ndef next_token(h, w): return np.zeros(768), np.full(768, -np.inf), 1",
+            "next_token stopped the text. Its probabilities do not lie between 0 and 1.",
+        ),
     ],
 )
 def test_what_a_function_returns_can_stop_the_text(writer, kata, source, reason):
@@ -451,3 +468,11 @@ def test_a_course_without_a_text_says_so(tiny_course):
     assert result.exit_code == 4
     assert result.stderr == "The course has nothing to see: its path.toml names no folder with `see`.\n"
     assert speech_in(tiny_course) is None
+
+
+@pytest.mark.parametrize("share", [1e9, float("inf"), float("nan"), -1e9])
+def test_a_share_that_is_none_has_no_bar(share):
+    view = SimpleNamespace(paint=lambda text, _: text, ascii_only=True)
+    lines = list(_likeliest([Token(1, " a", ((" b", share),))], view))
+    assert lines[0] == "a"
+    assert "#" not in lines[1]

@@ -1,13 +1,20 @@
 """Tests of the state in `.dojo`: what is remembered, what a damaged file costs, and kept versions."""
 
 import json
+import multiprocessing
+import subprocess
+import sys
+from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from grader.course.catalog import Course
+from grader.course.files import Folder, replacing
 from grader.course.hints import next_hint
 from grader.course.state import BEST, CourseState, KataState, Versions, file_digest
+from grader.page.history import History
 from grader.report import CheckReport, KataReport, Mistake
 
 RIGHT = "def double(x):\n    return x + x\n"
@@ -97,10 +104,10 @@ def test_fields_of_a_wrong_type_are_forgotten_alone(state):
 def test_a_write_that_fails_leaves_the_old_state_and_no_other_file(state, monkeypatch):
     state.record(FAILED, "1")
 
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError("no space left")
 
-    monkeypatch.setattr("pathlib.Path.replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     state.change("double", hints=5)
     assert state.kata("double").hints == 0
     assert [path.name for path in state.folder.iterdir()] == ["state.json"]
@@ -163,3 +170,58 @@ def test_the_hint_that_speaks_of_the_mistake_comes_first_once_and_the_others_in_
 def test_at_least_twenty_katas_say_which_hint_speaks_of_which_mistake():
     course = Course(Path(__file__).resolve().parents[2])
     assert sum(bool(info.hint_for) for info in course.katas.values()) >= 20
+
+
+def remember(course, own):
+    """Do what one of several commands does that run side by side."""
+    state = CourseState(course)
+    for number in range(15):
+        state.change(f"{own}{number}", hints=number)
+        source = f"{own}{number}"
+        judged = sha256(source.encode()).hexdigest()
+        report = SimpleNamespace(digest=judged, status="failed", score=0, max_score=1)
+        History(state.folder, "double").add(report, source)
+
+
+def test_commands_that_run_side_by_side_lose_nothing_of_each_other(course, state):
+    forks = multiprocessing.get_context("fork")
+    ran = [forks.Process(target=remember, args=(course, own)) for own in "abcdef"]
+    for one in ran:
+        one.start()
+    for one in ran:
+        one.join()
+    wanted = {f"{own}{number}": number for own in "abcdef" for number in range(15)}
+    assert {name: kata.hints for name, kata in state.katas().items()} == wanted
+    assert {version.source for version in History(state.folder, "double").versions()} == wanted.keys()
+    assert sorted(path.name for path in state.folder.iterdir()) == ["history", "state.json"]
+
+
+def test_a_command_that_was_killed_leaves_no_draft_after_the_next_one(course, state):
+    state.change("double", hints=1)
+    (state.folder / ".state.json.1.dojo-draft").write_text("{")
+    (state.folder / ".softmax.py.1.dojo-draft").symlink_to(course.root)
+    (state.folder / ".notes").touch()
+    state.change("double", hints=2)
+    assert sorted(path.name for path in state.folder.iterdir()) == [".notes", "state.json"]
+
+
+def test_a_draft_that_another_process_is_writing_stays(state):
+    with replacing(state.folder / "other.json") as draft:
+        state.change("double", hints=1)
+        assert draft.exists()
+    assert sorted(path.name for path in state.folder.iterdir()) == ["other.json", "state.json"]
+
+
+def test_a_folder_that_another_process_has_locked_for_good_holds_nobody_up(state, monkeypatch):
+    state.change("double", hints=1)
+    monkeypatch.setattr("grader.course.files.PATIENCE", 0.0)
+    with Folder(state.folder) as folder, folder.alone():
+        assert state.change("double", hints=2).hints == 2
+    assert state.kata("double").hints == 2
+
+
+@pytest.mark.slow
+def test_a_page_that_is_killed_while_it_saves_loses_nothing_and_leaves_nothing():
+    script = Path(__file__).resolve().parents[2] / "benchmarks" / "killed.py"
+    done = subprocess.run([sys.executable, script, "5", "page"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -11,8 +11,11 @@ from typing import Any
 
 from grader.authoring.importing.exercise import MARKER
 from grader.course.catalog import CourseError, shorten
+from grader.course.files import read_file
+from grader.course.files import text_of as source_in
 from grader.course.notebook_cells import cells_in, grade_id, text_of
 from grader.course.submission import SubmissionRejected
+from grader.errors import reason_of
 
 #: otter's comments around solutions and prompts, which its source notebooks hold.
 OTTER = re.compile(r'^\s*("""\s*)?# (BEGIN|END) (SOLUTION|PROMPT|TESTS|QUESTION|TEST CONFIG)')
@@ -46,13 +49,13 @@ def cells_of(folder: Path, file: Path) -> Cells | None:
     otter = tuple(
         path.relative_to(folder).as_posix()
         for path in sorted(folder.glob("tests/*.py"))
-        if IS_OTTER.search(path.read_text("utf-8", "replace"))
+        if IS_OTTER.search(source_in(path))
     )
     if file.suffix != ".ipynb":
         if not otter:
             return None
         name = file.resolve().relative_to(folder.resolve()).as_posix()
-        return Cells(shorten(file), {name: file.read_text("utf-8")}, {name: name}, (), otter)
+        return Cells(shorten(file), {name: source_in(file)}, {name: name}, (), otter)
     texts, answers, checks = _of_notebook(read(file), file.stem)
     if not checks and not otter:
         return None
@@ -66,8 +69,10 @@ def cells_of(folder: Path, file: Path) -> Cells | None:
 def read(file: Path, data: bytes | None = None) -> list[Any]:
     """Return the code cells of a notebook. Raises CourseError."""
     try:
-        cells = cells_in(file.read_bytes() if data is None else data, shorten(file))
-    except (OSError, SubmissionRejected, json.JSONDecodeError) as error:
+        cells = cells_in(read_file(file, follows_links=True) if data is None else data, shorten(file))
+    except OSError as error:
+        raise CourseError(f"{shorten(file)} cannot be read: {reason_of(error)}.") from None
+    except (SubmissionRejected, json.JSONDecodeError) as error:
         raise CourseError(str(error)) from None
     return [cell for cell in cells if cell.get("cell_type") == "code"]
 
@@ -111,6 +116,6 @@ def defines(source: str) -> list[str]:
     """Return the names of the functions and classes that a cell defines."""
     try:
         body = ast.parse(source).body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]

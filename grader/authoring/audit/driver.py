@@ -32,7 +32,7 @@ def run_tests(job: Job, found: dict[str, Any]) -> int:
     finally:
         if tracer:
             tracer.dump(os.environ["TMPDIR"])
-        found.update(failed=run.failed, tests=run.tests)
+        found.update(failed=run.failed, tests=run.tests, ran=len(run.tests) - run.skipped)
 
 
 def _exec(job: Job) -> None:
@@ -62,8 +62,10 @@ class _Run:
     def __init__(self, tracer: tracing.Tracer | None, job: Job) -> None:
         self.tracer, self.first = tracer, set(job.get("first", ()))
         self.backwards = bool(job.get("backwards"))
+        self.files = [os.path.abspath(name) for name in job["files"]]
         self.failed = ""
         self.tests: list[str] = []
+        self.skipped = 0
 
     def begin(self, test: str) -> None:
         self.tests.append(test)
@@ -86,6 +88,7 @@ class _Run:
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
             self.fail(report.nodeid)
+        self.skipped += report.skipped
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
@@ -101,7 +104,7 @@ def _module(run: _Run, command: dict[str, Any]) -> int:
     import runpy
 
     sys.argv = [command["module"], *command["arguments"]]
-    return _exit_code(lambda: runpy.run_module(command["module"], run_name="__main__", alter_sys=True))
+    return _exit_code(run, lambda: runpy.run_module(command["module"], run_name="__main__", alter_sys=True))
 
 
 def _pytest(run: _Run, arguments: list[str]) -> int:
@@ -129,23 +132,30 @@ def _unittest(run: _Run, arguments: list[str]) -> int:
         wrong = [*result.failures, *result.errors]
         if wrong:
             run.fail(wrong[0][0].id())
+        run.skipped = len(result.skipped)
         return 0 if result.wasSuccessful() and result.testsRun else 1
     return 1
 
 
-def _script(_: _Run, command: dict[str, Any]) -> int:
+def _script(run: _Run, command: dict[str, Any]) -> int:
     import runpy
 
     file = command["module"]
     sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
     sys.argv = [file, *command["arguments"]]
-    return _exit_code(lambda: runpy.run_path(file, run_name="__main__"))
+    return _exit_code(run, lambda: runpy.run_path(file, run_name="__main__"))
 
 
-def _exit_code(work: Any) -> int:
+def _exit_code(run: _Run, work: Any) -> int:
+    """Return the exit code of a script: 1 if a file that is under test ends it, with whatever code."""
     try:
         work()
     except SystemExit as end:
+        last = end.__traceback__
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        if last is not None and os.path.abspath(last.tb_frame.f_code.co_filename) in run.files:
+            return 1
         if end.code is None or isinstance(end.code, int):
             return end.code or 0
         print(end.code, file=sys.stderr)

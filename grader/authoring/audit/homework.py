@@ -10,16 +10,18 @@ import shlex
 import shutil
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from grader.authoring.audit.cells import Cells, cells_of
 from grader.authoring.importing.recording import HELPER
 from grader.course.catalog import CourseError, shorten
+from grader.course.files import Folder, NotReadable, read_file, text_of
 from grader.errors import reason_of
 
 #: Folders that no run needs.
 LEFT_OUT = (".git", "__pycache__", ".venv", "venv", "node_modules", ".ipynb_checkpoints", ".pytest_cache")
 LARGEST = 512 * 2**20  # bytes of a homework that is copied for every run
+MOST_FILES, DEEPEST = 20_000, 32  # of such a homework: its files, and its folders in folders
 SOLUTIONS = re.compile(r"^(solution|reference|answer)s?$|_(solution|reference|answer)s?$")
 TESTS = re.compile(r"^tests?_|_tests?$|^tests?$")
 ADAPTERS = re.compile(r"^adapters?$")
@@ -95,9 +97,13 @@ class Homework:
                 ignore_dangling_symlinks=True,
                 dirs_exist_ok=True,
             )
-            for name, text in (self.written | self.sources).items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text, encoding="utf-8")
+            with Folder(root, follows_links=False) as copy:  # it may hold links of the homework by now
+                for name, text in (self.written | self.sources).items():
+                    copy.write(*PurePosixPath(name).parts, data=text.encode())
+        except NotReadable as error:
+            raise CourseError(
+                f"{self.label} cannot be copied: a folder on the way to its files {error.strerror}."
+            ) from None
         except (OSError, shutil.Error) as error:
             reason = reason_of(error) if error.args and isinstance(error, OSError) else str(error)
             raise CourseError(f"{self.label} cannot be copied: {reason}.") from None
@@ -147,7 +153,7 @@ def open_homework(
                 f"{shorten(place)} is not in {shorten(folder)}: --replaces FILE names the file there"
                 " that the tests import, in whose place the solution is put."
             )
-        texts[_inside(place, folder, at)] = _text(file)
+        texts[_inside(place, folder, at)] = _source_of(file, is_named=file in solutions)
     found = _python_files(folder)
     return Homework(
         folder,
@@ -207,7 +213,7 @@ def _files_of(paths: tuple[Path, ...]) -> list[Path]:
             raise CourseError(f"There is no file {shorten(path)}.")
         found += _python_files(path) if path.is_dir() else [path]
     for path in found:
-        _parsed(path)
+        _source_of(path, is_named=path in paths)
     return found
 
 
@@ -234,7 +240,7 @@ def _found_solution(folder: Path, tests: str) -> Path:
     named = [path for path in answers if SOLUTIONS.search(path.stem)]
     for found in (named, answers):
         if len(found) == 1:
-            _parsed(found[0])
+            _source_of(found[0])
             return found[0]
     if not answers:
         raise CourseError(f"{shorten(folder)} holds no solution: name it with --solution FILE.")
@@ -243,13 +249,14 @@ def _found_solution(folder: Path, tests: str) -> Path:
 
 
 def _only_notebook(folder: Path) -> Path | None:
-    found = sorted(folder.glob("*.ipynb")) + sorted(folder.glob("source/*/*.ipynb"))
+    notebooks = sorted(folder.glob("*.ipynb")) + sorted(folder.glob("source/*/*.ipynb"))
+    found = [path for path in notebooks if not path.is_symlink()]
     return found[0] if len(found) == 1 else None
 
 
 def _test_files(folder: Path) -> list[Path]:
     named = [path for path in _python_files(folder) if re.search(r"^test_|_test$", path.stem)]
-    return [path for path in named if "def test" in path.read_text("utf-8", "replace")]
+    return [path for path in named if "def test" in text_of(path)]
 
 
 def _found_tests(folder: Path, at: str) -> Command:
@@ -311,28 +318,39 @@ def _is_own_python(program: str) -> bool:
     return found is None or Path(found).parent == Path(sys.executable).parent
 
 
-def _text(path: Path) -> str:
-    _parsed(path)
-    return path.read_text("utf-8")
-
-
-def _parsed(path: Path) -> ast.Module:
-    """Parse a file. Raises CourseError."""
+def _source_of(path: Path, is_named: bool = False) -> str:
+    """Return the source in a file; a link is followed only if the file `is_named`. Raises CourseError."""
     try:
-        return ast.parse(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        source = read_file(path, follows_links=is_named).decode()
+        ast.parse(source)
+    except NotReadable as error:
+        raise CourseError(f"{shorten(path)} {error.strerror}; --solution FILE names another one.") from None
+    except OSError as error:
+        raise CourseError(f"{shorten(path)} cannot be read: {reason_of(error)}.") from None
+    except UnicodeDecodeError as error:
         raise CourseError(f"{shorten(path)} cannot be read: {error}.") from None
     except SyntaxError as error:
         raise CourseError(f"{shorten(path)} is no Python: {error.msg} (line {error.lineno}).") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise CourseError(f"{shorten(path)} is no Python: {error}.") from None
+    return source
 
 
 def _require_small(folder: Path) -> None:
-    size = 0
+    """Raise CourseError if there is more in a folder than one copies for every run."""
+    size = count = 0
+    top = len(folder.parts)
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in LEFT_OUT]
+        count += len(folders) + len(names)
         size += sum(os.lstat(os.path.join(place, name)).st_size for name in names)
-        if size > LARGEST:
+        much = (
+            f"more than {LARGEST >> 20} MiB" * (size > LARGEST)
+            or f"more than {MOST_FILES:,} files" * (count > MOST_FILES)
+            or f"folders in folders, more than {DEEPEST} deep" * (len(Path(place).parts) - top > DEEPEST)
+        )
+        if much:
             raise CourseError(
-                f"{shorten(folder)} holds more than {LARGEST >> 20} MiB, and every run gets a copy: name the"
-                " folder of the homework alone."
+                f"{shorten(folder)} holds {much}, and every run gets a copy: name the folder of the homework"
+                " alone."
             )

@@ -159,7 +159,7 @@ class Pool:
                 server.stdin.flush()
                 if line := server.stdout.readline():
                     return dict(json.loads(line))
-            except (OSError, ValueError):
+            except (OSError, ValueError, RecursionError):
                 pass
             self._mine.server = None
             if self._is_closed:

@@ -4,13 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 SCHEMA_VERSION = 1
-#: What a written test needs to know about a witness.
-DETAILS = ("at", "argument", "raised", "result", "dtype", "library", "is_random")
 #: What became of a mutant. `hung` is caught too: the tests did not end. `equal` ones have no witness.
 Fate = Literal["caught", "hung", "survived", "equal"]
+Kind = Literal["value", "dtype", "argument", "later", "raises", "missing"]
+MOST_STEPS = 50
+
+
+class Details(msgspec.Struct):
+    """What a written test needs to know about a witness."""
+
+    at: int = 0
+    argument: str = ""
+    raised: str = ""
+    result: str = ""
+    dtype: str = ""
+    library: str = ""
+    is_random: bool = False
+
+
+class Step(msgspec.Struct):
+    """A call of a witness: what is called, where it is, and its arguments as code, each with whether it must
+    be given; or, as `scribble`, the number of the call whose result is changed."""
+
+    name: str = ""
+    file: str = ""
+    module: str = ""
+    given: list[tuple[str, str, bool]] = []
+    sets: list[tuple[str, str]] = []
+    of_object: bool = False
+    scribble: int = 0
+
+
+class Found(Details):
+    """The answer of a search. The code of a submission runs beside the search, and may have written it."""
+
+    kind: Kind | Literal[""] = ""
+    steps: Annotated[list[Step], msgspec.Meta(max_length=MOST_STEPS)] = []
+    expected: str = ""
+    got: str = ""
 
 
 @dataclass(frozen=True)
@@ -21,7 +57,7 @@ class Witness:
     changes, an exception, or that the version cannot be loaded. `steps` are the calls in parts.
     """
 
-    kind: str
+    kind: Kind
     code: str
     expected: str
     got: str
@@ -141,17 +177,20 @@ def _plain(record: dict[str, Any]) -> None:
         record["witness"] = {key: record["witness"][key] for key in ("kind", "code", "expected", "got")}
 
 
-def witness_of(found: dict[str, Any]) -> Witness | None:
-    """Return the witness that a search has found; None if it found none."""
-    if not found.get("kind"):
+def witness_of(answer: dict[str, Any]) -> Witness | None:
+    """Return the witness that a search has found; None if it found none, or if its answer is malformed."""
+    try:
+        found = msgspec.convert(answer, Found)
+    except msgspec.ValidationError:
         return None
-    steps = tuple(step for step in found.get("steps", ()) if isinstance(step, dict))
+    if not found.kind:
+        return None
+    steps = tuple(msgspec.to_builtins(step) for step in found.steps)
     lines = [line for line in map(call_of, steps) if line]
-    if any(step.get("scribble") for step in steps):
+    if any(step["scribble"] for step in steps):
         lines[0] = f"result = {lines[0]}"
-    details = {name: found.get(name) for name in DETAILS}
-    expected, got = (str(found.get(name, ""))[:2_000] for name in ("expected", "got"))
-    return Witness(str(found["kind"]), "\n".join(lines), expected, got, steps, details)
+    details = {name: getattr(found, name) for name in Details.__struct_fields__}
+    return Witness(found.kind, "\n".join(lines), found.expected[:2_000], found.got[:2_000], steps, details)
 
 
 def call_of(step: dict[str, Any], names: dict[str, str] | None = None) -> str:

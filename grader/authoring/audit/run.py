@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from typing import Any
 
 import grader
 from grader.authoring.audit.homework import Homework
-from grader.authoring.audit.pool import Job, Pool, Result
+from grader.authoring.audit.pool import Job, Pool, Result, Status
 from grader.authoring.audit.record import Audit, Fate, MutantFate, SubmissionFate, Witness, witness_of
 from grader.authoring.mutation.mutants import Mutant, mutants
 from grader.course.catalog import CourseError
@@ -51,6 +52,7 @@ class Trace:
     calls: str  # the file of recorded calls
     cpu: float
     wall: float
+    ran: int  # tests that were not skipped
     keeps_order: bool = True  # the tests need their order
     by_line: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
@@ -107,7 +109,9 @@ class Auditor:
         result = self.pool.run(job)
         lines: dict[str, set[tuple[str, int]]] = {}
         if set(keep) <= set(result.kept):
-            with suppress(OSError, ValueError, KeyError, TypeError):
+            with suppress(
+                OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError
+            ):
                 found = json.loads((place / "trace.json").read_text("utf-8"))["lines"]
                 lines = {str(test): {(str(a), int(b)) for a, b in found[test]} for test in found}
         if not any(file in homework.sources for reached in lines.values() for file, _ in reached):
@@ -116,7 +120,7 @@ class Auditor:
                 " another file? --solution names the right answer, --replaces the file that the tests import."
             )
         tests = [test for test in result.answer.get("tests", ()) if isinstance(test, str)]
-        trace = Trace(tests, lines, keep["calls.pickle"], plain.cpu, plain.wall)
+        trace = Trace(tests, lines, keep["calls.pickle"], plain.cpu, plain.wall, _ran(result))
         if homework.command.is_pytest:
             backwards = self.pool.run(Job(more={"backwards": True}, **trace.limits))
             trace.keeps_order = backwards.status != "passed"
@@ -192,12 +196,12 @@ class Auditor:
                 yield key, replace(_fate(file, one, known["fate"], known["test"]), witness=_stored(known))
         jobs = ((item, self._tests_of(*item[1:])) for item in self._in_time(left))
         for (key, file, one), result in self.pool.run_all(jobs):
-            if result.status == "passed":
+            if self.status_of(result) == "passed":
                 survivors.append((key, file, one))
                 self.store.keep(key, PASSED)
             else:
                 fate: Fate = "hung" if result.status == "hung" else "caught"
-                yield key, _fate(file, one, fate, str(result.answer.get("failed") or ""))
+                yield key, _fate(file, one, fate, str(result.answer.get("failed") or "")[:QUOTED])
         searches = ((item, self._search(item[1], item[2])) for item in self._in_time(survivors))
         for (key, file, one), result in self.pool.run_all(searches):
             witness = witness_of(result.answer)
@@ -207,6 +211,10 @@ class Auditor:
                     f"{one.where}: the search for an input ended early. {' '.join(last)}".rstrip()
                 )
             yield key, replace(_fate(file, one, "survived" if witness else "equal"), witness=witness)
+
+    def status_of(self, result: Result) -> Status:
+        """Return how the tests ended: they fail if fewer of them ran than with the solution."""
+        return "failed" if result.status == "passed" and _ran(result) < self.trace.ran else result.status
 
     def _in_time(self, items: list[Any]) -> Iterator[Any]:
         """Yield the items until the time is over."""
@@ -228,6 +236,11 @@ class Auditor:
         `where` come first, and those that reach the lines."""
         more = {"calls": self.trace.calls, "lines": lines, "seconds": WITNESS_SECONDS, "where": where}
         return Job("witness", files, more, cpu=4 * WITNESS_SECONDS, wall=10 * WITNESS_SECONDS)
+
+
+def _ran(result: Result) -> int:
+    ran = result.answer.get("ran")
+    return ran if isinstance(ran, int) else 0
 
 
 def _fate(file: str, one: Mutant, fate: Fate, test: str = "") -> MutantFate:
@@ -280,5 +293,8 @@ def _digest(homework: Homework, isolation: str) -> str:
     for path in sorted(Path(homework.folder).rglob("*")):
         if path.is_file() and not {"__pycache__", ".git"} & set(path.parts):
             with suppress(OSError):
-                digest.update(f"{path.relative_to(homework.folder)}".encode() + path.read_bytes())
+                name = os.fsencode(path.relative_to(homework.folder))
+                digest.update(
+                    name + (os.readlink(os.fsencode(path)) if path.is_symlink() else path.read_bytes())
+                )
     return digest.hexdigest()

@@ -14,21 +14,24 @@ import importlib
 import importlib.metadata
 import json
 import os
+import secrets
 import select
 import shutil
 import signal
 import sys
 import tempfile
 import time
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from grader.authoring.audit import confine
+from grader.course.files import Folder
 from grader.worker.protocol import system
 
 SUBREAPER = 36  # of `prctl`: orphans become children of this process
 MOST_PRINTED = 64 * 2**20  # bytes; a run that prints more is ended
 KEPT = 6_000  # bytes of the output that are returned, the last ones
-LARGEST_ANSWER = 32 * 2**20  # bytes that a fork may return
+LARGEST_ANSWER = 4 * 2**20  # bytes that a fork may return
 TOO_LARGE = 64 * 2**20  # bytes of a file that is kept
 PATIENCE = 5.0  # seconds in which killed processes must end
 
@@ -93,12 +96,12 @@ def _run(job: Job, orders: int) -> dict[str, Any]:
         return {"status": "failed", "printed": f"The copy cannot be made: {error}."}
     printed, prints = os.pipe()
     answered, answers = os.pipe()
-    server = os.getpid()
+    server, seal = os.getpid(), secrets.token_hex(16)
     child = os.fork()
     if child == 0:
         for fd in (printed, answered):
             os.close(fd)
-        _in_fork(job, prints, answers, server)
+        _in_fork(job, prints, answers, server, seal)
     os.close(prints)
     os.close(answers)
     watch = _Watch(child, printed, answered, job["wall"])
@@ -109,13 +112,15 @@ def _run(job: Job, orders: int) -> dict[str, Any]:
     shutil.rmtree(folder, ignore_errors=True)
     if status == "stopped":
         sys.exit(0)
+    answer = watch.answer(seal)
     if not status:
+        has_ended = answer is not None or job["command"]["how"] == "shell"
         timed_out = code in (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # the second from a shell
-        status = "passed" if code == 0 else "hung" if timed_out else "failed"
+        status = "passed" if code == 0 and has_ended else "hung" if timed_out else "failed"
     return {
         "status": status,
         "code": code,
-        "answer": watch.answer(),
+        "answer": answer,
         "printed": watch.text(),
         "cpu": seconds,
         "wall": time.monotonic() - began,
@@ -128,16 +133,12 @@ def _make_copy(job: Job) -> None:
     folder = job["folder"]
     shutil.copytree(job["root"], os.path.join(folder, "work"), symlinks=True)
     os.mkdir(os.path.join(folder, "tmp"))
-    for name, text in job["files"].items():
-        path = os.path.join(folder, "work", name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        if os.path.islink(path):
-            os.unlink(path)
-        with open(path, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.write(text)
+    with Folder(Path(folder, "work"), follows_links=False) as work:
+        for name, text in job["files"].items():
+            work.write(*PurePosixPath(name).parts, data=text.encode("utf-8", "replace"))
 
 
-def _in_fork(job: Job, prints: int, answers: int, server: int) -> None:
+def _in_fork(job: Job, prints: int, answers: int, server: int, seal: str) -> None:
     """Become the run of a job; never return."""
     code = 1
     try:
@@ -158,7 +159,7 @@ def _in_fork(job: Job, prints: int, answers: int, server: int) -> None:
         tempfile.tempdir = temporary  # it may be cached
         os.chdir(work)
         confine.enter(folder, job["isolation"], job["cpu"], server)
-        code = _perform(job, answers)
+        code = _perform(job, answers, seal)
     except BaseException:
         import traceback
 
@@ -170,22 +171,25 @@ def _in_fork(job: Job, prints: int, answers: int, server: int) -> None:
         os._exit(code)
 
 
-def _perform(job: Job, answers: int) -> int:
-    """Do the work of a job and return the exit code; what is found goes as JSON to `answers`."""
-    found: dict[str, Any] = {}
-    try:
-        if job["work"] == "witness":
-            from grader.authoring.audit import witness
+def _perform(job: Job, answers: int, seal: str) -> int:
+    """Do the work of a job and return the exit code; what is found goes as JSON to `answers`.
 
-            found = witness.search(job)
-            return 0
+    The seal is known to nobody else, so code that ends the process, or writes an answer of its own, is not
+    taken for a run that came to its end.
+    """
+    found: dict[str, Any] = {}
+    if job["work"] == "witness":
+        from grader.authoring.audit import witness
+
+        found, code = witness.search(job), 0
+    else:
         from grader.authoring.audit import driver
 
-        return driver.run_tests(job, found)
-    finally:
-        data = json.dumps(found).encode()
-        while data:
-            data = data[os.write(answers, data) :]
+        code = driver.run_tests(job, found)
+    data = json.dumps({"seal": seal, "found": found}).encode()
+    while data:
+        data = data[os.write(answers, data) :]
+    return code
 
 
 def _only_answers(answers: int) -> int:
@@ -252,10 +256,13 @@ class _Watch:
     def text(self) -> str:
         return bytes(self.files[self.printed][-KEPT:]).decode("utf-8", "replace")
 
-    def answer(self) -> Any:
+    def answer(self, seal: str) -> Any:
+        """Return what was found, or None if the run did not come to its end."""
         try:
-            return json.loads(bytes(self.files[self.answered]) or b"null")
-        except (ValueError, RecursionError):
+            answer = json.loads(bytes(self.files[self.answered]))
+            json.dumps(answer, ensure_ascii=False).encode()  # half a character cannot be written anywhere
+            return answer["found"] if secrets.compare_digest(answer["seal"], seal) else None
+        except (ValueError, RecursionError, TypeError, KeyError):
             return None
 
 

@@ -17,8 +17,10 @@ from grader.classroom.collector import Collector, FoundFile, answers_in
 from grader.classroom.kata_names import KataNames
 from grader.classroom.platform_filenames import owner
 from grader.course.catalog import CourseError, shorten
+from grader.course.files import read_file
 from grader.course.notebook_cells import text_of
 from grader.course.submission import SubmissionRejected, decoded
+from grader.errors import reason_of
 
 if TYPE_CHECKING:
     from grader.authoring.audit.run import Auditor
@@ -43,7 +45,7 @@ def try_submissions(auditor: Auditor, folder: Path) -> None:
     ended = {}
     tests = ((one, Job(files=one.texts, **auditor.trace.limits)) for one in found)
     for n, (one, result) in enumerate(auditor.pool.run_all(tests), 1):
-        ended[one.path] = result.status
+        ended[one.path] = auditor.status_of(result)
         auditor.say(f"{n} of {len(found)} submissions are tested")
     groups: dict[tuple[str, str], int] = {}
     searches = ((one, auditor.search(one.texts, [])) for one in found)
@@ -89,12 +91,12 @@ def _flat(folder: Path) -> list[Path]:
     """Return the files of a folder in which each file is a submission and no name is a platform's."""
     if not folder.is_dir():
         return []
-    files = [path for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES and path.is_file()]
+    files = [path for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES and not path.is_dir()]
     return [path for path in files if owner((path.name,)) is None and not path.name.startswith(".")]
 
 
 def _whole(path: Path) -> FoundFile:
-    return FoundFile((path.name,), path.read_bytes)
+    return FoundFile((path.name,), lambda: read_file(path))
 
 
 def _places(folder: Path) -> dict[str, str]:
@@ -121,8 +123,11 @@ def _read(
                 texts |= _cells(homework, Path(label), data)
             else:
                 texts[name] = decoded(data, label)
-    except (CourseError, SubmissionRejected, OSError) as error:
+    except (CourseError, SubmissionRejected) as error:
         notes.append(f"{place} cannot be read: {error}")
+        return
+    except OSError as error:
+        notes.append(f"{place} cannot be read: {reason_of(error)}.")
         return
     if not texts:
         notes.append(f"{place} holds no {_wanted(homework)}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from grader.authoring.audit.homework import Homework
 from grader.authoring.audit.pool import Job
 from grader.authoring.audit.record import MutantFate, Witness, given_of, set_line, target_of
+from grader.course.files import text_of
 
 if TYPE_CHECKING:
     from grader.authoring.audit.run import Auditor
@@ -99,9 +101,7 @@ class Writer:
         self.files = [name for name in homework.tests if not name.endswith("conftest.py")]
         words = [word for word in command.text.split() if word.endswith(".py")]
         self.files += [name for word in words for name in [_below(word, homework)] if name]
-        self.texts = {
-            name: (homework.folder / _inner(name, homework)).read_text("utf-8") for name in self.files
-        }
+        self.texts = {name: text_of(homework.folder / _inner(name, homework)) for name in self.files}
         self.style = self._style()
         folder = PurePosixPath(self.files[0]).parent if self.files else PurePosixPath(homework.at or ".")
         self.place = (folder / "test_audit_written.py").as_posix()
@@ -184,9 +184,8 @@ class Writer:
             if len(code) > BRIEF:
                 wanted = name.lstrip("*")
                 taken = {line.partition(" = ")[0] for line in lines}
-                variable = next(
-                    v for n in range(1, 99) if (v := wanted if n == 1 else f"{wanted}_{n}") not in taken
-                )
+                numbered = (wanted if n == 1 else f"{wanted}_{n}" for n in itertools.count(1))
+                variable = next(each for each in numbered if each not in taken)
                 if f"{wanted} = {code}" in lines:
                     variable = wanted
                 else:
@@ -216,7 +215,7 @@ class Writer:
         """Return what a test claims about the last call."""
         raised, argument = witness.details.get("raised"), str(witness.details.get("argument"))
         if witness.kind == "argument":
-            code = next(code for name, code, _ in step["given"] if name == argument)
+            code = next((code for name, code, _ in step["given"] if name == argument), "")
             check = "np.testing.assert_array_equal" if "torch." not in code else "torch.testing.assert_close"
             named = self._call(step, aliases, names | {argument: f"given_{argument}"})
             return [f"given_{argument} = {code}", named, f"{check}(given_{argument}, {code})"]
@@ -273,7 +272,7 @@ class Writer:
     def _import_of(self, name: str, step: dict[str, Any]) -> tuple[str, str]:
         stem = PurePosixPath(step["file"]).stem
         for text in self.texts.values():
-            with suppress(SyntaxError):
+            with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
                 for node in ast.walk(ast.parse(text)):
                     if isinstance(node, ast.ImportFrom):
                         for alias in node.names:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from grader.course.catalog import CourseError, shorten
+from grader.course.files import read_file
 from grader.course.notebook_cells import grade_id, text_of
 from grader.course.submission import is_unwritten
+from grader.errors import reason_of
 
 #: nbgrader's comments around solutions and hidden tests.
 MARKER = re.compile(r"### (BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)")
@@ -68,13 +70,22 @@ def definitions(tree: ast.Module) -> list[str]:
 def parse(path: Path, text: str | None = None) -> ast.Module:
     """Parse Python source. Raises CourseError if the file cannot be read or has a syntax error."""
     try:
-        return ast.parse(path.read_text("utf-8") if text is None else text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"{shorten(path)} cannot be read: {error}") from None
+        return ast.parse(source_in(path) if text is None else text)
     except SyntaxError as error:
         raise CourseError(f"{shorten(path)} is no Python: {error.msg} (line {error.lineno}).") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise CourseError(f"{shorten(path)} is no Python: {error}.") from None
+
+
+def source_in(path: Path) -> str:
+    """Return the text of a file that the author has named, or that such a file imports. Raises
+    CourseError."""
+    try:
+        return read_file(path, follows_links=True).decode()
+    except OSError as error:
+        raise CourseError(f"{shorten(path)} cannot be read: {reason_of(error)}.") from None
+    except UnicodeDecodeError as error:
+        raise CourseError(f"{shorten(path)} cannot be read: {error}") from None
 
 
 def names_in(*nodes: ast.AST) -> set[str]:
@@ -204,11 +215,11 @@ class NotebookCell:
 def read_cells(path: Path) -> list[NotebookCell]:
     """Return the cells of a notebook, without written answers in words. Raises CourseError."""
     try:
-        cells = json.loads(path.read_text("utf-8"))["cells"]
+        cells = json.loads(source_in(path))["cells"]
         found = [
             _cell(n, cell) for n, cell in enumerate(cells, 1) if cell["cell_type"] in ("code", "markdown")
         ]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CourseError(f"{shorten(path)} is no notebook: {error}") from None
     found = [cell for cell in found if not (cell.is_text and cell.answers)]
     if not any(cell.tests for cell in found):

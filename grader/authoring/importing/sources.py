@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.authoring.importing.exercise import bound, is_import, parse
+from grader.authoring.importing.exercise import bound, is_import, parse, source_in
 from grader.course.catalog import CourseError, shorten
 
 PROJECT = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -119,7 +119,7 @@ class Joiner:
         for node in tree.body:
             for name in () if is_import(node) else bound(node):
                 self.owners.setdefault(name, {}).setdefault(ast.unparse(node), path)
-        return "\n\n".join([*before, _edited(text or path.read_text("utf-8"), tree, found)])
+        return "\n\n".join([*before, _edited(text or source_in(path), tree, found)])
 
     def require_one_owner(self, names: set[str]) -> None:
         """Raise CourseError if two files define one of the names in unequal ways."""
