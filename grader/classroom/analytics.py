@@ -118,7 +118,7 @@ class ClassStatistics:
         """Count one student's report."""
         self.students += 1
         self.ungraded += len(graded.ungraded)
-        self.troubled += bool(graded.troubles and (graded.missing or not graded.report.katas))
+        self.troubled += bool(graded.open_troubles)
         self.names[graded.member.id] = graded.member.name or graded.member.id
         if graded.member.section:
             totals = self.sections.setdefault(graded.member.section, [])

@@ -237,9 +237,8 @@ class ByHand:
                     words, (_, rubric) = check.words or "", self._written[name][check.name]
                     row = {"Possible": points(check.max_score), "Words": words, "Rubric": rubric}
                     self._add(graded, f"{name}.{check.name}", WRITTEN, **row)
-        for text in graded.troubles:
-            if graded.missing or not graded.report.katas:
-                self._add(graded, "", text)
+        for text in graded.open_troubles:
+            self._add(graded, "", text)
         if graded.unrecognised:
             self._add(graded, "", f"Handed in, not recognised: {', '.join(graded.unrecognised)}")
         if graded.unclear:

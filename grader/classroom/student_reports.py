@@ -61,7 +61,12 @@ class StudentReport:
         """Why something that was handed in could not be judged, through no fault of the grader."""
         katas = [kata for kata in self.report.katas if kata.name in self.unread & self.unknown]
         reasons = [f"{kata.name}: {kata.message}" for kata in katas]
-        return reasons + (list(self.troubles) if self.missing or not self.report.katas else [])
+        return [*reasons, *self.open_troubles]
+
+    @property
+    def open_troubles(self) -> Sequence[str]:
+        """The troubles, unless every kata is judged or a person has set its points."""
+        return self.troubles if self.missing & self.unknown or not self.report.katas else ()
 
     @property
     def unknown(self) -> frozenset[str]:

@@ -61,7 +61,7 @@ class Naming:
     def __init__(self, mistakes: Sequence[KnownMistake], results: list[CheckResult], source: str) -> None:
         self.found: dict[str, Mistake] = {}
         self._mistakes, self._results = mistakes, results
-        failed = [FailedCheck(r, source) for r in results if r.status in ("failed", "error")]
+        failed = [FailedCheck(r, source) for r in results if r.failures and r.status in ("failed", "error")]
         self._failed = sorted(failed, key=lambda check: check.order)
         self._due = [check for check in self._failed if check.compares] or self._failed  # what is explained
         self._candidates: list[Candidate] = []

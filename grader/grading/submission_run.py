@@ -43,9 +43,13 @@ GIVEN_UP = "Not run: the submission had to be stopped before."
 LOSSES = 2  # after so many lost workers the remaining checks of a submission are not run
 
 
+class NoWorker(Exception):
+    """No worker could be started, before anything of a submission was in it: a fault of the machine."""
+
+
 class SubmissionRun:
     """The run of one submission: its worker, which is replaced if it is lost, and its output. Raises
-    SubmissionRejected if the submission cannot be imported."""
+    SubmissionRejected if the submission cannot be imported, and NoWorker."""
 
     def __init__(
         self,
@@ -74,7 +78,12 @@ class SubmissionRun:
         seconds = CUDA_SECONDS if on_cuda else CALL_SECONDS_AFTER if self._was_slow else CALL_SECONDS
         student = RemoteStudent(self.process, seconds, self.budget, kata.library, as_tensors)
         try:
-            self.note_isolation(Isolation(**student.greeting(START_SECONDS)))
+            greeting = student.greeting(START_SECONDS)
+        except WorkerLost as lost:
+            self.close()
+            raise NoWorker(f"no worker could be started: {lost}") from None
+        try:
+            self.note_isolation(Isolation(**greeting))
             answer = student.load(kata.name, LOAD_SECONDS, **self._loading())
             row = row_of(student, kata) if kata.questions else None
         except SubmissionFailed as failure:
@@ -183,7 +192,7 @@ class SubmissionRun:
         if len(self.losses) < LOSSES:
             try:
                 self.context = self._start()
-            except SubmissionRejected as refused:
+            except (SubmissionRejected, NoWorker) as refused:
                 self.losses += [WorkerLost(str(refused))] * LOSSES
 
     def printed_for(self, result: CheckResult, failure: Failure) -> str:

@@ -644,9 +644,15 @@ def test_gradebooks_for_the_platforms(outputs):
     assert moodle[-1] == ["z9", "Zoe", "0", "0"]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "  =1"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff20x"]
+)
 def test_a_name_is_never_a_formula_in_a_spreadsheet(text):
     assert cell(text).startswith("'")
+
+
+def test_nor_is_what_follows_a_semicolon():
+    assert cell("a;=1+1; @x;b") == "a;'=1+1;' @x;b"
 
 
 def test_a_line_and_a_page_a_student(outputs):

@@ -313,3 +313,12 @@ def test_a_worker_that_ends_while_a_case_is_judged_again_changes_no_verdict(grad
     printed = [check.printed for check in report.checks if check.status == "failed"]
     assert printed[0] == "call\n"
     assert set(printed[1:]) == {""}
+
+
+def test_a_worker_that_does_not_start_is_a_fault_of_the_machine_and_no_0(grade, monkeypatch):
+    def lost(*_):
+        raise client.WorkerLost("It has ended.")
+
+    monkeypatch.setattr(submission_run.RemoteStudent, "greeting", lost)
+    with pytest.raises(submission_run.NoWorker, match=r"^no worker could be started: It has ended\.$"):
+        grade("def double(x):\n    return x + x\n")
