@@ -75,7 +75,7 @@ class Naming:
             known |= {mistake.id for mistake in agreeing}
             self._candidates += [Candidate(m, self._results, self._failed) for m in agreeing]
             self.found = self._names()
-            if all(c.name in self.found and self.found[c.name].certain for c in self._due):
+            if all(c.name in self.found and self.found[c.name].certain for c in self._failed if c.is_claim):
                 return
         if not self.found and any(check.name in OF_STATE for check in self._failed):
             self._ask_in_order()
@@ -125,13 +125,24 @@ class Naming:
         possible = [one for one in self._candidates if not one.fails_more]
         for one in sorted(possible, key=lambda one: one.rank, reverse=True):
             if all(map(one.explains, due)) and one.cases >= LEAST_CASES:
-                return {c.name: one.as_mistake() for c in self._failed if one.may_be_named(c)}
+                named = {c.name: one.as_mistake() for c in self._failed if one.may_be_named(c)}
+                return self._of_the_rest(possible) | named
         for pair in combinations(possible, 2):
             if all(explained_by_both(check, *pair) for check in due) and all(
                 one.alone(other, due) >= LEAST_CASES for one, other in (pair, pair[::-1])
             ):
                 return {c.name: name for c in self._failed if (name := _name_of_pair(c, *pair))}
         return {}
+
+    def _of_the_rest(self, possible: list[Candidate]) -> dict[str, Mistake]:
+        """Return the mistakes that explain a claim without values, such as a refusal that is due."""
+        rest = [check for check in self._failed if check.is_claim and not check.compares]
+        return {
+            check.name: one.as_mistake()
+            for check in rest
+            for one in possible
+            if one.explains(check) and one.agreements([check]) >= LEAST_CASES
+        }
 
     def _guesses(self) -> dict[str, Mistake]:
         """Return the mistake that explains most, where nothing speaks against it."""
@@ -151,13 +162,19 @@ class FailedCheck:
         self.check, self.name = result.check, result.check.name
         position = result.check.position
         self.failures = {position(f.case): ComparedFailure(f, source) for f in result.failures}
-        self.has_values = {position(f.case) for f in result.failures if f.difference is not None}
+        self.has_values = {number for number, failure in self.failures.items() if failure.differs}
         self.left_out = set(map(position, result.left_out))
         self._result = result
 
     @property
     def compares(self) -> bool:
-        """Whether the check compares answers, as laws, corners and two built-in checks do."""
+        """Whether a value differs or a call raises in agreement, a law, a corner or the gradients. A law that
+        only misses an error speaks of another mistake."""
+        return self.is_claim and any(f.differs or f.raises for f in self.failures.values())
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether the check is about answers and not about dtypes, memory and devices."""
         return self.name in COMPARING or self.name not in BUILTIN
 
     @property
@@ -283,15 +300,15 @@ class Candidate:
     @cached_property
     def cases(self) -> int:
         """On how many failing cases the mistake agrees with the submission."""
-        return self._agreements(self._failed)
+        return self.agreements(self._failed)
 
     def alone(self, other: Candidate, due: Iterable[FailedCheck]) -> int:
         """Return on how many failing cases the mistake agrees, and another one does not fail."""
-        return self._agreements(due, other)
+        return self.agreements(due, other)
 
-    def _agreements(self, checks: Iterable[FailedCheck], other: Candidate | None = None) -> int:
-        """Count agreements. The only case of a check counts as enough: its author has chosen it to tell
-        mistakes apart."""
+    def agreements(self, checks: Iterable[FailedCheck], other: Candidate | None = None) -> int:
+        """Count the cases of some checks on which the mistake agrees, and another one does not fail. The only
+        case of a check counts as enough: its author has chosen it to tell mistakes apart."""
         found = 0
         for check in checks:
             others = other.matching(check) if other else {}

@@ -66,6 +66,16 @@ class ComparedFailure:
         given = failure.case.arguments
         self._tolerance, self._finest = Tolerance(terms_of(given), 16), float_dtype(given)
 
+    @property
+    def differs(self) -> bool:
+        """True if a value differs from the one that is due."""
+        return self._recorded.differs
+
+    @property
+    def raises(self) -> bool:
+        """True if the submission raised an exception."""
+        return self._recorded.status == "error"
+
     def matches(self, mine: Recorded) -> bool:
         """True if the verdict and all answers are the same."""
         theirs = self._recorded

@@ -116,7 +116,7 @@ def test_a_lost_state_costs_no_copy_of_the_best_version(kept):
     best = kept.release / ".dojo" / BEST / "double.py"
     best.write_text("# ten points\n")
     (kept.release / ".dojo" / "state.json").write_text("{")
-    half_right = BEGUN.replace("3 * x", "abs(x) * 2")
+    half_right = BEGUN.replace("3 * x", "x + x")  # and does not refuse text
     (kept.release / "exercises" / "attention" / "double.py").write_text(half_right)
     graded = kept.run("grade", "double", "--course", "release")
     assert "state.json is damaged: it is kept under another name" in graded.stderr
