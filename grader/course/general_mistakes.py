@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -162,10 +163,12 @@ def returns_one_buffer(right: Right, args: Any, kwargs: Any, kept: Kept) -> Any:
     memory. Return an array of its own from each call.
     """
 
+    numbers = itertools.count()  # several arrays of one call have buffers of their own
+
     def written(x: Any) -> Any:
         if not _is_array(x) or not x.ndim:
             return x
-        x, key = _copied(x), (x.shape, x.dtype, str(getattr(x, "device", "")))
+        x, key = _copied(x), (next(numbers), x.shape, x.dtype, str(getattr(x, "device", "")))
         buffer = kept.setdefault(key, _without_gradients(x))
         buffer[...] = _without_gradients(x)
         if not _is_tensor(x):

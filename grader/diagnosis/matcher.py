@@ -317,9 +317,12 @@ class Candidate:
         return found
 
     @cached_property
-    def rank(self) -> tuple[int, int]:
-        """The number of failed checks that it explains, and of cases on which it agrees."""
-        return sum(map(self.explains, self._failed)), self.cases
+    def rank(self) -> tuple[int, int, int]:
+        """The number of failed checks that it explains, of passed checks that it passes too, and of cases on
+        which it agrees."""
+        passed = [result.check for result in self._results if result.status == "passed"]
+        passes = sum(not any(self.mistake.outcomes(check)) for check in passed)
+        return sum(map(self.explains, self._failed)), passes, self.cases
 
 
 def explained_by_both(check: FailedCheck, one: Candidate, other: Candidate) -> bool:

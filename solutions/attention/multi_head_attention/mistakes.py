@@ -201,6 +201,15 @@ def hides_the_same_from_every_head(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mas
 
 
 @subtle
+@subtle
+def gives_all_heads_the_mask_of_the_first(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
+    """Right where the heads share a mask; a mask of four axes with one for each head is cut to that of the
+    first. The mask fits the scores as it comes.
+    """
+    one = mask[:, :1] if mask is not None and mask.ndim == 4 else mask
+    return _mha(x_q, x_kv, (w_q, w_k, w_v, w_o), num_heads, one)
+
+
 def takes_three_axes_for_those_of_the_batch(x_q, x_kv, w_q, w_k, w_v, w_o, num_heads, mask=None):
     """A mask of three axes is read as [B, Tq, Tk]: an axis is put in for the heads. By broadcasting, its
     axes are those of heads, queries and keys.

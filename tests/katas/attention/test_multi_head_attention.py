@@ -179,13 +179,25 @@ def a_mask_for_two_heads():
     return {**two_sequences(np.float32), "mask": np.stack([mask, mask & (np.arange(3) > 0)[:, None]])}
 
 
-@KATA.example
-def heads_that_see_different_tokens():
-    """The first head looks back, the second at the last two tokens."""
+def two_heads():
+    """Two sequences and two heads of square matrices, with a mask for each head."""
     rng = np.random.default_rng(8)
     arrays = [rng.integers(-10, 11, shape) / 10 for shape in ((2, 3, 4), (2, 3, 4), *[(4, 4)] * 4)]
     mask = np.stack([np.tri(3, dtype=bool), np.array([[False, True, True]] * 3)])
     return {**dict(zip(ARGUMENTS, arrays, strict=True)), "num_heads": 2, "mask": mask}
+
+
+@KATA.example
+def heads_that_see_different_tokens():
+    """The first head looks back, the second at the last two tokens."""
+    return two_heads()
+
+
+@KATA.example
+def a_mask_for_each_head_of_each_sequence():
+    """Four axes, none of length one."""
+    mask = two_heads()["mask"]
+    return {**two_heads(), "mask": np.stack([mask, mask[::-1]])}
 
 
 @KATA.example
