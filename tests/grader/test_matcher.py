@@ -10,9 +10,11 @@ from grader.answer_keys.answers import Case, RecordedMistake, numbered
 from grader.checks.base import Check
 from grader.checks.runner import CheckResult, Failure
 from grader.course.known_solutions import public_names, replaced_by
+from grader.course.submission import Submission
 from grader.diagnosis.known_mistakes import MistakeOfKey
 from grader.diagnosis.matcher import MistakeMatcher
 from grader.diagnosis.similarity import ComparedFailure, record
+from grader.grading import grader
 from grader.kata import KataError
 from grader.report import Mistake
 from grader.values.comparison import Difference
@@ -245,3 +247,30 @@ def test_public_names_are_those_that_a_module_defines():
         module.__dict__,
     )
     assert public_names(module) == ["b", "C"]
+
+
+# What a submission may try
+
+
+def test_naming_ends_in_its_time(tiny_course, numpy_source, monkeypatch):
+    class Endless(MistakeOfKey):
+        def outcome(self, *_):
+            while True:
+                pass
+
+    monkeypatch.setattr(grader, "NAMING_SECONDS", 0.1)
+    opened = grader.Grader(tiny_course, {"numpy": numpy_source})
+    opened.matchers = {"double": MistakeMatcher([Endless(mistake("doubles", 2, 2, 1, 1, 1, 1).recorded)])}
+    info = tiny_course.kata_info("double")
+    report = opened.grade(Submission(info, double("x + x + x"), "double.py")).report
+    assert (report.status, report.mistake, report.possibility) == ("failed", None, None)
+
+
+def test_who_imitates_a_mistake_in_the_smallest_case_alone_has_no_name(grade):
+    report = grade(double("x * 3 if x.size <= 2 else x * x"))
+    assert (report.mistake, report.possibility) == (None, None)
+
+
+def test_an_exception_with_the_words_of_the_course_has_the_name_of_its_answers_alone(grade):
+    report = grade("def double(x):\n    raise ValueError('text')\n")
+    assert report.mistake is None
