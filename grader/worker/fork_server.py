@@ -7,6 +7,7 @@ its memory.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import faulthandler
 import gc
@@ -18,7 +19,7 @@ import socket
 import sys
 from collections.abc import Iterable
 
-from grader.worker.child import main, on_fake_device
+from grader.worker.child import instruments, main, on_fake_device
 from grader.worker.child.sandbox import apply, hardening
 from grader.worker.process import (
     Process,
@@ -52,7 +53,7 @@ class ForkServer(WorkerFactory):
         self.pid = _new_server(theirs, library, wanted) if is_late else os.fork()
         if self.pid == 0:
             ours.close()
-            _serve_forks(theirs, wanted)
+            _serve_apart(theirs, wanted)
         theirs.close()
         ours.settimeout(IMPORT_SECONDS if is_late else START_SECONDS)
         self._control = ours
@@ -146,7 +147,7 @@ def serve() -> None:
     control = socket.socket(fileno=os.dup(0))
     os.dup2(1, 0)
     _import(sys.argv[2])
-    _serve_forks(control, tuple(json.loads(sys.argv[1])))
+    _serve_apart(control, tuple(json.loads(sys.argv[1])))
 
 
 def _import(library: str) -> None:
@@ -157,10 +158,25 @@ def _import(library: str) -> None:
         module.set_num_threads(1)
 
 
-def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
-    """Run the server: fork one worker per message until the grader closes the socket, then exit."""
+def _serve_apart(control: socket.socket, wanted: tuple[str, ...]) -> None:
+    """Run the server in a thread, so that the grader's frames are not below those of the workers."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the grader handles Ctrl-C
+    instruments.leave_frames_out()
+    _thread.start_new_thread(_serve_forks, (control, wanted))
+    while True:
+        signal.pause()
+
+
+def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
+    """Fork one worker per message until the grader closes the socket, then end the process."""
+    try:
+        _fork_workers(control, wanted)
+    finally:
+        os._exit(0)
+
+
+def _fork_workers(control: socket.socket, wanted: tuple[str, ...]) -> None:
     folders: list[str] = []
     with contextlib.suppress(OSError):
         apply.prepare(wanted)
@@ -181,7 +197,6 @@ def _serve_forks(control: socket.socket, wanted: tuple[str, ...]) -> None:
             control.sendall(str(pid).encode())
     for folder in folders:  # if the grader was killed, its workers' folders still exist
         remove_folder(folder)
-    os._exit(0)
 
 
 def _become_worker(fds: list[int], terms: Terms, server: int) -> None:
