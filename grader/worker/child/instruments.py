@@ -82,6 +82,12 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
     ]
     used += [(library, [name for name in called if name in before[library]]) for library in libraries]
     getters = [(itemgetter(*names, names[0]), vars(holder)) for holder, names in used if names]
+    inherited = [  # a class that defines one of these itself has another
+        (holder, name, vars(holder))
+        for holder in libraries
+        for name in called
+        if isinstance(holder, type) and hasattr(holder, name) and name not in vars(holder)
+    ]
     sizes = [vars(holder) for holder in own]  # a new name could take a builtin's place
     codes = [(function, function.__code__, function.__defaults__) for function in functions]
     each, number, size = map, id, len  # a submission may put others into Python's builtins
@@ -90,7 +96,8 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
         found = [value for get, values in getters for value in get(values)]
         found += [*each(code_of, functions), *each(defaults_of, functions)]
         found += each(sys.modules.get, packages)
-        return [*each(number, found), *each(size, sizes)]
+        new = [name in names for _, name, names in inherited]
+        return [*each(number, found), *each(size, sizes), *new]
 
     at_first = state()
 
@@ -106,6 +113,9 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
                     setattr(holder, name, before[holder][name])
         for holder in own:
             for name in vars(holder).keys() - before[holder].keys():
+                delattr(holder, name)
+        for holder, name, attributes in inherited:
+            if name in attributes:
                 delattr(holder, name)
         for function, code, defaults in codes:
             function.__code__, function.__defaults__ = code, defaults
