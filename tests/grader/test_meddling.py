@@ -1,13 +1,18 @@
 """Tests of submissions that switch off or forge what measures them."""
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
+from grader.course.catalog import Course
+from grader.course.submission import parse
 from grader.expect import SubmissionFailed
+from grader.grading.grader import Grader
 from grader.report_texts import MEDDLED
 from grader.worker.client import WorkerLost
 
+ROOT = Path(__file__).resolve().parents[2]
 #: Doubles its argument in place and returns one buffer again and again.
 WRONG = """
 buffer = np.zeros(4096)
@@ -317,3 +322,43 @@ def test_what_the_documentation_says_to_get_by_does(connect, way):
     found = measured(connect, OPEN[way])
     assert found is not None
     assert found != measured(connect, "def meddle(): pass")
+
+
+MEDDLES = """
+def meddling(function):
+    def call(*args, **kwargs):
+        try:
+            meddle()
+        except Exception:
+            pass
+        return function(*args, **kwargs)
+    return call
+
+for name in {entries}:
+    entry = globals()[name]
+    if isinstance(entry, type):
+        entry.forward = meddling(entry.forward)
+    else:
+        globals()[name] = meddling(entry)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kata", ["debug_decoder_block", "debug_device", "debug_future_leak", "debug_masked_attention"]
+)
+def test_wrong_code_that_meddles_gets_no_more_than_without(request, kata):
+    course = Course(ROOT)
+    info = course.kata_info(kata)
+    grader = Grader(course, {info.library: request.getfixturevalue(f"{info.library}_source")})
+    shipped = course.stub(info).read_text()
+    meddles = MEDDLES.format(entries=course.declaration(info).entry_points)
+
+    def points(way):
+        ways = f"import sys\nimport numpy as np\nimport torch\n{FRAMES}\n{textwrap.dedent(way)}\n"
+        return grader.grade(parse(info, f"{shipped}\n{ways}\n{meddles}", f"{kata}.py")).report.score
+
+    honest = points("def meddle(): pass")
+    assert honest < 1000
+    gained = {name: points(way) - honest for name, way in {**WAYS, **COUNTERS}.items()}
+    assert {name: more for name, more in gained.items() if more > 0} == {}
