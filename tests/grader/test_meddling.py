@@ -362,3 +362,13 @@ def test_wrong_code_that_meddles_gets_no_more_than_without(request, kata):
     assert honest < 1000
     gained = {name: points(way) - honest for name, way in {**WAYS, **COUNTERS}.items()}
     assert {name: more for name, more in gained.items() if more > 0} == {}
+
+
+def test_a_function_of_pytorch_s_is_measured_without_a_frame_of_its_own(connect):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    student = connect("from torch import Tensor\nf = Tensor.cpu\ng = Tensor.tanh", library="torch")
+    with student.pretending_device() as life:
+        student.g(torch.ones(2))
+        assert life.devices == []
+        student.f(torch.ones(2))
+    assert life.devices == ["cpu"]
