@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import ctypes
 import faulthandler
 import gc
 import itertools
@@ -32,6 +33,7 @@ from grader.worker.process import (
 from grader.worker.protocol.channel import Channel
 from grader.worker.protocol.terms import ALL, ISOLATION, Terms, environment, read_terms
 
+M_ARENA_MAX = -8  # of malloc.h
 START_SECONDS = 20.0  # the timeout for one fork, which usually takes milliseconds
 IMPORT_SECONDS = 60.0  # the same where the server may still be importing PyTorch, perhaps on a busy machine
 
@@ -163,6 +165,8 @@ def _serve_apart(control: socket.socket, wanted: tuple[str, ...]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # workers are reaped by the kernel
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the grader handles Ctrl-C
     instruments.leave_frames_out()
+    with contextlib.suppress(AttributeError):  # of another C library than GNU's
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)  # a thread's own memory would be mapped page by page
     _thread.start_new_thread(_serve_forks, (control, wanted))
     while True:
         signal.pause()
