@@ -62,8 +62,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 START = """
 import json, sys
 sys.path += [path for path in json.loads(sys.argv.pop(1)) if path not in sys.path]
-from {module} import {function}
-{function}()
+from {module} import {function} as start
+globals().pop("start")()
 """
 FRAME = re.compile(rb'File "([^"\n]*)", line (\d+)')
 

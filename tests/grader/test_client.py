@@ -415,12 +415,13 @@ def test_an_integer_of_5000_digits_is_an_error_and_no_end(connect):
 def test_a_callback_must_be_one_that_was_given(connect):
     student = connect(
         """
-        import sys
+        kind = next(kind for kind in object.__subclasses__() if kind.__name__ == "Worker")
+        def answer(self, message, answer=kind._answer):
+            kind.last = self
+            return answer(self, message)
+        kind._answer = answer
         def f():
-            frame = sys._getframe()
-            while type(frame.f_locals.get("self")).__name__ != "Worker":
-                frame = frame.f_back
-            return frame.f_locals["self"]._call_back(7, [])
+            return kind.last._call_back(7, [])
         """
     )
     with pytest.raises(WorkerLost, match="it calls a function that was not given"):

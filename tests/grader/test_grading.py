@@ -243,12 +243,9 @@ def test_strange_answers_raise_no_warnings_in_the_grader(softmax_grader, tmp_pat
 
 
 FORGED = """
-    import sys
-    frame = sys._getframe()
-    while type(frame.f_locals.get("self")).__name__ != "Worker":
-        frame = frame.f_back
-    worker = frame.f_locals["self"]
-    worker._reply({answer})
+    kind = next(kind for kind in object.__subclasses__() if kind.__name__ == "Worker")
+    names = kind._reply.__globals__
+    names["encode"] = lambda _, encode=names["encode"]: encode({answer})
     def double(x): return x + x
 """
 

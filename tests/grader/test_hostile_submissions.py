@@ -48,7 +48,6 @@ REFUSED = {
     "is_not_utf8": "is not UTF-8: byte 5 cannot be read. Save it as UTF-8.",
     "is_unreadable": "softmax`." if os.geteuid() == 0 else "cannot be read: permission denied.",
     "never_imported": "cannot be imported: No answer within ",
-    "patches_builtins": "cannot be imported: The process that ran the submission ended",
     "patches_the_worker": "",
     "rejects_the_example": "ModuleNotFoundError: No module named 'hypothesis'.",
 }

@@ -1,11 +1,18 @@
 """Tests of submissions that switch off or forge what measures them."""
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
+from grader.course.catalog import Course
+from grader.course.submission import parse
+from grader.expect import SubmissionFailed
+from grader.grading.grader import Grader
 from grader.report_texts import MEDDLED
+from grader.worker.client import WorkerLost
 
+ROOT = Path(__file__).resolve().parents[2]
 #: Doubles its argument in place and returns one buffer again and again.
 WRONG = """
 buffer = np.zeros(4096)
@@ -151,7 +158,217 @@ def test_what_was_changed_is_said_and_put_back(grade):
     assert {"agrees_with_reference", "has_the_right_shape", "keeps_the_dtype"} <= passed  # seen from outside
 
 
+def test_no_frame_below_the_submission_is_seen(grade):
+    """Neither at the import nor in a call, by frames, by a traceback or by those of all threads."""
+    walk = """
+        import sys
+
+        def names(frame):
+            while frame:
+                yield frame.f_code.co_name
+                frame = frame.f_back
+
+        def seen():
+            try:
+                raise KeyError
+            except KeyError as error:
+                frames = [sys._getframe(), error.__traceback__.tb_frame, *sys._current_frames().values()]
+            return [name for frame in frames for name in names(frame)]
+
+        print(*seen())
+
+        def double(x):
+            print(*seen())
+            print([name for name in vars(sys.modules["__main__"]) if name.strip("_") == name])
+    """
+    report = grade(textwrap.dedent(walk))
+    lines = [line.rstrip() for line in report.output.splitlines()]
+    assert set(lines[:3]) == {" ".join(["seen", "<module>"] * 3), " ".join(["seen", "double"] * 3), "[]"}
+
+
 @pytest.mark.parametrize("line", ["np.tanh = np.sinh", "sys.setrecursionlimit(900)", "print = len"])
 def test_what_no_instrument_uses_may_be_changed(grade, line):
     right = "def double(x):\n    if isinstance(x, str): raise ValueError\n    return x + x\n"
     assert grade(f"import sys\nimport numpy as np\n{line}\n{right}").status == "passed"
+
+
+#: Multiplies two matrices, keeps a large buffer, and counts what it hides.
+WORK = """
+import sys
+import torch
+from torch import nn
+
+class Work(nn.Module):
+    def forward(self, a, b):
+        meddle()
+        self.kept = torch.ones(500)
+        return (a @ b).sum() + self.kept.sum()
+"""
+#: Ways to the counters of operations, of tensors and of numbers held.
+COUNTERS = {
+    "imports them": """
+        def meddle():
+            from grader.worker.child import instrumentation
+            instrumentation._work = lambda *_: 0
+    """,
+    "finds them in sys.modules": """
+        def meddle():
+            sys.modules["grader.worker.child.memory"]._tensors = lambda _: []
+    """,
+    "finds them by gc": """
+        import gc
+        def meddle():
+            for one in gc.get_objects():
+                if type(one).__name__ == "TensorsMade":
+                    one._note = lambda *_: None
+                if type(one) is list and one and type(one[0]) is int:
+                    one.clear()
+    """,
+    "clears the list in a frame": """
+        def meddle():
+            for frame in callers():
+                for name in ("work", "made", "storages"):
+                    if name in frame.f_locals:
+                        vars(frame.f_locals[name]).clear()
+    """,
+    "patches globals of the callers": """
+        def meddle():
+            for frame in callers():
+                if "_work" in frame.f_globals:
+                    frame.f_globals["_work"] = lambda *_: 0
+    """,
+    "goes by a traceback": """
+        def meddle():
+            try:
+                raise KeyError
+            except KeyError as error:
+                for frame in frames(error.__traceback__.tb_frame):
+                    frame.f_globals["sum"] = frame.f_globals["_work"] = lambda *_: 0
+    """,
+    "goes by the frames of all threads": """
+        def meddle():
+            for one in sys._current_frames().values():
+                for frame in frames(one):
+                    if "_observing_mode" in frame.f_globals:
+                        frame.f_globals["_work"] = lambda *_: 0
+    """,
+    "goes by the main module": """
+        def meddle():
+            for value in vars(sys.modules["__main__"]).values():
+                names = getattr(value, "__globals__", {})
+                if "main" in names:
+                    names["main"].Executor = None
+    """,
+    "patches builtins": """
+        import builtins
+        def meddle():
+            builtins.sum = lambda *_: 0
+            builtins.max = lambda *_, **__: 0
+    """,
+    "patches a tensor's methods": """
+        def meddle():
+            torch.Tensor.numel = lambda _: 0
+            torch.Tensor.untyped_storage = lambda _: torch.UntypedStorage(0)
+    """,
+    "takes PyTorch away": """
+        def meddle():
+            sys.modules.pop("torch")
+    """,
+}
+
+
+def measured(connect, way):
+    """Return the operations, the numbers written, those of the largest tensor and those held; an empty list
+    if the calls raise, and None if the submission was seen to meddle or its answers cannot be read."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    student = connect(f"{WORK}\n{FRAMES}\n{textwrap.dedent(way)}", library="torch")
+    a, b = torch.ones(4, 5), torch.ones(5, 6)
+    try:
+        with student.counting_flops() as work:
+            student.Work()(a, b)
+        with student.counting_largest_tensor() as made:
+            module = student.Work()
+            module(a, b)
+        found = [work.flops, made.written, made.largest.elements, student.memory_of(module)]
+    except SubmissionFailed:
+        found = []
+    except WorkerLost:
+        return None
+    return None if student.budget.meddled else found
+
+
+@pytest.mark.parametrize("way", COUNTERS)
+def test_no_way_to_a_counter_lowers_what_it_counts(connect, way):
+    honest = measured(connect, "def meddle(): pass")
+    assert len(honest) == 4
+    assert min(honest) > 0
+    assert measured(connect, COUNTERS[way]) in (honest, [], None)
+
+
+#: Ways that `docs/isolation.md` names as such that get by.
+OPEN = {
+    "leaves the modes": """
+        from torch.utils import _python_dispatch
+        def meddle():
+            global here
+            here = _python_dispatch._disable_current_modes()
+            here.__enter__()
+    """,
+}
+
+
+@pytest.mark.parametrize("way", OPEN)
+def test_what_the_documentation_says_to_get_by_does(connect, way):
+    found = measured(connect, OPEN[way])
+    assert found is not None
+    assert found != measured(connect, "def meddle(): pass")
+
+
+MEDDLES = """
+def meddling(function):
+    def call(*args, **kwargs):
+        try:
+            meddle()
+        except Exception:
+            pass
+        return function(*args, **kwargs)
+    return call
+
+for name in {entries}:
+    entry = globals()[name]
+    if isinstance(entry, type):
+        entry.forward = meddling(entry.forward)
+    else:
+        globals()[name] = meddling(entry)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kata", ["debug_decoder_block", "debug_device", "debug_future_leak", "debug_masked_attention"]
+)
+def test_wrong_code_that_meddles_gets_no_more_than_without(request, kata):
+    course = Course(ROOT)
+    info = course.kata_info(kata)
+    grader = Grader(course, {info.library: request.getfixturevalue(f"{info.library}_source")})
+    shipped = course.stub(info).read_text()
+    meddles = MEDDLES.format(entries=course.declaration(info).entry_points)
+
+    def points(way):
+        ways = f"import sys\nimport numpy as np\nimport torch\n{FRAMES}\n{textwrap.dedent(way)}\n"
+        return grader.grade(parse(info, f"{shipped}\n{ways}\n{meddles}", f"{kata}.py")).report.score
+
+    honest = points("def meddle(): pass")
+    assert honest < 1000
+    gained = {name: points(way) - honest for name, way in {**WAYS, **COUNTERS}.items()}
+    assert {name: more for name, more in gained.items() if more > 0} == {}
+
+
+def test_a_function_of_pytorch_s_is_measured_without_a_frame_of_its_own(connect):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    student = connect("from torch import Tensor\nf = Tensor.cpu\ng = Tensor.tanh", library="torch")
+    with student.pretending_device() as life:
+        student.g(torch.ones(2))
+        assert life.devices == []
+        student.f(torch.ones(2))
+    assert life.devices == ["cpu"]

@@ -46,10 +46,12 @@ class Executor:
         device: str = "cpu",
         restored: Callable[[], bool] = bool,
         meddled: bool = False,
+        hide: Callable[[], object] = bool,
     ) -> None:
         """`restored` puts back the instruments that a call has changed, and returns whether there were any;
-        `meddled` says whether loading the module has changed one."""
-        self.restored, self.meddled = restored, meddled
+        `meddled` says whether loading the module has changed one; `hide` takes counters from the lists of the
+        garbage collector."""
+        self.restored, self.meddled, self.hide = restored, meddled, hide
         self.module = module
         self.device = device
         self.built: dict[str, types.SimpleNamespace] = {}
@@ -124,9 +126,9 @@ class Executor:
         elif request.gradients:
             value, outcome.gradients = instrumentation.with_gradients(function, args, kwargs)
         elif request.count_flops:
-            value, outcome.flops = instrumentation.with_flops(function, args, kwargs)
+            value, outcome.flops = instrumentation.with_flops(self._hiding(function), args, kwargs)
         elif request.tensors_made:
-            value, outcome.tensors_made = memory.with_tensors_made(function, args, kwargs)
+            value, outcome.tensors_made = memory.with_tensors_made(self._hiding(function), args, kwargs)
         elif request.fake_device:
             if self.device == "cpu":
                 # what a call on the CPU leaves behind would be put back, after both calls
@@ -140,6 +142,16 @@ class Executor:
         else:
             value = function(*args, **kwargs)
         return value
+
+    def _hiding(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that hides what was made to count a call, and calls `function`."""
+        hide = self.hide
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            hide()
+            return function(*args, **kwargs)
+
+        return call
 
     def _owner(self, request: Request) -> Any:
         if request.target is not None:

@@ -1,4 +1,4 @@
-"""Notice whether a submission has changed what measures it, and put that back.
+"""Hide what measures a submission, notice whether the submission has changed it, and put that back.
 
 The instruments are the functions that measure a call and write down its outcome, and what these look up in
 Python's builtins, in NumPy and in PyTorch. This module has no class, since any code finds all classes.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import gc
+import opcode
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -16,16 +17,44 @@ from typing import Any
 
 MODULES = ("child.executor", "child.memory", "protocol.messages")
 OF_PYTORCH = ("child.instrumentation", "child.on_fake_device", "child.fake_device")
+SERVER = "grader.worker.fork_server"
 METHODS = (types.FunctionType, classmethod, staticmethod)
 kept: dict[str, types.ModuleType] = {}  # freeing them would copy the memory that workers share
 code_of, defaults_of = attrgetter("__code__"), attrgetter("__defaults__")
+
+
+RESUME, NOP = opcode.opmap["RESUME"], opcode.opmap["NOP"]
+
+
+def leave_frames_out() -> None:
+    """Make `f_back`, tracebacks and `sys._getframe` skip the functions of a worker that begin after this.
+
+    For Python a frame begins with the instruction RESUME, which a function needs for nothing else. A frame
+    that has not begun is not shown.
+    """
+    for name in [name for name in sys.modules if name.startswith(("grader.worker.child.", SERVER))]:
+        module = sys.modules[name]
+        for holder in (module, *_classes(module)):
+            for function in _functions(holder):
+                function.__code__ = _without_beginning(function.__code__)
+
+
+def _without_beginning(code: types.CodeType) -> types.CodeType:
+    """Return the code of a function, and of the functions in it, with NOP in place of RESUME."""
+    pairs = zip(code.co_code[::2], code.co_code[1::2], strict=True)
+    instructions = [
+        (NOP, 0) if operation == RESUME else (operation, argument) for operation, argument in pairs
+    ]
+    inner = [_without_beginning(one) if isinstance(one, types.CodeType) else one for one in code.co_consts]
+    return code.replace(co_code=bytes(b for pair in instructions for b in pair), co_consts=tuple(inner))
 
 
 def hidden() -> list[types.ModuleType]:
     """Take the grader's modules from `sys.modules`, and all objects from the lists of the garbage collector;
     return the modules of the instruments."""
     names = [name for name in sys.modules if name == "grader" or name.startswith("grader.")]
-    kept.update((name, sys.modules.pop(name)) for name in names)
+    kept.update((name, sys.modules.pop(name)) for name in [*names, "__main__"])
+    sys.modules["__main__"] = types.ModuleType("__main__")
     gc.freeze()
     vars(gc).pop("unfreeze", None)
     used = [*MODULES, *(OF_PYTORCH if "torch" in sys.modules else ())]
@@ -53,6 +82,12 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
     ]
     used += [(library, [name for name in called if name in before[library]]) for library in libraries]
     getters = [(itemgetter(*names, names[0]), vars(holder)) for holder, names in used if names]
+    inherited = [  # a class that defines one of these itself has another
+        (holder, name, vars(holder))
+        for holder in libraries
+        for name in called
+        if isinstance(holder, type) and hasattr(holder, name) and name not in vars(holder)
+    ]
     sizes = [vars(holder) for holder in own]  # a new name could take a builtin's place
     codes = [(function, function.__code__, function.__defaults__) for function in functions]
     each, number, size = map, id, len  # a submission may put others into Python's builtins
@@ -61,7 +96,8 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
         found = [value for get, values in getters for value in get(values)]
         found += [*each(code_of, functions), *each(defaults_of, functions)]
         found += each(sys.modules.get, packages)
-        return [*each(number, found), *each(size, sizes)]
+        new = [name in names for _, name, names in inherited]
+        return [*each(number, found), *each(size, sizes), *new]
 
     at_first = state()
 
@@ -77,6 +113,9 @@ def watched(modules: Iterable[types.ModuleType]) -> Callable[[], bool]:
                     setattr(holder, name, before[holder][name])
         for holder in own:
             for name in vars(holder).keys() - before[holder].keys():
+                delattr(holder, name)
+        for holder, name, attributes in inherited:
+            if name in attributes:
                 delattr(holder, name)
         for function, code, defaults in codes:
             function.__code__, function.__defaults__ = code, defaults
